@@ -103,7 +103,7 @@ func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 		require.Contains(t, s.said("tasks", "show", "3"), `canceled: task 2 ("fetch"), for which it waits, is FAILED: exit status 1`)
 		code, out = s.run("tasks", "rerun", "3")
 		require.Equal(t, 1, code, out)
-		require.Contains(t, out, `task 1 ("load"), for which it waits, is CANCELED: run that one again`)
+		require.Contains(t, out, `task 1 ("load"), for which it waits, is CANCELED: run that task again`)
 		s.write("mended", "")
 		s.said("tasks", "rerun", "2")
 		code, out = s.run("tasks", "wait", "1", "--timeout", "1m")

@@ -19,11 +19,11 @@ import (
 type (
 	// KeyHeader is embedded in the input of every POST that acts.
 	KeyHeader struct {
-		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"A key of the client for this request, such as a UUID: a repetition with the same key has the same answer, and does nothing again"`
+		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"The client's key for this request, such as a UUID: a repetition with the same key returns the same response and does nothing again"`
 	}
 	// keyed is the output of an operation with a key.
 	keyed[T any] struct {
-		Replayed string `header:"Idempotency-Replayed" doc:"true where the answer is that of an earlier request with the same key"`
+		Replayed string `header:"Idempotency-Replayed" doc:"true if the response is that of an earlier request with the same key"`
 		Body     verbatim[T]
 	}
 	// verbatim is the JSON of a T.
@@ -104,7 +104,7 @@ func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	var answer kept
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return nil, fmt.Errorf("read the answer that was kept: %w", err)
+		return nil, fmt.Errorf("read the stored response: %w", err)
 	}
 	if answer.Problem != nil {
 		return nil, answer.Problem
@@ -122,7 +122,7 @@ func keep(body any, p *Problem) (string, error) {
 	var err error
 	if answer.Problem = p; p == nil {
 		if answer.Body, err = json.Marshal(body); err != nil {
-			return "", fmt.Errorf("keep the answer: %w", err)
+			return "", fmt.Errorf("store the response: %w", err)
 		}
 	}
 	text, err := json.Marshal(answer)

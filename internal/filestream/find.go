@@ -17,11 +17,11 @@ import (
 func CheckPattern(glob string) error {
 	switch _, bad := filepath.Match(glob, ""); {
 	case glob == "":
-		return errors.New("there is no pattern")
+		return errors.New("the pattern is missing")
 	case bad != nil:
-		return fmt.Errorf("%q is no pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", glob)
+		return fmt.Errorf("%q is not a pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", glob)
 	case strings.Contains(glob, "**"):
-		return fmt.Errorf("%q: ** would be the same as *, one folder; name the folders, such as */*.csv", glob)
+		return fmt.Errorf("%q: ** is not supported; name the folders, such as */*.csv", glob)
 	}
 	return nil
 }

@@ -255,7 +255,7 @@ func (o *Output) Finished() bool { return o.finished }
 // Write appends to the file.
 func (o *Output) Write(p []byte) (int, error) {
 	if o.finished {
-		return 0, fmt.Errorf("%s is complete already: it was renamed into view before the restart", o.cfg.Path)
+		return 0, fmt.Errorf("%s is complete already: it was published before the restart", o.cfg.Path)
 	}
 	if o.isClosed() {
 		return 0, o.closed()
@@ -346,7 +346,7 @@ func (o *Output) Release() error {
 	}
 	for len(o.earlier) > 0 {
 		if err := o.disk.Remove(o.earlier[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove what an earlier attempt left: %w", pathError(o.earlier[0], err))
+			return fmt.Errorf("remove the files of an earlier attempt: %w", pathError(o.earlier[0], err))
 		}
 		o.earlier = o.earlier[1:]
 	}
@@ -415,7 +415,7 @@ func (o *Output) Finish() error {
 	}
 	if err := o.disk.Rename(o.name, o.cfg.Path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or somebody removed it%w", o.name, silent{err})
+			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or someone has removed it%w", o.name, silent{err})
 		}
 		return pathError(o.cfg.Path, err)
 	}

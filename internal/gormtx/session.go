@@ -80,7 +80,7 @@ func dialectorOf(db tx.Database) gorm.Dialector {
 type connPool struct{ tx.Conn }
 
 // ErrPrepared is the error of gorm's PrepareStmt, the only caller of PrepareContext there.
-var ErrPrepared = errors.New("gorm's PrepareStmt is refused: its statements would outlive ForceReconnect and migrations")
+var ErrPrepared = errors.New("gorm's PrepareStmt is not supported: its statements would outlive ForceReconnect and migrations")
 
 // PrepareContext refuses.
 func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepared }

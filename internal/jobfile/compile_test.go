@@ -77,7 +77,7 @@ func TestARegistryThatOnlyDescribesDoesNotCompile(t *testing.T) {
 	engine := testengine.New(t, testdb.SQLite(t))
 	file := parse(t, "job.yaml", "job: x\nflow:\n- step: a\n  chunk: {reader: {count: {to: 3}}, writer: {sink: x}}\n")
 	_, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: described(t)})
-	require.EqualError(t, err, "this application cannot make reader count: its registry only describes it\nthis application cannot make writer sink: its registry only describes it")
+	require.EqualError(t, err, "this application cannot create reader count: its registry only describes it\nthis application cannot create writer sink: its registry only describes it")
 }
 
 func TestNextBecomesExplicitEdges(t *testing.T) {

@@ -33,7 +33,7 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 		return err
 	}
 	if r.in.Buffered(r.at.Offset)[i] == '{' {
-		return r.broken(r.at.Offset+int64(i), errors.New(`found "{", expected "[": items says under which key of an object the array is, such as items: data.rows`))
+		return r.broken(r.at.Offset+int64(i), errors.New(`found "{", expected "[": set items to the path of the array in the object, such as items: data.rows`))
 	}
 	if err := r.expect(i, '['); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (r *Reader) expectEnd(ctx context.Context) error {
 		text := r.in.Buffered(r.at.Offset)
 		for i, c := range text {
 			if !jsontext.IsBlank(c) {
-				return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q behind the end of the document", character(text[i:])))
+				return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q after the end of the document", character(text[i:])))
 			}
 		}
 		r.advance(r.at.Offset + int64(len(text)))

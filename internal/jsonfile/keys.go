@@ -33,7 +33,7 @@ func (r *Reader) lookForKeys(ctx context.Context) error {
 		return nil
 	}
 	if r.cfg.Path == core.StdPath {
-		return errors.New("keys of the items are missing in the first documents, and the standard input cannot be read again to look for them: say optional: true of fields that may lack, or write the input to a file first")
+		return errors.New("keys of the items are missing in the first documents, and the standard input cannot be read again to find them: set optional: true for fields that may be missing, or write the input to a file first")
 	}
 	if err := r.in.Close(); err != nil {
 		return err

@@ -138,14 +138,14 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 	}
 	var pos position
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 	}
 	if err := r.openInput(ctx, &pos.InputPosition); err != nil {
 		return err
 	}
 	r.goTo(place{Offset: pos.Offset, Lines: pos.Lines, Items: pos.Items})
 	if pos.Rows > 0 && r.rows == nil {
-		return errors.New("cannot restart: it was in the middle of a document whose array became rows (explode), which the job file no longer says")
+		return errors.New("cannot restart: it was in the middle of a document whose array became rows (explode), but the job file no longer has explode")
 	}
 	r.skipRows = pos.Rows
 	return nil
@@ -257,12 +257,12 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 func (r *Reader) broken(offset int64, err error) error {
 	switch {
 	case errors.Is(err, filestream.ErrTooLong):
-		offset, err = r.at.Offset, fmt.Errorf("what begins here is longer than %d bytes (max_line)", r.cfg.MaxLine)
+		offset, err = r.at.Offset, fmt.Errorf("the element that starts here is longer than %d bytes (max_line)", r.cfg.MaxLine)
 	case errors.Is(err, io.EOF), errors.Is(err, jsontext.ErrShort):
-		err = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the file is incomplete: %w", io.ErrUnexpectedEOF)
 	}
 	line := r.at.Lines + r.in.Lines(r.at.Offset, offset) + 1
-	return fmt.Errorf("%s:%d: at offset %d, behind element %d: %w", r.cfg.Path, line, offset, r.at.Items, err)
+	return fmt.Errorf("%s:%d: at offset %d, after element %d: %w", r.cfg.Path, line, offset, r.at.Items, err)
 }
 
 // IndependentOf implements item.Independent: no step changes the file that it reads.

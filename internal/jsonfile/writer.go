@@ -113,7 +113,7 @@ func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	}
 	var pos writerPosition
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
+		return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 	}
 	w.items = pos.Items
 	if err := place(&pos.OutputPosition); err != nil || w.out.Begun() {

@@ -26,7 +26,7 @@ func parsePath(text string) ([]Step, error) {
 		if rest[0] == '[' {
 			step, n, err := bracket(rest)
 			if err == nil && len(steps) == 0 && step.Array {
-				err = errors.New("it begins with an index, and items are objects")
+				err = errors.New("it starts with an index, but items are objects")
 			}
 			if err != nil {
 				return nil, err
@@ -65,17 +65,17 @@ func bracket(text string) (Step, int, error) {
 		}
 		n := 1 + int(dec.InputOffset())
 		if n >= len(text) || text[n] != ']' {
-			return Step{}, 0, fmt.Errorf(`expected "]" behind %s`, text[:n])
+			return Step{}, 0, fmt.Errorf(`expected "]" after %s`, text[:n])
 		}
 		return Step{Key: key}, n + 1, nil
 	}
 	n := strings.IndexByte(text, ']')
 	if n < 0 {
-		return Step{}, 0, fmt.Errorf(`"]" is missing behind %s`, text)
+		return Step{}, 0, fmt.Errorf(`"]" is missing after %s`, text)
 	}
 	index, err := strconv.ParseUint(text[1:n], 10, 31)
 	if err != nil {
-		return Step{}, 0, fmt.Errorf(`%s is no index (0, 1, 2, ...) and no quoted key`, text[:n+1])
+		return Step{}, 0, fmt.Errorf(`%s is neither an index (0, 1, 2, ...) nor a quoted key`, text[:n+1])
 	}
 	return Step{Index: int(index), Array: true}, n + 1, nil
 }
@@ -84,12 +84,12 @@ func bracket(text string) (Step, int, error) {
 func Keys(path string) ([]string, error) {
 	steps, err := parsePath(path)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no path: %w", path, err)
+		return nil, fmt.Errorf("%q is not a path: %w", path, err)
 	}
 	keys := make([]string, len(steps))
 	for i, s := range steps {
 		if s.Array {
-			return nil, fmt.Errorf("%q has an index: only keys lead here", path)
+			return nil, fmt.Errorf("%q has an index: only keys are allowed here", path)
 		}
 		keys[i] = s.Key
 	}
@@ -110,7 +110,7 @@ func CheckName(name string) error {
 		}
 		if rest = rest[i+1:]; rest != "" && strings.IndexByte(`"-0123456789`, rest[0]) >= 0 {
 			quoted, _ := json.Marshal(name) //nolint:errcheck // a string has a JSON form
-			return fmt.Errorf("%q is no path: %w; a key of this name is written [%s]", name, err, quoted)
+			return fmt.Errorf("%q is not a path: %w; a key of this name is written [%s]", name, err, quoted)
 		}
 	}
 }

@@ -350,7 +350,9 @@ func (d *postgresDriver) inTransaction(f func(t *sql.Tx) error) error {
 }
 
 // Drop is not offered.
-func (d *postgresDriver) Drop() error { return errors.New("dropping a whole database is not offered") }
+func (d *postgresDriver) Drop() error {
+	return errors.New("dropping a whole database is not supported")
+}
 
 func (d *postgresDriver) exec(statement string) error {
 	_, err := d.conn.ExecContext(d.ctx, statement)

@@ -70,7 +70,7 @@ func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Rea
 }
 
 // errNoTexts refuses texts that the step's reader cannot read.
-var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and give each as JSON (item)")
+var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and provide each as JSON (item)")
 
 // Component returns the reader: it does not have the position of the step's own reader.
 func (r *reader) Component() any { return r }
@@ -244,7 +244,7 @@ func (c *columns) add(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("it is no JSON object")
+		return fmt.Errorf("it is not a JSON object")
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -266,7 +266,7 @@ func (c *columns) add(text []byte) error {
 			continue
 		}
 		if c.fields[i].Kind, ok = wider(c.fields[i].Kind, value); !ok {
-			return fmt.Errorf("%s is not of the type that it has in the items before", name)
+			return fmt.Errorf("%s has another type than in earlier items", name)
 		}
 	}
 	return nil

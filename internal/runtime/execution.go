@@ -141,7 +141,7 @@ func (e *execution) execute() result {
 	case <-e.tenure.keeper.Late():
 		e.tellLate()
 	}
-	return result{late: true, err: errors.New("the handler did not return in time; its goroutine is left behind")}
+	return result{late: true, err: errors.New("the handler did not return in time; its goroutine still runs")}
 }
 
 // tellLate notifies the observer that a handler does not return: the command then ends its process.
@@ -180,7 +180,7 @@ func (e *execution) record(r result) (recorded bool) {
 		e.report("lost", err)
 		return true
 	case err != nil:
-		e.report("failed", fmt.Errorf("record the end %s: %w", outcome.Kind, err))
+		e.report("failed", fmt.Errorf("record the outcome %s: %w", outcome.Kind, err))
 		return false
 	}
 	e.source.config.Report(Event{Task: &e.claimed.Task, What: "ended", State: ended.State, Reason: outcome.Reason})

@@ -41,7 +41,7 @@ type Placing struct {
 // NewPlacing checks the configuration.
 func NewPlacing(c PlacingConfig) (*Placing, error) {
 	if len(c.Places) == 0 || c.Workers == nil || c.Settings == nil || c.Engine == nil {
-		return nil, errors.New("to assign work it needs places, workers, settings and an engine")
+		return nil, errors.New("assigning work needs placements, workers, settings and an engine")
 	}
 	return &Placing{config: c}, nil
 }

@@ -71,7 +71,7 @@ const openLeftEvery = time.Minute
 // Duties returns the leader's duties: to open the tasks that an older program has left waiting, and
 // Redeliver if the engine may lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
-	duties := []Duty{{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
+	duties := []Duty{{Name: "release waiting tasks", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
 		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
 		return n >= sweepLimit, err
 	}}}
@@ -123,7 +123,7 @@ func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty
 // MissingDeciders returns the leader's duty that notifies the observer of deciders that tasks wait
 // for and no live worker has.
 func MissingDeciders(queries task.Queries, observer core.Observer, every time.Duration) Duty {
-	return Duty{Name: "look for deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
+	return Duty{Name: "find deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
 		missing, err := queries.WaitingDeciders(ctx)
 		for _, d := range missing {
 			core.Observers(observer).Observe(ctx, core.DeciderMissing{Decider: d.Name, Tasks: d.Tasks})
@@ -144,7 +144,7 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 		case err != nil || days == 0:
 			return false, err
 		case to == nil:
-			return false, fmt.Errorf("%s is %d, and tasks.logs of this process names no folder: log text stays in the database", task.LogRetention, days)
+			return false, fmt.Errorf("%s is %d, but tasks.logs of this process names no folder: log text stays in the database", task.LogRetention, days)
 		}
 		n, err := logs.MoveLogs(ctx, to, time.Duration(days)*24*time.Hour, moveLimit)
 		return n == moveLimit, err

@@ -221,7 +221,7 @@ func (s *taskSource) goAway(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
 	if err := s.tasks.Repository.Leave(ctx, s.tasks.Worker); err != nil {
-		s.config.Report(Event{What: "failed", Err: fmt.Errorf("note that the worker stops: %w", err)})
+		s.config.Report(Event{What: "failed", Err: fmt.Errorf("record that the worker stops: %w", err)})
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 		return c.dueAll(last, now), nil
 	case CatchUpNone, CatchUpLast:
 	default:
-		return Due{}, fmt.Errorf("there is no catch-up policy %q; allowed are none, last, all", policy)
+		return Due{}, fmt.Errorf("unknown catch-up policy %q (allowed: none, last, all)", policy)
 	}
 	due := c.dueAll(later(last, now.Add(-OnTime)), now)
 	if len(due.Times) == 0 && policy == CatchUpLast {

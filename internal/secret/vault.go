@@ -54,7 +54,7 @@ func (e *MissingError) Error() string { return "there is no secret " + e.Name }
 
 // Cure says where it may be put.
 func (e *MissingError) Cure() string {
-	return fmt.Sprintf("set %s, put it into %s, or say in surfin.yaml where it is: secrets: {%s: {file: PATH}}", Variable(e.Name), Folder+"/"+e.Name, e.Name)
+	return fmt.Sprintf("set %s, put it into %s, or set its location in surfin.yaml: secrets: {%s: {file: PATH}}", Variable(e.Name), Folder+"/"+e.Name, e.Name)
 }
 
 // Variable is the variable of the environment that may have a secret.
@@ -127,7 +127,7 @@ func (v *Vault) Give(name, value string) (string, error) {
 
 func (v *Vault) masked(name, value string) (string, error) {
 	if len(value) < MinValue {
-		return "", fmt.Errorf("the secret %s has %d bytes: one of fewer than %d could not be masked", name, len(value), MinValue)
+		return "", fmt.Errorf("the secret %s has %d bytes: a secret of fewer than %d bytes cannot be masked", name, len(value), MinValue)
 	}
 	v.remember(value)
 	return value, nil

@@ -61,7 +61,7 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 		"retry": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Retry = &config.ItemRetryConfig{Limit: 1, Errors: []string{"transeint"}} })),
 			[]string{"job bill: step load: chunk.retry.errors[1]: ", "did you mean transient?"}},
 		"no reader":    {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = batch.Component{} })), []string{`job bill: step load: chunk: chunk needs the key "reader"`}},
-		"reader value": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = batch.ReaderOf[Order](NewOrders()) })), []string{"job bill: step load: chunk.reader: the reader is a value (*batch_test.Orders), and has a place that executions would share: give a constructor, func() *batch_test.Orders"}},
+		"reader value": {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = batch.ReaderOf[Order](NewOrders()) })), []string{"job bill: step load: chunk.reader: the reader is a value (*batch_test.Orders) with a position, which executions would share: pass a constructor, func() *batch_test.Orders"}},
 		"other kind":   {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = none })), []string{"job bill: step load: chunk.reader: this takes a reader, and here is a tasklet"}},
 		"constructor":  {batch.NewJob("bill").Step("load", batch.TaskletOf(42)), []string{"job bill: step load: tasklet: the constructor is a int, not a function"}},
 		"constructor's configuration": {batch.NewJob("bill").Step("load", batch.TaskletOf(func(PriceConfig) batch.TaskletFunc { return nothing })),

@@ -60,7 +60,7 @@ func newEngine(h history, t task.Repository, s Settings, built engines) (engine.
 			return made, engineError(s, err)
 		}
 	}
-	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or take the engine local",
+	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or use the engine local",
 		s.Engine.Name, strings.Join(names, ", ")))
 }
 

@@ -117,7 +117,7 @@ func (s *Sink[T]) Rewind(_ context.Context, at item.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n > len(s.items) {
-		return fmt.Errorf("the sink has %d items, and its position says %d", len(s.items), n)
+		return fmt.Errorf("the sink has %d items, but its position says %d", len(s.items), n)
 	}
 	s.items = s.items[:n]
 	return nil

@@ -101,7 +101,7 @@ func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, erro
 		ok, refused = true, nil
 	}
 	if ok && p.step.config.Isolate == IsolateNone {
-		return false, fmt.Errorf("%w (isolate: none: no item is skipped for the failure of its chunk)", err)
+		return false, fmt.Errorf("%w (isolate: none: no item is skipped when its chunk fails)", err)
 	}
 	return ok, refused
 }
@@ -126,7 +126,7 @@ func (p *pipeline) rewindWriters(ctx context.Context) error {
 			continue
 		}
 		if err := guarded(func() error { return s.rewinder.Rewind(ctx, p.at.writer(i)) }); err != nil {
-			return fmt.Errorf("take writer %d back to the last commit: %w", i+1, err)
+			return fmt.Errorf("reset writer %d to the last commit: %w", i+1, err)
 		}
 	}
 	return nil

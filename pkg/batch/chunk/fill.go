@@ -252,7 +252,7 @@ func (f *filler) consumption(ctx context.Context, err error, retries bool) error
 type unretriedError struct{ err error }
 
 func (e *unretriedError) Error() string {
-	return e.err.Error() + " (not tried again: the Read has Consumed its item, or does not say that it has not: see batch.Consumed and batch.NotConsumed)"
+	return e.err.Error() + " (not retried: Read has consumed its item, or did not say that it has not: see batch.Consumed and batch.NotConsumed)"
 }
 
 func (e *unretriedError) Unwrap() error { return e.err }
@@ -362,7 +362,7 @@ func (f *filler) stepOver(ctx context.Context, err error) error {
 type unskippableError struct{ err error }
 
 func (e *unskippableError) Error() string {
-	return e.err.Error() + " (the reader cannot step over an item that it failed to read: it needs SkipItem, or to return batch.Consumed if the item is used up)"
+	return e.err.Error() + " (the reader cannot skip an item that it failed to read: implement SkipItem, or return batch.Consumed if the item is consumed)"
 }
 
 func (e *unskippableError) Unwrap() error { return e.err }
@@ -389,7 +389,7 @@ func (f *filler) positionBehind(w *work, upTo int, withTrailing bool) (position,
 	}
 	var mark item.Position
 	if err := guarded(func() (err error) { mark, err = f.source.marker.PositionAt(w.items.Mark(upTo - 1)); return err }); err != nil {
-		return position{}, fmt.Errorf("position of the reader behind an item: %w", err)
+		return position{}, fmt.Errorf("position of the reader after an item: %w", err)
 	}
 	at := position{Reader: mark.JSON()}
 	for _, s := range w.skips {
@@ -425,7 +425,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 			n--
 		}
 		if err != nil {
-			return fmt.Errorf("return to the position of the last commit, %d items short: %w", n, notEnd(err))
+			return fmt.Errorf("return to the position of the last commit, %d items missing: %w", n, notEnd(err))
 		}
 	}
 	return nil
@@ -434,7 +434,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 // notEnd keeps the end of the data from being taken for a success.
 func notEnd(err error) error {
 	if isEnd(err) {
-		return errors.New("the data ends before it: the input is not what it was")
+		return errors.New("the data ends before it: the input has changed")
 	}
 	return err
 }

@@ -57,7 +57,7 @@ func newListeners(registered, components []any, report func(context.Context, err
 			seen[c] = true
 		}
 		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
-			return nil, fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, c)
+			return nil, fmt.Errorf("listener %d is a %T, which implements no listener interface", i+1, c)
 		}
 	}
 	return l, nil

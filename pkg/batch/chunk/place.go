@@ -42,7 +42,7 @@ func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
 }
 
 // errProbed rolls back the writes of the search for an item.
-var errProbed = errors.New("the item that cannot be written was looked for")
+var errProbed = errors.New("the chunk was split to find the item that cannot be written")
 
 func placedAt(meta item.Meta, err error) error {
 	where := meta.String()

@@ -42,7 +42,7 @@ func (s LimitSkip) Noted(err error) error {
 		return err
 	}
 	if class := s.Unasked(err); class != "" {
-		return fmt.Errorf("%w (it says itself that its item may be skipped, which is not asked, since its class %s is known: list %[2]s in skip.errors)", err, class)
+		return fmt.Errorf("%w (the error allows a skip of its item, but the class %s decides: list %[2]s in skip.errors)", err, class)
 	}
 	return err
 }
@@ -70,7 +70,7 @@ type SkipLimitError struct {
 
 // Error names the limit and the last cause.
 func (e *SkipLimitError) Error() string {
-	return fmt.Sprintf("skip limit of %d exceeded; the last cause: %v", e.Limit, e.Err)
+	return fmt.Sprintf("skip limit of %d exceeded; last cause: %v", e.Limit, e.Err)
 }
 
 // Unwrap returns the last cause.
@@ -197,7 +197,7 @@ func (s *Step) faultless(w *work, err error) error {
 	if ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok || refused != nil {
 		return err
 	}
-	return fmt.Errorf("%w (a transient failure is the fault of no item, so none is skipped: retry tries it again)", err)
+	return fmt.Errorf("%w (a transient failure is not caused by an item, so no item is skipped: add retry to try again)", err)
 }
 
 // mayHaveSkipped reports whether an earlier attempt may have skipped a read that fails

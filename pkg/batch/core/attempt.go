@@ -74,7 +74,7 @@ type LeftBehind struct {
 // Attempt describes the attempt of the run. It reads the repository.
 func (r *StepRun) Attempt(ctx context.Context) (Attempt, error) {
 	if r.Step == nil {
-		return Attempt{}, errors.New("the step has no record of its attempts")
+		return Attempt{}, errors.New("the step has no history of its attempts")
 	}
 	first, instance, name := r.Step.ID, r.Data.Job.InstanceID, r.Step.Name
 	if r.Data.Earlier != nil {

@@ -81,7 +81,7 @@ type ReleaseSignal interface {
 }
 
 // LeaveSignal is the StopSignal of a step made of other steps or jobs. It can be given back only while
-// it waits for work of other processes: it returns ErrParked.
+// it waits for work in other processes: it returns ErrParked.
 type LeaveSignal interface {
 	StopSignal
 	// Left returns a channel that is closed when the step is to be given back.
@@ -175,7 +175,7 @@ var ErrNoService = errors.New("the launcher does not support it")
 type refusing struct{}
 
 func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ClaimedStore, error) {
-	return nil, fmt.Errorf("step %s writes to database %s, but its checkpoints can be kept in %s only",
+	return nil, fmt.Errorf("step %s writes to database %s, but its checkpoints can be kept only in %s",
 		run.Step.Name, database, run.Services.Checkpoints.Database())
 }
 
@@ -200,7 +200,7 @@ func (refusing) StopPartitions(context.Context, JobRef) error {
 }
 
 func (refusing) BeginStep(context.Context, StepRef) error {
-	return fmt.Errorf("begin a planned step: %w", ErrNoService)
+	return fmt.Errorf("start a planned step: %w", ErrNoService)
 }
 
 func (refusing) EndStep(context.Context, StepRef, StepChange) (Answer, error) {
@@ -224,7 +224,7 @@ func (refusing) RunOnWorkers(context.Context, *Job, Parameters, WorkersRequest) 
 }
 
 func (refusing) NeedsUs(context.Context, JobExecutionID, JobExecutionID) (bool, error) {
-	return false, fmt.Errorf("find what an execution waits for: %w", ErrNoService)
+	return false, fmt.Errorf("find the executions that an execution waits for: %w", ErrNoService)
 }
 
 func (refusing) OpenAttempts(context.Context, JobInstanceID, string, StepExecutionID, StepExecutionID) (string, []Owner, error) {
@@ -232,19 +232,19 @@ func (refusing) OpenAttempts(context.Context, JobInstanceID, string, StepExecuti
 }
 
 func (refusing) LeftBy(context.Context, JobInstanceID, string, StepExecutionID) ([]item.Position, error) {
-	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
+	return nil, fmt.Errorf("find the results of earlier attempts: %w", ErrNoService)
 }
 
 func (refusing) LastCompleted(context.Context, string, string, JobInstanceID) (item.Position, error) {
-	return nil, fmt.Errorf("find where the step ended last: %w", ErrNoService)
+	return nil, fmt.Errorf("find the last position of the step: %w", ErrNoService)
 }
 
 func (refusing) Newest(context.Context, JobInstanceID, string) ([]StepExecution, error) {
-	return nil, fmt.Errorf("read the records of the step: %w", ErrNoService)
+	return nil, fmt.Errorf("read the executions of the step: %w", ErrNoService)
 }
 
 func (refusing) LeftBehind(context.Context, JobInstanceID) ([]LeftBehind, error) {
-	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
+	return nil, fmt.Errorf("find the results of earlier attempts: %w", ErrNoService)
 }
 
 func (refusing) SkippedItems(context.Context, SkipFilter) ([]SkippedItem, error) {

@@ -32,7 +32,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 	}
 	found, err := r.assignable(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("look for partitions: %w", err)
+		return nil, fmt.Errorf("find partitions: %w", err)
 	}
 	for _, c := range found {
 		dead := c.isDead(req.Dead)
@@ -114,7 +114,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	switch {
 	case c.StopRequested:
 		m.move = core.Executions().Move(core.MoveStop)
-		reason := "its worker gave it back, and a stop was requested"
+		reason := "its worker returned it, and a stop was requested"
 		if c.Row.Owner != "" {
 			reason = "its worker is lost, and a stop was requested"
 		}

@@ -77,7 +77,7 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 	records, err := r.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
 		" AND (name = ? OR SUBSTR(name, 1, ?) = ?)"), instance, step, utf8.RuneCountInString(prefix), prefix)
 	if err != nil {
-		return nil, fmt.Errorf("read the records of step %s of job instance %d: %w", step, instance, err)
+		return nil, fmt.Errorf("read the executions of step %s of job instance %d: %w", step, instance, err)
 	}
 	newest, of := map[string]core.StepExecution{}, []string{}
 	for _, record := range records { // by id
@@ -104,7 +104,7 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
 	left, err := r.leftBehind(ctx, "e.instance_id = ?", instance)
 	if err != nil {
-		return nil, fmt.Errorf("read what steps of job instance %d left behind: %w", instance, err)
+		return nil, fmt.Errorf("read the results of earlier steps of job instance %d: %w", instance, err)
 	}
 	return left, nil
 }

@@ -115,7 +115,7 @@ func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 	case now.String == nonce:
 		return core.ErrLostOwner
 	case begun.String == nonce:
-		return fmt.Errorf("rows that were written before are committed: %w", tx.ErrForeignEnd)
+		return fmt.Errorf("earlier rows are committed: %w", tx.ErrForeignEnd)
 	}
 	return fmt.Errorf("rolled back, or by a RESET ALL no longer told from others: rows that were written before may be committed: %w", tx.ErrForeignEnd)
 }

@@ -69,7 +69,7 @@ func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.L
 
 // errFreed reports that a unique index stopped a launch, but the conflicting execution has ended or
 // is lost by now. A launch gives up after maxTries such executions.
-var errFreed = errors.New("it met an execution that has ended")
+var errFreed = errors.New("it found an execution that has ended")
 
 const maxTries = 20
 
@@ -340,7 +340,7 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 		if row.StopRequested && l.req.ForWorkers { // no worker would have anything to do
-			return &refusalError{fmt.Errorf("not begun: %w", core.ErrStopped)}
+			return &refusalError{fmt.Errorf("not started: %w", core.ErrStopped)}
 		}
 	}
 	if l.req.RedriveOf != 0 {

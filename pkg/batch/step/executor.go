@@ -71,7 +71,7 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
 	name := run.RecordName(s)
 	if err := run.Services.Lease.Err(); err != nil {
-		return nil, fmt.Errorf("step %s: not begun: %w", name, err)
+		return nil, fmt.Errorf("step %s: not started: %w", name, err)
 	}
 	record, err := e.start(ctx, name, run)
 	if err != nil {
@@ -122,14 +122,14 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.S
 
 // ErrAbandoned is in the chain of the failure of a step that did not return in time; its goroutine
 // still runs, and can commit nothing.
-var ErrAbandoned = errors.New("the step did not return in time; its goroutine is left behind")
+var ErrAbandoned = errors.New("the step did not return in time; its goroutine still runs")
 
 // limited runs the step within its timeout on a goroutine of its own, which works on a copy of the
 // record until it returns.
 func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core.StepRun) *ending {
 	if limited, ok := s.(core.TimeLimited); ok && limited.Timeout() > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s ran into its timeout of %v", run.RecordName(s), limited.Timeout()))
+		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s exceeded its timeout of %v", run.RecordName(s), limited.Timeout()))
 		defer cancel()
 	}
 	ctx, aborter := tx.WithAborter(ctx)

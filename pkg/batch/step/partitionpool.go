@@ -135,7 +135,7 @@ func (b *batch) start(ctx context.Context, i int) {
 	if err != nil {
 		b.take(i, func() core.PartitionResult {
 			return b.unstarted(ctx, &b.parts[i], core.PartitionResult{
-				Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("no worker takes it: %v", err),
+				Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("no worker accepts it: %v", err),
 			})
 		})
 	}
@@ -188,7 +188,7 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 	case err == nil && record != nil:
 		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Settles: record.Settles, Counters: record.Counters, InHand: record.InHand}
 	case err == nil:
-		err = errors.New("the step executor answered no record")
+		err = errors.New("the step executor returned no execution")
 	case errors.Is(err, core.ErrLostOwner):
 		return b.failing(core.PartitionResult{}, err)
 	case errors.Is(err, core.ErrStopped) && own.Step == nil: // the database has the request

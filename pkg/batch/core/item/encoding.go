@@ -108,7 +108,7 @@ func (d *recordDocuments) NewEncoding() RecordEncoding { return &documentsEncodi
 func (d *recordDocuments) WriteEncoded(ctx context.Context, of RecordEncoding) (bool, error) {
 	e, ok := of.(*documentsEncoding)
 	if !ok {
-		return false, fmt.Errorf("a %T is no encoding of documents", of)
+		return false, fmt.Errorf("a %T is not an encoding of documents", of)
 	}
 	return true, d.WriteDocuments(ctx, e.docs)
 }

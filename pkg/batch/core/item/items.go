@@ -373,5 +373,5 @@ func (e *erasedProcessor[I, O]) ProcessAll(ctx context.Context, in Items, from, 
 }
 
 func typeMismatch[T any](role string, got any) error {
-	return fmt.Errorf("a %s of %v was handed a %T", role, reflect.TypeFor[T](), got)
+	return fmt.Errorf("a %s of %v received a %T", role, reflect.TypeFor[T](), got)
 }

@@ -159,7 +159,7 @@ func (s Submission) Check() error {
 }
 
 // ErrOtherSubmission means that an idempotency key was used for another submission.
-var ErrOtherSubmission = errors.New("the idempotency key was used for something else")
+var ErrOtherSubmission = errors.New("the idempotency key was used for another submission")
 
 // Submitted is the result of a submission.
 type Submitted struct {
@@ -361,5 +361,5 @@ type GroupOverError struct {
 
 // Error states the group's state.
 func (e *GroupOverError) Error() string {
-	return "the group is " + string(e.State) + ": nothing of it is left to be cancelled"
+	return "the group is " + string(e.State) + ": it has nothing left to cancel"
 }

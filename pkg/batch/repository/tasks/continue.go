@@ -12,7 +12,7 @@ import (
 
 // letGoOf is the condition that no worker works on an ended task any more.
 func (r *Repository) letGoOf() guard.Condition {
-	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not let go of it yet"}
+	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not released it yet"}
 }
 
 // rerunning resets a task so that it is attempted like a new one.
@@ -181,7 +181,7 @@ func (r *Repository) OpenGroupsOf(ctx context.Context, instance core.JobInstance
 		JOIN {task_group} g ON g.step_execution_id = s.id WHERE j.instance_id = ?
 		AND EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND t.state NOT IN ?) ORDER BY g.id`, instance, over)
 	if err != nil {
-		return nil, fmt.Errorf("look for groups of tasks of job instance %d: %w", instance, err)
+		return nil, fmt.Errorf("find groups of tasks of job instance %d: %w", instance, err)
 	}
 	return ids, nil
 }
@@ -195,7 +195,7 @@ func (r *Repository) OpenGroupsBefore(ctx context.Context, step core.StepExecuti
 		JOIN {task_group} g ON g.step_execution_id = s.id WHERE own.id = ?
 		AND EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND t.state NOT IN ?) ORDER BY g.id`, step, over)
 	if err != nil {
-		return nil, fmt.Errorf("look for groups of tasks before step execution %d: %w", step, err)
+		return nil, fmt.Errorf("find groups of tasks before step execution %d: %w", step, err)
 	}
 	return ids, nil
 }

@@ -80,7 +80,7 @@ func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 		require.Zero(s, orphaned(time.Hour), "it was assigned just now")
 		n, err := s.OrphanPlaced(s.Context(), 0, leader-1, 10)
 		require.NoError(s, err)
-		require.Zero(s, n, "another process leads")
+		require.Zero(s, n, "another process is the leader")
 		require.Equal(s, 1, orphaned(0))
 		_, _, err = s.Start(s.Context(), d, a)
 		require.ErrorIs(s, err, core.ErrLostOwner)
@@ -126,7 +126,7 @@ func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 		first := unassigned(1)[0]
 		epoch, err := s.AssignPlaced(s.Context(), first, "a", leader-1)
 		require.NoError(s, err)
-		require.Zero(s, epoch, "another process leads")
+		require.Zero(s, epoch, "another process is the leader")
 		epoch, err = s.AssignPlaced(s.Context(), first, "a", leader)
 		require.NoError(s, err)
 		require.Equal(s, first.Epoch, epoch)
@@ -190,7 +190,7 @@ func TestNoAssignedTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 		s.assign(d, "a", leader)
 		_, err := executions.RequestStop(s.Context(), ref.ID, "test")
 		require.NoError(s, err)
-		s.cannotStart(d, "the execution of its step was asked to stop")
+		s.cannotStart(d, "a stop of its step's execution was requested")
 		require.Equal(s, []task.Delivery{s.placed(task.Spec{})}, s.unassigned(), "the second task is not in its way")
 
 		cleaning, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})

@@ -163,7 +163,7 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 		return "", err
 	}
 	if len(results) == 0 || len(results[0].Rows) != 1 {
-		return "", errors.New("the server does not say what the settings are")
+		return "", errors.New("the server returns no settings")
 	}
 	back := []string{setConfig("surfin.begun", ""), setConfig("application_name", conn.ParameterStatus("application_name"))}
 	for i, s := range b.settings {

@@ -79,7 +79,7 @@ func (c *txConn) refuse(query string) error {
 		return fmt.Errorf("%s: %w", word, tx.ErrNotOwner)
 	}
 	if resetsAll(query) {
-		return fmt.Errorf("RESET ALL would reset what tells the transaction from others; reset a setting by its name: %w", tx.ErrNotOwner)
+		return fmt.Errorf("RESET ALL would reset the mark of the transaction; reset settings by name: %w", tx.ErrNotOwner)
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (k kept) take(ctx context.Context, conn modernc, query string) (preparedStm
 	}
 	prepared, ok := stmt.(preparedStmt)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the statement is a %T, and should be modernc's", stmt), stmt.Close())
+		return nil, errors.Join(fmt.Errorf("the statement is a %T, not one of modernc.org/sqlite", stmt), stmt.Close())
 	}
 	return prepared, nil
 }
@@ -114,7 +114,7 @@ func (k kept) query(ctx context.Context, conn modernc, query string, args []driv
 	}
 	typed, ok := rows.(typedRows)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the rows are %T, and should be modernc's", rows), rows.Close(), stmt.Close())
+		return nil, errors.Join(fmt.Errorf("the rows are %T, not those of modernc.org/sqlite", rows), rows.Close(), stmt.Close())
 	}
 	return &keptRows{typed, func(err error) error {
 		if err != nil {

@@ -60,7 +60,7 @@ func New(config Config) (*Engine, error) {
 		return nil, errors.New("a local engine needs a database and a source")
 	}
 	if config.Scan < 0 {
-		return nil, fmt.Errorf("a local engine that looks every %v: the time must be positive", config.Scan)
+		return nil, fmt.Errorf("a local engine with a poll interval of %v: it must be positive", config.Scan)
 	}
 	if config.Scan == 0 {
 		config.Scan = DefaultScan

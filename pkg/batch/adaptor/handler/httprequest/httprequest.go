@@ -85,7 +85,7 @@ func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error
 func read(payload json.RawMessage) (r httpcall.Request, err error) {
 	var p Payload
 	if len(payload) == 0 {
-		return r, errors.New(`the task has none: write "payload": {"url": "https://example.com/data.json"}; a goal is not read`)
+		return r, errors.New(`the payload has none: write "payload": {"url": "https://example.com/data.json"}; the goal is not used`)
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
@@ -98,7 +98,7 @@ func read(payload json.RawMessage) (r httpcall.Request, err error) {
 	r = httpcall.Request{Method: p.Method, URL: p.URL, Headers: p.Headers, Expected: p.ExpectedStatus, Keep: keptBytes}
 	if p.Timeout != "" {
 		if r.Timeout, err = time.ParseDuration(p.Timeout); err != nil || r.Timeout <= 0 {
-			return r, fmt.Errorf("timeout: %q is no duration, such as 10s", p.Timeout)
+			return r, fmt.Errorf("timeout: %q is not a duration, such as 10s", p.Timeout)
 		}
 	}
 	var text string

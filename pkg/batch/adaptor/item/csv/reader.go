@@ -140,7 +140,7 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	if at != nil {
 		pos = &position{}
 		if err := json.Unmarshal(at, pos); err != nil {
-			return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 		}
 		r.columns, r.width = pos.Columns, pos.Width
 	}
@@ -220,9 +220,9 @@ func (r *reader) readHead(ctx context.Context) error {
 		r.columns = []string{}
 		return nil
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s is empty: its first line should name the columns (or set header: false)", r.cfg.Path)
+		return fmt.Errorf("%s is empty: its first line must name the columns (or set header: false)", r.cfg.Path)
 	case err != nil:
-		return exception.Fatal("the header is not readable", err)
+		return exception.Fatal("the header is unreadable", err)
 	}
 	r.columns = columnNames(len(r.csv.fields))
 	if !r.cfg.hasHeader() {
@@ -326,7 +326,7 @@ func (r *reader) checkWidth(n int) error {
 	case r.cfg.hasHeader() || r.cfg.Columns > 0:
 		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
 	}
-	return r.invalid(fmt.Errorf("the record has %d fields, not %d as the first one (see the key columns)", n, r.width))
+	return r.invalid(fmt.Errorf("the record has %d fields, not %d like the first one (see the key columns)", n, r.width))
 }
 
 func (r *reader) invalid(err error) error {

@@ -58,8 +58,8 @@ func (e *scanError) hintBelow() string {
 
 // The cures of quotes where none belong.
 const (
-	hintLazy   = " (lazy_quotes: true takes it as text)"
-	hintEscape = ` (where \ stands before a quote that is text, say escape: '\')`
+	hintLazy   = " (lazy_quotes: true accepts it as text)"
+	hintEscape = ` (if \ escapes a quote, set escape: '\')`
 )
 
 func (e *scanError) Error() string { return e.err.Error() }

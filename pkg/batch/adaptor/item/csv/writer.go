@@ -96,7 +96,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	var pos *filestream.OutputPosition // the writer's item.Position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("csv: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("csv: cannot restart: the stored position is unreadable: %w", err)
 		}
 	}
 	if err := place(pos); err != nil {
@@ -129,7 +129,7 @@ func (w *writer) checkHeader(columns []string) error {
 		return nil
 	}
 	first, _, _ := bytes.Cut(head, []byte("\n"))
-	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, and that of this step is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
+	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, but this step's header is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
 }
 
 // begin writes the text before the first record.
@@ -216,7 +216,7 @@ func (w *writer) NewEncoding() item.RecordEncoding {
 func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
 	l, ok := of.(*encoded)
 	if !ok {
-		return false, fmt.Errorf("csv: a %T is no encoding of this writer", of)
+		return false, fmt.Errorf("csv: a %T is not an encoding of this writer", of)
 	}
 	if l.schema != w.schema {
 		if err := w.use(l.schema); err != nil {

@@ -44,7 +44,7 @@ func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
 		return nil, err
 	}
 	if b.Attempt == nil {
-		return nil, errors.New("dedupe works in a chunk step only: put it into its `processor`")
+		return nil, errors.New("dedupe works only in a chunk step: put it into the step's `processor`")
 	}
 	db, err := b.Databases.Database(b.StepDatabase)
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 	}
 	create := "create table if not exists " + Table + " (scope varchar(16) not null, seen " + blob + " not null, primary key (scope, seen))"
 	if _, err := conn.ExecContext(ctx, create); err != nil && !there(ctx, conn) { // two that make it at once
-		return fmt.Errorf("make the table of keys: %w; or have it made: %s", err, create)
+		return fmt.Errorf("create the table of keys: %w; or create it yourself: %s", err, create)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 		case first:
 			return nil
 		case p.reject:
-			return exception.InvalidItem("dedupe", exception.ClassValidate, fmt.Errorf("an item with %s was there before", p.shown(values)))
+			return exception.InvalidItem("dedupe", exception.ClassValidate, fmt.Errorf("an item with %s was seen before", p.shown(values)))
 		}
 		return item.ErrFilter
 	}, nil

@@ -62,7 +62,7 @@ func (r *reader) start(ctx context.Context, at item.Position) error {
 	}
 	var pos position
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 	}
 	if err := r.recall(pos); err != nil {
 		return err
@@ -113,7 +113,7 @@ func (r *reader) recall(pos position) error {
 	}
 	var err error
 	if r.files, err = filestream.DecodeList(list); err != nil {
-		return fmt.Errorf("cannot restart: the list of the files is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored list of files is unreadable: %w", err)
 	}
 	if r.list = sum(r.files); r.list != pos.List && sumOfText(list) != pos.List {
 		return errNoContext
@@ -137,9 +137,9 @@ func (r *reader) check(ctx context.Context, at int) error {
 		case r.accept && !gone:
 			accepted = true
 		case gone && i >= at:
-			errs = append(errs, fmt.Errorf("%s is still to be read, and %s: put it back, or begin anew with --from-start", f.Path, what))
+			errs = append(errs, fmt.Errorf("%s has not been read yet, and %s: restore it, or start again with --from-start", f.Path, what))
 		default:
-			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes goes on all the same", f.Path, what))
+			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes continues all the same", f.Path, what))
 		}
 		if len(errs) == maxNamed {
 			errs = append(errs, errors.New("there may be more"))

@@ -109,7 +109,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var from item.Position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("group: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("group: cannot restart: the stored position is unreadable: %w", err)
 		}
 		if from = item.Position(pos.Reader); string(from) == "null" {
 			from = nil
@@ -120,7 +120,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	}
 	for range pos.Drop {
 		if _, err := r.source.next(ctx); err != nil && !item.IsConsumed(err) {
-			return fmt.Errorf("group: return to the group in hand: %w", notEnd(err))
+			return fmt.Errorf("group: return to the current group: %w", notEnd(err))
 		}
 	}
 	r.hand, r.silent, r.start = nil, pos.Feed, r.source.here()
@@ -129,7 +129,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 
 func notEnd(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("the data ends before it: the input is not what it was")
+		return errors.New("the data ends before it: the input has changed")
 	}
 	return err
 }
@@ -227,7 +227,7 @@ func (r *reader) take(before place) (done *group, err error) {
 	if begins {
 		done = r.hand
 		if done != nil && r.sorted && slices.CompareFunc(key, done.key, row.Compare) < 0 {
-			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes behind %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
+			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes after %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
 			return nil, r.broken
 		}
 		if r.start, err = r.source.fixed(before); err != nil {

@@ -97,27 +97,27 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ content, key, want string }{
-		{`{"a":[]}`, "", `json: PATH:1: at offset 0, behind element 0: found "{", expected "[": items says under which key of an object the array is, such as items: data.rows`},
+		{`{"a":[]}`, "", `json: PATH:1: at offset 0, behind element 0: found "{", expected "[": set items to the path of the array in the object, such as items: data.rows`},
 		{`[1]`, "items", `json: PATH:1: at offset 1, behind element 0: found "[", expected "{"`},
 		{`{"a":{"items":[]}}`, "items", `json: PATH:1: at offset 18, behind element 0: the object has no key "items" (there is a)`},
 		{`{"items":null}`, "items", `json: PATH:1: at offset 13, behind element 0: found null, expected "["`},
-		{``, "", `json: PATH:1: at offset 0, behind element 0: the file ends too early: unexpected EOF`},
-		{"[", "", `json: PATH:1: at offset 1, behind element 0: the file ends too early: unexpected EOF`},
-		{"[{\"id\":1}\n", "", `json: PATH:2: at offset 10, behind element 1: the file ends too early: unexpected EOF`},
-		{"[{\"id\":1},\n{\"id\":", "", `json: PATH:2: at offset 17, behind element 1: the file ends too early: unexpected EOF`},
+		{``, "", `json: PATH:1: at offset 0, behind element 0: the file is incomplete: unexpected EOF`},
+		{"[", "", `json: PATH:1: at offset 1, behind element 0: the file is incomplete: unexpected EOF`},
+		{"[{\"id\":1}\n", "", `json: PATH:2: at offset 10, behind element 1: the file is incomplete: unexpected EOF`},
+		{"[{\"id\":1},\n{\"id\":", "", `json: PATH:2: at offset 17, behind element 1: the file is incomplete: unexpected EOF`},
 		{"[{\"id\":1},\n\n{\"id\" 2}]", "", `json: PATH:3: at offset 18, behind element 1: found "2", expected ":"`},
 		{"[{\"id\":1},]", "", `json: PATH:1: at offset 10, behind element 1: found "]", expected a value`},
-		{"[{\"id\":1}]\n[", "", `json: PATH:2: at offset 11, behind element 1: found "[" behind the end of the document`},
+		{"[{\"id\":1}]\n[", "", `json: PATH:2: at offset 11, behind element 1: found "[" after the end of the document`},
 		{"[{\"id\":1}}", "", `json: PATH:1: at offset 9, behind element 1: found "}", expected ","`},
-		{`[{"id":1,"name":"` + strings.Repeat("x", 200<<10) + `"}]`, "", `json: PATH:1: at offset 1, behind element 0: what begins here is longer than 65536 bytes (max_line)`},
-		{`[{"id":1}` + strings.Repeat(" ", 200<<10) + `]`, "", `json: PATH:1: at offset 9, behind element 1: what begins here is longer than 65536 bytes (max_line)`},
+		{`[{"id":1,"name":"` + strings.Repeat("x", 200<<10) + `"}]`, "", `json: PATH:1: at offset 1, behind element 0: the element that starts here is longer than 65536 bytes (max_line)`},
+		{`[{"id":1}` + strings.Repeat(" ", 200<<10) + `]`, "", `json: PATH:1: at offset 9, behind element 1: the element that starts here is longer than 65536 bytes (max_line)`},
 		// The text after the array is read, too.
-		{`{"items":[{"id":1}]`, "items", `json: PATH:1: at offset 19, behind element 1: the file ends too early: unexpected EOF`},
-		{"{\"items\":[{\"id\":1}],\n\"n\":[1,", "items", `json: PATH:2: at offset 28, behind element 1: the file ends too early: unexpected EOF`},
-		{"{\"items\":[{\"id\":1}]}\n{", "items", `json: PATH:2: at offset 21, behind element 1: found "{" behind the end of the document`},
+		{`{"items":[{"id":1}]`, "items", `json: PATH:1: at offset 19, behind element 1: the file is incomplete: unexpected EOF`},
+		{"{\"items\":[{\"id\":1}],\n\"n\":[1,", "items", `json: PATH:2: at offset 28, behind element 1: the file is incomplete: unexpected EOF`},
+		{"{\"items\":[{\"id\":1}]}\n{", "items", `json: PATH:2: at offset 21, behind element 1: found "{" after the end of the document`},
 		{"{\"items\":[{\"id\":1}]\n]", "items", `json: PATH:2: at offset 20, behind element 1: invalid character ']' after object key:value pair`},
 		{`{"items":[{"id":1}],"n":{"items":[]},"items":[]}`, "items", `json: PATH:1: at offset 44, behind element 1: the key "items" is there twice`},
-		{`{"items":[{"id":1}],"n":"` + strings.Repeat("x", 200<<10) + `"}`, "items", `json: PATH:1: at offset 23, behind element 1: what begins here is longer than 65536 bytes (max_line)`},
+		{`{"items":[{"id":1}],"n":"` + strings.Repeat("x", 200<<10) + `"}`, "items", `json: PATH:1: at offset 23, behind element 1: the element that starts here is longer than 65536 bytes (max_line)`},
 	} {
 		got := outcomes(t, ReaderConfig{Path: file(t, "in.json", c.content), Items: c.key, MaxLine: 64 << 10}, nil)
 		require.Equal(t, c.want, got[len(got)-1])

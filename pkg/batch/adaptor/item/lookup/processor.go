@@ -86,7 +86,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 	}
 	rows, ok := in.(*item.Cell[item.Row])
 	if !ok {
-		return nil, nil, fmt.Errorf("lookup was handed a %T, which is no cell of rows", in)
+		return nil, nil, fmt.Errorf("lookup received a %T, which is not a value of a row", in)
 	}
 	c := &chain{processor: p, frame: frame, in: rows, key: make([]row.Value, len(p.key))}
 	return &c.out, c.advance, nil

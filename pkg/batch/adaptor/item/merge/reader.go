@@ -119,7 +119,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("merge: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("merge: cannot restart: the stored position is unreadable: %w", err)
 		}
 	}
 	if err := r.left.open(ctx, pos.Left, pos.LeftKnown); err != nil {

@@ -65,9 +65,9 @@ func (s *side) open(ctx context.Context, at place, known int64) error {
 	for range at.Drop {
 		if _, err := s.outcome(ctx); err != nil && !item.IsConsumed(err) {
 			if errors.Is(err, io.EOF) {
-				err = errors.New("the data ends before it: the input is not what it was")
+				err = errors.New("the data ends before it: the input has changed")
 			}
-			return fmt.Errorf("merge: %s: return to the rows in hand: %w", s.name, err)
+			return fmt.Errorf("merge: %s: return to the current rows: %w", s.name, err)
 		}
 	}
 	s.known = s.count + known
@@ -121,7 +121,7 @@ func (s *side) fill(ctx context.Context) error {
 		}
 		s.meta = s.items.Meta(0)
 		if s.before != nil && s.compare(values, s.before) < 0 {
-			return exception.Fatal("merge", fmt.Errorf("%s: %s: %s comes behind %s: the rows are not sorted by the key", s.name, s.meta, s.shown(values), s.shown(s.before)))
+			return exception.Fatal("merge", fmt.Errorf("%s: %s: %s comes after %s: the rows are not sorted by the key", s.name, s.meta, s.shown(values), s.shown(s.before)))
 		}
 		s.row, s.at, s.before = values, at, values
 	}

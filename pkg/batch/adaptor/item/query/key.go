@@ -65,11 +65,11 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 }
 
 func (r *Reader) notUnique(a, b []row.Value) error {
-	text := fmt.Sprintf("the key (%s) is not unique: there is more than one row with %s", strings.Join(r.config.Key, ", "), r.describe(b))
+	text := fmt.Sprintf("the key (%s) is not unique: more than one row has %s", strings.Join(r.config.Key, ", "), r.describe(b))
 	if !slices.Equal(a, b) {
 		text += fmt.Sprintf(", which equals %s to the database", r.describe(a))
 	}
-	return errors.New(text + ": name more columns, or use `snapshot: true`, which reads without a key")
+	return errors.New(text + ": add columns to the key, or use `snapshot: true`, which reads without a key")
 }
 
 func (r *Reader) differ(a, b []row.Value) bool {
@@ -122,7 +122,7 @@ func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 			err = sqlvalue.Check(v)
 		}
 		if err == nil && v.IsNull() {
-			err = errors.New("it is null in some row")
+			err = errors.New("it is null in a row")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", r.order[i].name, err)

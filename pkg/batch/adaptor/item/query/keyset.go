@@ -31,7 +31,7 @@ func keyColumns(key []string) []keyColumn {
 // direction is wrong.
 func (k keyColumn) unknown(names []string, otherwise string) error {
 	if name, direction, given := cutLast(k.name); given && slices.Contains(names, name) {
-		return fmt.Errorf("%s is no direction of %s: write `%s` to read upwards, `%s desc` to read downwards", direction, name, name, name)
+		return fmt.Errorf("%s is not a direction of %s: write `%s` to read in ascending order, `%s desc` in descending order", direction, name, name, name)
 	}
 	return fmt.Errorf(otherwise+"%s", k.name, nearest.Hint(k.name, names))
 }

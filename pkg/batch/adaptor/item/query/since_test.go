@@ -97,11 +97,11 @@ func TestAColumnOfSinceThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	e := sinceEnv(t, testdb.SQLite(t), sinceJob)
 	e.Exec("insert into src (id) values (1)")
-	e.Job(e.Path("job.yaml"), "run=1").Failed("query: since changed_at: it is null in some rows, which no instance would read")
+	e.Job(e.Path("job.yaml"), "run=1").Failed("query: since changed_at: it is null in a rows, which no instance would read")
 	for from, want := range map[string]string{
 		"since: id\n        overlap: 2s":      "field id is neither a timestamp nor a date",
 		"since: change_at":                    "the item has no field change_at (did you mean changed_at?)",
-		"overlap: 2s":                         "it goes with `since`",
+		"overlap: 2s":                         "it needs `since`",
 		"since: changed_at\n        first: x": "x",
 	} {
 		e.File("bad.yaml", strings.Replace(sinceJob, "since: changed_at", from, 1))

@@ -77,10 +77,10 @@ func (w *writer) parse(at item.Position) (position, error) {
 		return pos, nil
 	}
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return pos, fmt.Errorf("route: cannot restart: its position is not readable: %w", err)
+		return pos, fmt.Errorf("route: cannot restart: the stored position is unreadable: %w", err)
 	}
 	if len(pos.Writers) != len(w.ways) || len(pos.Counts) != len(w.ways) {
-		return pos, fmt.Errorf("route: cannot restart: the position is of %d writers, and there are %d", len(pos.Writers), len(w.ways))
+		return pos, fmt.Errorf("route: cannot restart: the stored position has %d writers, but the step has %d", len(pos.Writers), len(w.ways))
 	}
 	return pos, nil
 }
@@ -191,7 +191,7 @@ func (w *writer) hand(meta item.Meta) error {
 	if taken {
 		return nil
 	}
-	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer takes the item: add a last one without a condition, or filter it before", meta))
+	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer accepts the item: add a last one without a condition, or filter it before", meta))
 }
 
 // Prepare prepares the writers, and publishes the numbers with the commit.

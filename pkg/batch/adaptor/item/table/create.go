@@ -91,8 +91,8 @@ func (w *Writer) warn(ignored []string) error {
 	if w.context == nil {
 		return nil
 	}
-	if err := core.Warn(w.context(), fmt.Sprintf("table %s: fields are not written, because it has no column for them: %s", w.config.Name, list)); err != nil {
-		return fmt.Errorf("table %s: store the fields that are left out: %w", w.config.Name, err)
+	if err := core.Warn(w.context(), fmt.Sprintf("table %s: fields not written, because it has no column for them: %s", w.config.Name, list)); err != nil {
+		return fmt.Errorf("table %s: store the list of fields left out: %w", w.config.Name, err)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 			differences = append(differences, fmt.Sprintf("it has no column %s", name))
 			cures = append(cures, fmt.Sprintf("add column %s %s", quoted(name), want))
 		case w.table.columns[i].kind != f.Kind && w.table.columns[i].kind != row.Null && w.table.columns[i].kind != row.String:
-			differences = append(differences, fmt.Sprintf("its column %s is of type %s, and create would make it %s", name, w.table.columns[i].typeText(), want))
+			differences = append(differences, fmt.Sprintf("its column %s is of type %s, but create would make it %s", name, w.table.columns[i].typeText(), want))
 			cures = append(cures, fmt.Sprintf("alter column %s type %s", quoted(name), want))
 		}
 	}
@@ -131,7 +131,7 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	if d == tx.Postgres {
 		cure += ", or alter table " + d.Quote(w.config.Name) + " " + strings.Join(cures, ", ")
 	}
-	w.earlier = fmt.Sprintf("; the table was there before this step: %s; it has %s; if it is from an earlier definition: %s", strings.Join(differences, ", "), rows, cure)
+	w.earlier = fmt.Sprintf("; the table existed before this step: %s; it has %s; if it comes from an earlier definition: %s", strings.Join(differences, ", "), rows, cure)
 	return nil
 }
 

@@ -136,7 +136,7 @@ type AbsentTableError struct {
 func (e *AbsentTableError) Error() string {
 	text := "table " + e.Table + " does not exist"
 	if e.Statement != "" {
-		text += "; say `create: true`, or make it:\n" + e.Statement
+		text += "; set `create: true`, or create it:\n" + e.Statement
 	}
 	return text
 }
@@ -326,7 +326,7 @@ func (w *Writer) forgetOld(t tx.Tx) {
 }
 
 func (w *Writer) noTransaction() error {
-	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another one", w.config.Name, w.db.Name())
+	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another database", w.config.Name, w.db.Name())
 }
 
 // prepare makes the plan for items of the schema.

@@ -77,7 +77,7 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 	if f.at == 0 {
 		head, err := f.in.Record(ctx, 0, f.size+1)
 		if err == nil && len(head) > f.size && (head[f.size] == '\n' || head[f.size] == '\r') {
-			hint = "; a line end follows its first record: leave length out if it has lines"
+			hint = "; a line end follows its first record: omit length if the file has lines"
 		}
 	}
 	return f.cut(bytes-rest, rest, hint)
@@ -85,7 +85,7 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 
 // cut is the error for a file that ends within a record.
 func (f *file) cut(at, has int64, hint string) error {
-	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes and not %d (length)%s", at, has, f.size, hint)
+	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes instead of %d (length)%s", at, has, f.size, hint)
 }
 
 func (f *file) goTo(offset, lines int64) {

@@ -74,7 +74,7 @@ func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	for _, t := range types {
 		switch {
 		case t == p.any || t.Role == recordtypes.Ignored:
-			return nil, &registry.ConfigError{Key: "records." + t.Name, Err: errors.New("no such record is written: leave it out")}
+			return nil, &registry.ConfigError{Key: "records." + t.Name, Err: errors.New("the writer writes no such record: omit it")}
 		case t.Role == recordtypes.Detail:
 			details = append(details, t)
 		}
@@ -83,7 +83,7 @@ func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	case len(details) == 1:
 		w.only = details[0]
 	case p.plan.TypeField < 0:
-		return nil, &registry.ConfigError{Key: "records", Err: fmt.Errorf("there are %d types of details, and nothing says of which one an item is: it needs a string field %s with the name of the type", len(details), recordtypes.TypeFieldName)}
+		return nil, &registry.ConfigError{Key: "records", Err: fmt.Errorf("there are %d types of details, but no field selects one: the item needs a string field %s with the name of the type", len(details), recordtypes.TypeFieldName)}
 	}
 	return w, nil
 }
@@ -214,7 +214,7 @@ func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, 
 	if t.HasCount {
 		digits := strconv.FormatInt(count, 10)
 		if len(digits) > b.count.width() {
-			return dst, fmt.Errorf("there are %d records, and it has room for %d digits (count at %s)", count, b.count.width(), b.count)
+			return dst, fmt.Errorf("there are %d records, but it has room for %d digits (count at %s)", count, b.count.width(), b.count)
 		}
 		raw, err := w.marked(strings.Repeat("0", b.count.width()-len(digits)) + digits)
 		if err != nil {

@@ -91,7 +91,7 @@ func trailerLine(t *Trailer, records int64) (string, error) {
 	}
 	n := strconv.FormatInt(records, 10)
 	if len(n) > at.width() {
-		return "", fmt.Errorf("the file has %d records, and the trailer has place for %d digits (count at %s)", records, at.width(), at)
+		return "", fmt.Errorf("the file has %d records, but the trailer has room for %d digits (count at %s)", records, at.width(), at)
 	}
 	between := at.first - 1 - len([]rune(t.Begins))
 	return t.Begins + strings.Repeat(" ", between) + strings.Repeat("0", at.width()-len(n)) + n, nil
@@ -276,7 +276,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	var from *filestream.OutputPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
+			return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 		}
 		w.records, from = pos.Records, &pos.OutputPosition
 		if w.cfg.sums != nil {
@@ -326,7 +326,7 @@ func (w *writer) checkHeader() error {
 	if bytes.HasPrefix(head, []byte(header)) {
 		return nil
 	}
-	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, and the header of this step is %.80q", w.cfg.path, head, header)))
+	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, but the header of this step is %.80q", w.cfg.path, head, header)))
 }
 
 func typesOf(at *recordtypes.Position) recordtypes.Position {
@@ -365,7 +365,7 @@ func (w *writer) setTrailer() error {
 func (w *writer) encode(line []byte) error {
 	if w.cfg.codec != nil {
 		if len(line) > w.cfg.length {
-			return fmt.Errorf("it has %d bytes, and a record has %d (length)", len(line), w.cfg.length)
+			return fmt.Errorf("it has %d bytes, but a record has %d (length)", len(line), w.cfg.length)
 		}
 		w.buf = append(w.buf, line...)
 		for n := len(line); n < w.cfg.length; n++ {

@@ -107,7 +107,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 		},
 		Formats:       map[string]huma.Format{"application/json": jsonFormat(), "json": jsonFormat()},
 		DefaultFormat: "application/json",
-		Transformers:  []huma.Transformer{cureKeys},
+		Transformers:  []huma.Transformer{suggestKeys},
 	})
 	a.addJobs(h)
 	a.addExecutions(h)

@@ -98,14 +98,12 @@ type maskedAnswer struct {
 	body   bytes.Buffer
 }
 
-// WriteHeader keeps the status.
 func (m *maskedAnswer) WriteHeader(status int) {
 	if m.status == 0 {
 		m.status = status
 	}
 }
 
-// Write keeps the text.
 func (m *maskedAnswer) Write(p []byte) (int, error) {
 	m.WriteHeader(http.StatusOK)
 	return m.body.Write(p)

@@ -34,14 +34,13 @@ type (
 		About     any
 		Body      any
 	}
-	// kept is the stored form of an answer.
-	kept struct {
+	// storedResponse is the stored form of an answer.
+	storedResponse struct {
 		Body    json.RawMessage `json:"body,omitempty"`
 		Problem *Problem        `json:"problem,omitempty"`
 	}
 )
 
-// Schema returns the schema of a T.
 func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
@@ -102,7 +101,7 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).name }
 
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
-	var answer kept
+	var answer storedResponse
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
 		return nil, fmt.Errorf("read the stored response: %w", err)
 	}
@@ -118,7 +117,7 @@ func replay[T any](text string, repeated bool) (*keyed[T], error) {
 
 // keep returns the stored form of an answer: the body, or the refusal.
 func keep(body any, p *Problem) (string, error) {
-	var answer kept
+	var answer storedResponse
 	var err error
 	if answer.Problem = p; p == nil {
 		if answer.Body, err = json.Marshal(body); err != nil {

@@ -62,7 +62,7 @@ func (a *api) problem(ctx context.Context, err error) error {
 		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
 	}
 	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
-	if isAway(err) || errors.Is(context.Cause(ctx), errAway) {
+	if isUnavailable(err) || errors.Is(context.Cause(ctx), errUnavailable) {
 		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not respond in time: repeat the request later; the server's log has details")
 	}
 	return newProblem(http.StatusInternalServerError, "the server failed; see its log")
@@ -135,9 +135,9 @@ func parameterErrors(err error) []*core.ParameterError {
 	return parameterErrors(errors.Unwrap(err))
 }
 
-// cureKeys is a huma.Transformer: if a key of a body has another name here, the refusal suggests
+// suggestKeys is a huma.Transformer: if a key of a body has another name here, the refusal suggests
 // that name.
-func cureKeys(_ huma.Context, _ string, v any) (any, error) {
+func suggestKeys(_ huma.Context, _ string, v any) (any, error) {
 	if model, is := v.(*huma.ErrorModel); is {
 		for _, e := range model.Errors {
 			key := e.Location[strings.LastIndexByte(e.Location, '.')+1:]

@@ -254,7 +254,6 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.Re
 	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
 }
 
-// noNUL refuses a text that no database accepts.
 func noNUL(field, text string) error {
 	if !isText(text) {
 		return &operator.RequestError{Field: "body." + field, Reason: "it contains a NUL character"}

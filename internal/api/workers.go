@@ -113,8 +113,8 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
 }
 
-// warnIfNothingLeads warns, if something may be due, that no live worker would start it.
-func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
+// warnIfNoWorker warns, if something may be due, that no live worker would start it.
+func (a *api) warnIfNoWorker(ctx context.Context, may bool) (Warnings, error) {
 	if !may {
 		return Warnings{}, nil
 	}
@@ -138,7 +138,7 @@ func (a *api) addDefinitions(h huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				warnings, err := a.warnIfNoWorker(ctx, len(list) > 0)
 				return &definitionList{list, warnings}, err
 			})
 		})
@@ -149,7 +149,7 @@ func (a *api) addDefinitions(h huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
+				warnings, err := a.warnIfNoWorker(ctx, len(list) > 0)
 				return &scheduleList{list, warnings}, err
 			})
 		})
@@ -169,7 +169,7 @@ func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.C
 				if view.Enabled {
 					got.Status = "enabled"
 				}
-				got.Warnings, err = a.warnIfNothingLeads(ctx, view.Enabled)
+				got.Warnings, err = a.warnIfNoWorker(ctx, view.Enabled)
 				return got, err
 			})
 		})

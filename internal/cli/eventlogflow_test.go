@@ -45,7 +45,7 @@ func TestWhereTheFlowWentIsTold(t *testing.T) {
 		"INFO  decision kept from an earlier attempt element=way verdict=LEFT",
 		"INFO  passed by: its condition does not hold element=late when=\"steps.one.read > 0\"",
 		"DEBUG what was expected holds step=one gate=\"read > 0: holds\"",
-		"WARN  an expectation failed job=j gate=\"steps.one.read > 0: does not hold\"",
+		"WARN  what was expected does not hold job=j gate=\"steps.one.read > 0: does not hold\"",
 		"INFO  a stop was asked for: stopping once the chunk in hand is committed execution=3",
 		"WARN  a tasklet cannot be stopped: it is waited for execution=3 step=one error=\"not; now\"",
 		"WARN  a component did its work, and could not be closed step=one error=jammed",

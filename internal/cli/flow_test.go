@@ -63,7 +63,7 @@ func TestAGateThatDoesNotHoldIsExitCodeFiveAndIsShown(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, s.run("migrate").code)
 		r := s.run("run", "step.yaml")
 		require.Equal(t, cli.ExitExpect, r.code, r.err)
-		require.Contains(t, r.err, "WARN an expectation failed step=last gate=")
+		require.Contains(t, r.err, "WARN what was expected does not hold step=last gate=")
 		require.Contains(t, r.out, "last FAILED EXPECT_FAILED ")
 		require.Contains(t, r.err, " restart it: surfin restart 1 ")
 		r = s.run("show", "1")
@@ -72,7 +72,7 @@ func TestAGateThatDoesNotHoldIsExitCodeFiveAndIsShown(t *testing.T) {
 
 		r = s.run("run", "job.yaml")
 		require.Equal(t, cli.ExitExpect, r.code, r.err)
-		require.Contains(t, r.err, "WARN an expectation failed job=whole gate=")
+		require.Contains(t, r.err, "WARN what was expected does not hold job=whole gate=")
 		r = s.run("show", "2")
 		require.Contains(t, r.out, "steps.one.read > 0: does not hold (")
 		require.Contains(t, r.out, "one: expect: exit == 'COMPLETED': holds")

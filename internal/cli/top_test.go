@@ -46,7 +46,7 @@ func TestALeaseIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 	for want, o := range map[string]*operator.Owner{
 		"lease until 2026-11-22 12:00:20Z":                                                              owner(20*time.Second, false, false),
 		"lease ended 40.0s ago; no process takes it over by itself":                                     owner(-40*time.Second, false, true),
-		"lease until 2026-11-22 11:59:20Z by the clock of the database, which is behind this machine's": owner(-40*time.Second, false, false),
+		"lease until 2026-11-22 11:59:20Z by the clock of the database, behind that of this machine": owner(-40*time.Second, false, false),
 		"lease over by the clock of the database; no process takes it over by itself":                   owner(20*time.Second, false, true),
 		"which is gone; no process takes it over by itself":                                             owner(20*time.Second, true, true),
 	} {

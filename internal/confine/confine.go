@@ -334,7 +334,6 @@ type folder struct {
 	dir   string
 }
 
-// Open implements fs.FS.
 func (d folder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}

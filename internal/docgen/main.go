@@ -133,7 +133,7 @@ func encodingsPage() []byte {
 
 func machinesPage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# State machines\n\nGenerated from the tables of moves: every move is one `UPDATE` that compares the state, and\n" +
+	b.WriteString(generated + "# State machines\n\nGenerated from the tables of moves: every move is one `UPDATE` that compares the state and\n" +
 		"checks the column guard, in the database. A move that is not here is refused. The answer to a\n" +
 		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move with the intent\n" +
 		"`take` raises the epoch, so that the previous owner finds nothing.\n" +

@@ -127,7 +127,6 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// ends returns nil if there are no lines.
 func (a *Append) ends() *Ends {
 	if a.Record > 0 {
 		return nil
@@ -206,7 +205,6 @@ func (in *Input) fitsEncoding(name EncodingName) error {
 	return fmt.Errorf("it begins with the byte order mark of %s, but encoding is %s", is, c.Name)
 }
 
-// endLine ends the last line of the existing content.
 func (o *Output) endLine() error {
 	if o.at.Base == nil || !o.at.Base.Open {
 		return nil

@@ -121,7 +121,6 @@ func (e *timeoutError) Error() string { return fmt.Sprintf("no response within %
 // Timeout makes it an error of the class timeout.
 func (e *timeoutError) Timeout() bool { return true }
 
-// Temporary belongs to net.Error.
 func (e *timeoutError) Temporary() bool { return true }
 
 // because returns the reason why no answer came: the end of the caller's context, else the timeout, else the

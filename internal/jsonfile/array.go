@@ -58,7 +58,6 @@ func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	}
 }
 
-// expect makes sure that want is at i.
 func (r *Reader) expect(i int, want byte) error {
 	if got := r.in.Buffered(r.at.Offset)[i:]; got[0] != want {
 		return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q, expected %q", character(got), string(want)))

@@ -124,12 +124,12 @@ type Finder struct {
 	// is no field; an error ends the reading, which returns it.
 	Unknown func(path string) error
 	// Start is the index in the document at which each value of Found begins.
-	Start  []int
-	byName []bool // found under the whole name as a key, which takes precedence
-	root   *node
-	stray  *node  // a value that a path cannot lead through
-	value  []byte // of stray
-	scan   Scanner
+	Start   []int
+	byName  []bool // found under the whole name as a key, which takes precedence
+	root    *node
+	blocked *node  // a value that a path cannot lead through
+	value   []byte // of stray
+	scan    Scanner
 }
 
 // node is a point that paths lead to or through.
@@ -253,13 +253,13 @@ func (f *Finder) note(n *node, start int, value []byte) {
 			f.Found[i], f.Start[i] = value, start
 		}
 	}
-	if len(n.below) == 0 || f.stray != nil || value[0] == 'n' {
+	if len(n.below) == 0 || f.blocked != nil || value[0] == 'n' {
 		return
 	}
 	if value[0] == '{' && len(n.children) > 0 || value[0] == '[' && len(n.indices) > 0 {
 		return
 	}
-	f.stray, f.value = n, value
+	f.blocked, f.value = n, value
 }
 
 // Find reads doc, strictly (see Scanner.Valid), and fills Found. A path that leads
@@ -269,7 +269,7 @@ func (f *Finder) Find(doc []byte) error {
 	if err := f.scan.find(doc, f); err != nil {
 		return err
 	}
-	return f.strayed()
+	return f.blockedError()
 }
 
 // Locate fills Found like Find, but checks only the grammar of doc: the reader of the values checks
@@ -285,27 +285,27 @@ func (f *Finder) Locate(doc []byte) error {
 	if end = f.scan.blank(end); end < len(doc) {
 		return f.scan.unexpected(end, "the end")
 	}
-	return f.strayed()
+	return f.blockedError()
 }
 
 func (f *Finder) clear() {
 	clear(f.Found)
 	clear(f.byName)
-	f.stray = nil
+	f.blocked = nil
 }
 
-// strayed returns the error of a path that the last document blocked.
-func (f *Finder) strayed() error {
-	if f.stray == nil {
+// blockedError returns the error of a path that the last document blocked.
+func (f *Finder) blockedError() error {
+	if f.blocked == nil {
 		return nil
 	}
-	for _, i := range f.stray.below {
+	for _, i := range f.blocked.below {
 		if f.Found[i] == nil {
 			what := "an object"
-			if len(f.stray.children) == 0 {
+			if len(f.blocked.children) == 0 {
 				what = "an array"
 			}
-			return &PathError{Field: i, Msg: fmt.Sprintf("%s is not %s: %s", f.stray.text, what, Shorten(f.value))}
+			return &PathError{Field: i, Msg: fmt.Sprintf("%s is not %s: %s", f.blocked.text, what, Shorten(f.value))}
 		}
 	}
 	return nil

@@ -135,7 +135,6 @@ func (d *postgresDriver) Lock() error {
 	}
 }
 
-// Unlock lets the next one in.
 func (d *postgresDriver) Unlock() error {
 	_, err := d.conn.ExecContext(context.WithoutCancel(d.ctx), "SELECT pg_advisory_unlock($1::bigint)", d.lockID)
 	return err

@@ -158,7 +158,6 @@ func (s *State) Close(t *Type) {
 	}
 }
 
-// whole describes the scope of a trailer.
 func (s *State) whole(t *Type) (has, what string) {
 	if t.Of == nil {
 		return "the file has", "the file"

@@ -110,7 +110,7 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 		} else {
 			steps[stepOf(s.Step)] = true
 		}
-		given, reason := p.given(s)
+		given, reason := p.redriven(s)
 		switch {
 		case reason == "":
 			n := p.counts[s.Step]
@@ -207,8 +207,8 @@ type given struct {
 	raw      *item.RawText
 }
 
-// given returns the redriven form of an item, or why there is none.
-func (p *Plan) given(s core.SkippedItem) (of given, refused string) {
+// redriven returns the redriven form of an item, or why there is none.
+func (p *Plan) redriven(s core.SkippedItem) (of given, refused string) {
 	if edit, ok := p.Edited[s.ID]; ok {
 		return edited(s, edit)
 	}
@@ -301,6 +301,6 @@ func (p *Plan) selected(s core.SkippedItem) (given, bool) {
 	if _, ok := p.Edited[s.ID]; p.Edited != nil && !ok {
 		return given{}, false
 	}
-	of, refused := p.given(s)
+	of, refused := p.redriven(s)
 	return of, refused == ""
 }

@@ -75,7 +75,6 @@ var errNoTexts = errors.New("redrive: the reader of the step cannot read an item
 // Component returns the reader: it does not have the position of the step's own reader.
 func (r *reader) Component() any { return r }
 
-// NewItems returns an empty buffer of the item type.
 func (r *reader) NewItems(capacity int) item.Items { return r.documents.NewItems(capacity) }
 
 // Fill appends items until there are n.
@@ -135,7 +134,6 @@ func (r *reader) RawText() item.RawText {
 	return r.raw.RawText()
 }
 
-// Close closes the reader of the texts.
 func (r *reader) Close(ctx context.Context) error {
 	if closer, ok := r.opener.(item.Closer); ok && r.opened {
 		return closer.Close(ctx)
@@ -146,7 +144,6 @@ func (r *reader) Close(ctx context.Context) error {
 // Open does nothing: without it Close is not called.
 func (r *reader) Open(context.Context, item.Position) error { return nil }
 
-// ReadDocument returns the current JSON.
 func (r *reader) ReadDocument(context.Context) ([]byte, error) { return r.document, nil }
 
 func (r *reader) next(ctx context.Context) (given, error) {

@@ -21,11 +21,11 @@ type execution struct {
 	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
 	end      context.CancelCauseFunc
 	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
-	place    *place        // the place of its slot
+	place    *heldSlot     // the place of its slot
 }
 
 func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
-	e := &execution{source: t.source, tenure: t, delivery: d, place: newPlace(t.source.slots)}
+	e := &execution{source: t.source, tenure: t, delivery: d, place: newHeldSlot(t.source.slots)}
 	e.ctx, e.end = context.WithCancelCause(core.WithSlot(ctx, e.place))
 	return e
 }
@@ -139,13 +139,13 @@ func (e *execution) execute() result {
 		return r
 	case <-late:
 	case <-e.tenure.keeper.Late():
-		e.tellLate()
+		e.notifyLate()
 	}
 	return result{late: true, err: errors.New("the handler did not return in time; its goroutine still runs")}
 }
 
-// tellLate notifies the observer that a handler does not return: the command then ends its process.
-func (e *execution) tellLate() {
+// notifyLate notifies the observer that a handler does not return: the command then ends its process.
+func (e *execution) notifyLate() {
 	e.source.tasks.Observer.Observe(context.WithoutCancel(e.ctx), core.ComponentLate{
 		Task: int64(e.claimed.Task.ID), TaskType: e.claimed.Task.Spec.Type, Err: context.Cause(e.ctx),
 	})
@@ -155,7 +155,7 @@ func (e *execution) tellLate() {
 func (e *execution) record(r result) (recorded bool) {
 	cause := context.Cause(e.ctx)
 	if r.late && e.tenure.keeper.Err() == nil {
-		defer e.tellLate()
+		defer e.notifyLate()
 	}
 	canceled := errors.Is(cause, task.ErrCanceled)
 	if errors.Is(cause, core.ErrLostOwner) || canceled && r.late {

@@ -84,7 +84,7 @@ func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.H
 		if !slot(ctx, p.slots, p.poll) {
 			return pauseOf(p.poll)
 		}
-		own := newPlace(p.slots)
+		own := newHeldSlot(p.slots)
 		answered := make(chan engine.Answer, 1)
 		p.working.Go(func() {
 			defer own.end()

@@ -65,7 +65,7 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 	p.backlog = false
 	after := time.Duration(task.SettingIn(settings, task.ReassignAfter)) * time.Second
 	var waiting []core.Placed
-	o := &office{placing: p, pause: min(after, givenBackPause)}
+	o := &office{placing: p, pause: min(after, returnedPause)}
 	for _, places := range p.config.Places {
 		n, err := places.OrphanPlaced(ctx, after, leader, sweepLimit)
 		if err != nil {
@@ -244,8 +244,8 @@ func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) 
 	return room
 }
 
-// givenBackPause is the pause between two assignments of work that all workers which fit have given back.
-const givenBackPause = 5 * time.Second
+// returnedPause is the pause between two assignments of work that all workers which fit have given back.
+const returnedPause = 5 * time.Second
 
 // best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
 func (o *office) best(work core.Placed) *task.Worker {

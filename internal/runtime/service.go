@@ -53,7 +53,7 @@ type TaskService struct {
 	logs       bool
 	events     *inbox.Events
 	actor      string
-	places     []core.Places
+	placements []core.Places
 	leader     func(ctx context.Context) (*task.Leader, error)
 }
 
@@ -65,7 +65,7 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 	if c.Places == nil {
 		c.Places = []core.Places{c.Repository}
 	}
-	return &TaskService{places: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
+	return &TaskService{placements: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
 }
 
 // Accepted is the answer to a submission.
@@ -426,8 +426,8 @@ func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acte
 
 // The time between two polls of Wait, at first and at most.
 const (
-	firstLook   = 20 * time.Millisecond
-	longestLook = 2 * time.Second
+	firstPoll   = 20 * time.Millisecond
+	longestPoll = 2 * time.Second
 )
 
 // patiently repeats a read, with the patience of ctx (rule O1).
@@ -445,7 +445,7 @@ func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, e
 	if !core.HasPatience(ctx) {
 		ctx = core.WithPatience(ctx, lease.Waiting)
 	}
-	for pause := firstLook; ; pause = min(pause+pause/2, longestLook) {
+	for pause := firstPoll; ; pause = min(pause+pause/2, longestPoll) {
 		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.repository.Group(ctx, id) })
 		switch {
 		case ctx.Err() != nil:

@@ -255,7 +255,6 @@ type groupSource struct {
 	id         task.GroupID
 }
 
-// Due implements Source.
 func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.Delivery, error) {
 	found, err := g.repository.DueOf(ctx, g.id, limit)
 	return deliveries(found), err

@@ -44,10 +44,8 @@ func (s *stop) Requested() bool {
 	}
 }
 
-// Done implements core.StopSignal.
 func (s *stop) Done() <-chan struct{} { return s.done }
 
-// Request implements core.StopSignal: the job is to stop.
 func (s *stop) Request() {
 	s.mu.Lock()
 	s.ofJob = true

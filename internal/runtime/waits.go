@@ -41,7 +41,7 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 
 // LoadedWorkers returns the workers with their used slots, and whether a process leads.
 func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []task.Worker, leads bool, err error) {
-	workers, err = Loaded(ctx, s.repository.Workers, s.places)
+	workers, err = Loaded(ctx, s.repository.Workers, s.placements)
 	if err != nil {
 		return nil, false, refusalOf(err)
 	}

@@ -99,7 +99,6 @@ func (all schemas) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// CheckSchema implements operator.Schema.
 func (all schemas) CheckSchema(ctx context.Context) error {
 	for _, s := range all {
 		if err := s.CheckSchema(ctx); err != nil {

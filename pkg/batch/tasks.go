@@ -64,7 +64,6 @@ type handlerTypes struct {
 	closed bool
 }
 
-// Handlers implements jobfile.HandlerTypes.
 func (h handlerTypes) Handlers() (known []string, closed bool) { return h.Types(), h.closed }
 
 // TaskHandlers returns the types of tasks that the shipped handlers, and those that opts register,
@@ -170,7 +169,6 @@ func (s *stepTasks) Handlers() (known []string, closed bool) {
 	return s.StepTasks.Handlers()
 }
 
-// HandlerOff implements jobfile.Tasks.
 func (s *stepTasks) HandlerOff(handler string) (how string) {
 	if s.StepTasks == nil {
 		return ""
@@ -178,7 +176,6 @@ func (s *stepTasks) HandlerOff(handler string) (how string) {
 	return s.StepTasks.HandlerOff(handler)
 }
 
-// HandlerWarnings implements jobfile.Tasks.
 func (s *stepTasks) HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error) {
 	if s.StepTasks == nil {
 		return nil, nil
@@ -186,7 +183,6 @@ func (s *stepTasks) HandlerWarnings(ctx context.Context, handler string) (warnin
 	return s.StepTasks.HandlerWarnings(ctx, handler)
 }
 
-// GiveUp implements jobfile.Tasks.
 func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
 	if s.StepTasks == nil {
 		return nil

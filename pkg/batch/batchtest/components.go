@@ -71,10 +71,8 @@ func (r *sliceReader[T]) Open(_ context.Context, at item.Position) error {
 	return json.Unmarshal(at, &r.next)
 }
 
-// Rereads implements item.Rereader.
 func (r *sliceReader[T]) Rereads() {}
 
-// IndependentOf implements item.Independent.
 func (r *sliceReader[T]) IndependentOf(string) bool { return true }
 
 func (r *sliceReader[T]) Position() (item.Position, error) { return json.Marshal(r.next) }

@@ -42,7 +42,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		}
 		err = core.Exhausted(err, attempt)
 		if split, refused := p.maySplit(ctx, w, err); !split {
-			return p.placed(ctx, w, cmp.Or(refused, err))
+			return p.withOrigin(ctx, w, cmp.Or(refused, err))
 		}
 		if err := p.rewindWriters(ctx); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, erro
 	if p.step.isTransient(core.PhaseWrite, err) {
 		return false, p.step.faultless(w, err)
 	}
-	ok, refused := p.step.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
+	ok, refused := p.step.callSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
 	var limit *SkipLimitError
 	if errors.As(refused, &limit) {
 		ok, refused = true, nil
@@ -217,7 +217,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	at = w.next
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
-		at, err = p.filler.positionBehind(w, u.upTo, u.withTrailingSkips)
+		at, err = p.filler.positionAfter(w, u.upTo, u.withTrailingSkips)
 	}
 	at.Writers, at.Processors, at.Bound = slices.Clone(p.at.Writers), p.at.Processors, p.at.Bound
 	return at, err

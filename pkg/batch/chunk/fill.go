@@ -29,9 +29,9 @@ type filler struct {
 	independent bool
 	// stride is the number of items that are read before the next check for a stop.
 	stride int
-	// behind is the reader's error with the last item before the position that it went back to: it
+	// deferred is the reader's error with the last item before the position that it went back to: it
 	// concerns the next read.
-	behind error
+	deferred error
 }
 
 // trust is how the engine knows whether a failed Read has consumed its item, if its error does not say
@@ -179,8 +179,8 @@ func (f *filler) encode(w *work) {
 // read reads a chunk. A skipped read does not use a place (rule C1), but the number of skips ends a
 // chunk too, so that skips, memory and a stop are bounded (rule C1a).
 func (f *filler) read(ctx context.Context, w *work) error {
-	if f.behind != nil {
-		w.failure, f.behind = f.behind, nil
+	if f.deferred != nil {
+		w.failure, f.deferred = f.deferred, nil
 	}
 	for w.failure != nil || w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads && w.rawBytes < maxRawBytes {
 		err := f.readUpTo(ctx, w, f.step.config.Size)
@@ -380,10 +380,10 @@ func (f *filler) nextPosition(w *work) (position, error) {
 	return position{Reader: at.JSON()}, nil
 }
 
-// positionBehind returns the position after the item before upTo (rule C15a): the reader's mark of that
+// positionAfter returns the position after the item before upTo (rule C15a): the reader's mark of that
 // item if it makes marks, else the start of the chunk and the number of outcomes since. withTrailing
 // counts later failed reads.
-func (f *filler) positionBehind(w *work, upTo int, withTrailing bool) (position, error) {
+func (f *filler) positionAfter(w *work, upTo int, withTrailing bool) (position, error) {
 	if f.source.marker == nil || upTo == 0 || w.items.Mark(upTo-1) == nil {
 		return w.countedPosition(upTo, withTrailing), nil
 	}
@@ -411,7 +411,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 		err := f.readUpTo(ctx, w, int(min(n, int64(f.step.config.Size))))
 		n -= int64(w.items.Len())
 		if n == 0 {
-			f.behind = err
+			f.deferred = err
 			return nil
 		}
 		if err == nil {

@@ -81,7 +81,6 @@ func (all observers) Enter(ctx context.Context, e Event) context.Context {
 	return ctx
 }
 
-// ReadFigures implements FiguresReader for the observers that implement it.
 func (all observers) ReadFigures(read FiguresFunc) {
 	for _, o := range all {
 		if reader, ok := o.(FiguresReader); ok {

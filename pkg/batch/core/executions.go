@@ -28,7 +28,7 @@ func Executions() Machine[Status] {
 		{Name: MoveTakeOver, From: owned, To: StatusFailed, Intent: IntentTake,
 			Trigger: "a launch, a restart or a recovery finds the owner gone", Guard: "the lease has expired", Prevents: "a commit of the lost owner when it wakes"},
 		{Name: MoveEndWithJob, From: ActiveStatuses(), To: StatusFailed, Intent: IntentTake,
-			Trigger: "its job ends", Guard: "the job's the caller has the owner and the epoch", Prevents: "a step that outlives its job"},
+			Trigger: "its job ends", Guard: "the caller has the job's owner and epoch", Prevents: "a step that outlives its job"},
 		{Name: MovePark, From: begun, To: StatusParked, Intent: IntentRelease,
 			Trigger: "only parts on other processes are left", Guard: owner + ", and no stop was requested", Prevents: "a stop that no process receives"},
 		{Name: MoveResume, From: resting, To: StatusStarted, Intent: IntentTake,

@@ -39,22 +39,22 @@ type Outcome struct {
 	Settles bool
 }
 
-// keptOutcome is the value stored under OutcomeKey.
-type keptOutcome struct {
+// storedOutcome is the value stored under OutcomeKey.
+type storedOutcome struct {
 	Outcome Outcome `json:"outcome"`
 	Gate    string  `json:"gate,omitempty"`
 }
 
-// maxKeptMessage bounds the message that is kept with an outcome, in bytes.
-const maxKeptMessage = 8 << 10
+// maxStoredMessage bounds the message that is kept with an outcome, in bytes.
+const maxStoredMessage = 8 << 10
 
 // EncodeOutcome returns the value stored under OutcomeKey: the outcome of a flow, and the text of its
 // gate.
 func EncodeOutcome(out Outcome, gate string) (string, error) {
-	if len(out.Message) > maxKeptMessage {
-		out.Message = strings.ToValidUTF8(out.Message[:maxKeptMessage], "") + "…"
+	if len(out.Message) > maxStoredMessage {
+		out.Message = strings.ToValidUTF8(out.Message[:maxStoredMessage], "") + "…"
 	}
-	text, err := json.Marshal(keptOutcome{out, gate})
+	text, err := json.Marshal(storedOutcome{out, gate})
 	if err != nil {
 		return "", fmt.Errorf("store the outcome of the flow: %w", err)
 	}
@@ -72,7 +72,7 @@ func TakeOutcome(c *ExecutionContext) (out Outcome, gate string, ok bool, err er
 		return out, "", false, nil
 	}
 	c.Delete(OutcomeKey)
-	var kept keptOutcome
+	var kept storedOutcome
 	text, _ := stored.(string)
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
 		return out, "", false, fmt.Errorf("the outcome of the flow in the step's context, %s: %w", OutcomeKey, err)

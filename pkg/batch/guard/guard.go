@@ -120,7 +120,7 @@ type Result[S core.StateType] struct {
 // Strict, if the row is in the target state, has passed it, or rests (rule SM2). A rejection with
 // TransitionError.Early may succeed later.
 func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err error) {
-	move, key, err := t.asked(r)
+	move, key, err := t.check(r)
 	if err != nil {
 		return Result[S]{}, err
 	}
@@ -149,7 +149,7 @@ func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err e
 // Try makes the move if the row can make it at once, and reports whether it did. If not, the observer
 // is not notified; Move returns the reason.
 func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) {
-	move, key, err := t.asked(r)
+	move, key, err := t.check(r)
 	if err != nil {
 		return Result[S]{}, false, err
 	}
@@ -167,8 +167,8 @@ func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) 
 	return result, true, nil
 }
 
-// asked checks a request, and returns its move and the row's key.
-func (t *Table[S]) asked(r Request) (move *line[S], key any, err error) {
+// check checks a request, and returns its move and the row's key.
+func (t *Table[S]) check(r Request) (move *line[S], key any, err error) {
 	if t.wrong != nil {
 		return nil, nil, t.wrong
 	}

@@ -88,10 +88,8 @@ func (c *checkpoint) record() (core.Checkpoint, error) {
 	return r, nil
 }
 
-// Database implements core.CheckpointStore.
 func (s *claimed) Database() string { return s.store.db.Name() }
 
-// Start implements core.ClaimedStore.
 func (s *claimed) Start() core.Checkpoint { return s.start }
 
 // Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the transaction of

@@ -362,7 +362,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.repo.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
 		return err
 	}
-	if err := l.beginAnew(ctx, &row); err != nil {
+	if err := l.startOver(ctx, &row); err != nil {
 		return err
 	}
 	params, err := paramRows(row.ID, l.req.Params)
@@ -425,9 +425,9 @@ func (l *launch) follow(row *jobExecution) error {
 	return nil
 }
 
-// beginAnew notes in the job context that all earlier executions are history only, except for the
+// startOver notes in the job context that all earlier executions are history only, except for the
 // parts that its journal keeps. Later executions inherit the context.
-func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
+func (l *launch) startOver(ctx context.Context, row *jobExecution) error {
 	fresh := core.NewExecutionContext()
 	switch from := l.req.From; {
 	case l.req.FromStart:

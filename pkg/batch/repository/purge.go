@@ -330,7 +330,7 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 		if err != nil {
 			return done, err
 		}
-		left, err := r.leftBehind(ctx, "e.id IN ?", batch)
+		left, err := r.ofEarlier(ctx, "e.id IN ?", batch)
 		if err != nil {
 			return done, err
 		}

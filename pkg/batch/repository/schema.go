@@ -118,7 +118,6 @@ func (t tableSet) checkState(ctx context.Context, state migrator.Result) error {
 
 func (t tableSet) isTooOld(state migrator.Result) bool { return 0 < state.To && state.To < t.oldest }
 
-// removal explains how to start with an empty history.
 func (t tableSet) removal(ctx context.Context) string {
 	var file string
 	if t.store.db.Dialect() == tx.SQLite && t.store.session(ctx).Raw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file).Error == nil && file != "" {

@@ -265,7 +265,7 @@ func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
 		b.launch("stopped in a listener")
 		asked := make(chan struct{})
 		var log []string
-		stops := &stopsBefore{noted: noted{name: "l", log: &log}, ask: func() { close(asked) }}
+		stops := &stopsBefore{noted: noted{name: "l", log: &log}, callPartitioner: func() { close(asked) }}
 		record := b.do(t.Context(), b.tasklet(insert(b.Engine, "(1, null)"), listening(stops)), func(r *core.StepRun) {
 			r.Services.Stop = core.StopOn(asked)
 		})
@@ -278,10 +278,10 @@ func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
 // stopsBefore is a listener during which a stop arrives.
 type stopsBefore struct {
 	noted
-	ask func()
+	callPartitioner func()
 }
 
 func (l *stopsBefore) BeforeStep(ctx context.Context, s *core.StepExecution) error {
-	l.ask()
+	l.callPartitioner()
 	return l.noted.BeforeStep(ctx, s)
 }

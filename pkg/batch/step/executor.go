@@ -158,14 +158,14 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 		return returned(end)
 	case <-late.C:
 	case <-run.Services.Lease.Late():
-		tellLate(ctx, run, run.RecordName(s))
+		notifyLate(ctx, run, run.RecordName(s))
 	}
 	a.abandon()
 	return e.abandon(ctx, s, run, aborter)
 }
 
-// tellLate notifies the observers that a component did not return before the lease ends.
-func tellLate(ctx context.Context, run *core.StepRun, step string) {
+// notifyLate notifies the observers that a component did not return before the lease ends.
+func notifyLate(ctx context.Context, run *core.StepRun, step string) {
 	run.Services.Observer.Observe(ctx, core.ComponentLate{
 		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
 	})

@@ -134,7 +134,6 @@ func (s *JobStep) run(ctx context.Context, run *core.StepRun, child *core.Job, p
 	}
 }
 
-// runNow runs the child here or on workers.
 func (s *JobStep) runNow(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
 	stop := run.Services.Stop.Done()
 	if !s.config.OnWorkers || run.Data.AcceptChanges {

@@ -150,7 +150,7 @@ func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *co
 		return a.value, a.err
 	case <-late.C:
 	case <-run.Services.Lease.Late():
-		tellLate(ctx, run, run.Step.Name)
+		notifyLate(ctx, run, run.Step.Name)
 	}
 	return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
 }

@@ -30,7 +30,7 @@ type plan struct {
 func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, error) {
 	due, passed, err := s.Due(run)
 	if err == nil && len(run.Data.Parts) == 0 {
-		due, err = s.ask(ctx, run)
+		due, err = s.callPartitioner(ctx, run)
 	}
 	if err != nil || len(due) == 0 {
 		return plan{passed: passed}, err
@@ -47,7 +47,7 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 			}
 		}
 	}
-	if err := s.place(due); err != nil {
+	if err := s.setPlacements(due); err != nil {
 		return plan{}, err
 	}
 	request := core.PartitionPlan{
@@ -137,8 +137,8 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 	return nil
 }
 
-// place sets the workers that may do the parts.
-func (s *PartitionStep) place(due []core.Partition) (err error) {
+// setPlacements sets the workers that may do the parts.
+func (s *PartitionStep) setPlacements(due []core.Partition) (err error) {
 	if s.config.On == nil || !s.runner.ForWorkers() {
 		return nil
 	}
@@ -259,8 +259,8 @@ func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	return c, errors.Join(err, c.Put(core.IndexKey, indexOf(record)))
 }
 
-// ask calls the partitioner.
-func (s *PartitionStep) ask(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
+// callPartitioner calls the partitioner.
+func (s *PartitionStep) callPartitioner(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
 	parts, err = callWithGrace(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
 		p, err := s.config.Partitioner(ctx, own)
 		if err != nil {

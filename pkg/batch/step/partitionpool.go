@@ -109,7 +109,6 @@ func (b *batch) free(ctx context.Context) bool {
 	return true
 }
 
-// halted reports whether no more partitions may start.
 func (b *batch) halted(ctx context.Context) bool {
 	select {
 	case <-b.lostOwner:

@@ -228,8 +228,8 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
-// longestLook is the longest pause between two polls of a step that is not parked.
-const longestLook = time.Second
+// longestPoll is the longest pause between two polls of a step that is not parked.
+const longestPoll = time.Second
 
 func (w *taskWait) follow(ctx context.Context) error {
 	handler, err := w.groups.Handler(ctx, w.id) // the file's handler may be another one by now
@@ -253,14 +253,14 @@ func (w *taskWait) follow(ctx context.Context) error {
 // watch polls the group until it is over. park means that the step is parked if it is not.
 func (w *taskWait) watch(ctx context.Context, park bool) error {
 	for begin := time.Now(); ; {
-		over, err := w.look(ctx)
+		over, err := w.poll(ctx)
 		switch {
 		case err != nil || over:
 			return err
 		case w.releasing(), park:
 			return core.ErrParked
 		}
-		if err := w.run.Pause(ctx, core.NextLook(time.Since(begin), longestLook), w.canceled); err != nil {
+		if err := w.run.Pause(ctx, core.NextLook(time.Since(begin), longestPoll), w.canceled); err != nil {
 			return err
 		}
 	}
@@ -272,8 +272,8 @@ func (w *taskWait) releasing() bool {
 	return ok && signal.Releasing()
 }
 
-// look reports whether the step is over, and how.
-func (w *taskWait) look(ctx context.Context) (over bool, err error) {
+// poll reports whether the step is over, and how.
+func (w *taskWait) poll(ctx context.Context) (over bool, err error) {
 	if w.run.Stopping() && !w.releasing() && !w.canceled {
 		if err := w.cancel(ctx); err != nil {
 			return true, err

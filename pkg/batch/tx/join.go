@@ -71,10 +71,8 @@ type ownConn struct{ Own }
 
 var _ Conn = ownConn{}
 
-// Commit refuses.
 func (ownConn) Commit() error { return ErrNotOwner }
 
-// Rollback refuses.
 func (ownConn) Rollback() error { return ErrNotOwner }
 
 // Raw refuses: database/sql does not lend the connection of a *sql.Tx.

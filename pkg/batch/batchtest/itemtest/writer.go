@@ -98,7 +98,6 @@ func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error 
 	return c.In(t, f)
 }
 
-// lose runs f without a commit.
 func (c *writerCheck) lose(t testing.TB, f func(ctx context.Context)) {
 	t.Helper()
 	if err := c.in(t, func(ctx context.Context) error { f(ctx); return errCut }); !errors.Is(err, errCut) {

@@ -221,7 +221,6 @@ type PositionWatcher interface {
 	WatchPosition() bool
 }
 
-// WatchPosition implements PositionWatcher.
 func (e *erasedReader[T]) WatchPosition() bool {
 	e.watched, _ = e.r.(Positioner)
 	return e.watched != nil

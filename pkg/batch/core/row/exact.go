@@ -119,7 +119,6 @@ func (f *Field) inexact(shown string, v Value) error {
 		f.Name, shown, quoteShort(string(f.AppendText(nil, v))), article(f.Kind)))
 }
 
-// checkExact refuses settings that change values.
 func (f *Field) checkExact() error {
 	if f.Exact && (f.Coerce != CoerceError || !f.Default.IsNull()) {
 		return errors.New("exact contradicts coerce and default, which change the source's values: remove exact, or remove them")

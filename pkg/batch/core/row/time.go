@@ -126,7 +126,6 @@ type gapError struct {
 	zone *time.Location
 }
 
-// Error names the missing time and the zone.
 func (e *gapError) Error() string {
 	return fmt.Sprintf("%s does not exist in %s: the clock skips it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
 }

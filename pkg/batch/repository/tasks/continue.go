@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// letGoOf is the condition that no worker works on an ended task any more.
-func (r *Repository) letGoOf() guard.Condition {
+// released is the condition that no worker works on an ended task any more.
+func (r *Repository) released() guard.Condition {
 	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not released it yet"}
 }
 
@@ -25,9 +25,9 @@ func (r *Repository) rerunningLater() []guard.Assignment {
 	return []guard.Assignment{guard.SetSQL("next_run_at", "lease_until"), r.now("updated_at")}
 }
 
-// countAnew resets the budget of a group: earlier attempts do not count any more. It withdraws the
+// resetBudget resets the budget of a group: earlier attempts do not count any more. It withdraws the
 // cancellation of the group.
-func (r *Repository) countAnew(ctx context.Context, id task.GroupID) error {
+func (r *Repository) resetBudget(ctx context.Context, id task.GroupID) error {
 	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, stalled = FALSE, cancel_requested_at = NULL, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
 	return err
 }
@@ -42,7 +42,7 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 		if _, err := r.exec(ctx, "UPDATE {task_group} SET step_execution_id = ? WHERE id = ?", step, id); err != nil {
 			return err
 		}
-		if err := r.countAnew(ctx, id); err != nil {
+		if err := r.resetBudget(ctx, id); err != nil {
 			return err
 		}
 		if ds, err = r.rerunAll(ctx, group, actor, reason); err != nil {
@@ -71,7 +71,7 @@ func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reas
 			return nil, err
 		}
 	}
-	again := guard.Bulk{Move: task.MoveRerun, Where: []guard.Condition{ofGroup, r.letGoOf()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
+	again := guard.Bulk{Move: task.MoveRerun, Where: []guard.Condition{ofGroup, r.released()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
 	err = r.moveEach(ctx, again, actor, reason, func(ids []int64) error {
 		waiting, err := r.byID(ctx, ids)
 		ds = append(ds, waiting...)

@@ -54,7 +54,6 @@ func ourSettings(idleInTransaction time.Duration) []setting {
 
 var _ driver.Connector = (*borrower)(nil)
 
-// Driver implements driver.Connector.
 func (b *borrower) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
 
 // Connect implements driver.Connector: it borrows a connection, which goes back when it

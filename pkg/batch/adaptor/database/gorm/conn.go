@@ -125,7 +125,6 @@ func (h *handle) Commit() error {
 	return err
 }
 
-// Fence implements tx.Handle.
 func (h *handle) Fence() (nonce string, err error) {
 	if h.c.ended.Load() {
 		return "", h.c.say(context.Background(), sql.ErrTxDone)

@@ -36,7 +36,7 @@ const (
 	// stopWait is how long a chunk that is about to commit keeps waiting after a request to stop.
 	stopWait = 5 * time.Second
 	// The pause between two polls of a busy pool.
-	shortestLook, longestLook = time.Millisecond, 10 * time.Millisecond
+	shortestPoll, longestPoll = time.Millisecond, 10 * time.Millisecond
 )
 
 func newGate(name string, size int, strict bool) *gate {
@@ -91,7 +91,7 @@ func (g *gate) wait(ctx context.Context, held int, inUse func() int) (leave func
 	}
 	stop, stopped := tx.Stopping(ctx)
 	for {
-		timer := time.NewTimer(shortestLook + rand.N(longestLook-shortestLook))
+		timer := time.NewTimer(shortestPoll + rand.N(longestPoll-shortestPoll))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

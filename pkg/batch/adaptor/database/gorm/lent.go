@@ -152,7 +152,7 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 			after = c.AfterConnect
 		}
 	}
-	copied, err := askLent(ctx, own.Conn().PgConn(), s.connector(), ours)
+	copied, err := queryLent(ctx, own.Conn().PgConn(), s.connector(), ours)
 	if err = errors.Join(err, giveBack()); err != nil {
 		return server{}, err
 	}
@@ -168,8 +168,8 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	return s, nil
 }
 
-// askLent returns copySettings of a session that belongs to only its connection.
-func askLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
+// queryLent returns copySettings of a session that belongs to only its connection.
+func queryLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
 	pooled, err := isPooled(ctx, conn)
 	if err == nil && pooled {
 		if err := refuseSharedSessions(ctx, conn, another); err != nil {

@@ -146,7 +146,6 @@ func (c *pgConn) note(ctx context.Context, query string) error {
 	return nil
 }
 
-// ResetSession is called before the connection leaves the pool.
 func (c *pgConn) ResetSession(ctx context.Context) error {
 	if err := c.trace.acquired(ctx); err != nil {
 		return err
@@ -241,7 +240,7 @@ type liteConn struct {
 	// watch is the writing transaction in progress, or nil.
 	watch   *sqliteTx
 	trace   trace
-	kept    kept
+	kept    preparedStmts
 	closed  bool
 	writing writing
 }
@@ -254,7 +253,7 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 		if !ok {
 			return nil, fmt.Errorf("the connection is a %T, not one of modernc.org/sqlite", c)
 		}
-		l := &liteConn{modernc: own, kept: kept{}, writing: writing{time: w, wait: wait}}
+		l := &liteConn{modernc: own, kept: preparedStmts{}, writing: writing{time: w, wait: wait}}
 		l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
 		return l, nil
 	}
@@ -287,7 +286,6 @@ func (c *liteConn) note(ctx context.Context, query string) error {
 	return nil
 }
 
-// ResetSession is called before the connection leaves the pool.
 func (c *liteConn) ResetSession(ctx context.Context) error {
 	if err := c.trace.acquired(ctx); err != nil {
 		return err
@@ -298,7 +296,6 @@ func (c *liteConn) ResetSession(ctx context.Context) error {
 // IsValid is called when the connection returns to the pool.
 func (c *liteConn) IsValid() bool { return c.trace.released(c.modernc.IsValid) }
 
-// Close closes the connection.
 func (c *liteConn) Close() error {
 	c.trace.mu.Lock()
 	defer c.trace.mu.Unlock()

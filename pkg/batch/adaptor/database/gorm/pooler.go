@@ -66,7 +66,7 @@ func (p *postgres) onFirst(ctx context.Context, f func(conn *pgconn.PgConn) erro
 
 // isPooled reports whether another process answers than the one that accepted the connection.
 func isPooled(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
-	answer, err := ask(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
+	answer, err := queryRow(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
 	return answer != strconv.FormatUint(uint64(conn.PID()), 10), err
 }
 
@@ -87,28 +87,28 @@ func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector dr
 	}
 	const session = "SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('surfin.begun', true)"
 	// A setting, because some proxies then keep the session of a connection.
-	own, err := ask(ctx, conn, "SET surfin.begun = '"+strconv.FormatUint(rand.Uint64(), 36)+"'; "+session)
+	own, err := queryRow(ctx, conn, "SET surfin.begun = '"+strconv.FormatUint(rand.Uint64(), 36)+"'; "+session)
 	if err != nil {
 		return err
 	}
 	shared := false
 	for range sharedRounds {
 		for _, c := range []*pgconn.PgConn{conn, conn, other.Conn().PgConn()} {
-			answer, err := ask(ctx, c, session)
+			answer, err := queryRow(ctx, c, session)
 			if err != nil {
 				return fmt.Errorf("compare two sessions through the pooler, which needs one connection to the server for each of ours: %w", err)
 			}
 			shared = shared || (answer == own) != (c == conn)
 		}
 	}
-	if _, err = ask(ctx, conn, "SET surfin.begun = ''; "+session); err == nil && shared {
+	if _, err = queryRow(ctx, conn, "SET surfin.begun = ''; "+session); err == nil && shared {
 		err = errSharedSessions
 	}
 	return err
 }
 
-// ask returns the values of the only row of the last statement.
-func ask(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
+// queryRow returns the values of the only row of the last statement.
+func queryRow(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
 	results, err := conn.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return "", err

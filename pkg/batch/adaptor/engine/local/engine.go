@@ -111,7 +111,7 @@ func (e *Engine) wake(earliest map[string]time.Time) {
 	for r := range e.runs {
 		for _, q := range r.queues {
 			if at, ok := earliest[q]; ok {
-				r.lookAt(at)
+				r.pollAt(at)
 			}
 		}
 	}

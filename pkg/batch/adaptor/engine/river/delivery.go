@@ -23,7 +23,6 @@ type delivery struct {
 	Epoch int64  `json:"epoch"`
 }
 
-// Kind implements river.JobArgs.
 func (delivery) Kind() string { return "surfin_delivery" }
 
 func deliveryOf(d engine.Delivery) delivery {
@@ -53,7 +52,6 @@ const (
 	hashBytes = 20
 )
 
-// queueOf returns the name of a queue in River.
 func queueOf(name string) string {
 	if len(name) <= maxPlain && plain.MatchString(name) && !strings.HasPrefix(name, hashed) {
 		return name

@@ -135,7 +135,7 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 		}
 		conn := tx.ConnOf(ctx, e.config.Database)
 		now, err := e.clock.now(func() (now time.Time, err error) {
-			err = conn.QueryRowContext(ctx, askClock).Scan(&now)
+			err = conn.QueryRowContext(ctx, clockQuery).Scan(&now)
 			return now, err
 		})
 		if err != nil {

@@ -23,8 +23,8 @@ import (
 // Type is the type of the tasks.
 const Type = "http_request"
 
-// keptBytes is how much of the answer's body becomes an artifact.
-const keptBytes = 256 << 10
+// maxArtifactBytes is how much of the answer's body becomes an artifact.
+const maxArtifactBytes = 256 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
@@ -95,7 +95,7 @@ func read(payload json.RawMessage) (r httpcall.Request, err error) {
 	if err := httpcall.CheckURL(p.URL); err != nil {
 		return r, fmt.Errorf("url: %w", err)
 	}
-	r = httpcall.Request{Method: p.Method, URL: p.URL, Headers: p.Headers, Expected: p.ExpectedStatus, Keep: keptBytes}
+	r = httpcall.Request{Method: p.Method, URL: p.URL, Headers: p.Headers, Expected: p.ExpectedStatus, Keep: maxArtifactBytes}
 	if p.Timeout != "" {
 		if r.Timeout, err = time.ParseDuration(p.Timeout); err != nil || r.Timeout <= 0 {
 			return r, fmt.Errorf("timeout: %q is not a duration, such as 10s", p.Timeout)

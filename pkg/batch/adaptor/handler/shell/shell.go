@@ -23,8 +23,8 @@ import (
 // Type is the type of the tasks.
 const Type = "shell"
 
-// keptBytes is how much of the ends of stdout and stderr become artifacts.
-const keptBytes = 64 << 10
+// maxArtifactBytes is how much of the ends of stdout and stderr become artifacts.
+const maxArtifactBytes = 64 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
@@ -100,7 +100,7 @@ func read(payload json.RawMessage) (c process.Command, err error) {
 	if err := d.Decode(&p); err != nil {
 		return c, err
 	}
-	c = process.Command{Args: p.Command, Script: p.Script, Env: p.Env, Dir: p.Dir, OutBytes: keptBytes, ErrBytes: keptBytes}
+	c = process.Command{Args: p.Command, Script: p.Script, Env: p.Env, Dir: p.Dir, OutBytes: maxArtifactBytes, ErrBytes: maxArtifactBytes}
 	if (len(p.Command) == 0) == (p.Script == "") {
 		return c, errors.New(`it needs either a "command" or a "script"`)
 	}

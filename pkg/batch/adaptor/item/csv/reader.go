@@ -120,13 +120,10 @@ const maxColumnBytes = 2 << 10
 // Schema returns the fields of the records; complete after Open.
 func (r *reader) Schema() *row.Schema { return r.schema }
 
-// Meta returns where the last record started.
 func (r *reader) Meta() item.Meta { return item.Meta{Path: r.cfg.Path, Line: r.line} }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() { r.accept = true }
 
-// Open opens the file and finds the columns.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	if err := r.open(ctx, at); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -403,7 +400,6 @@ func fitsPosition(columns []string) bool {
 	return size <= maxColumnBytes
 }
 
-// Close closes the file.
 func (r *reader) Close(context.Context) error {
 	if r.in == nil {
 		return nil

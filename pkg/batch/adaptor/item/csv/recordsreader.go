@@ -40,7 +40,6 @@ func newRecordsReader(r *reader, of *types) *recordsReader {
 	return &recordsReader{reader: r, of: of, state: of.plan.Start()}
 }
 
-// Open opens the file.
 func (r *recordsReader) Open(ctx context.Context, at item.Position) error {
 	if err := r.openRecords(ctx, at); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -253,12 +252,10 @@ func noEOF(err error) error {
 	return err
 }
 
-// Column implements recordtypes.Record.
 func (r *recordsReader) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	return r.at(t.Fields[column], r.of.columns[t.Number()][column])
 }
 
-// Sum implements recordtypes.Record.
 func (r *recordsReader) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
 	v, err := r.at(t.Sums[sum].Field, r.of.sums[t.Number()][sum])
 	if err == nil && v.IsNull() {

@@ -58,13 +58,10 @@ func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
 	return p, nil
 }
 
-// NewCell implements item.Processor, and so do the others.
 func (p *processor) NewCell() any { return p.in.NewCell() }
 
-// NewItems returns an empty buffer of the items' type.
 func (p *processor) NewItems(capacity int) item.Items { return p.in.NewItems(capacity) }
 
-// Component returns the processor.
 func (p *processor) Component() any { return p }
 
 // Revocable implements item.Revocable: a key counts only if its transaction is committed.

@@ -38,13 +38,10 @@ type position struct {
 	Reader json.RawMessage `json:"reader,omitempty"`
 }
 
-// NewItems implements item.Reader, and so do the others.
 func (r *reader) NewItems(capacity int) item.Items { return r.none.NewItems(capacity) }
 
-// Component returns the reader.
 func (r *reader) Component() any { return r }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() { r.accept = true }
 
 // Open finds the files, or continues with the previous attempt's files and position.
@@ -248,7 +245,6 @@ func (r *reader) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Close closes the current file.
 func (r *reader) Close(ctx context.Context) error {
 	if r.inner == nil {
 		return nil

@@ -86,7 +86,6 @@ func (r *reader) Open(_ context.Context, at item.Position) error {
 // IndependentOf implements item.Independent: a writer may change the server's answers.
 func (r *reader) IndependentOf(string) bool { return false }
 
-// Position returns where the next item is.
 func (r *reader) Position() (item.Position, error) { return json.Marshal(r.at) }
 
 // ReadDocument implements item.DocumentReader.
@@ -323,12 +322,10 @@ func linkOf(header http.Header) string {
 	return ""
 }
 
-// RawText implements item.RawReader: the last item.
 func (r *reader) RawText() item.RawText {
 	return item.RawText{Text: string(r.last), Offset: r.meta.Index, Length: int64(len(r.last))}
 }
 
-// OpenRaw implements item.RawOpener: the text is an item.
 func (r *reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
 	r.raw, r.single, r.meta, r.last = true, []byte(raw.Text), meta, []byte(raw.Text)
 	return nil

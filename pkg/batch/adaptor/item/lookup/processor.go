@@ -51,10 +51,8 @@ type rows interface {
 
 var errTwice = errors.New("there are two rows with the key")
 
-// NewCell implements item.Processor, and so do the others.
 func (p *processor) NewCell() any { return p.in.NewCell() }
 
-// NewItems returns an empty buffer of rows.
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 
 // IndependentOf implements item.Independent: rows in memory were read at the start.
@@ -63,7 +61,6 @@ func (p *processor) IndependentOf(database string) bool {
 	return !asks || t.db.Name() != database
 }
 
-// Component returns the processor.
 func (p *processor) Component() any { return p }
 
 // Open reads the rows that are kept in memory.

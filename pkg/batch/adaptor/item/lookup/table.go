@@ -63,7 +63,7 @@ func (t *table) find(ctx context.Context, of []byte, key []row.Value) ([]row.Val
 	if a := t.remembered(of); a != nil {
 		return a.values, nil
 	}
-	values, err := t.ask(ctx, key)
+	values, err := t.query(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (t *table) remember(a *answer) {
 	}
 }
 
-// ask returns the taken values of the row, or nil if there is none.
-func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, err error) {
+// query returns the taken values of the row, or nil if there is none.
+func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value, err error) {
 	args := make([]any, len(key))
 	for i, v := range key {
 		if err := sqlvalue.Check(v); err != nil {

@@ -118,7 +118,7 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 			continue
 		}
 		field := row.Field{Name: e.Name, Kind: program.Kind(), Nullable: program.Nullable()}
-		p.set(place(&fields, field), e.Name, program)
+		p.set(setField(&fields, field), e.Name, program)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	return p, err
 }
 
-// place puts field at the position of its name, or at the end, and returns the position. A field that keeps
+// setField puts field at the position of its name, or at the end, and returns the position. A field that keeps
 // its type also keeps its text form.
-func place(fields *[]row.Field, field row.Field) int {
+func setField(fields *[]row.Field, field row.Field) int {
 	for i, old := range *fields {
 		if old.Name != field.Name {
 			continue

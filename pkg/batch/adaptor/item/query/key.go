@@ -16,8 +16,8 @@ import (
 // statement in which the database compares them.
 func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
-	if r.asks {
-		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.asking
+	if r.compares {
+		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.comparing
 	}
 	text, args := statements.first, r.args
 	if len(r.done) > 0 {
@@ -34,7 +34,7 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	if err != nil || !unsure {
 		return p, err
 	}
-	r.asks = true
+	r.compares = true
 	return r.fetchPage(ctx)
 }
 
@@ -47,7 +47,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 			return false, err
 		}
 		equal := slices.Equal(before, key)
-		if r.asks && !equal {
+		if r.compares && !equal {
 			answer, err := p.raw(i, len(r.columns))
 			if err != nil {
 				return false, err
@@ -58,7 +58,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 			return false, r.notUnique(before, key)
 		}
 		// The database itself has decided that the first row comes after the last key.
-		unsure = unsure || i > 0 && !r.asks && !r.differ(before, key)
+		unsure = unsure || i > 0 && !r.compares && !r.differ(before, key)
 		before, key = key, before
 	}
 	return unsure, nil

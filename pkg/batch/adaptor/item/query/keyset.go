@@ -61,7 +61,7 @@ func (r *Reader) statements() {
 		outputs[i] = r.engine.output(&r.columns[i])
 	}
 	r.plain = r.pages(outputs, nil)
-	r.asking = r.pages(outputs, r.keys)
+	r.comparing = r.pages(outputs, r.keys)
 }
 
 // pageSQL holds the statements of the first page and of every other page.

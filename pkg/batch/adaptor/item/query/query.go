@@ -90,7 +90,7 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindReader, Name: "query", Config: reflect.TypeFor[Config](), Types: types,
 		Summary: "reads the rows of a SELECT, page by page along a key",
-		Doc: `Every page is a statement of its own, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
+		Doc: `Every page is one statement, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
 on a connection outside the chunk's transaction. A restart continues after the last
 committed key, however far it is. Rows that other sessions add after that key while the
 step runs are read, rows before it are not.

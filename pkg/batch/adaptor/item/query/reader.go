@@ -26,14 +26,14 @@ type Reader struct {
 	schema *row.Schema // open until Open if the database is to describe it
 	engine engine
 
-	sql     string // the author's statement, with the dialect's placeholders
-	args    []any
-	columns []resultColumn // one per field of schema
-	order   []keyColumn    // the key
-	keys    []int          // the key's places in schema
-	plain   pageSQL        // the statements of pages
-	asking  pageSQL        // the same, with the database's answer whether a key equals the previous one
-	asks    bool           // asking is used
+	sql       string // the author's statement, with the dialect's placeholders
+	args      []any
+	columns   []resultColumn // one per field of schema
+	order     []keyColumn    // the key
+	keys      []int          // the key's places in schema
+	plain     pageSQL        // the statements of pages
+	comparing pageSQL        // the same, with the database's answer whether a key equals the previous one
+	compares  bool           // asking is used
 
 	// previous returns the position at which the reader ended in the previous instance; nil means none.
 	previous func(ctx context.Context) (item.Position, error)
@@ -328,7 +328,7 @@ func (r *Reader) judgeKey(ctx context.Context) error {
 	if err := r.engine.judge(ctx, r.conn(), r.sql, r.args, keys); err != nil {
 		return err
 	}
-	r.asks = !slices.ContainsFunc(keys, func(c *resultColumn) bool { return c.exact || c.isNumeric() || isExact(c.kind) })
+	r.compares = !slices.ContainsFunc(keys, func(c *resultColumn) bool { return c.exact || c.isNumeric() || isExact(c.kind) })
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 			}
 		}
 		if p.Since != nil && p.Since.Until != nil && p.Since.Until.Name == r.config.Since {
-			return r.behind(*p.Since.Until)
+			return r.rangeAfter(*p.Since.Until)
 		}
 	}
 	if r.config.First == "" {
@@ -97,8 +97,8 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// behind returns the range after the last value read, or the range of the overlap.
-func (r *Reader) behind(last keyValue) (*sinceRange, error) {
+// rangeAfter returns the range after the last value read, or the range of the overlap.
+func (r *Reader) rangeAfter(last keyValue) (*sinceRange, error) {
 	if r.config.Overlap == 0 {
 		return &sinceRange{From: &last}, nil
 	}

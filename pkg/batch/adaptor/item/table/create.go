@@ -15,7 +15,6 @@ import (
 // separate one at the end (rule TW5).
 type creator struct{ *Writer }
 
-// Complete implements item.Completer.
 func (c creator) Complete(ctx context.Context) error { return c.createAbsent(ctx) }
 
 // PrepareParts implements item.PartsPreparer: concurrent parts would wait for the first of them.
@@ -32,7 +31,7 @@ func (w *Writer) createAbsent(ctx context.Context) error {
 	if !w.config.Creates() || w.schema.IsOpen() {
 		return nil
 	}
-	if err := w.look(ctx, t.Conn(), w.schema); err != nil || w.table.absent() {
+	if err := w.readCatalog(ctx, t.Conn(), w.schema); err != nil || w.table.absent() {
 		return err
 	}
 	return w.addColumns(ctx, t.Conn(), w.schema)

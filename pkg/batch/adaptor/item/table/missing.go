@@ -212,7 +212,7 @@ func (s *Sync) Complete(ctx context.Context) error {
 
 func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 	w := s.writer
-	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
+	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
 		return err
 	}
 	mark, unmarked, err := w.deletedMark()

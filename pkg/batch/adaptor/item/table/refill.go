@@ -22,11 +22,11 @@ import (
 type Refill struct {
 	writer *Writer
 	mode   Mode
-	// tell returns the attempt, which names the shadow; attempt is its result.
-	tell    func(ctx context.Context) (core.Attempt, error)
-	attempt core.Attempt
-	found   refillable
-	at      refillPosition // as of the current transaction
+	// attemptOf returns the attempt, which names the shadow; attempt is its result.
+	attemptOf func(ctx context.Context) (core.Attempt, error)
+	attempt   core.Attempt
+	found     refillable
+	at        refillPosition // as of the current transaction
 }
 
 // refillPosition is the position of a Refill.
@@ -54,7 +54,7 @@ const maxName = 63
 // NewRefill returns the writer of the modes truncate and replace. Open calls attempt, which comes from
 // registry.BuildContext: all attempts of one step of one instance have one shadow table.
 func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
-	r := &Refill{mode: config.Mode, tell: attempt}
+	r := &Refill{mode: config.Mode, attemptOf: attempt}
 	if attempt == nil {
 		return nil, fmt.Errorf("table: mode %s needs a step with a recorded history", config.mode())
 	}
@@ -100,7 +100,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 		return err
 	}
 	var err error
-	if r.attempt, err = r.tell(ctx); err != nil {
+	if r.attempt, err = r.attemptOf(ctx); err != nil {
 		return err
 	}
 	if step, part, is := strings.Cut(r.attempt.Step, ":"); is {
@@ -191,7 +191,7 @@ func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) er
 }
 
 func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
-	if err := r.writer.look(ctx, conn, nil); err != nil || r.writer.table.absent() {
+	if err := r.writer.readCatalog(ctx, conn, nil); err != nil || r.writer.table.absent() {
 		return err
 	}
 	if err := r.writer.engine.empty(ctx, conn, r.writer.config.Name, r.found); err != nil {
@@ -235,7 +235,7 @@ func (r *Refill) Complete(ctx context.Context) error {
 // the old rows until the commit; other writers wait.
 func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	w, d := r.writer, r.writer.db.Dialect()
-	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
+	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
 		return err
 	}
 	if err := w.engine.exclude(ctx, conn, w.config.Name); err != nil {

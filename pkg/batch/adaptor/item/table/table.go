@@ -242,7 +242,7 @@ value that its column stores.
 
 SQLite stores dates as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
 as 0 and 1. A column of text accepts every value as its text, 1000000 for the float 1e6. A value of
-another kind than its column is accepted if nothing is lost (a whole float in an int
+a different kind from its column is accepted if nothing is lost (a whole float in an int
 column, 0 and 1 in a bool column and back, midnight in a date column) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
 		Example: example,

@@ -171,7 +171,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 // failure leaves none (rule TW5).
 func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
-	if err := w.look(ctx, conn, nil); err != nil {
+	if err := w.readCatalog(ctx, conn, nil); err != nil {
 		return err
 	}
 	switch {
@@ -331,7 +331,7 @@ func (w *Writer) noTransaction() error {
 
 // prepare makes the plan for items of the schema.
 func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
-	if err := w.look(ctx, conn, schema); err != nil {
+	if err := w.readCatalog(ctx, conn, schema); err != nil {
 		return err
 	}
 	if err := w.present(schema); err != nil {
@@ -357,8 +357,8 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-// look queries the catalog once; with a schema it creates an absent table if it may.
-func (w *Writer) look(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+// readCatalog queries the catalog once; with a schema it creates an absent table if it may.
+func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if !w.table.absent() {
 		return nil
 	}

@@ -37,10 +37,8 @@ type filePosition struct {
 	Lines int64 `json:"lines"`
 }
 
-// Meta returns where the last line is.
 func (f *file) Meta() item.Meta { return item.Meta{Path: f.path, Line: f.line} }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (f *file) AcceptChanges() { f.accept = true }
 
 func (f *file) open(ctx context.Context, at *filePosition) error {
@@ -177,7 +175,6 @@ func (f *file) invalid(err error) error {
 	return item.Consumed(f.Meta(), exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// RawText implements item.RawReader: the last line.
 func (f *file) RawText() item.RawText {
 	if f.lost != nil {
 		return *f.lost
@@ -185,7 +182,6 @@ func (f *file) RawText() item.RawText {
 	return item.RawText{Text: string(f.in.Buffered(f.last)[:f.length]), Offset: f.last, Length: f.length}
 }
 
-// OpenRaw implements item.RawOpener.
 func (f *file) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
 	if f.longest == 0 {
 		f.longest = defaultMaxLine
@@ -205,7 +201,6 @@ func (f *file) position() (filePosition, error) {
 // IndependentOf implements item.Independent: no step changes the file that it reads.
 func (f *file) IndependentOf(string) bool { return true }
 
-// Close closes the file.
 func (f *file) Close(context.Context) error {
 	if f.in == nil {
 		return nil

@@ -96,8 +96,8 @@ func (s shape) marked(text string) (string, error) {
 	return string(raw), err
 }
 
-// places is the unit of places: bytes or characters.
-func (s shape) places() string {
+// unitOfPositions is the unit of places: bytes or characters.
+func (s shape) unitOfPositions() string {
 	if s.codec != nil {
 		return "bytes"
 	}
@@ -269,7 +269,7 @@ func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 		text = string([]rune(text)[:c.width()])
 		size = c.width()
 	}
-	return c.fillUp(dst, []byte(text), hasSign(text), c.width()-size, func(dst []byte) []byte { return utf8.AppendRune(dst, c.pad) }), nil
+	return c.appendPadded(dst, []byte(text), hasSign(text), c.width()-size, func(dst []byte) []byte { return utf8.AppendRune(dst, c.pad) }), nil
 }
 
 // appendBytes is appendTo for records of bytes.
@@ -292,7 +292,7 @@ func (c cell) appendBytes(dst []byte, of *codec, text string) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("field %s: %w", c.name, err)
 	}
-	return c.fillUp(dst, raw, hasSign(text), c.width()-len(raw), func(dst []byte) []byte { return append(dst, pad...) }), nil
+	return c.appendPadded(dst, raw, hasSign(text), c.width()-len(raw), func(dst []byte) []byte { return append(dst, pad...) }), nil
 }
 
 func (c cell) tooLong(size int, places string) error {
@@ -301,8 +301,8 @@ func (c cell) tooLong(size int, places string) error {
 
 func hasSign(text string) bool { return strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") }
 
-// fillUp appends a text, which may begin with a sign, with its padding: n times the output of pad.
-func (c cell) fillUp(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
+// appendPadded appends a text, which may begin with a sign, with its padding: n times the output of pad.
+func (c cell) appendPadded(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
 	if !c.right {
 		dst = append(dst, text...)
 	} else if c.pad == '0' && c.number && signed {

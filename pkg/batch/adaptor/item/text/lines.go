@@ -150,7 +150,6 @@ type lines struct {
 	schema *row.Schema
 }
 
-// Schema returns the one field.
 func (r *lines) Schema() *row.Schema { return r.schema }
 
 // Open opens the file.
@@ -178,7 +177,6 @@ func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// Position returns where the next line starts.
 func (r *lines) Position() (item.Position, error) {
 	at, err := r.position()
 	if err != nil {

@@ -56,7 +56,6 @@ type position struct {
 	recordtypes.Position
 }
 
-// Schema returns the fields of the records.
 func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Open opens the file, and reads its header.
@@ -251,7 +250,6 @@ func (r *reader) settle(ctx context.Context) error {
 	}
 }
 
-// Position returns where the next record starts.
 func (r *reader) Position() (item.Position, error) {
 	at, err := r.position()
 	if err != nil {

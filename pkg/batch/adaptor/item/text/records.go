@@ -382,12 +382,11 @@ func (p *program) bytesOf(text string) (string, error) {
 	return string(raw), err
 }
 
-// Column implements recordtypes.Record.
 func (r *record) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	c := &r.of[t.Number()].cells[column]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err != nil {
-		return v, fmt.Errorf("%s %s: %w", r.places(), c.span, err)
+		return v, fmt.Errorf("%s %s: %w", r.unitOfPositions(), c.span, err)
 	}
 	return v, nil
 }
@@ -422,7 +421,6 @@ func (r *record) Raw(t *recordtypes.Type) []byte {
 	return []byte(r.line.at(span{1, r.of[t.Number()].width}))
 }
 
-// unit is the name of a record in the file.
 func (s shape) unit() string {
 	if s.codec == nil {
 		return "line"

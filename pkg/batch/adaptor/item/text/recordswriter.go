@@ -30,7 +30,6 @@ type written struct {
 	raw    []byte
 }
 
-// Column implements recordtypes.Record.
 func (w *written) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	if w.values == nil {
 		return row.Value{}, nil
@@ -38,15 +37,12 @@ func (w *written) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	return w.values[t.Fields[column]], nil
 }
 
-// Count implements recordtypes.Record.
 func (w *written) Count(*recordtypes.Type) (int64, error) { return 0, errors.ErrUnsupported }
 
-// Sum implements recordtypes.Record.
 func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
 	return row.Value{}, errors.ErrUnsupported
 }
 
-// Raw implements recordtypes.Record.
 func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
 
 // newRecordsWriter checks the record types of a writer. It returns nil if there are none.
@@ -244,10 +240,10 @@ func (w *recordsWriter) assemble(dst []byte, t *recordtypes.Type, parts []part) 
 	if err != nil {
 		return dst, err
 	}
-	mark := part{span{1, w.placesOf([]byte(name))}, []byte(name)}
+	mark := part{span{1, w.spansOf([]byte(name))}, []byte(name)}
 	if w.typeAt.first > 0 {
 		mark.span = w.typeAt
-		for range w.typeAt.width() - w.placesOf([]byte(name)) {
+		for range w.typeAt.width() - w.spansOf([]byte(name)) {
 			mark.raw = append(mark.raw, w.blank())
 		}
 	}

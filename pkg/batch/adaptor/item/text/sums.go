@@ -129,7 +129,7 @@ func (s *sums) appendTo(text string, of shape, schema *row.Schema) ([]byte, erro
 	}
 	dst := []byte(text)
 	for i, c := range s.cells {
-		for size := of.placesOf(dst); size < c.last; size++ {
+		for size := of.spansOf(dst); size < c.last; size++ {
 			dst = append(dst, of.blank())
 		}
 		sum, err := c.append(nil, of.codec, schema.Field(c.field), row.DecimalValue(s.totals[i]))

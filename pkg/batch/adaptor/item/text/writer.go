@@ -125,7 +125,7 @@ func (l *layout) appendRecord(dst []byte, schema *row.Schema, record []row.Value
 	if err != nil {
 		return dst, err
 	}
-	at := l.placesOf(dst[begin:]) + 1
+	at := l.spansOf(dst[begin:]) + 1
 	for _, c := range l.cells {
 		for ; at < c.first; at++ {
 			dst = append(dst, l.blank())
@@ -148,7 +148,7 @@ func (l *layout) appendMark(dst []byte) ([]byte, error) {
 	return l.codec.encode(dst, l.mark)
 }
 
-func (s shape) placesOf(text []byte) int {
+func (s shape) spansOf(text []byte) int {
 	if s.codec == nil {
 		return utf8.RuneCount(text)
 	}
@@ -262,7 +262,6 @@ func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -432,7 +431,6 @@ func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	return nil
 }
 
-// Prepare makes the chunk survive a crash (item.Preparer).
 func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 
 // Position returns the end of the records.
@@ -448,7 +446,6 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
 // Finish writes the trailer and publishes the file under its name.
@@ -459,7 +456,6 @@ func (w *writer) Finish(context.Context) error {
 	return w.named(w.out.Finish())
 }
 
-// Close closes the file.
 func (w *writer) Close(context.Context) error { return w.out.Close() }
 
 func (w *writer) named(err error) error {

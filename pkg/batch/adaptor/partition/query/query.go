@@ -168,7 +168,7 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	if err != nil {
 		return nil, err
 	}
-	places, err := p.places(types)
+	places, err := p.columnsOf(types)
 	if err != nil {
 		return nil, err
 	}
@@ -185,8 +185,8 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	return parts, sqlerr.In(p.config.SQL, p.db.Dialect(), source, rows.Err())
 }
 
-// places finds the column of every field, by its name or its name in the source.
-func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
+// columnsOf finds the column of every field, by its name or its name in the source.
+func (p *partitioner) columnsOf(types []*sql.ColumnType) ([]int, error) {
 	columns := make([]string, len(types))
 	for i, t := range types {
 		columns[i] = t.Name()

@@ -177,7 +177,6 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return fmt.Errorf("check: %d of %d checks failed: %s%s", len(r.broken), r.checks, strings.Join(r.broken, "; "), t.where(c.Step))
 }
 
-// where explains how to query the stored rows.
 func (t *tasklet) where(s core.StepExecution) string {
 	if t.config.Store == "" {
 		return ""

@@ -52,7 +52,7 @@ func (m *merge) run() error {
 	}
 	left, right := m.sides[0], m.sides[1]
 	for n := 0; left.row != nil || right.row != nil; n++ {
-		if err := m.heed(n); err != nil {
+		if err := m.checkStop(n); err != nil {
 			return err
 		}
 		if err := m.step(left, right); err != nil {
@@ -62,8 +62,8 @@ func (m *merge) run() error {
 	return nil
 }
 
-// heed looks for a stop now and then.
-func (m *merge) heed(n int) error {
+// checkStop looks for a stop now and then.
+func (m *merge) checkStop(n int) error {
 	if n%1024 != 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "fail", Config: reflect.TypeFor[Config](), NoTransaction: true,
 		Summary: "fails the step, with a message and an exit code",
-		Doc: `A restart runs the failed step again and evaluates its ` + "`if`" + ` anew. (The ` + "`when`" + ` of a step that has started
+		Doc: `A restart runs the failed step again and evaluates its ` + "`if`" + ` again. (The ` + "`when`" + ` of a step that has started
 is not evaluated again: rule F3.) To end a job without an extra step and without a message,
 use the target ` + "`{fail: {exit: CODE}}`" + `. For conditions on the counts of one step use its ` + "`expect`" + `.`,
 		Example: `job: guard

@@ -72,7 +72,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 		return err
 	}
 	for _, j := range jobs {
-		if err := r.heed(ctx); err != nil {
+		if err := r.checkStop(ctx); err != nil {
 			return err
 		}
 		if err := r.one(ctx, j); err != nil {
@@ -95,8 +95,8 @@ func (r *run) prepare(jobs []job, begin func() error) error {
 	return r.removeLeft(jobs)
 }
 
-// heed returns the error of an ended context, or of a requested stop, else nil.
-func (r *run) heed(ctx context.Context) error {
+// checkStop returns the error of an ended context, or of a requested stop, else nil.
+func (r *run) checkStop(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -194,7 +194,6 @@ func (r *run) none(pattern string) error {
 	return fmt.Errorf("there is no file %s (set `missing: ignore` if that is not an error): %w", pattern, fs.ErrNotExist)
 }
 
-// consumes reports whether the result replaces its file.
 func (r *run) consumes() bool {
 	return r.op == opMove || (r.op == opGzip || r.op == opGunzip) && !r.config.Keep
 }
@@ -240,15 +239,15 @@ func (r *run) targets(ctx context.Context, jobs []job) error {
 			continue
 		}
 		of[j.to] = j.from
-		if err := r.look(ctx, j); err != nil {
+		if err := r.checkTarget(ctx, j); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// look finds out whether the result already exists, or something else in its place.
-func (r *run) look(ctx context.Context, j *job) error {
+// checkTarget finds out whether the result already exists, or something else in its place.
+func (r *run) checkTarget(ctx context.Context, j *job) error {
 	info, err := r.disk.Lstat(j.to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

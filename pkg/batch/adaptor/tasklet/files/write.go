@@ -158,7 +158,7 @@ func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err 
 		}
 	}
 	same, err = equal(left, right)
-	if stopped := r.heed(ctx); stopped != nil {
+	if stopped := r.checkStop(ctx); stopped != nil {
 		return false, stopped
 	}
 	if err != nil && r.op == opGzip {
@@ -212,7 +212,7 @@ func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 // reader reads until the context ends or a stop was requested.
 func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
-		if err := r.heed(ctx); err != nil {
+		if err := r.checkStop(ctx); err != nil {
 			return 0, err
 		}
 		return in.Read(p)

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// keptBytes is the maximum length of an answer that becomes the result `body`.
-	keptBytes = 8 << 10
+	// maxBodyBytes is the maximum length of an answer that becomes the result `body`.
+	maxBodyBytes = 8 << 10
 	// keyKey is the key of the requests' key in the step's context.
 	keyKey = "surfin.http.key"
 )
@@ -65,7 +65,7 @@ func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.St
 		return nil, err
 	}
 	c.Out["status"], c.Out["body"] = int64(a.Code), nil
-	if a.Readable() && len(a.Body) <= keptBytes {
+	if a.Readable() && len(a.Body) <= maxBodyBytes {
 		c.Out["body"] = string(a.Body)
 	}
 	switch {
@@ -107,7 +107,6 @@ func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcal
 // document is a reader of one document.
 type document struct{ text []byte }
 
-// ReadDocument implements item.DocumentReader.
 func (d *document) ReadDocument(context.Context) ([]byte, error) {
 	if d.text == nil {
 		return nil, io.EOF

@@ -121,7 +121,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	if t.config.Query.IsZero() {
 		return t.run(ctx, c)
 	}
-	values, err := t.ask(ctx)
+	values, err := t.queryRow(ctx)
 	if err != nil {
 		return fmt.Errorf("sql: %w", err)
 	}
@@ -168,8 +168,8 @@ func (t *tasklet) run(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// ask returns the values of the one row, in the order of the results.
-func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
+// queryRow returns the values of the one row, in the order of the results.
+func (t *tasklet) queryRow(ctx context.Context) (values []row.Value, err error) {
 	text, args := t.config.Query.Render(t.db.Dialect().Placeholder)
 	args, err = t.bind(args)
 	if err != nil {
@@ -195,7 +195,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	for i, t := range types {
 		names[i] = t.Name()
 	}
-	places, err := places(t.config.Out.Schema(), names)
+	places, err := columnIndexes(t.config.Out.Schema(), names)
 	if err != nil {
 		return nil, err
 	}

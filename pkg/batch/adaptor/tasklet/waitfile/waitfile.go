@@ -119,7 +119,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	var files map[string]seen
 	since := began
 	for {
-		found, err := t.look(ctx)
+		found, err := t.findFiles(ctx)
 		if err != nil {
 			return fmt.Errorf("wait_file: %w", err)
 		}
@@ -146,8 +146,8 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	}
 }
 
-// look finds the files that are there now.
-func (t *tasklet) look(ctx context.Context) (map[string]seen, error) {
+// findFiles finds the files that are there now.
+func (t *tasklet) findFiles(ctx context.Context) (map[string]seen, error) {
 	names := []string{t.config.Path}
 	disk := confine.From(ctx)
 	if _, err := disk.Lstat(t.config.Path); err != nil { // else the pattern is a name

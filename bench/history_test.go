@@ -25,7 +25,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
@@ -284,13 +286,13 @@ func BenchmarkLaunch(b *testing.B) {
 		ctx, night := context.Background(), int64(10*past)
 		for h.b.Loop() {
 			night++
-			launched, err := h.repo.Launch(ctx, core.LaunchRequest{
+			launched, err := h.repo.Launch(ctx, ports.LaunchRequest{
 				JobName: "nightly", Params: h.params(night), Restartable: true, Owner: h.owner, Lease: time.Minute, Definition: core.Definition{Hash: "bench", Text: nightly},
 			})
 			require.NoError(h.b, err)
 			h.b.StopTimer()
 			exec := launched.Execution
-			_, err = h.repo.ChangeJob(ctx, core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, core.JobChange{To: core.StatusFailed})
+			_, err = h.repo.ChangeJob(ctx, ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, ports.JobChange{To: core.StatusFailed})
 			require.NoError(h.b, err)
 			h.b.StartTimer()
 		}
@@ -300,12 +302,12 @@ func BenchmarkLaunch(b *testing.B) {
 // BenchmarkRun is a job of one step that does nothing, from its launch to its end.
 func BenchmarkRun(b *testing.B) {
 	each(b, func(h *history) {
-		nothing, err := step.NewTasklet(step.TaskletConfig{Name: "nothing", Database: h.db, Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		nothing, err := step.NewTasklet(step.TaskletConfig{Name: "nothing", Database: h.db, Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(context.Context, *core.StepContribution) error { return nil }), nil
 		}})
 		require.NoError(h.b, err)
-		j := &core.Job{Name: "nightly", Restartable: true, Definition: core.Definition{Hash: "bench", Text: nightly}}
-		j.Flow.Elements = []core.Element{&core.StepElement{Step: nothing}}
+		j := &model.Job{Name: "nightly", Restartable: true, Definition: core.Definition{Hash: "bench", Text: nightly}}
+		j.Flow.Elements = []model.Element{&model.StepElement{Step: nothing}}
 		night := int64(10 * past)
 		for h.b.Loop() {
 			night++

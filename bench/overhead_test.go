@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/bench/overhead"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -20,7 +22,7 @@ import (
 func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *overhead.Total {
 	t.Helper()
 	written := &overhead.Total{}
-	s, err := chunk.New(chunk.Config{Name: "count", Size: overhead.Chunk, Database: e.Database, Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+	s, err := chunk.New(chunk.Config{Name: "count", Size: overhead.Chunk, Database: e.Database, Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 		parts := chunk.Parts{Reader: item.EraseReader[int](overhead.NewCounter(items, written)), Writers: []item.Writer{item.EraseWriter[int](written)}}
 		if processor {
 			parts.Processors = []item.Processor{item.EraseProcessor[int, int](overhead.Increment{})}
@@ -28,9 +30,9 @@ func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *ove
 		return parts, nil
 	}})
 	require.NoError(t, err)
-	exec := e.Run(testengine.Job("count", &core.StepElement{Step: s}))
+	exec := e.Run(testengine.Job("count", &model.StepElement{Step: s}))
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
-	_, err = e.Repository.Purge(t.Context(), core.PurgeFilter{Instance: exec.InstanceID}, "bench")
+	_, err = e.Repository.Purge(t.Context(), ports.PurgeFilter{Instance: exec.InstanceID}, "bench")
 	require.NoError(t, err)
 	return written
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testtree"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
@@ -248,7 +249,7 @@ func (s *scene) ints(db tx.Database, query string, n int) []int64 {
 func (s *scene) totals(r *repository.Repository, step, parameter string, value any) (total core.Counters, attempts int) {
 	s.t.Helper()
 	ctx := context.Background()
-	executions, err := r.Executions(ctx, core.ExecutionFilter{Limit: 1000})
+	executions, err := r.Executions(ctx, ports.ExecutionFilter{Limit: 1000})
 	require.NoError(s.t, err)
 	for _, e := range executions {
 		if p, _ := e.Params.Get(parameter); p.Value != value {

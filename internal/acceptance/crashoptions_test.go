@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -226,7 +227,7 @@ func (s *scene) killedOption(c optionCase, round, kills, refused int, random *ra
 // endedInTheMiddle counts the attempts of the load that committed but did not complete.
 func (s *scene) endedInTheMiddle(r *repository.Repository) (n int) {
 	s.t.Helper()
-	executions, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 10_000})
+	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 10_000})
 	require.NoError(s.t, err)
 	for _, e := range executions {
 		steps, err := r.Steps(context.Background(), e.ID)

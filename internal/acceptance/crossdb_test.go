@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -116,7 +117,7 @@ func (s *scene) assertCross(data tx.Database, table string) {
 	require.Equal(s.t, core.Counters{Read: good, Write: good, ReadSkip: bad}, counters)
 	lines := map[int64]bool{}
 	skips := 0
-	for filter := (core.SkipFilter{Limit: 1000}); ; {
+	for filter := (ports.SkipFilter{Limit: 1000}); ; {
 		page, err := r.SkippedItems(context.Background(), filter)
 		require.NoError(s.t, err)
 		for _, item := range page {

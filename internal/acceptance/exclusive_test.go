@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -60,7 +61,7 @@ func TestOfTheInstancesWithOneKeyOneRunsAtATime(t *testing.T) {
 				left = refused
 			}
 		}
-		executions, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: "alone", Limit: 100 * races})
+		executions, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: "alone", Limit: 100 * races})
 		require.NoError(t, err)
 		require.Len(t, executions, 3*races, "a refused launch leaves no execution behind")
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -168,7 +169,7 @@ func (s *scene) flowTraces(db tx.Database, r *repository.Repository, run int64) 
 			for _, step := range steps {
 				trace.steps[step.Name] = traceOf(step)
 			}
-			skips, err := r.SkippedItems(ctx, core.SkipFilter{Execution: e.ID, Limit: 100})
+			skips, err := r.SkippedItems(ctx, ports.SkipFilter{Execution: e.ID, Limit: 100})
 			require.NoError(s.t, err)
 			for _, skip := range skips {
 				trace.skips = append(trace.skips, fmt.Sprint(skip.Meta.Line, " ", skip.Class, " ", string(skip.Item)))
@@ -208,7 +209,7 @@ func decided(c *core.ExecutionContext) map[string]string {
 // attempts are the executions of a job with the parameter run, the oldest first.
 func (s *scene) attempts(r *repository.Repository, job string, run int64) (list []core.JobExecution) {
 	s.t.Helper()
-	executions, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: job, Limit: 1000})
+	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: job, Limit: 1000})
 	require.NoError(s.t, err)
 	for _, e := range slices.Backward(executions) {
 		if p, _ := e.Params.Get("run"); p.Value == run {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -96,7 +97,7 @@ func (s *scene) assertStamped(db tx.Database) {
 	_, r := s.open()
 	var total core.Counters
 	var first int64 // commits of ten rows
-	executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
+	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{})
 	require.NoError(s.t, err)
 	for _, e := range executions {
 		steps, err := r.Steps(context.Background(), e.ID)

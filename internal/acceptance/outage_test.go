@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -161,7 +162,7 @@ func (o *outages) rows(n int) (count int) {
 func (o *outages) assertEnded() {
 	o.t.Helper()
 	o.rows(0) // the connections of before the restart are found dead
-	list, err := repository.New(o.db, repository.Options{}).Executions(o.t.Context(), core.ExecutionFilter{Limit: 1000})
+	list, err := repository.New(o.db, repository.Options{}).Executions(o.t.Context(), ports.ExecutionFilter{Limit: 1000})
 	require.NoError(o.t, err)
 	for _, e := range list {
 		if e.JobName == "outage" || e.Status == core.StatusUnknown {

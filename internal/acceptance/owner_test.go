@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -46,7 +47,7 @@ func TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns(t *testing.T) {
 			require.ElementsMatch(t, []int{0, 4}, []int{codeA, codeB}, "race %d:\n%s\n%s", n, outA, outB)
 		}
 		require.Equal(t, []int64{int64(races), int64(races)}, s.ints(db, "select count(*), count(distinct n) from ran", 2))
-		executions, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: "race", Limit: 2 * races})
+		executions, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: "race", Limit: 2 * races})
 		require.NoError(t, err)
 		require.Len(t, executions, races, "a refused launch leaves no execution behind")
 	})
@@ -81,7 +82,7 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 		require.Equal(t, 1, code, "the first owner lost its execution:\n%s", out)
 		require.Contains(t, out, "was taken over by another process")
 		require.Equal(t, before, s.ints(db, "select count(*), count(distinct id) from "+table, 2))
-		executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
+		executions, err := r.Executions(context.Background(), ports.ExecutionFilter{})
 		require.NoError(t, err)
 		steps, err := r.Steps(t.Context(), executions[1].ID)
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -203,7 +204,7 @@ func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.
 // attempts together read every row once.
 func (s *scene) assertPartitionsOnce(r *repository.Repository, table string, rows int) {
 	s.t.Helper()
-	executions, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1000})
+	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1000})
 	require.NoError(s.t, err)
 	completed := map[string]core.JobExecutionID{}
 	total, last := map[string]core.Counters{}, core.Counters{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
@@ -76,7 +77,7 @@ func newRemoteChildScene(t *testing.T, url string) (*scene, *repository.Reposito
 // newestOf returns the newest execution of a job; its status is empty if there is none.
 func newestOf(t *testing.T, r *repository.Repository, job string) core.JobExecution {
 	t.Helper()
-	list, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: job, Limit: 1})
+	list, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: job, Limit: 1})
 	require.NoError(t, err)
 	if len(list) == 0 {
 		return core.JobExecution{}

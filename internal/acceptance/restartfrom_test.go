@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -163,7 +164,7 @@ func (s *scene) killInLoad(db tx.Database, r *repository.Repository, args ...str
 	for s.ints(db, "select count(*) from target", 1)[0] == rows {
 		require.False(s.t, p.waitFor(time.Millisecond), p.out.String())
 	}
-	newest, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
+	newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
 	require.NoError(s.t, err)
 	id := strconv.FormatInt(int64(newest[0].ID), 10)
 	p.signal(syscall.SIGSTOP)

@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
@@ -229,7 +230,7 @@ func (f *riverFaults) finishJob(started *process) {
 		var newest []core.JobExecution
 		require.Eventually(f.t, func() bool {
 			var err error
-			newest, err = f.repository.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
+			newest, err = f.repository.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
 			return err == nil && (len(newest) == 0 || newest[0].Status.IsOver())
 		}, 3*time.Minute, 100*time.Millisecond, f.logs())
 		if len(newest) == 0 {

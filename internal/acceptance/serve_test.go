@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testtree"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -109,7 +110,7 @@ func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 			}
 			_, third := server.post("/v1/jobs/quick/run", key, `{"again": true}`)
 			require.Equal(t, second, third)
-			executions, err := r.Executions(t.Context(), core.ExecutionFilter{})
+			executions, err := r.Executions(t.Context(), ports.ExecutionFilter{})
 			require.NoError(t, err)
 			require.Len(t, executions, round+1)
 			require.EqualValues(t, executions[0].ID, second["id"])

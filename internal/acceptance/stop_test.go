@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -162,7 +163,7 @@ func (s *scene) awaitWide(p *process, db tx.Database, rows string) {
 // child, is open.
 func (s *scene) assertStoppedAt(r *repository.Repository, id core.JobExecutionID, want []string) {
 	s.t.Helper()
-	executions, err := r.Executions(context.Background(), core.ExecutionFilter{})
+	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{})
 	require.NoError(s.t, err)
 	var stopped []string
 	for _, e := range executions {
@@ -193,7 +194,7 @@ func (s *scene) assertWide(db tx.Database, r *repository.Repository, rows, below
 	}
 	require.Equal(s.t, want, s.lines(db, "select step||' '||cast(count(*) as text)||' '||cast(count(distinct id) as text) from wide group by step order by step"))
 	for _, job := range []string{"wide", "child"} {
-		executions, err := r.Executions(context.Background(), core.ExecutionFilter{JobName: job})
+		executions, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: job})
 		require.NoError(s.t, err)
 		completed := map[string]core.JobExecutionID{}
 		for i := range executions {

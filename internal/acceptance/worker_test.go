@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -35,7 +36,7 @@ func (s *scene) worker() *process {
 // partitions are the partitions of the newest execution.
 func (s *scene) partitions(r *repository.Repository) (list []core.StepExecution) {
 	s.t.Helper()
-	newest, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
+	newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
 	require.NoError(s.t, err)
 	if len(newest) == 0 {
 		return nil
@@ -71,7 +72,7 @@ func (s *scene) awaitParts(r *repository.Repository, p *process, n int, wanted f
 // steps ran once.
 func (s *scene) assertOneAttempt(r *repository.Repository) {
 	s.t.Helper()
-	newest, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
+	newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
 	require.NoError(s.t, err)
 	require.Equal(s.t, 1, newest[0].Attempt)
 	require.Equal(s.t, core.StatusCompleted, newest[0].Status)
@@ -131,7 +132,7 @@ func isAtWork(p core.StepExecution) bool {
 // last commits on.
 func TestEightPartsRunOnTwoWorkersThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
-	const rows = 1500
+	const rows = 5000
 	inTurn(t, 0, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newRemoteScene(t, url, rows, 10)
@@ -233,7 +234,7 @@ func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *test
 			if !manager.waitFor(0) {
 				return false
 			}
-			newest, err := r.Executions(context.Background(), core.ExecutionFilter{Limit: 1})
+			newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
 			if err == nil && len(newest) > 0 && newest[0].Status == core.StatusCompleted {
 				return true
 			}

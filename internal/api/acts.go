@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -64,7 +65,7 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "restart-execution", "/v1/executions/{execution}/restart", "Restart it",
 		"Starts another attempt of the instance with the same parameters and returns its number at once; the server runs it. The execution must be the newest of its instance and FAILED or STOPPED; with `from` and `if_complete` it may be COMPLETED."),
 		func(ctx context.Context, in *restartInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.restart(ctx, in, key)
 			})
 		})
@@ -76,14 +77,14 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "redrive-execution", "/v1/executions/{execution}/redrive", "Redrive its skipped items",
 		"Starts an execution that runs the skipped items through their step again and returns its number at once; the server runs it."),
 		func(ctx context.Context, in *redriveInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.redrive(ctx, in, key)
 			})
 		})
 	huma.Register(h, post(h, "stop-execution", "/v1/executions/{execution}/stop", "Stop it",
 		"Asks it to stop, in any process; it finishes the current chunk. An execution that is over is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
 				e, answered, err := a.Service.StopAnswer(ctx, in.id())
 				return actedOn(e, answered, err)
 			})
@@ -91,7 +92,7 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Abandon an execution",
 		"Its instance can never be resumed. An execution that is running or COMPLETED is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
 				e, answered, err := a.Service.AbandonAnswer(ctx, in.id())
 				return actedOn(e, answered, err)
 			})
@@ -99,7 +100,7 @@ func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "recover", "/v1/recover", "Recover executions without a process",
 		"Marks executions as FAILED whose process is gone, so that they can be restarted."),
 		func(ctx context.Context, in *recoverInput) (*keyed[recovered], error) {
-			return once(a, ctx, in.Key, request{"recover", 0, nil}, func(ctx context.Context, _ core.RequestKey) (*recovered, error) {
+			return once(a, ctx, in.Key, request{"recover", 0, nil}, func(ctx context.Context, _ ports.RequestKey) (*recovered, error) {
 				return a.recover(ctx)
 			})
 		})
@@ -120,7 +121,7 @@ func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, er
 
 // restart restarts with the job file of the catalog: this server must not run other jobs of the
 // history.
-func (a *api) restart(ctx context.Context, in *restartInput, key core.RequestKey) (*acted, error) {
+func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
 		return nil, err
@@ -156,7 +157,7 @@ func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.
 	return a.Planner.Plan(ctx, req)
 }
 
-func (a *api) redrive(ctx context.Context, in *redriveInput, key core.RequestKey) (*acted, error) {
+func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
 		return nil, err

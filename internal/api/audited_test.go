@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -56,23 +57,23 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 		}
 		work := map[string]any{"tasks": []any{map[string]any{"type": "http_request", "payload": map[string]any{"url": "http://127.0.0.1:1/"}}}}
 		at := func(format string, id core.JobExecutionID) string { return fmt.Sprintf(format, id) }
-		add("/v1/jobs/{job}/run", core.VerbRun, "/v1/jobs/nightly/run", map[string]any{})
+		add("/v1/jobs/{job}/run", ports.VerbRun, "/v1/jobs/nightly/run", map[string]any{})
 		add("/v1/jobs/{job}/plan", "", "/v1/jobs/nightly/plan", map[string]any{})
 		add("/v1/executions/{execution}/plan", "", at("/v1/executions/%d/plan", broken), nil)
-		add("/v1/executions/{execution}/restart", core.VerbRestart, at("/v1/executions/%d/restart", broken), nil)
-		add("/v1/executions/{execution}/redrive", core.VerbRedrive, at("/v1/executions/%d/redrive", loaded), nil)
-		add("/v1/executions/{execution}/stop", core.VerbStop, at("/v1/executions/%d/stop", held), nil)
-		add("/v1/executions/{execution}/abandon", core.VerbAbandon, "", nil)
-		add("/v1/recover", core.VerbRecover, "/v1/recover", nil)
-		add("/v1/groups", core.VerbSubmit, "/v1/groups", work)
-		add("/v1/tasks", core.VerbSubmit, "/v1/tasks", map[string]any{"type": "http_request", "payload": map[string]any{"url": "http://127.0.0.1:1/"}})
-		add("/v1/tasks/{task}/cancel", core.VerbCancel, "/v1/tasks/1/cancel", nil)
-		add("/v1/tasks/{task}/rerun", core.VerbRerun, "/v1/tasks/1/rerun", nil)
-		add("/v1/groups/{group}/cancel", core.VerbCancelGroup, "/v1/groups/2/cancel", nil)
-		add("/v1/events/{event}/offer", core.VerbOffer, "/v1/events/7/offer", nil)
-		add("/v1/settings/{name}", core.VerbSet, "/v1/settings/audit_retention_days", map[string]any{"value": "400"})
-		add("/v1/definitions/{job}/disable", core.VerbDisable, "/v1/definitions/nightly/disable", nil)
-		add("/v1/definitions/{job}/enable", core.VerbEnable, "/v1/definitions/nightly/enable", nil)
+		add("/v1/executions/{execution}/restart", ports.VerbRestart, at("/v1/executions/%d/restart", broken), nil)
+		add("/v1/executions/{execution}/redrive", ports.VerbRedrive, at("/v1/executions/%d/redrive", loaded), nil)
+		add("/v1/executions/{execution}/stop", ports.VerbStop, at("/v1/executions/%d/stop", held), nil)
+		add("/v1/executions/{execution}/abandon", ports.VerbAbandon, "", nil)
+		add("/v1/recover", ports.VerbRecover, "/v1/recover", nil)
+		add("/v1/groups", ports.VerbSubmit, "/v1/groups", work)
+		add("/v1/tasks", ports.VerbSubmit, "/v1/tasks", map[string]any{"type": "http_request", "payload": map[string]any{"url": "http://127.0.0.1:1/"}})
+		add("/v1/tasks/{task}/cancel", ports.VerbCancel, "/v1/tasks/1/cancel", nil)
+		add("/v1/tasks/{task}/rerun", ports.VerbRerun, "/v1/tasks/1/rerun", nil)
+		add("/v1/groups/{group}/cancel", ports.VerbCancelGroup, "/v1/groups/2/cancel", nil)
+		add("/v1/events/{event}/offer", ports.VerbOffer, "/v1/events/7/offer", nil)
+		add("/v1/settings/{name}", ports.VerbSet, "/v1/settings/audit_retention_days", map[string]any{"value": "400"})
+		add("/v1/definitions/{job}/disable", ports.VerbDisable, "/v1/definitions/nightly/disable", nil)
+		add("/v1/definitions/{job}/enable", ports.VerbEnable, "/v1/definitions/nightly/enable", nil)
 
 		text, err := api.Document()
 		require.NoError(t, err)
@@ -104,7 +105,7 @@ func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 			case "/v1/recover":
 				s.release()
 				s.over(held, core.StatusStopped)
-				_, err := s.app.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "lost", Owner: core.Owner{Host: "h", PID: 1}, Lease: 1})
+				_, err := s.app.Repository.Launch(t.Context(), ports.LaunchRequest{JobName: "lost", Owner: core.Owner{Host: "h", PID: 1}, Lease: 1})
 				require.NoError(t, err)
 			}
 			s.call("POST", act.path, act.body).is(http.StatusOK)

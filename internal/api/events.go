@@ -5,8 +5,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type (
@@ -38,7 +38,7 @@ func (a *api) addEvents(h huma.API) {
 		})
 	huma.Register(h, post(h, "offer-event", "/v1/events/{event}/offer", "Retry a dead event", "Its application receives it again, as often and as long as a new one, when it processes the topic next."),
 		func(ctx context.Context, in *offerInput) (*keyed[offered], error) {
-			return once(a, ctx, in.Key, request{"offer-event", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*offered, error) {
+			return once(a, ctx, in.Key, request{"offer-event", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*offered, error) {
 				got, err := actedOnTask(in.ID, a.Tasks.OfferEvent)(ctx, in.Body)
 				if err != nil {
 					return nil, err

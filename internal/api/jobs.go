@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 type (
@@ -58,7 +58,7 @@ func (a *api) addJobs(h huma.API) {
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
 		"Starts an execution and returns its number at once; the server runs it. The parameters identify the instance: a failed or stopped one resumes where it was, a complete one is refused."),
 		func(ctx context.Context, in *runInput) (*keyed[acted], error) {
-			return once(a, ctx, in.Key, request{"run-job", in.Job, in.Body}, func(ctx context.Context, key core.RequestKey) (*acted, error) {
+			return once(a, ctx, in.Key, request{"run-job", in.Job, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.run(ctx, in, key)
 			})
 		})
@@ -76,7 +76,7 @@ func (a *api) addJobs(h huma.API) {
 		})
 }
 
-func (a *api) run(ctx context.Context, in *runInput, key core.RequestKey) (*acted, error) {
+func (a *api) run(ctx context.Context, in *runInput, key ports.RequestKey) (*acted, error) {
 	body := in.Body
 	if body == nil {
 		body = &RunBody{}

@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 type (
@@ -47,21 +47,21 @@ func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 
 // once performs the request, only once if it has a key. It continues after the client has
 // disconnected.
-func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
+func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key ports.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, false, do)
 }
 
 // together is once for an act in one transaction, in which its answer is stored too.
-func together[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
+func together[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key ports.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, true, do)
 }
 
-func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneTransaction bool, do func(ctx context.Context, key core.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
+func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneTransaction bool, do func(ctx context.Context, key ports.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	who := callerOf(ctx).name
 	ctx, end := whileAnswering(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), a.Service.CheckDatabase)
 	defer end()
 	if key == "" {
-		body, err := do(ctx, core.RequestKey{})
+		body, err := do(ctx, ports.RequestKey{})
 		if err != nil {
 			return nil, a.problem(ctx, err)
 		}
@@ -72,7 +72,7 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 	if err != nil {
 		return nil, a.problem(ctx, err)
 	}
-	act := operator.Act{Key: core.RequestKey{Client: who, Key: key}, Fingerprint: fingerprint, OneTransaction: oneTransaction}
+	act := operator.Act{Key: ports.RequestKey{Client: who, Key: key}, Fingerprint: fingerprint, OneTransaction: oneTransaction}
 	act.Do = func(ctx context.Context) (string, error) {
 		body, err := do(ctx, act.Key)
 		if err != nil {

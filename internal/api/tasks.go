@@ -6,6 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -118,13 +120,13 @@ func (a *api) addSubmissions(h huma.API) {
 	const text = "Workers execute it as soon as they can. With the header Idempotency-Key, or an idempotency_key in the body, it is submitted once. A submission with errors is refused as a whole."
 	huma.Register(h, post(h, "submit-task", "/v1/tasks", "Submit a task", "A group of one. "+text),
 		func(ctx context.Context, in *submitOneInput) (*keyed[submitted], error) {
-			return together(a, ctx, in.Key, request{"submit-task", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
+			return together(a, ctx, in.Key, request{"submit-task", 0, in.Body}, func(ctx context.Context, key ports.RequestKey) (*submitted, error) {
 				return a.submit(ctx, runtime.SubmitRequest{Tasks: []*runtime.SpecForm{&in.Body}}, key)
 			})
 		})
 	huma.Register(h, post(h, "submit-group", "/v1/groups", "Submit tasks as a group", "With a budget for all of them. "+text),
 		func(ctx context.Context, in *submitInput) (*keyed[submitted], error) {
-			return together(a, ctx, in.Key, request{"submit-group", 0, in.Body}, func(ctx context.Context, key core.RequestKey) (*submitted, error) {
+			return together(a, ctx, in.Key, request{"submit-group", 0, in.Body}, func(ctx context.Context, key ports.RequestKey) (*submitted, error) {
 				return a.submit(ctx, in.Body, key)
 			})
 		})
@@ -133,19 +135,19 @@ func (a *api) addSubmissions(h huma.API) {
 func (a *api) addTaskActs(h huma.API) {
 	huma.Register(h, post(h, "cancel-task", "/v1/tasks/{task}/cancel", "Cancel a task", "The worker that executes it is notified at its next heartbeat. A task that is over is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
-			return together(a, ctx, in.Key, request{"cancel-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+			return together(a, ctx, in.Key, request{"cancel-task", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Cancel)(ctx, in.Body)
 			})
 		})
 	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "For a task that failed, timed out or was cancelled. Its attempts are counted again from 0; earlier ones stay in the history. Tasks that were cancelled because they wait for it wait again. A task that waits for an unsuccessful task is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
-			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Rerun)(ctx, in.Body)
 			})
 		})
 	huma.Register(h, post(h, "cancel-group", "/v1/groups/{group}/cancel", "Cancel the unfinished tasks of a group", "A group that is over is refused."),
 		func(ctx context.Context, in *groupActInput) (*keyed[taskActed], error) {
-			return together(a, ctx, in.Key, request{"cancel-group", in.ID, in.Body}, func(ctx context.Context, _ core.RequestKey) (*taskActed, error) {
+			return together(a, ctx, in.Key, request{"cancel-group", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*taskActed, error) {
 				got, err := actedOnTask(in.ID, a.Tasks.CancelGroup)(ctx, in.Body)
 				if err != nil {
 					return nil, err
@@ -213,17 +215,17 @@ func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
 		return nil, err
 	}
 	decisions, err := a.Tasks.Decisions(ctx, id)
-	return &taskDetails{viewTask(ctx, *t), waits, views(attempts, func(at task.Attempt) runtime.AttemptView {
+	return &taskDetails{viewTask(ctx, *t), waits, views(attempts, func(at taskports.Attempt) runtime.AttemptView {
 		view := runtime.ViewAttempt(at)
 		view.Action.Type = t.Spec.Type
 		view.Action = shown(ctx, view.Action)
 		return view
-	}), views(decisions, func(d task.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
+	}), views(decisions, func(d taskports.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
 }
 
 // submit gives the group the key of the request: if the process dies before the answer is stored, a
 // repetition finds the group.
-func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key core.RequestKey) (*submitted, error) {
+func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.RequestKey) (*submitted, error) {
 	for field, text := range map[string]string{"title": req.Title, "decider": req.Decider, "idempotency_key": req.IdempotencyKey, "type": req.Type} {
 		if err := noNUL(field, text); err != nil {
 			return nil, err

@@ -9,13 +9,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 type (
-	// workerView is the JSON form of a task.Worker.
+	// workerView is the JSON form of a taskports.Worker.
 	workerView struct {
 		Name        string            `json:"name"`
 		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is stopping), GONE (it left) or LOST (its lease expired)"`
@@ -30,12 +31,12 @@ type (
 		HeartbeatAt time.Time         `json:"heartbeat_at"`
 	}
 	workerList struct {
-		Workers  []workerView          `json:"workers"`
-		Waiting  []string              `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
-		Deciders []task.WaitingDecider `json:"waiting_deciders" doc:"Deciders that tasks wait for and that no live worker has"`
+		Workers  []workerView               `json:"workers"`
+		Waiting  []string                   `json:"waiting_types" doc:"Types of tasks that wait and that no live worker executes"`
+		Deciders []taskports.WaitingDecider `json:"waiting_deciders" doc:"Deciders that tasks wait for and that no live worker has"`
 	}
 	settingList struct {
-		Settings []task.Setting `json:"settings"`
+		Settings []taskports.Setting `json:"settings"`
 	}
 	setInput struct {
 		Name string `path:"name" maxLength:"100" doc:"Name of a setting"`
@@ -80,12 +81,12 @@ func (a *api) addWorkers(h huma.API) {
 		func(ctx context.Context, _ *struct{}) (*output[settingList], error) {
 			return answer(a, ctx, func() (*settingList, error) {
 				list, err := a.Tasks.Settings(ctx)
-				return &settingList{append([]task.Setting{}, list...)}, err
+				return &settingList{append([]taskports.Setting{}, list...)}, err
 			})
 		})
 	huma.Register(h, post(h, "change-setting", "/v1/settings/{name}", "Change a shared setting", "The leader reads it at its next poll."),
 		func(ctx context.Context, in *setInput) (*keyed[changed], error) {
-			return together(a, ctx, in.Key, request{"change-setting", in.Name, in.Body}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
+			return together(a, ctx, in.Key, request{"change-setting", in.Name, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*changed, error) {
 				if err := noNUL("value", in.Body.Value); err != nil {
 					return nil, err
 				}
@@ -108,9 +109,9 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 		return nil, err
 	}
 	deciders, err := a.Tasks.WaitingDeciders(ctx)
-	return &workerList{views(workers, func(w task.Worker) workerView {
+	return &workerList{views(workers, func(w taskports.Worker) workerView {
 		return workerView{w.Name, w.State, maps.Collect(maps.All(w.Labels)), append([]string{}, w.Types...), append([]string{}, w.Deciders...), w.Parts, w.Capacity, w.Executing, w.Version, w.StartedAt, w.HeartbeatAt}
-	}), append([]string{}, waiting...), append([]task.WaitingDecider{}, deciders...)}, err
+	}), append([]string{}, waiting...), append([]taskports.WaitingDecider{}, deciders...)}, err
 }
 
 // warnIfNoWorker warns, if something may be due, that no live worker would start it.
@@ -127,7 +128,7 @@ func (a *api) warnIfNoWorker(ctx context.Context, may bool) (Warnings, error) {
 
 func (a *api) workerLives(ctx context.Context) (bool, error) {
 	workers, err := a.Tasks.Workers(ctx)
-	return slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == task.WorkerActive }), err
+	return slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == taskports.WorkerActive }), err
 }
 
 func (a *api) addDefinitions(h huma.API) {
@@ -160,7 +161,7 @@ func (a *api) addDefinitions(h huma.API) {
 func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
 	huma.Register(h, post(h, act+"-definition", "/v1/definitions/{job}/"+act, summary, text),
 		func(ctx context.Context, in *switchInput) (*keyed[changed], error) {
-			return together(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ core.RequestKey) (*changed, error) {
+			return together(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ ports.RequestKey) (*changed, error) {
 				view, answered, err := do(ctx, in.Job)
 				if err != nil {
 					return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 func (c showCommands) auditCommand() *cobra.Command {
@@ -56,10 +56,10 @@ The output is paged; --before N shows the next page. "settings set audit_retenti
 	f.StringVar(&since, "since", "", "only acts since this `TIME`: a date, a time, or how long ago it was (7d, 36h)")
 	f.StringVar(&req.Job, "job", "", "only acts on the job with this `NAME`")
 	f.StringVar(&req.Actor, "actor", "", "only acts of this `PERSON` or client")
-	f.StringVar(&req.Act, "act", "", "only this `ACT`: "+strings.Join(core.Verbs(), ", "))
+	f.StringVar(&req.Act, "act", "", "only this `ACT`: "+strings.Join(ports.Verbs(), ", "))
 	f.Int64Var(&req.Before, "before", 0, "only acts before the one with this number `N`: the next page")
 	f.IntVar(&req.Limit, "limit", 50, "at most `N` acts")
-	completeFlag(cmd, "act", core.Verbs()...)
+	completeFlag(cmd, "act", ports.Verbs()...)
 	c.env.addListFormatFlag(cmd)
 	return cmd
 }

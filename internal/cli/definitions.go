@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // definitionsCommands handle registered jobs: register, definitions and schedules.
@@ -219,14 +219,14 @@ func scheduleText(d operator.DefinitionView) string {
 	return cronText(*d.Schedule) + " " + d.Schedule.Timezone
 }
 
-func calendarName(s task.Schedule) string {
+func calendarName(s taskports.Schedule) string {
 	if s.Calendar == nil {
 		return ""
 	}
 	return s.Calendar.Name
 }
 
-func cronText(s task.Schedule) string {
+func cronText(s taskports.Schedule) string {
 	if s.Calendar == nil {
 		return s.Cron
 	}

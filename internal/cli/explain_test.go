@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -33,9 +34,9 @@ func (s *scene) history() *repository.Repository {
 	return r
 }
 
-func launched(t *testing.T, r *repository.Repository, name, text string, lease time.Duration, change func(*core.LaunchRequest)) (*core.JobExecution, core.JobRef) {
+func launched(t *testing.T, r *repository.Repository, name, text string, lease time.Duration, change func(*ports.LaunchRequest)) (*core.JobExecution, ports.JobRef) {
 	t.Helper()
-	req := core.LaunchRequest{
+	req := ports.LaunchRequest{
 		JobName: name, Definition: core.Definition{Hash: "other", Text: text, Path: "/jobs/" + name + ".yaml"}, Restartable: true,
 		Owner: core.Owner{Host: "elsewhere", Boot: "b", PID: 4711, Start: "1", Nonce: "n"}, Lease: lease,
 	}
@@ -44,7 +45,7 @@ func launched(t *testing.T, r *repository.Repository, name, text string, lease t
 	}
 	l, err := r.Launch(context.Background(), req)
 	require.NoError(t, err)
-	return l.Execution, core.JobRef{ID: l.Execution.ID, Owner: l.Execution.Owner, Epoch: l.Execution.Epoch}
+	return l.Execution, ports.JobRef{ID: l.Execution.ID, Owner: l.Execution.Owner, Epoch: l.Execution.Epoch}
 }
 
 func stepOf(t *testing.T, r *repository.Repository, id core.JobExecutionID, name string) core.StepExecution {
@@ -206,7 +207,7 @@ It cannot be restarted: its job file says restartable: false.
 	ctx := context.Background()
 	exec, err := r.Execution(ctx, 4)
 	require.NoError(t, err)
-	_, err = r.ChangeJob(ctx, core.JobRef{ID: 4, Owner: exec.Owner, Epoch: exec.Epoch}, core.JobChange{To: core.StatusAbandoned})
+	_, err = r.ChangeJob(ctx, ports.JobRef{ID: 4, Owner: exec.Owner, Epoch: exec.Epoch}, ports.JobChange{To: core.StatusAbandoned})
 	require.NoError(t, err)
 	require.Regexp(t, `^Execution 4 of job two was given up: it is ABANDONED. It had ended at TIME, after TOOK.\n`, s.explained("4"))
 	require.Contains(t, s.explained("4"), "It cannot be restarted: it was given up.\n\n run the same again: surfin run DIR/two.yaml --again --database-url URL\n")
@@ -227,9 +228,9 @@ It cannot be restarted: it is running.
  stop it: surfin stop 1 --database-url URL
 `, s.explained("1"))
 
-		_, err := r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
+		_, err := r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
-		step, err := r.StartStep(ctx, ref, core.StepStart{Name: "one"})
+		step, err := r.StartStep(ctx, ref, ports.StepStart{Name: "one"})
 		require.NoError(t, err)
 		require.Contains(t, s.explained("1"), "is running since TIME.\nIts owner is process 4711 on host elsewhere; its lease lasts until TIME.\n\nStep one is running.\n")
 		_, err = r.RequestStop(ctx, exec.ID, "test")
@@ -238,16 +239,16 @@ It cannot be restarted: it is running.
 		require.Contains(t, text, "is running since TIME, and was asked to stop: it ends with the chunk in hand.\n")
 		require.NotContains(t, text, "surfin stop")
 
-		_, err = r.EndStep(ctx, core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}, core.StepChange{To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "stopped on request"})
+		_, err = r.EndStep(ctx, ports.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}, ports.StepChange{To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "stopped on request"})
 		require.NoError(t, err)
-		_, err = r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "stopped on request"})
+		_, err = r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "stopped on request"})
 		require.NoError(t, err)
 		text = s.explained("1")
 		require.Contains(t, text, "Execution 1 of job two STOPPED at TIME, after TOOK.\nA stop was requested, and step one ended with the chunk in hand.\n")
 		require.Contains(t, text, "A restart runs one again from its beginning and then, if one completes, runs two.\nThe job file /jobs/two.yaml is not there any more")
 
 		_, ref = launched(t, r, "expired", strings.Replace(stepsJob, "two", "expired", 1), time.Millisecond, nil)
-		_, err = r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
+		_, err = r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		text = s.explained("2")
 		require.Contains(t, text, "But its owner, process 4711 on host elsewhere, has given no sign of life: it is gone since TIME, when its lease ended.\n")
@@ -258,7 +259,7 @@ It cannot be restarted: it is running.
 		owner, err := job.CurrentOwner()
 		require.NoError(t, err)
 		owner.Start = "0" // a process that once had this PID
-		launched(t, r, "dead", strings.Replace(stepsJob, "two", "dead", 1), time.Hour, func(req *core.LaunchRequest) { req.Owner = owner })
+		launched(t, r, "dead", strings.Replace(stepsJob, "two", "dead", 1), time.Hour, func(req *ports.LaunchRequest) { req.Owner = owner })
 		require.Contains(t, s.explained("3"), ", is gone; its lease ends at TIME.\n")
 	})
 }
@@ -267,10 +268,10 @@ func TestExplainAnUnknownOutcomeAndALostOwner(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"two.yaml": strings.Replace(stepsJob, "panic", "nothing", 1)})
 	r, ctx := s.history(), context.Background()
-	_, ref := launched(t, r, "two", stepsJob, time.Hour, func(req *core.LaunchRequest) { req.Definition.Path = s.path("two.yaml") })
-	_, err := r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
+	_, ref := launched(t, r, "two", stepsJob, time.Hour, func(req *ports.LaunchRequest) { req.Definition.Path = s.path("two.yaml") })
+	_, err := r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	_, err = r.ChangeJob(ctx, ref, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "step one: the outcome is not known"})
+	_, err = r.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "step one: the outcome is not known"})
 	require.NoError(t, err)
 	require.Equal(t, `Execution 1 of job two ended at TIME, after TOOK, and nobody can say how: it is UNKNOWN.
 The reason: step one: the outcome is not known.
@@ -294,7 +295,7 @@ func TestExplainOfAJobFileThatIsNotUnderstoodSaysLessAndNothingWrong(t *testing.
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), nil)
 	_, ref := launched(t, s.history(), "old", "job: old\nflow:\n- {step: one, tasklet: gone}\n", time.Hour, nil)
-	_, err := s.history().ChangeJob(context.Background(), ref, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "out of luck"})
+	_, err := s.history().ChangeJob(context.Background(), ref, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "out of luck"})
 	require.NoError(t, err)
 	require.Equal(t, `Execution 1 of job old FAILED at TIME.
 The reason: out of luck.

@@ -11,9 +11,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/secret"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -92,7 +93,7 @@ func completeFlag(cmd *cobra.Command, name string, values ...string) {
 func (env *environment) start(cmd *cobra.Command) error {
 	env.started = true
 	if name := cmd.Name(); name != "worker" && name != "serve" { // these return an answer, or retry, by themselves
-		cmd.SetContext(core.WithPatience(cmd.Context(), lease.Waiting))
+		cmd.SetContext(model.WithPatience(cmd.Context(), lease.Waiting))
 	}
 	if err := env.actAs(cmd); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (env *environment) actAs(cmd *cobra.Command) error {
 	if env.as == "" || len(env.as) > maxPerson || !utf8.ValidString(env.as) || strings.ContainsFunc(env.as, unicode.IsControl) {
 		return usagef("--as: a name of at most %d bytes without control characters is expected", maxPerson)
 	}
-	cmd.SetContext(core.WithActor(cmd.Context(), env.as+" ("+operator.CurrentActor()+")"))
+	cmd.SetContext(ports.WithActor(cmd.Context(), env.as+" ("+operator.CurrentActor()+")"))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/cli"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -319,7 +320,7 @@ func TestALeaseThatIsOverSaysWhyNoProcessTookItOver(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url, nil)
 		_, ref := launched(t, s.history(), "two", stepsJob, time.Millisecond, nil)
-		_, err := s.history().ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+		_, err := s.history().ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		shown := s.must("show", "1").out
 		require.Regexp(t, `owner +process 4711 on elsewhere, lease ended \S+ ago; no process takes it over by itself\n`, shown)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -146,7 +146,7 @@ func noWorker(ctx context.Context, s *Session) bool {
 		return false
 	}
 	workers, err := s.Tasks.Workers(ctx)
-	return err == nil && !slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == "ACTIVE" })
+	return err == nil && !slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == "ACTIVE" })
 }
 
 // withPlanner opens a second session for plans, which cannot write by mistake.

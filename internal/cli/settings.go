@@ -3,8 +3,8 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 const sharedSettings = `Some settings are kept in the database, and shared by all processes: "settings list" and
@@ -43,7 +43,7 @@ func (c taskCommands) settingsCommand() *cobra.Command {
 	return cmd
 }
 
-func (c taskCommands) printSettings(all []task.Setting) error {
+func (c taskCommands) printSettings(all []taskports.Setting) error {
 	if c.env.format == formatJSON {
 		return c.env.printJSON(all)
 	}

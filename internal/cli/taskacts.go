@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -111,7 +112,7 @@ func (c taskCommands) workersCommand() *cobra.Command {
 					c.env.log.WarnContext(cmd.Context(), fmt.Sprintf("%d tasks wait for the decider %q, and no live worker has it", d.Tasks, d.Name))
 				}
 				if c.env.format == formatJSON {
-					return c.env.printJSON(append([]task.Worker{}, workers...))
+					return c.env.printJSON(append([]taskports.Worker{}, workers...))
 				}
 				var rows [][]string
 				for _, w := range workers {

@@ -44,11 +44,11 @@ func TestALeaseIsJudgedByTheClockOfTheDatabase(t *testing.T) {
 		return &operator.Owner{Host: "there", PID: 7, LeaseUntil: now.Add(until), Dead: dead, Lost: lost}
 	}
 	for want, o := range map[string]*operator.Owner{
-		"lease until 2026-11-22 12:00:20Z":                                                              owner(20*time.Second, false, false),
-		"lease ended 40.0s ago; no process takes it over by itself":                                     owner(-40*time.Second, false, true),
+		"lease until 2026-11-22 12:00:20Z":                                                           owner(20*time.Second, false, false),
+		"lease ended 40.0s ago; no process takes it over by itself":                                  owner(-40*time.Second, false, true),
 		"lease until 2026-11-22 11:59:20Z by the clock of the database, behind that of this machine": owner(-40*time.Second, false, false),
-		"lease over by the clock of the database; no process takes it over by itself":                   owner(20*time.Second, false, true),
-		"which is gone; no process takes it over by itself":                                             owner(20*time.Second, true, true),
+		"lease over by the clock of the database; no process takes it over by itself":                owner(20*time.Second, false, true),
+		"which is gone; no process takes it over by itself":                                          owner(20*time.Second, true, true),
 	} {
 		require.Equal(t, want, leaseText(o, now))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/cli"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -26,10 +27,10 @@ func TestTopPrintsWhatRunsOnce(t *testing.T) {
 		require.Equal(t, "[]\n", s.run("top", "--once", "--format", "json").out)
 
 		_, ref := launched(t, r, "two", stepsJob, time.Hour, nil)
-		_, err := r.ChangeJob(context.Background(), ref, core.JobChange{To: core.StatusStarted})
+		_, err := r.ChangeJob(context.Background(), ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
 		require.Contains(t, s.run("top", "--once").out, " 1 two - 0 0 0 0 0 ? ? - ")
-		_, err = r.StartStep(context.Background(), ref, core.StepStart{Name: "one"})
+		_, err = r.StartStep(context.Background(), ref, ports.StepStart{Name: "one"})
 		require.NoError(t, err)
 		require.Contains(t, s.run("top", "--once").out, " 1 two one 0 0 0 0 0 ? ? - ")
 		require.Contains(t, s.run("top", "--once").out, " STARTED process 4711 on elsewhere\n")

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -139,7 +141,7 @@ func (r *chunkRun) launch(list []fault, e *expectation, again bool) *outcome {
 	require.NoError(r.t, err)
 	ctx, cancel := context.WithTimeout(r.t.Context(), launchTime)
 	defer cancel()
-	job, err := r.engine.Launcher.Run(ctx, testengine.Job(r.name, &core.StepElement{Step: s}), core.Parameters{}, nil)
+	job, err := r.engine.Launcher.Run(ctx, testengine.Job(r.name, &model.StepElement{Step: s}), core.Parameters{}, nil)
 	require.NoError(r.t, err, "launch")
 	o := &outcome{record: seen, job: job, written: r.written()}
 	steps, err := r.engine.Repository.Steps(r.t.Context(), job.ID)
@@ -169,7 +171,7 @@ func (r *chunkRun) config(seen *record, list []fault, e *expectation, again bool
 		Name: "step", Size: s.ChunkSize, Database: r.engine.Database, Concurrency: concurrency,
 		Retry: chunk.Retry{Limit: s.RetryLimit, Retryable: r.classes.retryable},
 		Skip:  policy, KeepOutputs: s.Processor == cached, ReadAhead: readAhead,
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			parts := r.parts(seen, names, again)
 			parts.Processors = []item.Processor{item.EraseProcessor[entry, *product](&processor{record: seen, filters: s.Filters, pure: isPure(list, e)})}
 			return parts, nil
@@ -230,7 +232,7 @@ func (r *chunkRun) failure(id core.StepExecutionID) error {
 // skipped reads the stored skipped items. A failed read has none: there the error's text names it.
 func (r *chunkRun) skipped(id core.JobExecutionID) []string {
 	r.t.Helper()
-	stored, err := r.engine.Repository.SkippedItems(r.t.Context(), core.SkipFilter{Execution: id, Limit: 100_000})
+	stored, err := r.engine.Repository.SkippedItems(r.t.Context(), ports.SkipFilter{Execution: id, Limit: 100_000})
 	require.NoError(r.t, err)
 	list := []string{}
 	for _, s := range stored {

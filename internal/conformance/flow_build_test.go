@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// definitionError is a mistake in a definition that a core.Flow cannot even express; the others are
-// *core.FlowProblem.
+// definitionError is a mistake in a definition that a model.Flow cannot even express; the others are
+// *model.FlowProblem.
 type definitionError struct{ kind, element string }
 
 func (e *definitionError) Error() string { return fmt.Sprintf("element %s: %s", e.element, e.kind) }
@@ -19,7 +20,7 @@ func (e *definitionError) Error() string { return fmt.Sprintf("element %s: %s", 
 // nextAndOn is an element with both forms of transitions.
 const nextAndOn = "next_and_on_both_present"
 
-// flowBuilder makes a core.Flow of elements for one launch.
+// flowBuilder makes a model.Flow of elements for one launch.
 type flowBuilder struct {
 	run *flowRun
 	on  map[string][]flowTransition // in place of the elements' own
@@ -28,8 +29,8 @@ type flowBuilder struct {
 	taken map[string]int
 }
 
-func (b *flowBuilder) flow(elements []flowElement, path string) (core.Flow, error) {
-	flow := core.Flow{Strict: b.run.scenario.StrictTransitions}
+func (b *flowBuilder) flow(elements []flowElement, path string) (model.Flow, error) {
+	flow := model.Flow{Strict: b.run.scenario.StrictTransitions}
 	ids := b.names(elements)
 	var errs []error
 	for i := range elements {
@@ -60,17 +61,17 @@ func (b *flowBuilder) names(elements []flowElement) map[string]string {
 	return ids
 }
 
-func (b *flowBuilder) element(e *flowElement, ids map[string]string, path string) (core.Element, error) {
+func (b *flowBuilder) element(e *flowElement, ids map[string]string, path string) (model.Element, error) {
 	next, err := b.transitions(e, ids)
 	id, when := ids[e.name()], b.condition(e.name()+" when", path, e.When)
 	switch {
 	case e.Step != "":
 		s, stepErr := b.step(e, path)
-		return &core.StepElement{ID: id, When: when, Step: s, Next: next, AllowStartIfComplete: e.AllowStartIfComplete, StartLimit: e.StartLimit}, errors.Join(err, stepErr)
+		return &model.StepElement{ID: id, When: when, Step: s, Next: next, AllowStartIfComplete: e.AllowStartIfComplete, StartLimit: e.StartLimit}, errors.Join(err, stepErr)
 	case e.Decision != "":
-		return &core.DecisionElement{Name: id, When: when, Decide: b.decide(e, path), Next: next}, err
+		return &model.DecisionElement{Name: id, When: when, Decide: b.decide(e, path), Next: next}, err
 	case e.Split != "":
-		split := &core.SplitElement{Name: id, When: when, Workers: max(e.Concurrency, b.run.scenario.Concurrency), Next: next}
+		split := &model.SplitElement{Name: id, When: when, Workers: max(e.Concurrency, b.run.scenario.Concurrency), Next: next}
 		for i, branch := range e.Flows {
 			flow, flowErr := b.flow(branch, fmt.Sprintf("%s/%d", path, i))
 			err = errors.Join(err, flowErr)
@@ -84,15 +85,15 @@ func (b *flowBuilder) element(e *flowElement, ids map[string]string, path string
 		do := func(ctx context.Context, fn func(ctx context.Context) error) error {
 			return tx.NewManager(db).Do(ctx, tx.Attr{}, fn)
 		}
-		return &core.AtomicElement{Name: id, When: when, Flow: inner, Database: db.Name(), Do: do, Next: next}, errors.Join(err, innerErr)
+		return &model.AtomicElement{Name: id, When: when, Flow: inner, Database: db.Name(), Do: do, Next: next}, errors.Join(err, innerErr)
 	}
-	return &core.FlowElement{
+	return &model.FlowElement{
 		Name: id, When: when, Flow: inner, AsStep: e.FlowStep != "", AllowStartIfComplete: e.AllowStartIfComplete, StartLimit: e.StartLimit, Next: next,
 	}, errors.Join(err, innerErr)
 }
 
 // transitions are the element's transitions in this launch. `next` is for successes.
-func (b *flowBuilder) transitions(e *flowElement, ids map[string]string) ([]core.Transition, error) {
+func (b *flowBuilder) transitions(e *flowElement, ids map[string]string) ([]model.Transition, error) {
 	target := func(name string) string {
 		if id, here := ids[name]; here {
 			return id
@@ -106,33 +107,33 @@ func (b *flowBuilder) transitions(e *flowElement, ids map[string]string) ([]core
 	if !overridden {
 		on = e.On
 		if e.Next != "" {
-			return []core.Transition{{Pattern: "*", Success: true, Target: core.Target{Kind: core.TargetElement, Name: target(e.Next)}}}, nil
+			return []model.Transition{{Pattern: "*", Success: true, Target: model.Target{Kind: model.TargetElement, Name: target(e.Next)}}}, nil
 		}
 	}
-	var list []core.Transition
+	var list []model.Transition
 	for _, t := range on {
 		if err := t.validate(); err != nil {
 			return nil, errors.Join(&definitionError{"invalid_transition", e.name()}, err)
 		}
-		to := core.Target{Exit: t.Exit}
+		to := model.Target{Exit: t.Exit}
 		switch {
 		case t.End:
-			to.Kind = core.TargetEnd
+			to.Kind = model.TargetEnd
 		case t.Fail:
-			to.Kind = core.TargetFail
+			to.Kind = model.TargetFail
 		case t.Stop:
-			to.Kind, to.Restart = core.TargetStop, target(t.Restart)
+			to.Kind, to.Restart = model.TargetStop, target(t.Restart)
 		default:
-			to.Kind, to.Name = core.TargetElement, target(t.To)
+			to.Kind, to.Name = model.TargetElement, target(t.To)
 		}
-		list = append(list, core.Transition{Pattern: *t.Match, Target: to})
+		list = append(list, model.Transition{Pattern: *t.Match, Target: to})
 	}
 	return list, nil
 }
 
 // step is a tasklet that follows its script. One that waits for a stop has no transaction: on a database with
 // one writer it would keep the request away.
-func (b *flowBuilder) step(e *flowElement, path string) (core.Step, error) {
+func (b *flowBuilder) step(e *flowElement, path string) (model.Step, error) {
 	s, err := b.run.script(path, e.Outcome)
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (b *flowBuilder) step(e *flowElement, path string) (core.Step, error) {
 	run := b.run
 	return step.NewTasklet(step.TaskletConfig{
 		Name: e.Step, Database: run.engine.Database, Attr: attr, Expect: b.condition(e.name()+" gate", path, e.Gate),
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 				a, n := s.take()
 				if err := run.look(ctx, c); err != nil {
@@ -175,7 +176,7 @@ func (b *flowBuilder) decide(e *flowElement, path string) func(context.Context, 
 }
 
 // condition returns the scenario's answers, question by question over all launches.
-func (b *flowBuilder) condition(name, path string, answers []bool) *core.Condition {
+func (b *flowBuilder) condition(name, path string, answers []bool) *model.Condition {
 	if len(answers) == 0 {
 		return nil
 	}
@@ -184,7 +185,7 @@ func (b *flowBuilder) condition(name, path string, answers []bool) *core.Conditi
 		texts = append(texts, fmt.Sprint(answer))
 	}
 	script := b.run.verdicts(path+" "+name, texts)
-	return &core.Condition{Text: name, Holds: func(context.Context, *core.View) (bool, error) {
+	return &model.Condition{Text: name, Holds: func(context.Context, *core.View) (bool, error) {
 		b.run.asked(name)
 		a, _ := script.take()
 		return a.exit == "true", nil

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -172,8 +173,8 @@ func (r *flowRun) suspicious() error {
 
 func problemKinds() []string {
 	kinds := []string{nextAndOn}
-	for _, k := range []core.FlowProblemKind{
-		core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.Unreachable, core.EndlessLoop,
+	for _, k := range []model.FlowProblemKind{
+		model.EmptyFlow, model.DuplicateElement, model.UnknownTarget, model.TargetOutOfScope, model.Unreachable, model.EndlessLoop,
 	} {
 		kinds = append(kinds, string(k))
 	}
@@ -189,7 +190,7 @@ func kindsOf(err error) []string {
 		}
 		return kinds
 	}
-	var problem *core.FlowProblem
+	var problem *model.FlowProblem
 	var definition *definitionError
 	switch {
 	case errors.As(err, &problem):

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -176,7 +178,7 @@ func (r *flowRun) run() {
 }
 
 // job builds the definition for one launch.
-func (r *flowRun) job(launch *flowLaunch) (*core.Job, error) {
+func (r *flowRun) job(launch *flowLaunch) (*model.Job, error) {
 	b := &flowBuilder{run: r, taken: map[string]int{}}
 	if launch != nil {
 		on, err := launch.On.of(*r.scenario.Elements)
@@ -268,7 +270,7 @@ type launched struct {
 }
 
 // read adds the values of the database.
-func (o *launched) read(t *testing.T, repository core.JobRepository, events []core.Event) {
+func (o *launched) read(t *testing.T, repository ports.JobRepository, events []core.Event) {
 	t.Helper()
 	if o.refusal != nil || o.exec == nil {
 		o.exec, o.failure = nil, o.refusal

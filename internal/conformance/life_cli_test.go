@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -188,7 +189,7 @@ func (r *lifeRun) command(id core.JobExecutionID, args ...string) *seen {
 
 func (r *lifeRun) newestExecution() core.JobExecutionID {
 	r.t.Helper()
-	list, err := r.engine.Repository.Executions(r.t.Context(), core.ExecutionFilter{JobName: r.name, Limit: 1})
+	list, err := r.engine.Repository.Executions(r.t.Context(), ports.ExecutionFilter{JobName: r.name, Limit: 1})
 	require.NoError(r.t, err)
 	if len(list) == 0 {
 		return 0

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -15,7 +17,7 @@ import (
 )
 
 // chunkStep reads, processes and writes the items of the step or of a partition.
-func (r *lifeRun) chunkStep(s *lifeStep) (core.Step, error) {
+func (r *lifeRun) chunkStep(s *lifeStep) (model.Step, error) {
 	if err := r.makeTable(); err != nil {
 		return nil, err
 	}
@@ -30,7 +32,7 @@ func (r *lifeRun) chunkStep(s *lifeStep) (core.Step, error) {
 		Name: s.Name, Size: max(s.ChunkSize, 1), Database: &throwingDatabase{r.engine.Database, s.TxThrows},
 		Retry: chunk.Retry{Limit: s.RetryLimit, Retryable: classes.retryable},
 		Skip:  chunk.LimitSkip{Limit: int64(s.SkipLimit), Skippable: classes.skippable},
-		Assemble: func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(ctx context.Context, run *model.StepRun) (chunk.Parts, error) {
 			if err := r.prelude(ctx, run, s); err != nil {
 				return chunk.Parts{}, err
 			}
@@ -48,7 +50,7 @@ func (r *lifeRun) chunkStep(s *lifeStep) (core.Step, error) {
 }
 
 // prelude follows the step's script before its items: a step that completes continues with them.
-func (r *lifeRun) prelude(ctx context.Context, run *core.StepRun, s *lifeStep) error {
+func (r *lifeRun) prelude(ctx context.Context, run *model.StepRun, s *lifeStep) error {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
 	}
@@ -185,7 +187,7 @@ type doubtfulStep struct {
 	doubtful bool
 }
 
-func (s *doubtfulStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *doubtfulStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if s.doubtful {
 		run.Services.Checkpoints = silent{run.Services.Checkpoints}
 	}
@@ -193,10 +195,10 @@ func (s *doubtfulStep) Execute(ctx context.Context, run *core.StepRun) error {
 }
 
 // silent does not return the committed checkpoint.
-type silent struct{ core.CheckpointStore }
+type silent struct{ ports.CheckpointStore }
 
-func (silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return core.StepRef{}, core.Checkpoint{}, errLost
+func (silent) Reclaim(context.Context, ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return ports.StepRef{}, ports.Checkpoint{}, errLost
 }
 
 // orphan writes a row that the database refuses when it commits.

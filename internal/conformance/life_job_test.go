@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -26,8 +27,8 @@ func (r *lifeRun) spec() *lifeJob {
 }
 
 // job builds the definition again, as every process does. Scripts continue.
-func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
-	j := &core.Job{
+func (r *lifeRun) job(spec *lifeJob, name string) (*model.Job, error) {
+	j := &model.Job{
 		Name: name, Restartable: spec.Restartable == nil || *spec.Restartable,
 		Definition: r.definition(),
 		Parameters: r.declared(spec),
@@ -50,13 +51,13 @@ func (r *lifeRun) job(spec *lifeJob, name string) (*core.Job, error) {
 		if err != nil {
 			return nil, err
 		}
-		e := &core.StepElement{ID: s.Name, Step: built, AllowStartIfComplete: s.AllowStartIfComplete, StartLimit: s.StartLimit}
+		e := &model.StepElement{ID: s.Name, Step: built, AllowStartIfComplete: s.AllowStartIfComplete, StartLimit: s.StartLimit}
 		if seen[s.Name]++; seen[s.Name] > 1 {
 			e.ID = fmt.Sprintf("%s#%d", s.Name, seen[s.Name])
 		}
 		if n := len(j.Flow.Elements); n > 0 {
-			before := j.Flow.Elements[n-1].(*core.StepElement)
-			before.Next = []core.Transition{{Pattern: "*", Success: true, Target: core.Target{Kind: core.TargetElement, Name: e.ID}}}
+			before := j.Flow.Elements[n-1].(*model.StepElement)
+			before.Next = []model.Transition{{Pattern: "*", Success: true, Target: model.Target{Kind: model.TargetElement, Name: e.ID}}}
 		}
 		j.Flow.Elements = append(j.Flow.Elements, e)
 	}
@@ -105,7 +106,7 @@ func (r *lifeRun) given(name string) core.ParameterSpec {
 }
 
 // step builds the step that its keys ask for.
-func (r *lifeRun) step(s *lifeStep, jobName string) (core.Step, error) {
+func (r *lifeRun) step(s *lifeStep, jobName string) (model.Step, error) {
 	switch {
 	case s.ChildJob != nil:
 		return r.childStep(s, jobName)
@@ -119,7 +120,7 @@ func (r *lifeRun) step(s *lifeStep, jobName string) (core.Step, error) {
 
 // tasklet follows the script of its step or of its partition. One that waits for a stop has no transaction:
 // on a database with one writer it would keep the request away.
-func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
+func (r *lifeRun) tasklet(s *lifeStep) (model.Step, error) {
 	attr := tx.Attr{}
 	waits, err := r.prepare(s)
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *lifeRun) tasklet(s *lifeStep) (core.Step, error) {
 	}
 	config := step.TaskletConfig{
 		Name: s.Name, Database: r.engine.Database, Attr: attr,
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, s) }), nil
 		},
 	}
@@ -167,7 +168,7 @@ func (s *lifeStep) outcomes() map[string][]string {
 	return outcomes
 }
 
-func (s *lifeStep) promotion() *core.Promotion {
+func (s *lifeStep) promotion() *model.Promotion {
 	keys := map[string]string{}
 	for key := range s.PutsJobContext {
 		keys[key] = key
@@ -176,12 +177,12 @@ func (s *lifeStep) promotion() *core.Promotion {
 		for key, to := range s.Promote.Keys {
 			keys[key] = to
 		}
-		return &core.Promotion{Keys: keys, Statuses: s.Promote.Statuses, Strict: s.Promote.Strict}
+		return &model.Promotion{Keys: keys, Statuses: s.Promote.Statuses, Strict: s.Promote.Strict}
 	}
 	if len(keys) == 0 {
 		return nil
 	}
-	return &core.Promotion{Keys: keys, Statuses: []string{"*"}}
+	return &model.Promotion{Keys: keys, Statuses: []string{"*"}}
 }
 
 // script continues over all launches.
@@ -330,7 +331,7 @@ func expanded(list contextValues, name string, index int) contextValues {
 }
 
 // childStep runs a child job, with another job's history.
-func (r *lifeRun) childStep(s *lifeStep, jobName string) (core.Step, error) {
+func (r *lifeRun) childStep(s *lifeStep, jobName string) (model.Step, error) {
 	spec := s.ChildJob.lifeJob
 	if spec.Steps == nil {
 		spec.Steps = &[]lifeStep{{Name: s.Name + "_child", Outcome: s.ChildJob.Outcome}}
@@ -354,8 +355,8 @@ type lifeListener struct {
 	throws texts
 }
 
-func (r *lifeRun) listeners(s *lifeStep) func(context.Context, *core.StepRun) ([]any, error) {
-	return func(_ context.Context, run *core.StepRun) ([]any, error) {
+func (r *lifeRun) listeners(s *lifeStep) func(context.Context, *model.StepRun) ([]any, error) {
+	return func(_ context.Context, run *model.StepRun) ([]any, error) {
 		list := []any{stepListener{of: &lifeListener{run: r, throws: s.ListenerThrow}, at: run, stops: s.TerminateOnlyIn}}
 		if slices.Contains(s.Listeners, noWorkFound) {
 			list = append(list, step.NoWorkFound{})
@@ -391,7 +392,7 @@ func (l *lifeListener) AfterJob(context.Context, *core.JobExecution) error {
 // stepListener is the same for steps: a listener is used for all interfaces that it implements.
 type stepListener struct {
 	of    *lifeListener
-	at    *core.StepRun
+	at    *model.StepRun
 	stops string // the callback in which a stop request arrives
 }
 

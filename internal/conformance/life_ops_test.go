@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -160,7 +162,7 @@ func (r *lifeRun) recoverOp(a *action) *seen {
 func (r *lifeRun) runStepOp(a *action) *seen {
 	whole := r.jobs[r.name]
 	defer func() { r.jobs[r.name] = whole }()
-	r.jobs[r.name] = func(context.Context) (*core.Job, error) {
+	r.jobs[r.name] = func(context.Context) (*model.Job, error) {
 		spec := r.spec()
 		var steps []lifeStep
 		for _, s := range *spec.Steps {
@@ -293,7 +295,7 @@ func (r *lifeRun) deleteInstanceOp(a *action) *seen {
 	if _, err := r.operator(a).Purge(r.t.Context(), operator.PurgeRequest{Instance: instance.ID}); err != nil {
 		return r.look(0, err)
 	}
-	left, err := r.engine.Repository.Executions(r.t.Context(), core.ExecutionFilter{Instance: instance.ID})
+	left, err := r.engine.Repository.Executions(r.t.Context(), ports.ExecutionFilter{Instance: instance.ID})
 	require.NoError(r.t, err)
 	require.Empty(r.t, left)
 	for _, table := range []string{"job_execution_param", "step_execution"} {
@@ -310,7 +312,7 @@ func (r *lifeRun) inspectOp(a *action) *seen {
 	}
 	r.asked = r.jobName(a)
 	s := r.look(0, nil)
-	found, err := r.engine.Repository.Instances(r.t.Context(), core.InstanceFilter{JobName: r.asked, Limit: 1})
+	found, err := r.engine.Repository.Instances(r.t.Context(), ports.InstanceFilter{JobName: r.asked, Limit: 1})
 	require.NoError(r.t, err)
 	if _, known := r.jobs[r.asked]; !known && len(found) == 0 {
 		s.failure = fmt.Errorf("job %s: %w", r.asked, core.ErrNoSuchJob)
@@ -328,7 +330,7 @@ func (r *lifeRun) promoteOp(a *action) *seen {
 	if a.JobContext != nil {
 		steps = []lifeStep{{Name: "before", PutsJobContext: a.JobContext}, step}
 	}
-	r.jobs[r.name] = func(context.Context) (*core.Job, error) { return r.job(&lifeJob{Steps: &steps}, r.name) }
+	r.jobs[r.name] = func(context.Context) (*model.Job, error) { return r.job(&lifeJob{Steps: &steps}, r.name) }
 	return r.launchOp(&action{Op: "launch"})
 }
 
@@ -351,9 +353,9 @@ func tableOp(fill func(t *tables, rows [][]string)) func(r *lifeRun, a *action) 
 // history compares the repository's history of the job.
 func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	ctx := r.t.Context()
-	executions, err := r.engine.Repository.Executions(ctx, core.ExecutionFilter{JobName: r.asked, Limit: 1000})
+	executions, err := r.engine.Repository.Executions(ctx, ports.ExecutionFilter{JobName: r.asked, Limit: 1000})
 	require.NoError(r.t, err)
-	instances, err := r.engine.Repository.Instances(ctx, core.InstanceFilter{JobName: r.asked, Limit: 1000})
+	instances, err := r.engine.Repository.Instances(ctx, ports.InstanceFilter{JobName: r.asked, Limit: 1000})
 	require.NoError(r.t, err)
 	d.text("executions", e.Executions, len(executions))
 	d.text("instances", e.Instances, len(instances))
@@ -404,9 +406,9 @@ func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 		return
 	}
 	name := r.name + "_child"
-	executions, err := r.engine.Repository.Executions(r.t.Context(), core.ExecutionFilter{JobName: name, Limit: 1000})
+	executions, err := r.engine.Repository.Executions(r.t.Context(), ports.ExecutionFilter{JobName: name, Limit: 1000})
 	require.NoError(r.t, err)
-	instances, err := r.engine.Repository.Instances(r.t.Context(), core.InstanceFilter{JobName: name, Limit: 1000})
+	instances, err := r.engine.Repository.Instances(r.t.Context(), ports.InstanceFilter{JobName: name, Limit: 1000})
 	require.NoError(r.t, err)
 	d.text("child_executions", e.ChildExecutions, len(executions))
 	d.text("child_instances", e.ChildInstances, len(instances))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -13,8 +14,8 @@ import (
 
 // partitioned is the step of all partitions. They all run at once, so that those that wait for a stop do not
 // block each other.
-func (r *lifeRun) partitioned(s *lifeStep) (core.Step, error) {
-	var inner core.Step
+func (r *lifeRun) partitioned(s *lifeStep) (model.Step, error) {
+	var inner model.Step
 	var err error
 	if s.hasItems() {
 		inner, err = r.chunkStep(s)
@@ -30,7 +31,7 @@ func (r *lifeRun) partitioned(s *lifeStep) (core.Step, error) {
 	}
 	return step.NewPartitioned(step.PartitionConfig{
 		Step: inner, Workers: workers, Promote: s.promotion(), Listeners: r.listeners(s), AllowStartIfComplete: s.allParts,
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) {
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) {
 			return &gridPartitioner{r, s}, nil
 		},
 	})
@@ -93,22 +94,22 @@ func (r *lifeRun) splitOp(a *action) *seen {
 		}
 	}
 	var before int
-	r.jobs[r.name] = func(context.Context) (*core.Job, error) {
+	r.jobs[r.name] = func(context.Context) (*model.Job, error) {
 		built, err := r.partitioned(s)
 		if err != nil {
 			return nil, err
 		}
 		visits := 0
-		to := func(name string) core.Target { return core.Target{Kind: core.TargetElement, Name: name} }
-		return &core.Job{Name: r.name, Restartable: true, Flow: core.Flow{Elements: []core.Element{
-			&core.StepElement{Step: built, AllowStartIfComplete: a.AllowStartIfComplete, Next: []core.Transition{{Pattern: "*", Target: to("again")}}},
-			&core.DecisionElement{Name: "again", Decide: func(context.Context, *core.View) (string, error) {
+		to := func(name string) model.Target { return model.Target{Kind: model.TargetElement, Name: name} }
+		return &model.Job{Name: r.name, Restartable: true, Flow: model.Flow{Elements: []model.Element{
+			&model.StepElement{Step: built, AllowStartIfComplete: a.AllowStartIfComplete, Next: []model.Transition{{Pattern: "*", Target: to("again")}}},
+			&model.DecisionElement{Name: "again", Decide: func(context.Context, *core.View) (string, error) {
 				if visits++; visits < loops {
 					before, r.grid = r.ran(), again
 					return "AGAIN", nil
 				}
 				return "OVER", nil
-			}, Next: []core.Transition{{Pattern: "AGAIN", Target: to(s.Name)}, {Pattern: "*", Target: core.Target{Kind: core.TargetFail}}}},
+			}, Next: []model.Transition{{Pattern: "AGAIN", Target: to(s.Name)}, {Pattern: "*", Target: model.Target{Kind: model.TargetFail}}}},
 		}}}, nil
 	}
 	seen := r.launchOp(&action{Op: "launch"})
@@ -148,7 +149,7 @@ func (r *lifeRun) aggregateOp(a *action) *seen {
 	}
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: s.Name, Database: r.engine.Database, Attr: tx.Attr{},
-		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 				if i := run.Data.Part.Index; i < len(a.Counters) {
 					c.Counters = countersOf(a.Counters[i])
@@ -161,11 +162,11 @@ func (r *lifeRun) aggregateOp(a *action) *seen {
 	require.NoError(r.t, err)
 	whole, err := step.NewPartitioned(step.PartitionConfig{
 		Step: inner, Workers: max(n, 1),
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return &gridPartitioner{r, s}, nil },
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return &gridPartitioner{r, s}, nil },
 	})
 	require.NoError(r.t, err)
-	r.jobs[r.name] = func(context.Context) (*core.Job, error) {
-		return &core.Job{Name: r.name, Restartable: true, Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: whole}}}}, nil
+	r.jobs[r.name] = func(context.Context) (*model.Job, error) {
+		return &model.Job{Name: r.name, Restartable: true, Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: whole}}}}, nil
 	}
 	seen := r.launchOp(&action{Op: "launch"})
 	if record, ran := newest(seen.steps, s.Name); ran {
@@ -195,7 +196,7 @@ func (r *lifeRun) launchPartitionsOp(a *action) *seen {
 	s := &lifeStep{Name: "partitioned", Partitions: &names}
 	built, err := r.partitioned(s)
 	require.NoError(r.t, err)
-	j := &core.Job{Name: r.name, Restartable: true, Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: built}}}}
+	j := &model.Job{Name: r.name, Restartable: true, Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: built}}}}
 	ctx, cancel := context.WithTimeout(r.t.Context(), flowTime)
 	defer cancel()
 	exec, err := r.pool(a).Run(ctx, j, core.Parameters{}, nil)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -60,11 +62,11 @@ var errRepository = errors.New("the scenario says that the repository throws")
 
 // throwingRepository is the repository with failing calls, by steps.
 type throwingRepository struct {
-	core.JobRepository
+	ports.JobRepository
 	run *lifeRun
 }
 
-func (r *lifeRun) repository() core.JobRepository {
+func (r *lifeRun) repository() ports.JobRepository {
 	return &throwingRepository{r.engine.Repository, r}
 }
 
@@ -82,7 +84,7 @@ func (t *throwingRepository) fails(ctx context.Context, call, step string, id co
 	return nil
 }
 
-func (t *throwingRepository) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
+func (t *throwingRepository) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	if err := t.fails(ctx, callStart, start.Name, 0); err != nil {
 		return nil, err
 	}
@@ -93,7 +95,7 @@ func (t *throwingRepository) StartStep(ctx context.Context, job core.JobRef, sta
 	return s, err
 }
 
-func (t *throwingRepository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+func (t *throwingRepository) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	if err := t.fails(ctx, callEnd, "", ref.ID); err != nil {
 		return core.Rejected, err
 	}
@@ -105,14 +107,14 @@ func (t *throwingRepository) EndStep(ctx context.Context, ref core.StepRef, chan
 	return t.JobRepository.EndStep(ctx, ref, change)
 }
 
-func (t *throwingRepository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+func (t *throwingRepository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	if err := t.fails(ctx, callCheckpoint, "", ref.ID); err != nil {
 		return err
 	}
 	return t.JobRepository.Checkpoint(ctx, ref, c)
 }
 
-func (t *throwingRepository) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+func (t *throwingRepository) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	if err := t.fails(ctx, callContext, "", ref.ID); err != nil {
 		return err
 	}
@@ -144,7 +146,7 @@ func (r *lifeRun) updateStepOp(a *action) *seen {
 	require.GreaterOrEqual(r.t, at, 0, "execution %d has no step %s", id, a.Step)
 	s := steps[at]
 	err = tx.NewManager(r.engine.Database).Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-		return r.engine.Repository.Checkpoint(ctx, core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}, core.Checkpoint{
+		return r.engine.Repository.Checkpoint(ctx, ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}, ports.Checkpoint{
 			Counters: s.Counters, Position: s.Position, Context: s.Context,
 		})
 	})
@@ -160,7 +162,7 @@ func (r *lifeRun) validateConfigOp(*action) *seen {
 }
 
 // terminated makes a stop arrive in a listener of the step.
-func (r *lifeRun) terminated(ctx context.Context, run *core.StepRun) error {
+func (r *lifeRun) terminated(ctx context.Context, run *model.StepRun) error {
 	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID, "test"); err != nil {
 		return err
 	}
@@ -181,7 +183,7 @@ func (r *lifeRun) attempts(d *differences, e *lifeExpectation, s *seen) {
 	for _, step := range *r.spec().Steps {
 		parted[step.Name] = step.Partitions != nil
 	}
-	list, err := r.engine.Repository.Executions(r.t.Context(), core.ExecutionFilter{Instance: s.exec.InstanceID, Limit: 1000})
+	list, err := r.engine.Repository.Executions(r.t.Context(), ports.ExecutionFilter{Instance: s.exec.InstanceID, Limit: 1000})
 	require.NoError(r.t, err)
 	managers, parts := 0, 0
 	for _, exec := range list {

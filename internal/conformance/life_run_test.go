@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -57,7 +58,7 @@ type lifeRun struct {
 	aliases map[string]core.JobExecutionID
 	running map[core.JobExecutionID]*operator.Running
 	current core.JobExecutionID // the last one that was made
-	jobs    map[string]func(ctx context.Context) (*core.Job, error)
+	jobs    map[string]func(ctx context.Context) (*model.Job, error)
 
 	mu         sync.Mutex
 	events     []core.Event
@@ -86,8 +87,8 @@ func newLifeRun(t *testing.T, p place, s *lifeScenario, name string) *lifeRun {
 		stepIDs: map[string]core.StepExecutionID{}, scripts: map[string]*script{}, records: map[string]*record{}, blocked: make(chan struct{}, 1000),
 		release: func() {},
 	}
-	r.jobs = map[string]func(context.Context) (*core.Job, error){
-		name: func(context.Context) (*core.Job, error) { return r.job(r.spec(), name) },
+	r.jobs = map[string]func(context.Context) (*model.Job, error){
+		name: func(context.Context) (*model.Job, error) { return r.job(r.spec(), name) },
 	}
 	t.Cleanup(r.stopAll)
 	if slices.ContainsFunc(s.Actions, func(a action) bool { return strings.HasPrefix(a.Op, "cli_") }) {
@@ -215,7 +216,7 @@ func (r *lifeRun) operator(a *action) *operator.Service {
 	r.t.Helper()
 	config := operator.Config{
 		Repository: r.engine.Repository, Launcher: r.pool(a), Actor: "conformance",
-		Jobs: func(ctx context.Context, name string) (*core.Job, error) {
+		Jobs: func(ctx context.Context, name string) (*model.Job, error) {
 			if job, known := r.jobs[name]; known {
 				return job(ctx)
 			}

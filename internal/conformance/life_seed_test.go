@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -29,14 +30,14 @@ func (r *lifeRun) seedOp(a *action) *seen {
 	ctx, repository := r.t.Context(), r.engine.Repository
 	params, err := r.params(&action{Params: a.Params})
 	require.NoError(r.t, err)
-	launched, err := repository.Launch(ctx, core.LaunchRequest{
+	launched, err := repository.Launch(ctx, ports.LaunchRequest{
 		JobName: r.jobName(a), Params: params, Restartable: true, Owner: elsewhere(), Lease: time.Hour,
 		Definition: r.definition(),
 	})
 	require.NoError(r.t, err, "the seed")
 	exec := launched.Execution
 	r.current = exec.ID
-	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
+	ref := ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
 	if a.JobContext != nil {
 		c := core.NewExecutionContext()
 		require.NoError(r.t, put(c, a.JobContext))
@@ -47,7 +48,7 @@ func (r *lifeRun) seedOp(a *action) *seen {
 		to = core.StatusStarted
 	}
 	if to != core.StatusStarting {
-		_, err = repository.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
+		_, err = repository.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(r.t, err)
 		r.seedSteps(ref, a)
 	}
@@ -56,11 +57,11 @@ func (r *lifeRun) seedOp(a *action) *seen {
 	case core.StatusStopping:
 		_, err = repository.RequestStop(ctx, exec.ID, "test")
 	case core.StatusAbandoned:
-		_, err = repository.ChangeJob(ctx, ref, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
+		_, err = repository.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		require.NoError(r.t, err)
 		err = repository.Abandon(ctx, exec.ID, "conformance")
 	default:
-		_, err = repository.ChangeJob(ctx, ref, core.JobChange{To: to, ExitCode: exitOr(a.ExitCode, to)})
+		_, err = repository.ChangeJob(ctx, ref, ports.JobChange{To: to, ExitCode: exitOr(a.ExitCode, to)})
 	}
 	require.NoError(r.t, err, "the seed")
 	for name, status := range a.Steps { // a job that is over may have ended them
@@ -76,16 +77,16 @@ func (r *lifeRun) seedOp(a *action) *seen {
 }
 
 // seedSteps records steps that are at work, or have ended.
-func (r *lifeRun) seedSteps(ref core.JobRef, a *action) {
+func (r *lifeRun) seedSteps(ref ports.JobRef, a *action) {
 	r.t.Helper()
 	names := sortedKeys(a.Steps)
 	if len(names) == 0 && a.StepContext != nil {
 		names = []string{"s1"}
 	}
 	for _, name := range names {
-		s, err := r.engine.Repository.StartStep(r.t.Context(), ref, core.StepStart{Name: name})
+		s, err := r.engine.Repository.StartStep(r.t.Context(), ref, ports.StepStart{Name: name})
 		require.NoError(r.t, err)
-		step := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+		step := ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
 		if a.StepContext != nil {
 			c := core.NewExecutionContext()
 			require.NoError(r.t, put(c, a.StepContext))
@@ -93,7 +94,7 @@ func (r *lifeRun) seedSteps(ref core.JobRef, a *action) {
 		}
 		status, exit, _ := strings.Cut(a.Steps[name], ":")
 		if to := core.Status(status); to != "" && to.IsOver() && to != core.StatusAbandoned {
-			_, err := r.engine.Repository.EndStep(r.t.Context(), step, core.StepChange{To: to, ExitCode: exitOr(exit, to)})
+			_, err := r.engine.Repository.EndStep(r.t.Context(), step, ports.StepChange{To: to, ExitCode: exitOr(exit, to)})
 			require.NoError(r.t, err)
 		}
 	}
@@ -190,8 +191,8 @@ func (r *lifeRun) endOp(a *action) *seen {
 	exec, err := r.engine.Repository.Execution(r.t.Context(), id)
 	require.NoError(r.t, err)
 	to := cmp.Or(core.Status(a.Status), core.StatusCompleted)
-	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
-	_, err = r.engine.Repository.ChangeJob(r.t.Context(), ref, core.JobChange{To: to, ExitCode: exitOr(a.ExitCode, to)})
+	ref := ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
+	_, err = r.engine.Repository.ChangeJob(r.t.Context(), ref, ports.JobChange{To: to, ExitCode: exitOr(a.ExitCode, to)})
 	return r.look(id, err)
 }
 

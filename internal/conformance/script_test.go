@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -128,7 +129,7 @@ var errScripted = errors.New("the scenario says FAILED")
 
 // stage is the environment of scripted steps.
 type stage struct {
-	repository core.JobRepository
+	repository ports.JobRepository
 	// blocked is called when a step begins to work until it is stopped; may be nil.
 	blocked func()
 	// stops means that a stop of the execution arrives while the step runs (terminate_only): a step that

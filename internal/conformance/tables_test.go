@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -63,23 +64,23 @@ func (t *tables) problems() []string {
 		}
 	}
 	rows("pattern_order", t.PatternOrder, func(row []string) (any, bool) {
-		got := core.ComparePatterns(row[0], row[1])
+		got := model.ComparePatterns(row[0], row[1])
 		return got, got < 0 && winsWhateverTheOrder(row[0], row[1])
 	})
 	rows("pattern_match", t.PatternMatch, func(row []string) (any, bool) {
-		got := core.MatchPattern(row[0], row[1])
+		got := model.MatchPattern(row[0], row[1])
 		return got, fmt.Sprint(got) == row[2]
 	})
 	rows("severity_order", t.SeverityOrder, func(row []string) (any, bool) {
-		got := core.CompareSeverity(row[0], row[1])
-		return got, got < 0 && core.CompareSeverity(row[1], row[0]) > 0
+		got := model.CompareSeverity(row[0], row[1])
+		return got, got < 0 && model.CompareSeverity(row[1], row[0]) > 0
 	})
 	rows("status_max", t.StatusMax, func(row []string) (any, bool) {
-		got := core.MaxStatus(core.Status(row[0]), core.Status(row[1]))
+		got := model.MaxStatus(core.Status(row[0]), core.Status(row[1]))
 		return got, string(got) == row[2]
 	})
 	rows("exit_and", t.ExitAnd, func(row []string) (any, bool) {
-		got := core.AndExit(row[0], row[1])
+		got := model.AndExit(row[0], row[1])
 		return got, got == row[2]
 	})
 	return list
@@ -88,13 +89,13 @@ func (t *tables) problems() []string {
 // winsWhateverTheOrder asks the choice of transitions itself, for a code equal to the specific pattern's
 // text.
 func winsWhateverTheOrder(specific, general string) bool {
-	to := func(name string) core.Target { return core.Target{Kind: core.TargetElement, Name: name} }
-	if !core.MatchPattern(specific, specific) || !core.MatchPattern(general, specific) {
+	to := func(name string) model.Target { return model.Target{Kind: model.TargetElement, Name: name} }
+	if !model.MatchPattern(specific, specific) || !model.MatchPattern(general, specific) {
 		return true // no code here that both match
 	}
-	a, b := core.Transition{Pattern: specific, Target: to("specific")}, core.Transition{Pattern: general, Target: to("general")}
-	first, _ := core.Next([]core.Transition{a, b}, core.StatusCompleted, specific)
-	second, _ := core.Next([]core.Transition{b, a}, core.StatusCompleted, specific)
+	a, b := model.Transition{Pattern: specific, Target: to("specific")}, model.Transition{Pattern: general, Target: to("general")}
+	first, _ := model.Next([]model.Transition{a, b}, core.StatusCompleted, specific)
+	second, _ := model.Next([]model.Transition{b, a}, core.StatusCompleted, specific)
 	return first.Name == "specific" && second.Name == "specific"
 }
 

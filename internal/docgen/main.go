@@ -24,9 +24,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -138,8 +139,8 @@ func machinesPage() []byte {
 		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move with the intent\n" +
 		"`take` raises the epoch, so that the previous owner finds nothing.\n" +
 		"Rule D3 of the [semantics](../semantics.md).\n")
-	machine(&b, "Job and step executions", core.Executions())
-	machine(&b, "Tasks", task.Machine())
+	machine(&b, "Job and step executions", ports.Executions())
+	machine(&b, "Tasks", taskports.Machine())
 	return b.Bytes()
 }
 
@@ -157,7 +158,7 @@ func settingsPage() []byte {
 	}
 	b.WriteString("\n## Settings that processes share\n\nThey are in the database of the history. `surfin settings set NAME VALUE` changes them for all processes, which read\n" +
 		"them while they work.\n\n| setting | unit | default | effect |\n|---|---|---|---|\n")
-	for _, s := range task.DefaultSettings() {
+	for _, s := range taskports.DefaultSettings() {
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s |\n", s.Name, s.Unit, s.Value, cell(s.Effect))
 	}
 	return b.Bytes()

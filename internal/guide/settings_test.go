@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -35,7 +35,7 @@ func TestEverySettingHasAUnitADefaultAndAnEffectInTheReference(t *testing.T) {
 		cells(row[0], 5)
 	}
 	howto := section(t, page(t, "docs/howto/tasks.md"), "## Settings that processes share")
-	for _, s := range task.DefaultSettings() {
+	for _, s := range taskports.DefaultSettings() {
 		fields := cells(s.Name, 4)
 		require.Equal(t, []string{s.Unit, "`" + s.Value + "`"}, fields[1:3])
 		require.Contains(t, howto, "| `"+s.Name+"` | "+s.Unit+" | "+s.Value, "the table of the how-to")

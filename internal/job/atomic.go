@@ -6,29 +6,31 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // attempted is a group of steps while its transaction is open, with the steps that
 // ran in it.
 type attempted struct {
-	core.Group
+	model.Group
 	records []core.StepExecution
 	// deferred are the steps without a recorded end.
 	deferred []core.StepExecutionID
-	runs     []*core.StepRun
+	runs     []*model.StepRun
 	// inside means that the starts of the steps are recorded in the transaction.
 	inside bool
 	// begun are the steps with a start recorded before the transaction began, by name, until they run.
 	begun map[string]*core.StepExecution
 	// rows are the group's journal rows; end is the row of its end.
-	rows []core.FlowVisit
-	end  core.FlowVisit
+	rows []ports.FlowVisit
+	end  ports.FlowVisit
 	// recorded means that the rows are in the group's transaction.
 	recorded bool
 }
 
-func (g *attempted) note(step *core.StepRun) {
+func (g *attempted) note(step *model.StepRun) {
 	g.inside = g.inside || step.StartedInGroup
 	g.runs = append(g.runs, step)
 	if step.Deferred != nil {
@@ -54,9 +56,9 @@ func (e *groupError) Error() string { return e.out.Message }
 // group walks a flow of steps in one outer transaction (rule T6). It records the rest after that
 // transaction: after a commit, the deferred ends; after a rollback, that no step is done, except steps
 // with a transaction of their own.
-func (l *live) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *walk) (result, error) {
-	group := &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
-	group.end = core.FlowVisit{Visit: w.visitOf(at), Kind: core.VisitGroup}
+func (l *live) group(ctx context.Context, w *walk, at *model.AtomicElement, sub *walk) (result, error) {
+	group := &attempted{Group: model.Group{Name: at.Name, Database: at.Database}}
+	group.end = ports.FlowVisit{Visit: w.visitOf(at), Kind: ports.VisitGroup}
 	sub.group = group
 	if err := l.begin(ctx, sub, at); errors.Is(err, core.ErrStopped) {
 		return l.stoppedBefore(), nil
@@ -117,7 +119,7 @@ func (l *live) unknown(group *attempted, failure error) bool {
 
 // record writes the ends of the group's steps that are not recorded yet. undone means that the work of
 // the group is not done: a COMMIT reported as failed may still have committed the records.
-func (l *live) record(ctx context.Context, group *attempted, flow core.Flow, failure error) (undone bool, err error) {
+func (l *live) record(ctx context.Context, group *attempted, flow model.Flow, failure error) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	gone, err := l.rolledBack(ctx, group, failure)
@@ -167,8 +169,8 @@ func (l *live) rolledBack(ctx context.Context, group *attempted, failure error) 
 }
 
 // change returns the end of a step of the group that is still to be recorded, and whether there is one.
-func (l *live) change(group *attempted, s core.StepExecution, failure error) (core.StepChange, bool) {
-	change := core.StepChange{
+func (l *live) change(group *attempted, s core.StepExecution, failure error) (ports.StepChange, bool) {
+	change := ports.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
 	switch {
@@ -177,9 +179,9 @@ func (l *live) change(group *attempted, s core.StepExecution, failure error) (co
 		return change, put // otherwise recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
 	case l.unknown(group, failure):
-		change = core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
+		change = ports.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
 	default:
-		change = core.StepChange{
+		change = ports.StepChange{
 			To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "rolled back with group " + group.Name, Counters: core.Counters{Rollback: 1},
 		}
 	}
@@ -188,7 +190,7 @@ func (l *live) change(group *attempted, s core.StepExecution, failure error) (co
 
 // observeEnd notifies the observers of the end that the group recorded for a step; nil means it
 // recorded none.
-func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepExecution, failure, unrecorded error) {
+func (l *live) observeEnd(ctx context.Context, flow model.Flow, ended *core.StepExecution, failure, unrecorded error) {
 	switch {
 	case ended == nil:
 	case unrecorded != nil:
@@ -212,15 +214,15 @@ func (l *live) observeEnd(ctx context.Context, flow core.Flow, ended *core.StepE
 // recordOne writes one end and returns it, or nil if it was recorded before. stands means that the step
 // recorded its end in a committed transaction, its own or the group's. anew means that the rollback
 // removed the record: recordOne creates it again.
-func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
+func (l *live) recordOne(ctx context.Context, s core.StepExecution, change ports.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
 	if anew {
-		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
+		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, ports.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
 		if err != nil {
 			return &s, false, fmt.Errorf("step %s: record it again: %w", s.Name, err)
 		}
 		s.ID, s.Owner, s.Epoch, s.StartedAt = again.ID, again.Owner, again.Epoch, again.StartedAt
 	}
-	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	ref := ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
 	var answer core.Answer
 	err = l.run.lease.Record(ctx, func(ctx context.Context) (err error) {
 		answer, err = l.run.config.Repository.EndStep(ctx, ref, change)
@@ -241,14 +243,14 @@ func (l *live) recordOne(ctx context.Context, s core.StepExecution, change core.
 }
 
 // begin records the starts of the group's steps if its transaction could not see them later.
-func (l *live) begin(ctx context.Context, w *walk, e *core.AtomicElement) error {
+func (l *live) begin(ctx context.Context, w *walk, e *model.AtomicElement) error {
 	if !e.Snapshot {
 		return nil
 	}
 	w.group.begun = map[string]*core.StepExecution{}
 	visited, ordinal := w.log.byElement(), w.log.ordinal
 	for _, at := range e.Flow.Elements {
-		step, ok := at.(*core.StepElement)
+		step, ok := at.(*model.StepElement)
 		if !ok {
 			continue
 		}
@@ -261,7 +263,7 @@ func (l *live) begin(ctx context.Context, w *walk, e *core.AtomicElement) error 
 			ordinal++
 			v.Ordinal = ordinal
 		}
-		start := core.StepStart{Name: step.Step.Name(), Visit: v}
+		start := ports.StepStart{Name: step.Step.Name(), Visit: v}
 		if h, known := l.run.progress.historyOf(step.Step.Name()); known && !isDone(h.Last) {
 			start.Earlier = &h.Last
 		}
@@ -280,7 +282,7 @@ func (l *live) release(ctx context.Context, group *attempted) error {
 	defer cancel()
 	var errs []error
 	for _, s := range group.begun {
-		_, _, err := l.recordOne(ctx, *s, core.StepChange{
+		_, _, err := l.recordOne(ctx, *s, ports.StepChange{
 			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " did not come to it",
 		}, false)
 		errs = append(errs, err)

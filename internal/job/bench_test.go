@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,7 +27,7 @@ func BenchmarkAPlanOfAThousandSteps(b *testing.B) {
 		s := e.Tasklet(name(i), tx.Attr{}, func(context.Context, *core.StepContribution) error {
 			return errors.New("it fails")
 		})
-		if s.Next = []core.Transition{to(name(i + 1))}; i > 0 {
+		if s.Next = []model.Transition{to(name(i + 1))}; i > 0 {
 			s.Next = append(s.Next, upon(core.ExitFailed, name(i+3)))
 		}
 		if i == steps-1 {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -21,7 +23,7 @@ type BranchRequest struct {
 	// be nil.
 	Release <-chan struct{}
 	// Executor makes the step executor, which records in the transitions.
-	Executor func(transitions core.Transitions) core.StepExecutor
+	Executor func(transitions ports.Transitions) model.StepExecutor
 }
 
 // Branch walks the branch of a split for the part that was assigned to the launcher's process, from the
@@ -29,8 +31,8 @@ type BranchRequest struct {
 // to the execution's parameters. Branch returns the part as it ended, or nil if it gave the part back:
 // on request, or because the lease could not be renewed.
 //
-// The steps of the branch belong to the execution, under the guard of the part (core.JobRef).
-func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, o BranchRequest) (*core.StepExecution, error) {
+// The steps of the branch belong to the execution, under the guard of the part (ports.JobRef).
+func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment, o BranchRequest) (*core.StepExecution, error) {
 	var shared branches
 	if err := json.Unmarshal(a.Shared, &shared); err != nil {
 		return nil, fmt.Errorf("part %s: what its split has stored: %w", a.Step.Name, err)
@@ -64,20 +66,20 @@ func (l *Launcher) Branch(ctx context.Context, j *core.Job, a *core.Assignment, 
 	return r.endBranch(ctx, out, end)
 }
 
-func branchFlow(j *core.Job, a *core.Assignment) (core.Flow, error) {
+func branchFlow(j *model.Job, a *ports.Assignment) (model.Flow, error) {
 	at := findSplit(j.Flow, a.Manager.Name)
 	if index := core.PartitionOf(a.Manager.Name, a.Step).Index; at != nil && index < len(at.Branches) {
 		return at.Branches[index], nil
 	}
-	return core.Flow{}, fmt.Errorf("job %s has no split %s with the branch of part %s", j.Name, a.Manager.Name, a.Step.Name)
+	return model.Flow{}, fmt.Errorf("job %s has no split %s with the branch of part %s", j.Name, a.Manager.Name, a.Step.Name)
 }
 
-func findSplit(flow core.Flow, name string) *core.SplitElement {
+func findSplit(flow model.Flow, name string) *model.SplitElement {
 	for _, at := range flow.Elements {
-		if split, is := at.(*core.SplitElement); is && split.Name == name {
+		if split, is := at.(*model.SplitElement); is && split.Name == name {
 			return split
 		}
-		for _, inner := range core.Flows(at) {
+		for _, inner := range model.Flows(at) {
 			if found := findSplit(inner, name); found != nil {
 				return found
 			}
@@ -87,7 +89,7 @@ func findSplit(flow core.Flow, name string) *core.SplitElement {
 }
 
 // branchRun makes the execution's run as the branch needs it.
-func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, o BranchRequest) *run {
+func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *branches, o BranchRequest) *run {
 	exec := a.Job.Clone()
 	exec.Status = core.StatusStarted // the execution is parked, but this part of it works
 	exec.Context = core.NewExecutionContext()
@@ -97,34 +99,34 @@ func (l *Launcher) branchRun(j *core.Job, a *core.Assignment, shared *branches, 
 	if a.Job.Context != nil {
 		exec.Context.Refresh(a.Job.Context)
 	}
-	r := newRun(l.With(Options{AcceptChanges: shared.Data.AcceptChanges}), j, core.Launched{Execution: &exec}, o.Since, nil)
-	r.ref = core.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
+	r := newRun(l.With(Options{AcceptChanges: shared.Data.AcceptChanges}), j, ports.Launched{Execution: &exec}, o.Since, nil)
+	r.ref = ports.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
 	r.part, r.root, r.newDefinition = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
 	r.config.Executor = o.Executor(&cutting{Transitions: r.config.Repository, lease: r.lease})
 	return r
 }
 
-func (r *run) partRef() core.StepRef {
-	return core.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
+func (r *run) partRef() ports.StepRef {
+	return ports.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }
 
 // cutting does not record a step that failed because the lease of its part could not be renewed: giving
 // the part back parks the step, and losing the part loses it.
 type cutting struct {
-	core.Transitions
-	lease core.Lease
+	ports.Transitions
+	lease model.Lease
 }
 
-// EndStep implements core.Transitions.
-func (c *cutting) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+// EndStep implements ports.Transitions.
+func (c *cutting) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	if change.To == core.StatusFailed && c.lease.Err() != nil {
 		return core.Applied, nil
 	}
 	return c.Transitions.EndStep(ctx, ref, change)
 }
 
-func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
+func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
 	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
 		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
@@ -132,7 +134,7 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment
 	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
 		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
 	}
-	r.resumed = &core.Resumed{Execution: r.exec, Steps: resumedSteps(history, a.Resumed)}
+	r.resumed = &ports.Resumed{Execution: r.exec, Steps: resumedSteps(history, a.Resumed)}
 	r.progress = newProgress(history)
 	for _, s := range shared.Data.Steps {
 		r.progress.recordSkipped(s)
@@ -162,7 +164,7 @@ func (r *run) walkBranch(ctx context.Context, flow core.Flow, a *core.Assignment
 
 // resumedSteps returns the steps of the history that continue, under their guards. Another worker may
 // have taken them since; this process does not hold its guards.
-func resumedSteps(history map[string]core.StepHistory, refs []core.StepRef) (steps []core.StepExecution) {
+func resumedSteps(history map[string]ports.StepHistory, refs []ports.StepRef) (steps []core.StepExecution) {
 	for name, h := range history {
 		for _, ref := range refs {
 			if h.Last.ID == ref.ID {
@@ -192,7 +194,7 @@ func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*cor
 	if err != nil {
 		return nil, fmt.Errorf("part %s: %w", r.part.Name, err)
 	}
-	change := core.StepChange{
+	change := ports.StepChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{walkedKey: string(text)}, Closed: true,
 		Visits: r.progress.unwrittenVisits(), Context: r.part.Context,
 	}

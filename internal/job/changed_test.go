@@ -6,14 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func groupOf(s *script, next string, elements ...core.Element) core.Element {
+func groupOf(s *script, next string, elements ...model.Element) model.Element {
 	manager := tx.NewManager(s.e.Database)
-	return &core.AtomicElement{
-		Name: "g", Database: s.e.Database.Name(), Flow: core.Flow{Elements: elements}, Next: []core.Transition{to(next)},
+	return &model.AtomicElement{
+		Name: "g", Database: s.e.Database.Name(), Flow: model.Flow{Elements: elements}, Next: []model.Transition{to(next)},
 		Do: func(ctx context.Context, work func(context.Context) error) error {
 			return manager.Do(ctx, tx.Attr{}, work)
 		},
@@ -23,41 +24,41 @@ func groupOf(s *script, next string, elements ...core.Element) core.Element {
 // TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow: another definition may have it in
 // another flow, group or branch, or before or after another step.
 func TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow(t *testing.T) {
-	flow := func(s *script, name string, steps ...string) core.Element {
-		e := &core.FlowElement{Name: name, Next: []core.Transition{to("c")}}
+	flow := func(s *script, name string, steps ...string) model.Element {
+		e := &model.FlowElement{Name: name, Next: []model.Transition{to("c")}}
 		for _, step := range steps {
 			e.Flow.Elements = append(e.Flow.Elements, s.step(step))
 		}
 		return e
 	}
-	split := func(s *script, steps ...string) core.Element {
-		e := &core.SplitElement{Name: "s", Workers: 1, Next: []core.Transition{to("c")}}
+	split := func(s *script, steps ...string) model.Element {
+		e := &model.SplitElement{Name: "s", Workers: 1, Next: []model.Transition{to("c")}}
 		for _, step := range steps {
-			e.Branches = append(e.Branches, core.Flow{Elements: []core.Element{s.step(step)}})
+			e.Branches = append(e.Branches, model.Flow{Elements: []model.Element{s.step(step)}})
 		}
 		return e
 	}
-	alone := func(s *script, name string) core.Element { return s.step(name, to("c")) }
-	group := func(s *script, name string) core.Element { return groupOf(s, "c", s.step(name)) }
-	type made = func(s *script) []core.Element
-	one := func(e func(s *script) core.Element) made {
-		return func(s *script) []core.Element { return []core.Element{e(s)} }
+	alone := func(s *script, name string) model.Element { return s.step(name, to("c")) }
+	group := func(s *script, name string) model.Element { return groupOf(s, "c", s.step(name)) }
+	type made = func(s *script) []model.Element
+	one := func(e func(s *script) model.Element) made {
+		return func(s *script) []model.Element { return []model.Element{e(s)} }
 	}
-	a := one(func(s *script) core.Element { return alone(s, "a") })
-	inF := one(func(s *script) core.Element { return flow(s, "f", "a") })
-	twoBranches := one(func(s *script) core.Element { return split(s, "a", "b") })
+	a := one(func(s *script) model.Element { return alone(s, "a") })
+	inF := one(func(s *script) model.Element { return flow(s, "f", "a") })
+	twoBranches := one(func(s *script) model.Element { return split(s, "a", "b") })
 	for name, c := range map[string]struct{ before, after made }{
 		"into a flow":                {a, inF},
-		"into a group":               {a, one(func(s *script) core.Element { return group(s, "a") })},
-		"into a split":               {a, one(func(s *script) core.Element { return split(s, "a") })},
+		"into a group":               {a, one(func(s *script) model.Element { return group(s, "a") })},
+		"into a split":               {a, one(func(s *script) model.Element { return split(s, "a") })},
 		"out of a flow":              {inF, a},
-		"out of a group":             {one(func(s *script) core.Element { return group(s, "a") }), a},
-		"the flow is renamed":        {inF, one(func(s *script) core.Element { return flow(s, "f2", "a") })},
-		"the branches are exchanged": {twoBranches, one(func(s *script) core.Element { return split(s, "b", "a") })},
-		"a branch fewer":             {twoBranches, one(func(s *script) core.Element { return split(s, "b") })},
+		"out of a group":             {one(func(s *script) model.Element { return group(s, "a") }), a},
+		"the flow is renamed":        {inF, one(func(s *script) model.Element { return flow(s, "f2", "a") })},
+		"the branches are exchanged": {twoBranches, one(func(s *script) model.Element { return split(s, "b", "a") })},
+		"a branch fewer":             {twoBranches, one(func(s *script) model.Element { return split(s, "b") })},
 		"another order": {
-			func(s *script) []core.Element { return []core.Element{s.step("a", to("b")), alone(s, "b")} },
-			func(s *script) []core.Element { return []core.Element{s.step("b", to("a")), alone(s, "a")} },
+			func(s *script) []model.Element { return []model.Element{s.step("a", to("b")), alone(s, "b")} },
+			func(s *script) []model.Element { return []model.Element{s.step("b", to("a")), alone(s, "a")} },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,18 +78,18 @@ func TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow(t *testing.T) {
 // TestAnElementThatIsNewOnTheWayRuns before the element after it: at the beginning, between two
 // completed steps, and before the step that failed.
 func TestAnElementThatIsNewOnTheWayRuns(t *testing.T) {
-	for name, after := range map[string]func(s *script) *core.Job{
-		"first": func(s *script) *core.Job {
+	for name, after := range map[string]func(s *script) *model.Job{
+		"first": func(s *script) *model.Job {
 			return flowOf("grown", s.step("n", to("a")), s.step("a", to("b")), s.step("b", to("c")), s.step("c"))
 		},
-		"between": func(s *script) *core.Job {
+		"between": func(s *script) *model.Job {
 			return flowOf("grown", s.step("a", to("n")), s.step("n", to("b")), s.step("b", to("c")), s.step("c"))
 		},
-		"before": func(s *script) *core.Job {
+		"before": func(s *script) *model.Job {
 			return flowOf("grown", s.step("a", to("b")), s.step("b", to("n")), s.step("n", to("c")), s.step("c"))
 		},
-		"a branch in front": func(s *script) *core.Job {
-			return flowOf("grown", splitOf("s", []core.Transition{to("c")}, s.step("n"), s.step("a"), s.step("b")), s.step("c"))
+		"a branch in front": func(s *script) *model.Job {
+			return flowOf("grown", splitOf("s", []model.Transition{to("c")}, s.step("n"), s.step("a"), s.step("b")), s.step("c"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,18 +112,18 @@ func TestAnElementThatIsNewOnTheWayRuns(t *testing.T) {
 
 // TestAVerdictThatLeadsNowhereNowIsTakenAgain: the definition has renamed its target.
 func TestAVerdictThatLeadsNowhereNowIsTakenAgain(t *testing.T) {
-	for name, pay := range map[string]func(s *script, name string) core.Element{
-		"a flow": func(s *script, name string) core.Element {
-			return &core.FlowElement{Name: name, Flow: core.Flow{Elements: []core.Element{s.step("p")}}, Next: []core.Transition{to("z")}}
+	for name, pay := range map[string]func(s *script, name string) model.Element{
+		"a flow": func(s *script, name string) model.Element {
+			return &model.FlowElement{Name: name, Flow: model.Flow{Elements: []model.Element{s.step("p")}}, Next: []model.Transition{to("z")}}
 		},
-		"a step": func(s *script, name string) core.Element { return s.step(name, to("z")) },
+		"a step": func(s *script, name string) model.Element { return s.step(name, to("z")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachScript(t, func(s *script) {
-				made := func(target string) *core.Job {
-					d := &core.DecisionElement{
+				made := func(target string) *model.Job {
+					d := &model.DecisionElement{
 						Name: "d", Decide: func(context.Context, *core.View) (string, error) { return target, nil },
-						Next: []core.Transition{upon(target, target), upon("r", "r")},
+						Next: []model.Transition{upon(target, target), upon("r", "r")},
 					}
 					return flowOf("decided", s.step("q", to("d")), d, s.step("r", to("z")), pay(s, target), s.step("z"))
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -24,21 +25,21 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		for name, flow := range map[string]func(w *weather) core.Flow{
-			"partitions in a loop": func(w *weather) core.Flow {
+		for name, flow := range map[string]func(w *weather) model.Flow{
+			"partitions in a loop": func(w *weather) model.Flow {
 				return w.rounds(w.partitioned("p", 2))
 			},
-			"a child job in a loop": func(w *weather) core.Flow {
+			"a child job in a loop": func(w *weather) model.Flow {
 				return w.rounds(w.child("c", "m"))
 			},
-			"a flow with a record in a loop": func(w *weather) core.Flow {
-				inner := core.Flow{Elements: []core.Element{w.step("a"), w.partitioned("p", 2)}}
+			"a flow with a record in a loop": func(w *weather) model.Flow {
+				inner := model.Flow{Elements: []model.Element{w.step("a"), w.partitioned("p", 2)}}
 				w.lead(inner.Elements[0], "p")
-				return w.rounds(&core.FlowElement{Name: "f", AsStep: true, Flow: inner})
+				return w.rounds(&model.FlowElement{Name: "f", AsStep: true, Flow: inner})
 			},
-			"partitions beside a group": func(w *weather) core.Flow {
-				return w.rounds(&core.SplitElement{Name: "s", Branches: []core.Flow{
-					{Elements: []core.Element{w.partitioned("p", 2)}}, {Elements: []core.Element{w.group("g")}},
+			"partitions beside a group": func(w *weather) model.Flow {
+				return w.rounds(&model.SplitElement{Name: "s", Branches: []model.Flow{
+					{Elements: []model.Element{w.partitioned("p", 2)}}, {Elements: []model.Element{w.group("g")}},
 				}})
 			},
 		} {
@@ -92,40 +93,40 @@ func (k *killAt) strikes() (before, after bool) {
 	return !k.after, k.after
 }
 
-func (w *weather) ofFlow(flow func(w *weather) core.Flow) *core.Job {
-	return &core.Job{Name: w.name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"}, Flow: flow(w)}
+func (w *weather) ofFlow(flow func(w *weather) model.Flow) *model.Job {
+	return &model.Job{Name: w.name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"}, Flow: flow(w)}
 }
 
-func (w *weather) rounds(at core.Element) core.Flow {
+func (w *weather) rounds(at model.Element) model.Flow {
 	marker := w.step("m")
 	w.lead(at, "m")
 	w.lead(marker, "d")
-	return core.Flow{Elements: []core.Element{at, marker, &core.DecisionElement{
+	return model.Flow{Elements: []model.Element{at, marker, &model.DecisionElement{
 		Name: "d",
 		Decide: func(context.Context, *core.View) (string, error) {
 			return []string{"ON", "AGAIN"}[w.rows("m")%2], nil
 		},
-		Next: []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: at.ElementName()}}},
+		Next: []model.Transition{{Pattern: "AGAIN", Target: model.Target{Kind: model.TargetElement, Name: at.ElementName()}}},
 	}}}
 }
 
 // partitioned is a step of n parts that each write a row.
-func (w *weather) partitioned(name string, parts int) *core.StepElement {
+func (w *weather) partitioned(name string, parts int) *model.StepElement {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: w.Database, Attr: tx.Attr{},
-		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (core.Tasklet, error) {
 			return w.working(name + ":" + run.Data.Part.Name), nil
 		},
 	})
 	require.NoError(w.T, err)
 	s, err := step.NewPartitioned(step.PartitionConfig{
 		Step: inner, Workers: 2,
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) {
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) {
 			return partsOf(parts), nil
 		},
 	})
 	require.NoError(w.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
 type partsOf int
@@ -139,10 +140,10 @@ func (n partsOf) Partition(context.Context, *core.View) ([]core.Partition, error
 }
 
 // child runs another job for each round, counted by the rows of a step.
-func (w *weather) child(name, rounds string) *core.StepElement {
-	inner := &core.Job{
+func (w *weather) child(name, rounds string) *model.StepElement {
+	inner := &model.Job{
 		Name: w.name + "/" + name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"},
-		Flow: core.Flow{Elements: []core.Element{w.step("a" + name), w.step("b" + name)}},
+		Flow: model.Flow{Elements: []model.Element{w.step("a" + name), w.step("b" + name)}},
 	}
 	w.lead(inner.Flow.Elements[0], "b"+name)
 	s, err := step.NewJob(step.JobConfig{
@@ -152,5 +153,5 @@ func (w *weather) child(name, rounds string) *core.StepElement {
 		},
 	})
 	require.NoError(w.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }

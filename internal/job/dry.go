@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -42,7 +44,7 @@ func (d *dry) stopping() bool { return false }
 
 // add appends an entry, as certain as the path to it. If another path after an unknown outcome has
 // already reached the same place, that entry stands for both; with an oracle each visit has one.
-func (d *dry) add(w *walk, at core.Element, act PlanAct, entry PlanEntry) {
+func (d *dry) add(w *walk, at model.Element, act PlanAct, entry PlanEntry) {
 	entry.Visit, entry.Act, entry.Certainty, entry.If = w.visitOf(at), act, Certain, w.under
 	switch {
 	case w.leaving != nil:
@@ -91,13 +93,13 @@ func (e *PlanEntry) place() string {
 	return strings.Join(append(parts, e.Element, e.Kind, string(act), e.If), "#")
 }
 
-func (d *dry) passed(_ context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
+func (d *dry) passed(_ context.Context, w *walk, at *model.StepElement, s core.StepExecution) {
 	d.sure[s.Name] = w.isCertain()
 	delete(d.noops, s.Name)
 	d.add(w, at, PlanPass, PlanEntry{Step: s.Name, Kind: at.Step.Kind(), Before: &s})
 }
 
-func (d *dry) holds(ctx context.Context, w *walk, at core.Element) (answer, error) {
+func (d *dry) holds(ctx context.Context, w *walk, at model.Element) (answer, error) {
 	held := d.answer(ctx, w, at)
 	if _, isStep := recordOf(at); isStep || held == yes {
 		return held, nil
@@ -111,7 +113,7 @@ func (d *dry) holds(ctx context.Context, w *walk, at core.Element) (answer, erro
 }
 
 // answer answers the condition of an element, if a plan can.
-func (d *dry) answer(ctx context.Context, w *walk, at core.Element) answer {
+func (d *dry) answer(ctx context.Context, w *walk, at model.Element) answer {
 	condition := at.Condition()
 	if condition == nil {
 		return yes
@@ -131,7 +133,7 @@ func (d *dry) answer(ctx context.Context, w *walk, at core.Element) answer {
 }
 
 // try asks a condition. If it fails now, the execution asks it again.
-func (d *dry) try(ctx context.Context, w *walk, condition *core.Condition) (held, known bool) {
+func (d *dry) try(ctx context.Context, w *walk, condition *model.Condition) (held, known bool) {
 	if condition.Try == nil {
 		return false, false
 	}
@@ -144,9 +146,9 @@ func (d *dry) try(ctx context.Context, w *walk, condition *core.Condition) (held
 
 // unknown returns the values that a condition cannot use at this point of the walk: the steps that ran
 // on the path, and, once the path is uncertain, those that a loop may run again.
-func (d *dry) unknown(w *walk) core.Unknown {
+func (d *dry) unknown(w *walk) model.Unknown {
 	seen, isWayKnown := w.run.progress.seen(), w.isCertain()
-	u := core.Unknown{Context: !isWayKnown}
+	u := model.Unknown{Context: !isWayKnown}
 	for name, s := range seen {
 		u.Context = u.Context || s.JobExecutionID == planned && !d.noops[name]
 	}
@@ -170,7 +172,7 @@ func answerOf(held bool) answer {
 	return no
 }
 
-func (d *dry) noop(_ context.Context, w *walk, at *core.StepElement) (result, error) {
+func (d *dry) noop(_ context.Context, w *walk, at *model.StepElement) (result, error) {
 	d.add(w, at, PlanSkip, PlanEntry{Step: at.Step.Name(), Kind: at.Step.Kind()})
 	out := core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}
 	if w.group == nil {
@@ -180,7 +182,7 @@ func (d *dry) noop(_ context.Context, w *walk, at *core.StepElement) (result, er
 	return known(out), nil
 }
 
-func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
+func (d *dry) step(ctx context.Context, w *walk, at *model.StepElement, before ports.StepHistory) (result, error) {
 	entry := PlanEntry{Step: at.Step.Name(), Kind: at.Step.Kind(), OnWorkers: w.onWorkers || onWorkers(at.Step)}
 	act := PlanRun
 	if before.Last.ID != 0 {
@@ -214,7 +216,7 @@ func (d *dry) step(ctx context.Context, w *walk, at *core.StepElement, before co
 	return r, nil
 }
 
-func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
+func (d *dry) record(w *walk, at *model.StepElement, out core.Outcome) {
 	d.next++
 	delete(d.noops, at.Step.Name())
 	s := core.StepExecution{ID: d.next, JobExecutionID: planned, Name: at.Step.Name(), Visit: w.visitOf(at), Status: out.Status, ExitCode: out.ExitCode}
@@ -228,7 +230,7 @@ func (d *dry) record(w *walk, at *core.StepElement, out core.Outcome) {
 	}
 }
 
-func (d *dry) limited(w *walk, at *core.StepElement, refusal *StartLimitError) (result, error) {
+func (d *dry) limited(w *walk, at *model.StepElement, refusal *StartLimitError) (result, error) {
 	if w.after == "" && w.under == "" {
 		d.limit = refusal
 		return result{}, refusal
@@ -240,7 +242,7 @@ func (d *dry) limited(w *walk, at *core.StepElement, refusal *StartLimitError) (
 	return result{out: failed(refusal), refused: true}, nil
 }
 
-func (d *dry) decide(_ context.Context, w *walk, at *core.DecisionElement) (verdict string, answered bool, err error) {
+func (d *dry) decide(_ context.Context, w *walk, at *model.DecisionElement) (verdict string, answered bool, err error) {
 	d.add(w, at, PlanAsk, PlanEntry{Kind: "decision"})
 	if d.oracle == nil {
 		return "", false, nil
@@ -248,11 +250,11 @@ func (d *dry) decide(_ context.Context, w *walk, at *core.DecisionElement) (verd
 	return d.oracle.Decision(w.visitOf(at))
 }
 
-func (d *dry) decided(context.Context, *walk, *core.DecisionElement, string, bool) {}
+func (d *dry) decided(context.Context, *walk, *model.DecisionElement, string, bool) {}
 
 // split walks the branches one after the other. If one may stop the job, timing decides whether the
 // later ones begin.
-func (d *dry) split(ctx context.Context, _ *walk, at *core.SplitElement, branches []*walk) (result, error) {
+func (d *dry) split(ctx context.Context, _ *walk, at *model.SplitElement, branches []*walk) (result, error) {
 	var errs []error
 	results := make([]result, len(branches))
 	stops := d.stops
@@ -267,8 +269,8 @@ func (d *dry) split(ctx context.Context, _ *walk, at *core.SplitElement, branche
 	return worst(results), errors.Join(errs...)
 }
 
-func (d *dry) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *walk) (result, error) {
-	sub.group = &attempted{Group: core.Group{Name: at.Name, Database: at.Database}}
+func (d *dry) group(ctx context.Context, w *walk, at *model.AtomicElement, sub *walk) (result, error) {
+	sub.group = &attempted{Group: model.Group{Name: at.Name, Database: at.Database}}
 	r, err := sub.walk(ctx)
 	w.join(sub)
 	if err == nil && (r.unknown != "" || r.out.Status == core.StatusCompleted) {
@@ -283,17 +285,17 @@ func (d *dry) group(ctx context.Context, w *walk, at *core.AtomicElement, sub *w
 	return r, err
 }
 
-func (d *dry) stopped(_ context.Context, w *walk, at core.Element, _ bool) error {
+func (d *dry) stopped(_ context.Context, w *walk, at model.Element, _ bool) error {
 	d.stops++
 	d.add(w, at, PlanStop, PlanEntry{})
 	return nil
 }
 
-func (d *dry) note(*walk, core.FlowVisit) {}
+func (d *dry) note(*walk, ports.FlowVisit) {}
 
 // listed marks the entries that may repeat: the last entry of the element and of each element that
 // leads back to it.
-func (d *dry) listed(w *walk, at core.Element) {
+func (d *dry) listed(w *walk, at model.Element) {
 	name := at.ElementName()
 	loop := d.loopOf(w, name)
 	last := map[string]int64{} // visits in the loop
@@ -346,9 +348,9 @@ func (w *walk) visitAround(v core.Visit) (around core.Visit, is bool) {
 }
 
 func (d *dry) planFinally(r *run) {
-	w := &walk{run: r, port: d, flow: r.job.Finally, id: core.FlowFinally}
+	w := &walk{run: r, port: d, flow: r.job.Finally, id: ports.FlowFinally}
 	for _, at := range r.job.Finally.Elements {
-		step, ok := at.(*core.StepElement)
+		step, ok := at.(*model.StepElement)
 		if !ok {
 			continue
 		}

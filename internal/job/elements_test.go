@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -16,7 +18,7 @@ import (
 func promotedAlike(calm, stormy *weather) error {
 	var keys [2][]string
 	for i, w := range []*weather{calm, stormy} {
-		last, err := w.Repository.Executions(context.Background(), core.ExecutionFilter{JobName: w.name, Limit: 1})
+		last, err := w.Repository.Executions(context.Background(), ports.ExecutionFilter{JobName: w.name, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -58,7 +60,7 @@ func (m *mortal) noteCut() {
 
 // holding is a step that sometimes does its work and stops the job; the restart continues after it if
 // something follows, else runs it again.
-func (w *weather) holding(name string) *core.StepElement {
+func (w *weather) holding(name string) *model.StepElement {
 	work := w.working(name)
 	return w.Tasklet(name, tx.Attr{}, func(ctx context.Context, c *core.StepContribution) error {
 		err := work(ctx, c)
@@ -69,23 +71,23 @@ func (w *weather) holding(name string) *core.StepElement {
 	})
 }
 
-func (w *weather) hold(at core.Element, next string) {
-	e, ok := at.(*core.StepElement)
+func (w *weather) hold(at model.Element, next string) {
+	e, ok := at.(*model.StepElement)
 	if !ok || e.Step.Name()[0] != 'h' {
 		return
 	}
-	e.Next = append(e.Next, core.Transition{Pattern: "HOLD", Target: core.Target{Kind: core.TargetStop, Restart: next}})
+	e.Next = append(e.Next, model.Transition{Pattern: "HOLD", Target: model.Target{Kind: model.TargetStop, Restart: next}})
 	w.loose[e.Step.Name()] = next == ""
 }
 
-func (w *weather) recovering(name, by string) (*core.StepElement, []core.Element) {
+func (w *weather) recovering(name, by string) (*model.StepElement, []model.Element) {
 	w.loose[name], w.loose[by] = true, true
 	e := w.step(name)
-	e.Next = []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: by}}}
-	return e, []core.Element{w.step(by)}
+	e.Next = []model.Transition{{Pattern: core.ExitFailed, Target: model.Target{Kind: model.TargetElement, Name: by}}}
+	return e, []model.Element{w.step(by)}
 }
 
-func (w *weather) repeated(name string) *core.StepElement {
+func (w *weather) repeated(name string) *model.StepElement {
 	w.loose[name] = true
 	e := w.step(name)
 	e.AllowStartIfComplete = true

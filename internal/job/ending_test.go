@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -32,17 +33,17 @@ func TestAJobWhoseContextIsTooLargeEnds(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
-		promoting := func(name string, size int) *core.StepElement {
+		promoting := func(name string, size int) *model.StepElement {
 			s, err := step.NewTasklet(step.TaskletConfig{
-				Name: name, Database: e.Database, Promote: &core.Promotion{Keys: map[string]string{"text": name}},
-				Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+				Name: name, Database: e.Database, Promote: &model.Promotion{Keys: map[string]string{"text": name}},
+				Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 					return core.TaskletFunc(func(_ context.Context, c *core.StepContribution) error {
 						return c.Context.Put("text", strings.Repeat("x", size))
 					}), nil
 				},
 			})
 			require.NoError(t, err)
-			return &core.StepElement{Step: s}
+			return &model.StepElement{Step: s}
 		}
 		j := testengine.Job("job", promoting("a", 40_000), promoting("b", 40_000))
 		exec, err := e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
@@ -73,7 +74,7 @@ func TestAListenerThatFailsDoesNotHideHowTheFlowEnded(t *testing.T) {
 			j := testengine.Job(string(status), e.Tasklet("a", tx.Attr{}, func(context.Context, *core.StepContribution) error { return failure }))
 			j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{bad{}}, nil }
 			record := stored(e, e.Run(j))
-			want := core.MaxStatus(status, core.StatusFailed)
+			want := model.MaxStatus(status, core.StatusFailed)
 			require.Equal(t, want, record.Status)
 			require.Contains(t, record.Error, "the listener is broken")
 			if status == core.StatusFailed {
@@ -114,8 +115,8 @@ func TestAnExitCodeThatCannotBeStoredFailsTheJob(t *testing.T) {
 		require.Equal(t, core.ExitFailed, record.ExitCode)
 		require.Contains(t, record.Error, "it has 501 bytes, more than the allowed 500")
 
-		d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return long, nil }}
-		record = stored(e, e.Run(&core.Job{Name: "decides", Flow: core.Flow{Elements: []core.Element{d}}}))
+		d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return long, nil }}
+		record = stored(e, e.Run(&model.Job{Name: "decides", Flow: model.Flow{Elements: []model.Element{d}}}))
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Contains(t, record.Error, "d: exit code")
 	})
@@ -127,7 +128,7 @@ func TestFinallyRunsThoughTheListenersCannotBeMade(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := &script{e: testengine.New(t, url)}
 		j := testengine.Job("job", s.step("a"))
-		j.Finally = core.Flow{Elements: []core.Element{s.step("clean")}}
+		j.Finally = model.Flow{Elements: []model.Element{s.step("clean")}}
 		j.Listeners = func(context.Context, *core.View) ([]any, error) { return nil, errors.New("no such listener") }
 		exec, ran := s.run(j)
 		require.Equal(t, core.StatusFailed, exec.Status)
@@ -161,8 +162,8 @@ func TestAPoolThatPanicsRefuses(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, stored(e, exec).Error, "the pool is closed")
 
-		split := &core.SplitElement{Name: "s", Branches: []core.Flow{{Elements: []core.Element{s.step("b")}}}}
-		exec, err = e.Launcher.Run(t.Context(), &core.Job{Name: "split", Flow: core.Flow{Elements: []core.Element{split}}}, core.Parameters{}, nil)
+		split := &model.SplitElement{Name: "s", Branches: []model.Flow{{Elements: []model.Element{s.step("b")}}}}
+		exec, err = e.Launcher.Run(t.Context(), &model.Job{Name: "split", Flow: model.Flow{Elements: []model.Element{split}}}, core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Contains(t, stored(e, exec).Error, "the pool is closed")
 		require.Empty(t, s.ran)
@@ -175,19 +176,19 @@ func TestADecisionThatEndedTheJobIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
-		for name, edges := range map[string][]core.Transition{
-			"FAILED": {to("b")}, "STOPPED": {to("b")}, "BAD": {on("BAD", core.TargetFail), to("b")}, "WAIT": {on("WAIT", core.TargetStop), to("b")},
+		for name, edges := range map[string][]model.Transition{
+			"FAILED": {to("b")}, "STOPPED": {to("b")}, "BAD": {on("BAD", model.TargetFail), to("b")}, "WAIT": {on("WAIT", model.TargetStop), to("b")},
 		} {
 			for _, nested := range []bool{false, true} {
 				s := &script{e: e}
 				verdict := name
-				d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return verdict, nil }, Next: edges}
-				flow := core.Flow{Elements: []core.Element{s.step("a", to("d")), d, s.step("b")}}
+				d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return verdict, nil }, Next: edges}
+				flow := model.Flow{Elements: []model.Element{s.step("a", to("d")), d, s.step("b")}}
 				if nested {
-					flow = core.Flow{Elements: []core.Element{&core.SplitElement{Name: "s", Branches: []core.Flow{flow}}}}
+					flow = model.Flow{Elements: []model.Element{&model.SplitElement{Name: "s", Branches: []model.Flow{flow}}}}
 					name += " in a split"
 				}
-				j := &core.Job{Name: name, Restartable: true, Flow: flow}
+				j := &model.Job{Name: name, Restartable: true, Flow: flow}
 				exec, ran := s.run(j)
 				require.Contains(t, []core.Status{core.StatusFailed, core.StatusStopped}, exec.Status, name)
 				require.Equal(t, []string{"a"}, ran)
@@ -210,7 +211,7 @@ func TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver(t *testing.T) {
 			runs++
 			return core.ErrUnknownOutcome
 		})
-		unknown.Next = []core.Transition{{Pattern: core.ExitUnknown, Target: core.Target{Kind: core.TargetElement, Name: "b"}}}
+		unknown.Next = []model.Transition{{Pattern: core.ExitUnknown, Target: model.Target{Kind: model.TargetElement, Name: "b"}}}
 		j := testengine.Job("job", unknown, w.Tasklet("b", tx.Attr{}, func(context.Context, *core.StepContribution) error {
 			w.killAt = &killAt{}
 			return nil
@@ -236,17 +237,17 @@ func TestAStartLimitCountsAttempts(t *testing.T) {
 		limit := 3
 		s := w.step("s")
 		s.StartLimit = &limit
-		s.When = &core.Condition{Text: "late", Holds: func(context.Context, *core.View) (bool, error) { return w.rows("m") >= 2, nil }}
+		s.When = &model.Condition{Text: "late", Holds: func(context.Context, *core.View) (bool, error) { return w.rows("m") >= 2, nil }}
 		marker := w.step("m")
 		w.lead(s, "m")
 		w.lead(marker, "d")
-		d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+		d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
 			if w.rows("m") < 5 {
 				return "AGAIN", nil
 			}
 			return "ON", nil
-		}, Next: []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: "s"}}}}
-		exec, err := w.launch(&core.Job{Name: "job", Flow: core.Flow{Elements: []core.Element{s, marker, d}}})
+		}, Next: []model.Transition{{Pattern: "AGAIN", Target: model.Target{Kind: model.TargetElement, Name: "s"}}}}
+		exec, err := w.launch(&model.Job{Name: "job", Flow: model.Flow{Elements: []model.Element{s, marker, d}}})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.EqualValues(t, 3, w.rows("s"))
@@ -263,12 +264,12 @@ func TestAStepOfAGroupThatIsRolledBackIsAttemptedAsOftenAsItMay(t *testing.T) {
 		w.lead(s, "f")
 		f := w.Tasklet("f", tx.Attr{}, func(context.Context, *core.StepContribution) error { return errors.New("boom") })
 		manager := tx.NewManager(w.Database)
-		group := &core.AtomicElement{
-			Name: "g", Database: w.Database.Name(), Flow: core.Flow{Elements: []core.Element{s, f}},
+		group := &model.AtomicElement{
+			Name: "g", Database: w.Database.Name(), Flow: model.Flow{Elements: []model.Element{s, f}},
 			Do:   func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
-			Next: []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: "g"}}},
+			Next: []model.Transition{{Pattern: core.ExitFailed, Target: model.Target{Kind: model.TargetElement, Name: "g"}}},
 		}
-		exec, err := w.launch(&core.Job{Name: "job", Flow: core.Flow{Elements: []core.Element{group}}})
+		exec, err := w.launch(&model.Job{Name: "job", Flow: model.Flow{Elements: []model.Element{group}}})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, core.ErrStartLimit.Error())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -25,7 +26,7 @@ func ExampleNewLauncher() {
 
 	greet, err := step.NewTasklet(step.TaskletConfig{
 		Name: "greet", Database: db,
-		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(context.Context, *core.StepContribution) error {
 				name, _ := run.Data.Job.Params.Get("name")
 				fmt.Println("Hello,", name.Value)
@@ -34,10 +35,10 @@ func ExampleNewLauncher() {
 		},
 	})
 	testexample.Check(err)
-	greeting := &core.Job{
+	greeting := &model.Job{
 		Name: "greeting", Restartable: true,
 		Parameters: []core.ParameterSpec{{Name: "name", Type: core.TypeString, Required: true, Identifying: true}},
-		Flow:       core.Flow{Elements: []core.Element{&core.StepElement{Step: greet}}},
+		Flow:       model.Flow{Elements: []model.Element{&model.StepElement{Step: greet}}},
 	}
 
 	params, err := job.ValidateParameters(greeting.Parameters, map[string]string{"name": "Ada"})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -16,9 +18,9 @@ import (
 type run struct {
 	launcher *Launcher
 	config   Config
-	job      *core.Job
+	job      *model.Job
 	exec     *core.JobExecution
-	ref      core.JobRef
+	ref      ports.JobRef
 	previous *core.JobExecution
 	progress *progress
 	journal  *journal
@@ -30,7 +32,7 @@ type run struct {
 	lost context.CancelCauseFunc
 	// resumed is set for an execution that was parked, also before it began. resuming means that the
 	// walk has not reached the step that waited.
-	resumed  *core.Resumed
+	resumed  *ports.Resumed
 	resuming bool
 	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
 	// job. root is the log of that branch.
@@ -43,11 +45,11 @@ type run struct {
 }
 
 // newRun returns the run of an execution that was requested at the clock's time since.
-func newRun(l *Launcher, j *core.Job, launched core.Launched, since time.Duration, stop <-chan struct{}) *run {
+func newRun(l *Launcher, j *model.Job, launched ports.Launched, since time.Duration, stop <-chan struct{}) *run {
 	exec := launched.Execution
 	r := &run{
 		launcher: l.With(Options{AcceptChanges: l.options.AcceptChanges}), config: l.config, job: j, exec: exec, previous: launched.Previous,
-		ref: core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, progress: newProgress(nil), journal: &journal{}, stop: newStopSignal(stop),
+		ref: ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}, progress: newProgress(nil), journal: &journal{}, stop: newStopSignal(stop),
 		lost: func(error) {},
 	}
 	r.lease = r.newLease(since)
@@ -77,13 +79,13 @@ func (r *run) owning(ctx context.Context, f func(ctx, owned context.Context) err
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
 	r.lost = lost
-	runCtx, cancel := context.WithCancelCause(core.WithPatience(ctx, r.lease))
+	runCtx, cancel := context.WithCancelCause(model.WithPatience(ctx, r.lease))
 	defer cancel(nil)
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
-	r.lease.Start(core.WithPatience(owned, nil)) // heartbeats do not wait
+	r.lease.Start(model.WithPatience(owned, nil)) // heartbeats do not wait
 	defer r.lease.Wait()
 	relayed := r.relay(owned)
-	err := f(runCtx, core.WithPatience(owned, r.lease))
+	err := f(runCtx, model.WithPatience(owned, r.lease))
 	r.lease.Stop()
 	lost(nil)
 	<-relayed
@@ -215,7 +217,7 @@ func (r *run) started(ctx context.Context) error {
 	if r.resumed != nil {
 		return r.beginHere(ctx)
 	}
-	_, err := r.config.Repository.ChangeJob(ctx, r.ref, core.JobChange{To: core.StatusStarted})
+	_, err := r.config.Repository.ChangeJob(ctx, r.ref, ports.JobChange{To: core.StatusStarted})
 	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
 		r.askStop()
 	} else if err != nil {
@@ -286,7 +288,7 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 		keep, out = nil, worsened(out, fmt.Errorf("the job's context is not stored: %w", err))
 	}
 	r.exec.Status, r.exec.ExitCode, r.exec.Error, r.exec.Settles, r.exec.EndedAt = out.Status, out.ExitCode, out.Message, out.Settles, time.Now().UTC()
-	change := core.JobChange{
+	change := ports.JobChange{
 		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Gate: r.exec.Gate, Context: keep,
 		Visits: r.progress.unwrittenVisits(),
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -33,13 +35,13 @@ func (r *run) finally(ctx context.Context, out core.Outcome, failure error, park
 		return out, errors.Join(failure, err)
 	}
 	r.ended = &out
-	w := &walk{run: r, port: &live{r}, flow: r.job.Finally, id: core.FlowFinally}
+	w := &walk{run: r, port: &live{r}, flow: r.job.Finally, id: ports.FlowFinally}
 	if parked != nil {
 		w.last = r.progress.lastBefore(parked.Visit)
 	}
 	var errs []error
 	for _, at := range r.job.Finally.Elements {
-		e, ok := at.(*core.StepElement)
+		e, ok := at.(*model.StepElement)
 		if !ok {
 			errs = append(errs, fmt.Errorf("finally: element %s: a %T cannot be run there", at.ElementName(), at))
 			out.Message = joinText(out.Message, errs[len(errs)-1].Error())
@@ -72,10 +74,10 @@ func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	}
 	for i := range r.resumed.Steps {
 		s := &r.resumed.Steps[i]
-		if s.Visit.Flow != core.FlowFinally {
+		if s.Visit.Flow != ports.FlowFinally {
 			continue
 		}
-		out, gate, ok, err := core.TakeOutcome(s.Context)
+		out, gate, ok, err := model.TakeOutcome(s.Context)
 		if err == nil && !ok {
 			err = fmt.Errorf("step %s of finally was parked without the outcome of the flow", s.Name)
 		}
@@ -100,14 +102,14 @@ func joinText(a, b string) string {
 
 // visitFinally runs a step from its beginning, in every execution. Steps before the parked one have
 // run; the parked one is resumed.
-func (w *walk) visitFinally(ctx context.Context, at *core.StepElement, parked *core.StepExecution) error {
+func (w *walk) visitFinally(ctx context.Context, at *model.StepElement, parked *core.StepExecution) error {
 	w.ordinal++
 	switch {
 	case parked == nil, w.ordinal > parked.Visit.Ordinal:
 	case w.ordinal < parked.Visit.Ordinal:
 		return nil
 	default:
-		_, err := w.port.step(ctx, w, at, core.StepHistory{Last: *parked})
+		_, err := w.port.step(ctx, w, at, ports.StepHistory{Last: *parked})
 		return err
 	}
 	held, err := w.port.holds(ctx, w, at)
@@ -118,7 +120,7 @@ func (w *walk) visitFinally(ctx context.Context, at *core.StepElement, parked *c
 		_, err := w.port.noop(ctx, w, at)
 		return err
 	}
-	_, err = w.port.step(ctx, w, at, core.StepHistory{})
+	_, err = w.port.step(ctx, w, at, ports.StepHistory{})
 	return err
 }
 
@@ -201,7 +203,7 @@ func (l *listeners) after(ctx context.Context, r *run, out core.Outcome, failure
 // worsened returns the outcome of an execution after another error at its end: FAILED, unless it was
 // worse. The message keeps the earlier errors.
 func worsened(out core.Outcome, err error) core.Outcome {
-	if worse := core.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
+	if worse := model.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
 		out.Status, out.ExitCode = worse, core.ExitFailed
 	}
 	out.Message = joinText(out.Message, err.Error())

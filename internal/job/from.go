@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -82,14 +84,14 @@ func listed(names []string) string {
 type From struct {
 	after core.JobExecutionID
 	// rows are the journal of the attempt as it begins, and kept the steps in it.
-	rows []core.FlowVisit
+	rows []ports.FlowVisit
 	kept map[string]bool
 }
 
 // NewFrom returns the start of an attempt that follows last, the newest execution of its instance, and
 // runs the element and everything after it again. An element of a group stands for the group. The error
 // is a *FromError, or one of the repository.
-func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, element string) (*From, error) {
+func NewFrom(ctx context.Context, repository ports.JobRepository, j *model.Job, last *core.JobExecution, element string) (*From, error) {
 	history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
 	if err != nil {
 		return nil, fmt.Errorf("read the history of the instance: %w", err)
@@ -104,38 +106,38 @@ func NewFrom(ctx context.Context, repository core.JobRepository, j *core.Job, la
 
 // Records returns the history that the attempt keeps, for a comparison of definitions: elements that
 // run again may change.
-func (f *From) Records(of core.Explorer, instance core.JobInstanceID) core.Explorer {
+func (f *From) Records(of ports.Explorer, instance core.JobInstanceID) ports.Explorer {
 	return &keptRecords{Explorer: of, kept: f.kept, instance: instance}
 }
 
 // keptRecords hides the steps of an instance that are not kept.
 type keptRecords struct {
-	core.Explorer
+	ports.Explorer
 	kept     map[string]bool
 	instance core.JobInstanceID
 }
 
-// LastSteps implements core.Explorer.
-func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
+// LastSteps implements ports.Explorer.
+func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	steps, err := r.Explorer.LastSteps(ctx, id, since)
 	if id == r.instance {
-		maps.DeleteFunc(steps, func(name string, _ core.StepHistory) bool { return !r.kept[name] })
+		maps.DeleteFunc(steps, func(name string, _ ports.StepHistory) bool { return !r.kept[name] })
 	}
 	return steps, err
 }
 
 // journalOf makes the journal of the attempt before it exists, for a plan.
-func (f *From) journalOf(ctx context.Context, repository core.JobRepository, history map[string]core.StepHistory) (*journal, error) {
-	rows := make([]core.JournalRow, len(f.rows))
+func (f *From) journalOf(ctx context.Context, repository ports.JobRepository, history map[string]ports.StepHistory) (*journal, error) {
+	rows := make([]ports.JournalRow, len(f.rows))
 	for i, row := range f.rows {
-		rows[i] = core.JournalRow{FlowVisit: row, Execution: f.after}
+		rows[i] = ports.JournalRow{FlowVisit: row, Execution: f.after}
 	}
 	return journalOf(ctx, repository, rows, history)
 }
 
 // keeper makes the rows of a From.
 type keeper struct {
-	job     *core.Job
+	job     *model.Job
 	journal *journal
 	element string
 	from    *From
@@ -158,20 +160,20 @@ func (k *keeper) keep() error {
 
 // branchPath is an element on the path to another one, and the branch that leads there.
 type branchPath struct {
-	at     core.Element
+	at     model.Element
 	branch int
 }
 
 // pathTo returns the elements around the named one, which is the last; nil if there is none. A group
 // ends the path even if the element is inside it.
-func pathTo(flow core.Flow, name string) []branchPath {
+func pathTo(flow model.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
 		if record, _ := recordOf(at); at.ElementName() == name || record == name {
 			return []branchPath{{at: at}}
 		}
-		for branch, inner := range core.Flows(at) {
+		for branch, inner := range model.Flows(at) {
 			path := pathTo(inner, name)
-			switch _, isGroup := at.(*core.AtomicElement); {
+			switch _, isGroup := at.(*model.AtomicElement); {
 			case path == nil:
 			case isGroup:
 				return []branchPath{{at: at}}
@@ -184,11 +186,11 @@ func pathTo(flow core.Flow, name string) []branchPath {
 }
 
 // namesIn returns the names of the elements of a flow, including nested ones.
-func (k *keeper) namesIn(flow core.Flow) []string {
+func (k *keeper) namesIn(flow model.Flow) []string {
 	var names []string
 	for _, at := range flow.Elements {
 		names = append(names, at.ElementName())
-		for _, inner := range core.Flows(at) {
+		for _, inner := range model.Flows(at) {
 			names = append(names, k.namesIn(inner)...)
 		}
 	}
@@ -196,7 +198,7 @@ func (k *keeper) namesIn(flow core.Flow) []string {
 }
 
 // reachedIn returns the names of the elements in the log of a flow, including nested ones.
-func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string {
+func (k *keeper) reachedIn(flow model.Flow, id string, within attempts) []string {
 	entries := k.journal.log(flow, id, within).entries
 	var names []string
 	for _, at := range flow.Elements {
@@ -206,10 +208,10 @@ func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string 
 		}
 		e := entries[i]
 		names = append(names, at.ElementName())
-		if _, isGroup := at.(*core.AtomicElement); isGroup || !isVisit(e.Kind) {
+		if _, isGroup := at.(*model.AtomicElement); isGroup || !isVisit(e.Kind) {
 			continue
 		}
-		for branch, inner := range core.Flows(at) {
+		for branch, inner := range model.Flows(at) {
 			names = append(names, k.reachedIn(inner, e.inner.Inner(branch), e.inside)...)
 		}
 	}
@@ -218,14 +220,14 @@ func (k *keeper) reachedIn(flow core.Flow, id string, within attempts) []string 
 
 // placeOf returns the index of the last visit of an element, or of the restart point of an attempt that
 // died before it; -1 means that no attempt has reached it.
-func placeOf(entries []entry, at core.Element) int {
+func placeOf(entries []entry, at model.Element) int {
 	return slices.IndexFunc(entries, func(e entry) bool {
-		return e.Element == at.ElementName() && (isVisit(e.Kind) || e.Kind == core.VisitJump && e.Target == e.Element)
+		return e.Element == at.ElementName() && (isVisit(e.Kind) || e.Kind == ports.VisitJump && e.Target == e.Element)
 	})
 }
 
 // keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
-func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) error {
+func (k *keeper) keepTo(flow model.Flow, id string, l log, path []branchPath) error {
 	at := path[0].at
 	i := placeOf(l.entries, at)
 	if i < 0 || len(path) > 1 && !isVisit(l.entries[i].Kind) {
@@ -238,13 +240,13 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
 	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
-		k.add(core.FlowVisit{Visit: v, Kind: core.VisitJump, Target: at.ElementName()})
+		k.add(ports.FlowVisit{Visit: v, Kind: ports.VisitJump, Target: at.ElementName()})
 		return nil
 	}
-	if flow, is := at.(*core.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
-		k.add(core.FlowVisit{Visit: v, Kind: core.VisitFlow})
+	if flow, is := at.(*model.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
+		k.add(ports.FlowVisit{Visit: v, Kind: ports.VisitFlow})
 	}
-	for branch, inner := range core.Flows(at) {
+	for branch, inner := range model.Flows(at) {
 		log := k.journal.log(inner, e.inner.Inner(branch), e.inside)
 		if branch == path[0].branch {
 			if err := k.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
@@ -264,7 +266,7 @@ func (k *keeper) keepTo(flow core.Flow, id string, l log, path []branchPath) err
 
 // openIn returns the element at which a branch ended other than COMPLETED, or has not ended; empty
 // means that a restart would run nothing of the visited elements.
-func openIn(flow core.Flow, l log) string {
+func openIn(flow model.Flow, l log) string {
 	if len(l.entries) == 0 {
 		return ""
 	}
@@ -277,46 +279,46 @@ func openIn(flow core.Flow, l log) string {
 		return e.Element
 	}
 	out := e.outs[len(e.outs)-1]
-	to, leads := core.Next(at.Edges(), out.Status, out.ExitCode)
-	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == core.TargetElement || to.Kind == core.TargetEnd) {
+	to, leads := model.Next(at.Edges(), out.Status, out.ExitCode)
+	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == model.TargetElement || to.Kind == model.TargetEnd) {
 		return ""
 	}
 	return e.Element
 }
 
-func (k *keeper) keepAll(flow core.Flow, id string, l log) {
+func (k *keeper) keepAll(flow model.Flow, id string, l log) {
 	for _, e := range l.entries {
 		k.keepEntry(flow, id, e)
 	}
 }
 
 // keepEntry keeps a visit as it ended, unless the definition no longer has its element.
-func (k *keeper) keepEntry(flow core.Flow, id string, e entry) {
+func (k *keeper) keepEntry(flow model.Flow, id string, e entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return
 	}
-	row := core.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
+	row := ports.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
 	if _, isStep := recordOf(at); isStep && e.record != nil {
-		row.Kind, row.Verdict, row.Target = core.VisitPass, "", strconv.FormatInt(int64(e.record.ID), 10)
+		row.Kind, row.Verdict, row.Target = ports.VisitPass, "", strconv.FormatInt(int64(e.record.ID), 10)
 		k.from.kept[e.record.Name] = true
 		k.add(row)
 		return
 	}
-	if len(core.Flows(at)) == 0 || e.Kind == core.VisitNoop {
+	if len(model.Flows(at)) == 0 || e.Kind == ports.VisitNoop {
 		k.add(row)
 		return
 	}
 	if len(e.outs) > 0 {
-		row.Kind, row.Verdict, row.Target = core.VisitFlow, verdictOf(e.outs[len(e.outs)-1]), ""
-		if _, isGroup := at.(*core.AtomicElement); isGroup {
-			row.Kind = core.VisitGroup
+		row.Kind, row.Verdict, row.Target = ports.VisitFlow, verdictOf(e.outs[len(e.outs)-1]), ""
+		if _, isGroup := at.(*model.AtomicElement); isGroup {
+			row.Kind = ports.VisitGroup
 		}
 		k.add(row)
 	}
-	for branch, inner := range core.Flows(at) {
+	for branch, inner := range model.Flows(at) {
 		k.keepAll(inner, row.Inner(branch), k.journal.log(inner, e.inner.Inner(branch), e.inside))
 	}
 }
 
-func (k *keeper) add(row core.FlowVisit) { k.from.rows = append(k.from.rows, row) }
+func (k *keeper) add(row ports.FlowVisit) { k.from.rows = append(k.from.rows, row) }

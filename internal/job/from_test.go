@@ -11,13 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // from plans a restart from the element, runs it, and compares both, like attempt.
-func (s *script) from(j *core.Job, element, plan, ran string) *core.JobExecution {
+func (s *script) from(j *model.Job, element, plan, ran string) *core.JobExecution {
 	s.e.T.Helper()
 	ctx := context.Background()
 	last, err := newestOf(ctx, s.e, j.Name)
@@ -44,7 +46,7 @@ func certainOf(p *job.Plan) string {
 	return strings.Join(certain, ", ")
 }
 
-func (s *script) refused(j *core.Job, element string) *job.FromError {
+func (s *script) refused(j *model.Job, element string) *job.FromError {
 	s.e.T.Helper()
 	_, err := s.e.Launcher.With(job.Options{From: element}).Run(context.Background(), j, core.Parameters{}, nil)
 	var refused *job.FromError
@@ -78,12 +80,12 @@ func TestARestartFromAStepKeepsWhatCameBefore(t *testing.T) {
 		again := s.step("again", to("fails"))
 		again.AllowStartIfComplete = true
 		asked := 0
-		d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+		d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
 			asked++
 			return "GO", nil
-		}, Next: []core.Transition{upon("GO", "both")}}
-		recorded := &core.FlowElement{Name: "f", AsStep: true, Next: []core.Transition{to("g")}, Flow: core.Flow{Elements: []core.Element{s.step("x")}}}
-		j := flowOf("kept", again, s.step("fails", upon("*", "d")), d, splitOf("both", []core.Transition{to("f")}, s.step("l"), s.step("r")),
+		}, Next: []model.Transition{upon("GO", "both")}}
+		recorded := &model.FlowElement{Name: "f", AsStep: true, Next: []model.Transition{to("g")}, Flow: model.Flow{Elements: []model.Element{s.step("x")}}}
+		j := flowOf("kept", again, s.step("fails", upon("*", "d")), d, splitOf("both", []model.Transition{to("f")}, s.step("l"), s.step("r")),
 			recorded, groupOf(s, "z", s.step("y")), s.step("z", to("e")), s.step("e"))
 		s.failing("fails", "e")
 		require.Equal(t, core.StatusFailed, s.attempt(j, "run again", "again fails l r x y z e").Status)
@@ -105,8 +107,8 @@ func TestARestartFromAStepKeepsWhatCameBefore(t *testing.T) {
 func TestADecisionBehindTheStepIsTakenAgain(t *testing.T) {
 	eachScript(t, func(s *script) {
 		verdict := "B"
-		d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return verdict, nil },
-			Next: []core.Transition{upon("B", "b"), upon("C", "c")}}
+		d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return verdict, nil },
+			Next: []model.Transition{upon("B", "b"), upon("C", "c")}}
 		j := flowOf("decided", s.step("a", to("d")), d, s.step("b", to("c")), s.step("c", to("e")), s.step("e"))
 		s.failing("e")
 		s.attempt(j, "run a", "a b c e")
@@ -121,9 +123,9 @@ func TestADecisionBehindTheStepIsTakenAgain(t *testing.T) {
 // TestARestartFromAStepInABranch keeps the other branches, which must have completed.
 func TestARestartFromAStepInABranch(t *testing.T) {
 	eachScript(t, func(s *script) {
-		inner := &core.FlowElement{Name: "f", AsStep: true, Flow: core.Flow{Elements: []core.Element{s.step("x", to("y")), s.step("y")}}}
-		both := &core.SplitElement{Name: "both", Workers: 1, Next: []core.Transition{to("e")}, Branches: []core.Flow{
-			{Elements: []core.Element{s.step("a", to("f")), inner}}, {Elements: []core.Element{s.step("r", to("t")), s.step("t")}},
+		inner := &model.FlowElement{Name: "f", AsStep: true, Flow: model.Flow{Elements: []model.Element{s.step("x", to("y")), s.step("y")}}}
+		both := &model.SplitElement{Name: "both", Workers: 1, Next: []model.Transition{to("e")}, Branches: []model.Flow{
+			{Elements: []model.Element{s.step("a", to("f")), inner}}, {Elements: []model.Element{s.step("r", to("t")), s.step("t")}},
 		}}
 		j := flowOf("branch", s.step("z", to("both")), both, s.step("e"))
 		s.failing("r")
@@ -157,12 +159,12 @@ func TestARestartFromAStepOfAGroupRunsTheGroup(t *testing.T) {
 func TestARestartFromAStepOfALoopBeginsWithItsLastVisit(t *testing.T) {
 	eachScript(t, func(s *script) {
 		rounds := 0
-		d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+		d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
 			if rounds++; rounds%2 == 1 {
 				return "AGAIN", nil
 			}
 			return "ON", nil
-		}, Next: []core.Transition{upon("AGAIN", "b"), upon("ON", "e")}}
+		}, Next: []model.Transition{upon("AGAIN", "b"), upon("ON", "e")}}
 		j := flowOf("loop", s.step("a", to("b")), s.step("b", to("c")), s.step("c", to("d")), d, s.step("e"))
 		s.failing("e")
 		s.attempt(j, "run a", "a b c b c e")
@@ -192,7 +194,7 @@ func TestAWayBeforeTheStepIsNotLookedFor(t *testing.T) {
 func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("refused", s.step("a", to("b")), s.step("b", to("c")), s.step("c"))
-		j.Finally = core.Flow{Elements: []core.Element{s.step("last")}}
+		j.Finally = model.Flow{Elements: []model.Element{s.step("last")}}
 		s.failing("b")
 		s.attempt(j, "run a, finally last", "a b last")
 		for element, want := range map[string]string{
@@ -234,8 +236,8 @@ func TestOnlyTheNewestAttemptIsRestartedFromAStep(t *testing.T) {
 		s.failing("b")
 		first := s.attempt(j, "run a", "a b")
 		s.attempt(j, "pass a, resume b", "b")
-		_, err := s.e.Repository.Launch(context.Background(), core.LaunchRequest{
-			JobName: j.Name, Restartable: true, Owner: core.Owner{Host: "h", PID: 1}, Lease: job.DefaultLease, From: &core.LaunchFrom{After: first.ID},
+		_, err := s.e.Repository.Launch(context.Background(), ports.LaunchRequest{
+			JobName: j.Name, Restartable: true, Owner: core.Owner{Host: "h", PID: 1}, Lease: job.DefaultLease, From: &ports.LaunchFrom{After: first.ID},
 		})
 		var newer *core.NotNewestError
 		require.ErrorAs(t, err, &newer)
@@ -269,7 +271,7 @@ type froms struct {
 }
 
 // next returns the start of the next attempt and the name of its element; nil means a plain restart.
-func (f *froms) next(ctx context.Context, reads core.JobRepository, j *core.Job, last *core.JobExecution) (*job.From, string, error) {
+func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*job.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
 	}
@@ -297,12 +299,12 @@ func TestAProcessThatDiesInARestartFromAStep(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		flow := func(w *weather) core.Flow {
+		flow := func(w *weather) model.Flow {
 			a, b, c := w.step("a"), w.step("b"), w.step("c")
-			split := &core.SplitElement{Name: "s", Workers: 1, Branches: []core.Flow{{Elements: []core.Element{a, b}}, {Elements: []core.Element{w.step("x")}}}}
+			split := &model.SplitElement{Name: "s", Workers: 1, Branches: []model.Flow{{Elements: []model.Element{a, b}}, {Elements: []model.Element{w.step("x")}}}}
 			w.lead(a, "b")
 			w.lead(split, "c")
-			return core.Flow{Elements: []core.Element{split, c}}
+			return model.Flow{Elements: []model.Element{split, c}}
 		}
 		each := 1
 		if !onSQLite(url) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -30,12 +31,12 @@ func (s *script) recorded(exec *core.JobExecution) string {
 func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T
-		group := func(lost func(tx.Handle) error) *core.AtomicElement {
+		group := func(lost func(tx.Handle) error) *model.AtomicElement {
 			manager := tx.NewManager(testengine.Committing{Database: s.e.Database, Commit: testengine.OnlyCommit(1, lost)})
 			x := s.step("x", to("y"))
-			return &core.AtomicElement{
-				Name: "g", Database: s.e.Database.Name(), Next: []core.Transition{to("last")},
-				Flow: core.Flow{Elements: []core.Element{x, s.step("y")}},
+			return &model.AtomicElement{
+				Name: "g", Database: s.e.Database.Name(), Next: []model.Transition{to("last")},
+				Flow: model.Flow{Elements: []model.Element{x, s.step("y")}},
 				Do:   func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
 			}
 		}

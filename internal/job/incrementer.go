@@ -5,14 +5,15 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Count returns an incrementer that increases the named int parameter by one, from 1. A text that is a
 // number counts as one; anything else is a *core.ParameterError. Other parameters take their defaults
-// or are inherited (core.Job.Inherit). A value from the caller is used unchanged, also for the named
+// or are inherited (model.Job.Inherit). A value from the caller is used unchanged, also for the named
 // parameter.
-func Count(name string) core.Incrementer {
+func Count(name string) model.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		next := core.Parameter{Name: name, Type: core.TypeInt, Value: int64(1), Identifying: true}
 		if before, ok := parameterOf(last, name); ok {
@@ -49,7 +50,7 @@ func count(before any) (int64, error) {
 // last execution, or it lacks that parameter, the first day is the default or the given value. A text
 // that is a date counts as one; anything else is a *core.ParameterError. Other parameters are as with
 // Count.
-func NextDay(name string) core.Incrementer {
+func NextDay(name string) model.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		before, ok := parameterOf(last, name)
 		if !ok {

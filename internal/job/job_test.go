@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -30,12 +31,12 @@ type script struct {
 	exits map[string]string
 }
 
-func (s *script) step(name string, next ...core.Transition) *core.StepElement {
+func (s *script) step(name string, next ...model.Transition) *model.StepElement {
 	return s.stepIn(name, tx.Attr{}, next...)
 }
 
 // stepIn is a step in the transaction that attr asks for.
-func (s *script) stepIn(name string, attr tx.Attr, next ...core.Transition) *core.StepElement {
+func (s *script) stepIn(name string, attr tx.Attr, next ...model.Transition) *model.StepElement {
 	el := s.e.Tasklet(name, attr, func(_ context.Context, c *core.StepContribution) error {
 		s.ran = append(s.ran, name)
 		c.ExitCode = s.exits[name]
@@ -48,19 +49,19 @@ func (s *script) stepIn(name string, attr tx.Attr, next ...core.Transition) *cor
 	return el
 }
 
-func on(pattern string, kind core.TargetKind, change ...func(*core.Target)) core.Transition {
-	t := core.Target{Kind: kind}
+func on(pattern string, kind model.TargetKind, change ...func(*model.Target)) model.Transition {
+	t := model.Target{Kind: kind}
 	for _, c := range change {
 		c(&t)
 	}
-	return core.Transition{Pattern: pattern, Target: t}
+	return model.Transition{Pattern: pattern, Target: t}
 }
 
-func to(name string) core.Transition {
-	return on(core.ExitCompleted, core.TargetElement, func(t *core.Target) { t.Name = name })
+func to(name string) model.Transition {
+	return on(core.ExitCompleted, model.TargetElement, func(t *model.Target) { t.Name = name })
 }
 
-func (s *script) run(j *core.Job) (*core.JobExecution, []string) {
+func (s *script) run(j *model.Job) (*core.JobExecution, []string) {
 	s.e.T.Helper()
 	s.ran = nil
 	exec := s.e.Run(j)
@@ -113,21 +114,21 @@ func TestTransitionsEndFailAndStopTheJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
-		exit := func(code string) func(*core.Target) { return func(t *core.Target) { t.Exit = code } }
+		exit := func(code string) func(*model.Target) { return func(t *model.Target) { t.Exit = code } }
 		cases := []struct {
 			name   string
-			next   []core.Transition
+			next   []model.Transition
 			exit   string
 			fails  bool
 			status core.Status
 			code   string
 		}{
-			{"end", []core.Transition{on("*", core.TargetEnd, exit("DONE"))}, "", false, core.StatusCompleted, "DONE"},
-			{"end_after_failure", []core.Transition{on("FAILED", core.TargetEnd)}, "", true, core.StatusCompleted, "COMPLETED"},
-			{"fail", []core.Transition{on("WITH*", core.TargetFail, exit("TOO_BAD"))}, "WITH ERRORS", false, core.StatusFailed, "TOO_BAD"},
-			{"specific_wins", []core.Transition{on("*", core.TargetFail), on("COMP*", core.TargetEnd)}, "", false, core.StatusCompleted, "COMPLETED"},
-			{"stop", []core.Transition{on("*", core.TargetStop)}, "", false, core.StatusStopped, "STOPPED"},
-			{"no_match", []core.Transition{on("NEVER", core.TargetFail)}, "FINE", false, core.StatusCompleted, "FINE"},
+			{"end", []model.Transition{on("*", model.TargetEnd, exit("DONE"))}, "", false, core.StatusCompleted, "DONE"},
+			{"end_after_failure", []model.Transition{on("FAILED", model.TargetEnd)}, "", true, core.StatusCompleted, "COMPLETED"},
+			{"fail", []model.Transition{on("WITH*", model.TargetFail, exit("TOO_BAD"))}, "WITH ERRORS", false, core.StatusFailed, "TOO_BAD"},
+			{"specific_wins", []model.Transition{on("*", model.TargetFail), on("COMP*", model.TargetEnd)}, "", false, core.StatusCompleted, "COMPLETED"},
+			{"stop", []model.Transition{on("*", model.TargetStop)}, "", false, core.StatusStopped, "STOPPED"},
+			{"no_match", []model.Transition{on("NEVER", model.TargetFail)}, "FINE", false, core.StatusCompleted, "FINE"},
 		}
 		for _, c := range cases {
 			s := &script{e: e, exits: map[string]string{"a": c.exit}, fails: map[string]bool{"a": c.fails}}
@@ -142,10 +143,10 @@ func TestARestartAfterAStopTransitionGoesOnAtItsRestartPoint(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
-		restart := func(name string) func(*core.Target) { return func(t *core.Target) { t.Restart = name } }
+		restart := func(name string) func(*model.Target) { return func(t *model.Target) { t.Restart = name } }
 
 		s := &script{e: e}
-		j := testengine.Job("with_point", s.step("a", to("b")), s.step("b", on("*", core.TargetStop, restart("c"))), s.step("c"))
+		j := testengine.Job("with_point", s.step("a", to("b")), s.step("b", on("*", model.TargetStop, restart("c"))), s.step("c"))
 		exec, ran := s.run(j)
 		require.Equal(t, core.StatusStopped, exec.Status)
 		require.Equal(t, []string{"a", "b"}, ran)
@@ -154,7 +155,7 @@ func TestARestartAfterAStopTransitionGoesOnAtItsRestartPoint(t *testing.T) {
 		require.Equal(t, []string{"c"}, ran)
 
 		s = &script{e: e, exits: map[string]string{"b": "WAIT"}}
-		j = testengine.Job("without_point", s.step("a", to("b")), s.step("b", on("WAIT", core.TargetStop), to("c")), s.step("c"))
+		j = testengine.Job("without_point", s.step("a", to("b")), s.step("b", on("WAIT", model.TargetStop), to("c")), s.step("c"))
 		exec, ran = s.run(j)
 		require.Equal(t, core.StatusStopped, exec.Status)
 		require.Equal(t, []string{"a", "b"}, ran)
@@ -169,7 +170,7 @@ func TestAStopIsPassedOnceItWasAcknowledgedThoughALaterStepFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := &script{e: testengine.New(t, url), fails: map[string]bool{"c": true}}
-		stop := on("*", core.TargetStop, func(t *core.Target) { t.Restart = "c" })
+		stop := on("*", model.TargetStop, func(t *model.Target) { t.Restart = "c" })
 		j := testengine.Job("job", s.step("a", to("b")), s.step("b", stop), s.step("c"))
 		s.run(j)
 		exec, ran := s.run(j)
@@ -186,7 +187,7 @@ func TestARestartPointBeforeTheStopDoesNotLoop(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := &script{e: testengine.New(t, url)}
-		stop := on("*", core.TargetStop, func(t *core.Target) { t.Restart = "a" })
+		stop := on("*", model.TargetStop, func(t *model.Target) { t.Restart = "a" })
 		j := testengine.Job("job", s.step("a", to("b")), s.step("b", stop))
 		s.run(j)
 		exec, ran := s.run(j)
@@ -199,9 +200,9 @@ func TestAStepThatFailedIsRunAgainWhereItsRestartPointLeadsBackToIt(t *testing.T
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := &script{e: testengine.New(t, url), fails: map[string]bool{"load": true}}
-		stop := on(core.ExitFailed, core.TargetStop, func(t *core.Target) { t.Restart = "prepare" })
+		stop := on(core.ExitFailed, model.TargetStop, func(t *model.Target) { t.Restart = "prepare" })
 		j := testengine.Job("job", s.step("prepare", to("load")), s.step("load", stop, to("report")), s.step("report"))
-		j.Flow.Elements[0].(*core.StepElement).AllowStartIfComplete = true
+		j.Flow.Elements[0].(*model.StepElement).AllowStartIfComplete = true
 		exec, _ := s.run(j)
 		require.Equal(t, core.StatusStopped, exec.Status)
 		require.Equal(t, core.StatusFailed, s.e.Step(exec, "load").Status, "it is not given up")
@@ -261,7 +262,7 @@ func TestAStopRequestedInTheDatabaseReachesTheOwner(t *testing.T) {
 			return nil
 		}), e.Tasklet("never", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
 		// The second step must not begin before the heartbeat has read the flag.
-		j.Flow.Elements[0] = waiting{j.Flow.Elements[0].(*core.StepElement), e}.element()
+		j.Flow.Elements[0] = waiting{j.Flow.Elements[0].(*model.StepElement), e}.element()
 		exec := e.Run(j)
 		require.Equal(t, core.StatusStopped, exec.Status)
 	})
@@ -269,17 +270,17 @@ func TestAStopRequestedInTheDatabaseReachesTheOwner(t *testing.T) {
 
 // waiting is a step that returns only when a stop was asked for.
 type waiting struct {
-	inner *core.StepElement
+	inner *model.StepElement
 	e     *testengine.Engine
 }
 
-func (w waiting) element() *core.StepElement {
-	return &core.StepElement{Step: waitingStep{w.inner.Step}, Next: w.inner.Next}
+func (w waiting) element() *model.StepElement {
+	return &model.StepElement{Step: waitingStep{w.inner.Step}, Next: w.inner.Next}
 }
 
-type waitingStep struct{ core.Step }
+type waitingStep struct{ model.Step }
 
-func (w waitingStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (w waitingStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if err := w.Step.Execute(ctx, run); err != nil {
 		return err
 	}

@@ -10,21 +10,23 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // journal holds the visits of earlier attempts of the instance: the only memory of a walk (rule F5).
 // The zero journal belongs to a first attempt.
 type journal struct {
-	rows  map[string][]core.JournalRow // by flow
-	inner map[string][]int64           // ordinals of elements with flows in them, by FlowPrefix + element
+	rows  map[string][]ports.JournalRow // by flow
+	inner map[string][]int64            // ordinals of elements with flows in them, by FlowPrefix + element
 	steps map[core.StepExecutionID]core.StepExecution
 	// database is the name of the repository's database.
 	database string
 }
 
 // newJournal reads the journal. It does not read step executions that history has.
-func newJournal(ctx context.Context, repository core.JobRepository, exec *core.JobExecution, history map[string]core.StepHistory) (*journal, error) {
+func newJournal(ctx context.Context, repository ports.JobRepository, exec *core.JobExecution, history map[string]ports.StepHistory) (*journal, error) {
 	rows, err := repository.Visits(ctx, exec.InstanceID, exec.AnewSince())
 	if err != nil {
 		return nil, err
@@ -34,9 +36,9 @@ func newJournal(ctx context.Context, repository core.JobRepository, exec *core.J
 
 // journalOf makes the journal from its rows, and adds to history the passed steps that are older than
 // it.
-func journalOf(ctx context.Context, repository core.JobRepository, rows []core.JournalRow, history map[string]core.StepHistory) (*journal, error) {
+func journalOf(ctx context.Context, repository ports.JobRepository, rows []ports.JournalRow, history map[string]ports.StepHistory) (*journal, error) {
 	j := &journal{
-		rows: map[string][]core.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
+		rows: map[string][]ports.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
 		database: repository.Database(),
 	}
 	for _, h := range history {
@@ -44,7 +46,7 @@ func journalOf(ctx context.Context, repository core.JobRepository, rows []core.J
 	}
 	var missing []core.StepExecutionID
 	for i, row := range rows {
-		if row.Kind == core.VisitPass {
+		if row.Kind == ports.VisitPass {
 			id, err := strconv.ParseInt(row.Target, 10, 64)
 			if err != nil {
 				return nil, fmt.Errorf("the journal of execution %d passes step execution %q: %w", row.Execution, row.Target, err)
@@ -52,7 +54,7 @@ func journalOf(ctx context.Context, repository core.JobRepository, rows []core.J
 			row.Step = core.StepExecutionID(id)
 			rows[i] = row
 		}
-		if row.Kind == core.VisitTurn || row.Kind == core.VisitAdopt {
+		if row.Kind == ports.VisitTurn || row.Kind == ports.VisitAdopt {
 			if _, _, err := ordinalsOf(row); err != nil {
 				return nil, err
 			}
@@ -69,17 +71,17 @@ func journalOf(ctx context.Context, repository core.JobRepository, rows []core.J
 	maps.Copy(j.steps, read)
 	for _, s := range read {
 		if _, newer := history[s.Name]; !newer && isPassedIn(rows, s.ID) {
-			history[s.Name] = core.StepHistory{Last: s, Attempts: 1}
+			history[s.Name] = ports.StepHistory{Last: s, Attempts: 1}
 		}
 	}
 	return j, nil
 }
 
-func isPassedIn(rows []core.JournalRow, step core.StepExecutionID) bool {
-	return slices.ContainsFunc(rows, func(r core.JournalRow) bool { return r.Kind == core.VisitPass && r.Step == step })
+func isPassedIn(rows []ports.JournalRow, step core.StepExecutionID) bool {
+	return slices.ContainsFunc(rows, func(r ports.JournalRow) bool { return r.Kind == ports.VisitPass && r.Step == step })
 }
 
-func (j *journal) add(row core.JournalRow) {
+func (j *journal) add(row ports.JournalRow) {
 	if len(j.rows[row.Flow]) == 0 {
 		j.addInner(row.Flow)
 	}
@@ -107,7 +109,7 @@ func (a attempts) has(id core.JobExecutionID) bool { return a.from <= id && id <
 
 // entry is the known state of an element's last visit.
 type entry struct {
-	core.JournalRow
+	ports.JournalRow
 	record *core.StepExecution // of a step, executed or passed
 	// open means that the end of a split or a flow is not recorded: only the visits in it are known.
 	open bool
@@ -115,7 +117,7 @@ type entry struct {
 	outs []core.Outcome
 	// followed is the kind of the next row, next its element and behind its ordinal; empty if not
 	// known.
-	followed core.VisitKind
+	followed ports.VisitKind
 	next     string
 	behind   int64
 	// inner is the visit with the name prefix of the flows inside, and inside are the attempts with
@@ -139,14 +141,14 @@ type log struct {
 
 // log returns the journal of a flow: for each ordinal the newest attempt's row, without rows on
 // abandoned paths, and for each element the last row.
-func (j *journal) log(flow core.Flow, id string, within attempts) log {
+func (j *journal) log(flow model.Flow, id string, within attempts) log {
 	var rows []entry
 	var turns []turn
 	for _, row := range j.rows[id] {
 		if !within.has(row.Execution) {
 			continue
 		}
-		if row.Kind == core.VisitTurn {
+		if row.Kind == ports.VisitTurn {
 			from, to, _ := ordinalsOf(row) //nolint:errcheck // newJournal has read it
 			turns = append(turns, turn{row.Execution, from, to})
 		}
@@ -156,7 +158,7 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	for i := range rows {
 		e := &rows[i]
 		e.inner, e.inside = e.Visit, within.floor(turns, e.Ordinal, e.Execution)
-		if e.Kind == core.VisitGroup {
+		if e.Kind == ports.VisitGroup {
 			e.inside.to = min(e.inside.to, e.Execution)
 		}
 		if record, ok := j.steps[e.Step]; ok && e.Step != 0 {
@@ -192,13 +194,13 @@ func (j *journal) log(flow core.Flow, id string, within attempts) log {
 	return l
 }
 
-func ofLastRound(flow core.Flow, entries []entry) []entry {
+func ofLastRound(flow model.Flow, entries []entry) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.isOfEarlierRound(flow, entries) })
 }
 
 // isOfEarlierRound reports whether the path has since returned to before the element and would reach it
 // again.
-func (e *entry) isOfEarlierRound(flow core.Flow, way []entry) bool {
+func (e *entry) isOfEarlierRound(flow model.Flow, way []entry) bool {
 	at, ok := flow.Find(e.Element)
 	return ok && slices.ContainsFunc(way, func(later entry) bool {
 		to, ok := flow.Find(later.Element)
@@ -231,7 +233,7 @@ type turn struct {
 
 // ordinalsOf reads the two numbers of the target of a VisitTurn (the first and the last
 // ordinal) or a VisitAdopt (the ordinal, and the first attempt that counts inside).
-func ordinalsOf(row core.JournalRow) (first, second int64, err error) {
+func ordinalsOf(row ports.JournalRow) (first, second int64, err error) {
 	if _, err := fmt.Sscanf(row.Target, "%d %d", &first, &second); err != nil {
 		return 0, 0, fmt.Errorf("the journal of execution %d, flow %q, visit %d: a row of kind %s has the target %q: %w",
 			row.Execution, row.Flow, row.Ordinal, row.Kind, row.Target, err)
@@ -256,7 +258,7 @@ func (a attempts) floor(turns []turn, ordinal int64, until core.JobExecutionID) 
 // VisitAdopt record.
 func continued(rows []entry, isDead func(entry) bool) []entry {
 	for _, adopt := range rows {
-		if adopt.Kind != core.VisitAdopt || isDead(adopt) {
+		if adopt.Kind != ports.VisitAdopt || isDead(adopt) {
 			continue
 		}
 		ordinal, from, _ := ordinalsOf(adopt.JournalRow) //nolint:errcheck // newJournal has read it
@@ -277,11 +279,11 @@ func continued(rows []entry, isDead func(entry) bool) []entry {
 
 func adoptTarget(e *entry) string { return fmt.Sprintf("%d %d", e.inner.Ordinal, e.inside.from) }
 
-func isVisit(kind core.VisitKind) bool {
+func isVisit(kind ports.VisitKind) bool {
 	switch kind {
-	case core.VisitStep, core.VisitNoop, core.VisitDecision, core.VisitFlow, core.VisitGroup, core.VisitPass:
+	case ports.VisitStep, ports.VisitNoop, ports.VisitDecision, ports.VisitFlow, ports.VisitGroup, ports.VisitPass:
 		return true
-	case core.VisitStop, core.VisitJump, core.VisitAdopt, core.VisitTurn:
+	case ports.VisitStop, ports.VisitJump, ports.VisitAdopt, ports.VisitTurn:
 	}
 	return false
 }
@@ -300,7 +302,7 @@ func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 		switch {
 		case isVisit(e.Kind):
 			last[e.Element] = e.Ordinal
-		case e.Kind == core.VisitAdopt || e.Kind == core.VisitTurn:
+		case e.Kind == ports.VisitAdopt || e.Kind == ports.VisitTurn:
 			marks[e.Ordinal] = true
 			continue
 		}
@@ -329,7 +331,7 @@ func lastVisits(rows []entry) (entries []entry, ordinal int64) {
 
 // open returns an entry for each split and flow in which an attempt visited something. If an attempt
 // recorded its end, that is another entry of the same ordinal.
-func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
+func (j *journal) open(flow model.Flow, id string, within attempts) []entry {
 	var found []entry
 	for _, at := range flow.Elements {
 		kind, is := j.openKind(at)
@@ -339,7 +341,7 @@ func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
 		for _, ordinal := range j.inner[core.FlowPrefix(id)+at.ElementName()] {
 			v := core.Visit{Flow: id, Ordinal: ordinal, Element: at.ElementName()}
 			if newest := j.newestIn(at, v, within); newest != 0 && !j.hasEnd(v, newest) {
-				found = append(found, entry{open: true, JournalRow: core.JournalRow{Execution: newest, FlowVisit: core.FlowVisit{Visit: v, Kind: kind}}})
+				found = append(found, entry{open: true, JournalRow: ports.JournalRow{Execution: newest, FlowVisit: ports.FlowVisit{Visit: v, Kind: kind}}})
 			}
 		}
 	}
@@ -348,7 +350,7 @@ func (j *journal) open(flow core.Flow, id string, within attempts) []entry {
 
 // gone returns an entry for each element that the definition no longer has and in which an attempt
 // visited something: only its name is known.
-func (j *journal) gone(flow core.Flow, id string, within attempts) []entry {
+func (j *journal) gone(flow model.Flow, id string, within attempts) []entry {
 	var found []entry
 	for prefix, ordinals := range j.inner {
 		name, is := strings.CutPrefix(prefix, core.FlowPrefix(id))
@@ -358,8 +360,8 @@ func (j *journal) gone(flow core.Flow, id string, within attempts) []entry {
 		for _, ordinal := range ordinals {
 			v := core.Visit{Flow: id, Ordinal: ordinal, Element: name}
 			if newest := j.newestUnder(v, within); newest != 0 && !j.hasEnd(v, newest) {
-				found = append(found, entry{open: true, JournalRow: core.JournalRow{
-					Execution: newest, FlowVisit: core.FlowVisit{Visit: v, Kind: core.VisitFlow},
+				found = append(found, entry{open: true, JournalRow: ports.JournalRow{
+					Execution: newest, FlowVisit: ports.FlowVisit{Visit: v, Kind: ports.VisitFlow},
 				}})
 			}
 		}
@@ -387,29 +389,29 @@ func (j *journal) newestUnder(v core.Visit, within attempts) core.JobExecutionID
 // openKind reports whether the rows inside an element prove that it was visited. A flow with a step
 // execution has a row of its own. The rows of a group in another database do not count without the row
 // of its end: its transaction may be undone.
-func (j *journal) openKind(at core.Element) (core.VisitKind, bool) {
+func (j *journal) openKind(at model.Element) (ports.VisitKind, bool) {
 	switch e := at.(type) {
-	case *core.SplitElement:
-		return core.VisitFlow, true
-	case *core.FlowElement:
-		return core.VisitFlow, !e.AsStep
-	case *core.AtomicElement:
-		return core.VisitGroup, e.Database == j.database
-	case *core.StepElement, *core.DecisionElement:
+	case *model.SplitElement:
+		return ports.VisitFlow, true
+	case *model.FlowElement:
+		return ports.VisitFlow, !e.AsStep
+	case *model.AtomicElement:
+		return ports.VisitGroup, e.Database == j.database
+	case *model.StepElement, *model.DecisionElement:
 	}
 	return "", false
 }
 
 func (j *journal) hasEnd(v core.Visit, attempt core.JobExecutionID) bool {
-	return slices.ContainsFunc(j.rows[v.Flow], func(row core.JournalRow) bool {
+	return slices.ContainsFunc(j.rows[v.Flow], func(row ports.JournalRow) bool {
 		return row.Ordinal == v.Ordinal && row.Execution == attempt && row.Element == v.Element
 	})
 }
 
 // newestIn returns the newest attempt that visited something inside the element, or 0.
-func (j *journal) newestIn(at core.Element, v core.Visit, within attempts) core.JobExecutionID {
+func (j *journal) newestIn(at model.Element, v core.Visit, within attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
-	for branch, flow := range core.Flows(at) {
+	for branch, flow := range model.Flows(at) {
 		id := v.Inner(branch)
 		for _, row := range j.rows[id] {
 			if within.has(row.Execution) {
@@ -436,19 +438,19 @@ func (l log) byElement() map[string]entry {
 // outcome returns how the visit ended; false if that is not recorded.
 func (e *entry) outcome() (core.Outcome, bool) {
 	switch e.Kind {
-	case core.VisitStep, core.VisitPass:
+	case ports.VisitStep, ports.VisitPass:
 		if e.record == nil || e.record.Status.IsRunning() {
 			return core.Outcome{}, false
 		}
 		return outcomeOf(e.record), true
-	case core.VisitNoop:
+	case ports.VisitNoop:
 		return core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}, true
-	case core.VisitDecision:
+	case ports.VisitDecision:
 		return core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}, true
-	case core.VisitFlow, core.VisitGroup:
+	case ports.VisitFlow, ports.VisitGroup:
 		status, exit, ok := strings.Cut(e.Verdict, " ")
 		return core.Outcome{Status: core.Status(status), ExitCode: exit}, ok
-	case core.VisitStop, core.VisitJump, core.VisitAdopt, core.VisitTurn:
+	case ports.VisitStop, ports.VisitJump, ports.VisitAdopt, ports.VisitTurn:
 	}
 	return core.Outcome{}, false
 }

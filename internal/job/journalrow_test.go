@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -17,10 +18,10 @@ import (
 // repeat finished work.
 func TestARowOfTheJournalThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
-	for kind, want := range map[core.VisitKind]string{
-		core.VisitTurn:  `the journal of execution 1, flow "", visit 2: a row of kind turn has the target "two"`,
-		core.VisitAdopt: `the journal of execution 1, flow "", visit 2: a row of kind adopt has the target "two"`,
-		core.VisitPass:  `the journal of execution 1 passes step execution "two"`,
+	for kind, want := range map[ports.VisitKind]string{
+		ports.VisitTurn:  `the journal of execution 1, flow "", visit 2: a row of kind turn has the target "two"`,
+		ports.VisitAdopt: `the journal of execution 1, flow "", visit 2: a row of kind adopt has the target "two"`,
+		ports.VisitPass:  `the journal of execution 1 passes step execution "two"`,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			testdb.Each(t, func(t *testing.T, url string) {
@@ -30,7 +31,7 @@ func TestARowOfTheJournalThatCannotBeReadIsAnError(t *testing.T) {
 				first, _ := s.run(j)
 				require.Equal(t, core.StatusFailed, first.Status)
 				require.NoError(t, tx.NewManager(s.e.Database).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
-					recorded, err := s.e.Repository.RecordVisits(ctx, first.ID, []core.FlowVisit{
+					recorded, err := s.e.Repository.RecordVisits(ctx, first.ID, []ports.FlowVisit{
 						{Visit: core.Visit{Ordinal: 2, Element: "a"}, Kind: kind, Target: "two"},
 					})
 					require.True(t, recorded)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -28,11 +30,11 @@ const recordTime = 30 * time.Second
 
 // Config holds the dependencies and settings of a launcher.
 type Config struct {
-	Repository core.JobRepository
-	Executor   core.StepExecutor
+	Repository ports.JobRepository
+	Executor   model.StepExecutor
 	// Stores keep the checkpoints of steps that work in databases other than the repository's (rule
 	// C18); nil means that such steps are refused.
-	Stores   core.CheckpointStores
+	Stores   model.CheckpointStores
 	Observer core.Observer // may be nil
 	// Owner names this process; the zero value is CurrentOwner().
 	Owner core.Owner
@@ -72,7 +74,7 @@ type Options struct {
 	// Actor requested the launch from this process, for the audit; empty means the process itself.
 	Actor string
 	// Request is the client request that the launch serves; zero means none.
-	Request core.RequestKey
+	Request ports.RequestKey
 	// Backfill marks an instance that the launch makes: the next instance does not follow it (rule
 	// L3a).
 	Backfill bool
@@ -140,7 +142,7 @@ func NewLauncher(config Config) (*Launcher, error) {
 //
 // Closing stop requests a stop: the current chunk is finished, and the execution ends STOPPED. The end
 // of ctx cancels at once; the final status is still written (rules C14, L4). stop may be nil.
-func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
+func (l *Launcher) Run(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
 	ctx, err := l.apart(ctx, j)
 	if err != nil {
 		return nil, err
@@ -157,7 +159,7 @@ func (l *Launcher) Run(ctx context.Context, j *core.Job, params core.Parameters,
 }
 
 // apart returns the context of an execution that is launched with ctx (rule T2a).
-func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, error) {
+func (l *Launcher) apart(ctx context.Context, j *model.Job) (context.Context, error) {
 	ctx = l.patient(ctx)
 	if l.config.Apart == nil {
 		return ctx, nil
@@ -173,13 +175,13 @@ func (l *Launcher) apart(ctx context.Context, j *core.Job) (context.Context, err
 // patient gives a context patience of one lease, unless it already has the patience of the execution
 // that runs a child job (rule O1).
 func (l *Launcher) patient(ctx context.Context) context.Context {
-	if core.HasPatience(ctx) {
+	if model.HasPatience(ctx) {
 		return ctx
 	}
-	return core.WithPatience(ctx, lease.Bounded(l.config.Lease))
+	return model.WithPatience(ctx, lease.Bounded(l.config.Lease))
 }
 
-func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
+func (l *Launcher) prepare(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
 	since := l.clock().Now()
 	launched, taken, err := l.create(ctx, j, params, false)
 	if err != nil {
@@ -194,7 +196,7 @@ func (l *Launcher) prepare(ctx context.Context, j *core.Job, params core.Paramet
 }
 
 // create checks the job and creates its execution, and returns the steps that take the new definition.
-func (l *Launcher) create(ctx context.Context, j *core.Job, params core.Parameters, forWorkers bool) (launched core.Launched, taken []string, err error) {
+func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Parameters, forWorkers bool) (launched ports.Launched, taken []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -231,7 +233,7 @@ type launchOf struct {
 
 // from returns the start of the attempt; nil resumes the incomplete elements. A race is harmless: the
 // launch refuses to follow an execution other than the one read here.
-func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters) (*From, error) {
+func (l *Launcher) from(ctx context.Context, j *model.Job, params core.Parameters) (*From, error) {
 	if l.options.From == "" {
 		return nil, nil //nolint:nilnil // most attempts have none
 	}
@@ -246,7 +248,7 @@ func (l *Launcher) from(ctx context.Context, j *core.Job, params core.Parameters
 // returns the steps that take the new definition. A race is harmless: of two launches the repository
 // lets one run, and a step that takes the new definition refuses a position that an owner committed
 // meanwhile.
-func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Parameters, from *From) (taken []string, err error) {
+func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *From) (taken []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
 	}
@@ -262,11 +264,11 @@ func (l *Launcher) checkRestart(ctx context.Context, j *core.Job, params core.Pa
 
 // compare compares the job with the attempt that it follows, as far as it keeps the finished work of
 // that attempt.
-func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecution, params core.Parameters, from *From) ([]string, error) {
+func (l *Launcher) compare(ctx context.Context, j *model.Job, last *core.JobExecution, params core.Parameters, from *From) ([]string, error) {
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
 	}
-	history := core.History{Records: l.config.Repository, Database: l.config.Repository.Database()}
+	history := ports.History{Records: l.config.Repository, Database: l.config.Repository.Database()}
 	if l.config.Stores != nil {
 		history.Checkpoints = l.config.Stores
 	}
@@ -276,7 +278,7 @@ func (l *Launcher) compare(ctx context.Context, j *core.Job, last *core.JobExecu
 	return j.CheckRestart(ctx, last, history, params)
 }
 
-func validate(j *core.Job) error {
+func validate(j *model.Job) error {
 	err := j.Flow.Validate()
 	if len(j.Finally.Elements) > 0 {
 		err = errors.Join(err, j.Finally.Validate())
@@ -288,12 +290,12 @@ func validate(j *core.Job) error {
 }
 
 // checkNames refuses names that are longer than the journal can hold. log is the log of the flow.
-func checkNames(flow core.Flow, log string) error {
+func checkNames(flow model.Flow, log string) error {
 	for _, at := range flow.Elements {
 		if name := at.ElementName(); len(name) > core.MaxElementName {
 			return fmt.Errorf("element %.20s...: its name has %d bytes, at most %d are allowed", name, len(name), core.MaxElementName)
 		}
-		for branch, inner := range core.Flows(at) {
+		for branch, inner := range model.Flows(at) {
 			name := core.LongestInner(log, at.ElementName(), branch)
 			if len(name) > core.MaxFlowName {
 				return fmt.Errorf("element %s: the names of the elements around it have %d bytes, at most %d are allowed: use shorter names",
@@ -309,7 +311,7 @@ func checkNames(flow core.Flow, log string) error {
 
 // CheckExclusive returns the *core.ExclusiveError that refuses a launch of the job with these
 // parameters now, or nil if no other execution blocks it (rule L12). dead is as in Config.
-func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params core.Parameters, dead func(core.Owner) bool) error {
+func CheckExclusive(ctx context.Context, r ports.Launches, j *model.Job, params core.Parameters, dead func(core.Owner) bool) error {
 	key, err := exclusiveKey(j, params)
 	if err != nil {
 		return err
@@ -317,7 +319,7 @@ func CheckExclusive(ctx context.Context, r core.Launches, j *core.Job, params co
 	return r.CheckExclusive(ctx, j.Name, key, dead)
 }
 
-func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error) {
+func exclusiveKey(j *model.Job, params core.Parameters) (core.ExclusiveKey, error) {
 	if j.Exclusive == nil {
 		return "", nil
 	}
@@ -331,10 +333,10 @@ func exclusiveKey(j *core.Job, params core.Parameters) (core.ExclusiveKey, error
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Parameters, of launchOf) (core.Launched, error) {
-	var from *core.LaunchFrom
+func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, of launchOf) (ports.Launched, error) {
+	var from *ports.LaunchFrom
 	if of.from != nil {
-		from = &core.LaunchFrom{After: of.from.after, IfComplete: l.options.IfComplete, Visits: of.from.rows}
+		from = &ports.LaunchFrom{After: of.from.after, IfComplete: l.options.IfComplete, Visits: of.from.rows}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
@@ -344,7 +346,7 @@ func (l *Launcher) launch(ctx context.Context, j *core.Job, params core.Paramete
 	}
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
-	return l.config.Repository.Launch(ctx, core.LaunchRequest{
+	return l.config.Repository.Launch(ctx, ports.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
 		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
 		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,

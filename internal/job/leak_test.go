@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -20,9 +21,9 @@ func TestNothingRunsOnWhenAnExecutionIsOver(t *testing.T) { //nolint:paralleltes
 	testdb.Each(t, func(t *testing.T, url string) {
 		w := &weather{Engine: testengine.New(t, url), name: "job"}
 		w.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		flow := func(w *weather) core.Flow {
-			return w.rounds(&core.SplitElement{Name: "s", Branches: []core.Flow{
-				{Elements: []core.Element{w.partitioned("p", 3)}}, {Elements: []core.Element{w.group("g")}}, {Elements: []core.Element{w.child("c", "m")}},
+		flow := func(w *weather) model.Flow {
+			return w.rounds(&model.SplitElement{Name: "s", Branches: []model.Flow{
+				{Elements: []model.Element{w.partitioned("p", 3)}}, {Elements: []model.Element{w.group("g")}}, {Elements: []model.Element{w.child("c", "m")}},
 			}})
 		}
 		warm := &weather{Engine: w.Engine, name: "warm"} // connections of the pool
@@ -32,7 +33,7 @@ func TestNothingRunsOnWhenAnExecutionIsOver(t *testing.T) { //nolint:paralleltes
 		before := goleak.IgnoreCurrent()
 		j := w.ofFlow(flow)
 		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{silent{""}}, nil }
-		j.Finally = core.Flow{Elements: []core.Element{w.step("finally")}}
+		j.Finally = model.Flow{Elements: []model.Element{w.step("finally")}}
 		for _, stop := range []chan struct{}{closed(), nil} {
 			_, err := w.Launcher.Run(t.Context(), j, core.Parameters{}, stop)
 			require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/internal/testproxy"
@@ -58,7 +59,7 @@ func newRivals(t *testing.T, lease time.Duration) *rivals {
 }
 
 // takeOver launches the job again and again until it runs.
-func (r *rivals) takeOver(j *core.Job) *core.JobExecution {
+func (r *rivals) takeOver(j *model.Job) *core.JobExecution {
 	r.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
@@ -80,7 +81,7 @@ func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *test
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRivals(t, 3*time.Second)
-			work := func(e *testengine.Engine, f core.TaskletFunc) *core.Job {
+			work := func(e *testengine.Engine, f core.TaskletFunc) *model.Job {
 				return testengine.Job("guarded", e.Tasklet("work", attr, f))
 			}
 			ended := make(chan error, 1)
@@ -144,7 +145,7 @@ func TestAComponentThatIgnoresTheEndOfItsLeaseIsReportedBeforeAnotherBegins(t *t
 	close(release)
 	require.Equal(t, []string{"first begins", "reported", "second begins"}, r.all())
 	require.Equal(t, "work", late.Step)
-	require.ErrorAs(t, late.Err, new(*core.LeaseError))
+	require.ErrorAs(t, late.Err, new(*model.LeaseError))
 	r.line.Thaw()
 }
 
@@ -158,7 +159,7 @@ func TestAChunkStepEndsByItsClockAndLosesAndDoublesNothing(t *testing.T) {
 			r := newRivals(t, 3*time.Second)
 			r.near.Exec("CREATE TABLE got (n bigint NOT NULL)")
 			const size, all = 10, 100
-			load := func(e *testengine.Engine, who string, write func(items []int64)) *core.Job {
+			load := func(e *testengine.Engine, who string, write func(items []int64)) *model.Job {
 				return testengine.Job("load", testengine.Chunk(e, "load", size, func() (item.ItemReader[int64], item.ItemProcessor[int64, int64], item.ItemWriter[int64]) {
 					return &upTo{last: all, heed: func(int64) { r.note(who + " reads") }}, unchanged{}, inserted{inserting{e}, write}
 				}))
@@ -247,14 +248,14 @@ func TestNoStepBeginsAfterTheClockHasEndedTheWork(t *testing.T) {
 func TestPartsThatWereNotBegunAreEndedWhenTheServerIsBack(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 6*time.Second)
-	partitioned := func(e *testengine.Engine, work core.TaskletFunc) *core.Job {
+	partitioned := func(e *testengine.Engine, work core.TaskletFunc) *model.Job {
 		inner := e.Tasklet("parts", tx.Attr{Propagation: tx.NotSupported}, work)
 		s, err := step.NewPartitioned(step.PartitionConfig{
 			Step: inner.Step, Workers: 1,
-			Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return numberedParts(3), nil },
+			Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return numberedParts(3), nil },
 		})
 		require.NoError(t, err)
-		return testengine.Job("parted", &core.StepElement{Step: s})
+		return testengine.Job("parted", &model.StepElement{Step: s})
 	}
 	exec, err := r.far.Launcher.Run(context.Background(), partitioned(r.far, func(ctx context.Context, _ *core.StepContribution) error {
 		r.note("begins")

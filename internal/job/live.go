@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -16,14 +18,14 @@ type live struct{ run *run }
 // step ends first.
 func (l *live) stopping() bool { return !l.run.resuming && l.run.stop.requested() }
 
-func (l *live) passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution) {
+func (l *live) passed(ctx context.Context, w *walk, at *model.StepElement, s core.StepExecution) {
 	if l.run.resuming || l.run.part != nil && s.JobExecutionID == l.run.exec.ID { // this attempt has already passed or run it
 		return
 	}
 	l.run.config.Observer.Observe(ctx, core.StepPassed{Execution: l.run.exec.ID, Visit: w.visitOf(at), Step: s})
 }
 
-func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, error) {
+func (l *live) holds(ctx context.Context, w *walk, at model.Element) (answer, error) {
 	condition := at.Condition()
 	if condition == nil {
 		return yes, nil
@@ -44,13 +46,13 @@ func (l *live) holds(ctx context.Context, w *walk, at core.Element) (answer, err
 // noop records a step with a false condition: it completes without running, and a restart passes it. In
 // a group it records nothing, because the record would be part of the group's transaction: the
 // condition is asked again.
-func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result, error) {
+func (l *live) noop(ctx context.Context, w *walk, at *model.StepElement) (result, error) {
 	out := known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
 	if w.group != nil {
 		return out, nil
 	}
 	rows := l.run.progress.unwrittenVisits()
-	record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, core.StepStart{
+	record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, ports.StepStart{
 		Name: at.Step.Name(), Visit: w.visitOf(at), Noop: true, Before: rows,
 	})
 	if errors.Is(err, core.ErrStopped) {
@@ -65,12 +67,12 @@ func (l *live) noop(ctx context.Context, w *walk, at *core.StepElement) (result,
 	return out, nil
 }
 
-func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error) {
+func (l *live) step(ctx context.Context, w *walk, at *model.StepElement, before ports.StepHistory) (result, error) {
 	run := l.stepRun(w, at)
 	if w.group == nil && (run.Data.MayPark || l.run.part != nil && w.id == l.run.root) && l.run.releasing() {
 		return result{}, core.ErrParked
 	}
-	_, composite := at.Step.(core.Composite)
+	_, composite := at.Step.(model.Composite)
 	run.Services.Stop = l.stopOf(w, run.Data.MayPark, composite)
 	if composite && l.run.progress.hasRun(at.Step.Name(), l.run.exec.ID) {
 		if err := l.readParts(ctx, at.Step.Name(), run.Data.Parts); err != nil {
@@ -114,12 +116,12 @@ func (l *live) step(ctx context.Context, w *walk, at *core.StepElement, before c
 // stopOf returns the stop signal of a step. Steps of the job's own flow, of a branch and of `finally`
 // can be given back (rule P5); a step made of other steps or jobs only while it waits. A stop does not
 // end clean-up steps.
-func (l *live) stopOf(w *walk, mayPark, composite bool) core.StopSignal {
+func (l *live) stopOf(w *walk, mayPark, composite bool) model.StopSignal {
 	stop := stepStop{l.run}
 	switch own := w.group == nil && (mayPark || l.run.part != nil && w.id == l.run.root); {
-	case w.id == core.FlowFinally && composite:
-		return finallyLeave{core.StopOn(nil), l.run}
-	case w.id == core.FlowFinally:
+	case w.id == ports.FlowFinally && composite:
+		return finallyLeave{model.StopOn(nil), l.run}
+	case w.id == ports.FlowFinally:
 		return finallyRelease{l.run}
 	case own && composite:
 		return stepLeave{stop}
@@ -138,9 +140,9 @@ func (l *live) stoppedBefore() result {
 
 // resumeStep makes run the run of a parked step, in the same attempt. A step made of other steps, in a
 // branch with a lost lease, continues with the steps of this attempt.
-func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecution) {
+func (l *live) resumeStep(s model.Step, run *model.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
-	_, composite := s.(core.Composite)
+	_, composite := s.(model.Composite)
 	if record.First != record.ID || composite && l.run.part != nil {
 		run.Data.Earlier = &record
 	}
@@ -148,18 +150,18 @@ func (l *live) resumeStep(s core.Step, run *core.StepRun, record core.StepExecut
 
 // stepRun builds the input of a step from copies, so that it shares nothing with the flow and with
 // steps that run in parallel.
-func (l *live) stepRun(w *walk, at *core.StepElement) *core.StepRun {
+func (l *live) stepRun(w *walk, at *model.StepElement) *model.StepRun {
 	r := l.run
-	run := &core.StepRun{
-		Data: core.StepContext{
+	run := &model.StepRun{
+		Data: model.StepContext{
 			Job: r.jobNow(), JobRef: r.ref, Steps: r.progress.seen(), Last: w.last, Outcome: r.ended,
 			Parts: r.progress.parts(at.Step.Name()), Visit: w.visitOf(at), MayPark: w.id == "" && (r.exec.Parent == 0 || r.resumed != nil),
 			AcceptChanges: r.launcher.options.AcceptChanges,
 		},
-		Services: core.StepServices{
+		Services: model.StepServices{
 			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
-			Jobs: r.launcher, Attempts: r.config.Repository, Owners: core.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
-			Stop: stepStop{r}, Spawner: core.SpawnerFunc(r.config.Spawn), Promoter: core.PromoterFunc(r.promote), Lease: r.lease,
+			Jobs: r.launcher, Attempts: r.config.Repository, Owners: model.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
+			Stop: stepStop{r}, Spawner: model.SpawnerFunc(r.config.Spawn), Promoter: model.PromoterFunc(r.promote), Lease: r.lease,
 		},
 	}
 	if w.group == nil {
@@ -205,11 +207,11 @@ func (l *live) readParts(ctx context.Context, step string, parts map[string]core
 	return nil
 }
 
-func (l *live) limited(_ *walk, _ *core.StepElement, refusal *StartLimitError) (result, error) {
+func (l *live) limited(_ *walk, _ *model.StepElement, refusal *StartLimitError) (result, error) {
 	return result{}, refusal
 }
 
-func (l *live) decide(ctx context.Context, w *walk, at *core.DecisionElement) (verdict string, answered bool, err error) {
+func (l *live) decide(ctx context.Context, w *walk, at *model.DecisionElement) (verdict string, answered bool, err error) {
 	view, answer := w.view(), ""
 	err = l.run.callWithGrace(ctx, func() (err error) {
 		answer, err = at.Decide(ctx, view)
@@ -221,7 +223,7 @@ func (l *live) decide(ctx context.Context, w *walk, at *core.DecisionElement) (v
 	return answer, true, err
 }
 
-func (l *live) decided(ctx context.Context, w *walk, at *core.DecisionElement, verdict string, kept bool) {
+func (l *live) decided(ctx context.Context, w *walk, at *model.DecisionElement, verdict string, kept bool) {
 	if l.run.resuming {
 		return
 	}
@@ -230,7 +232,7 @@ func (l *live) decided(ctx context.Context, w *walk, at *core.DecisionElement, v
 	})
 }
 
-func (l *live) stopped(ctx context.Context, _ *walk, at core.Element, giveUp bool) error {
+func (l *live) stopped(ctx context.Context, _ *walk, at model.Element, giveUp bool) error {
 	name, ok := recordOf(at)
 	if !ok || !giveUp {
 		return nil
@@ -240,8 +242,8 @@ func (l *live) stopped(ctx context.Context, _ *walk, at core.Element, giveUp boo
 	if !some || s.Status != core.StatusFailed || s.JobExecutionID != l.run.exec.ID {
 		return nil
 	}
-	ref := core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
-	_, err := l.run.config.Repository.EndStep(ctx, ref, core.StepChange{
+	ref := ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+	_, err := l.run.config.Repository.EndStep(ctx, ref, ports.StepChange{
 		To: core.StatusAbandoned, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, Out: s.Out,
 	})
 	if err != nil {
@@ -253,18 +255,18 @@ func (l *live) stopped(ctx context.Context, _ *walk, at core.Element, giveUp boo
 }
 
 // recordOf returns the name of an element's step execution.
-func recordOf(at core.Element) (string, bool) {
+func recordOf(at model.Element) (string, bool) {
 	switch e := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		return e.Step.Name(), true
-	case *core.FlowElement:
+	case *model.FlowElement:
 		return e.Name, e.AsStep
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	case *model.DecisionElement, *model.SplitElement, *model.AtomicElement:
 	}
 	return "", false
 }
 
-func (l *live) note(w *walk, row core.FlowVisit) {
+func (l *live) note(w *walk, row ports.FlowVisit) {
 	if w.group != nil {
 		w.group.rows = append(w.group.rows, row)
 		return
@@ -272,7 +274,7 @@ func (l *live) note(w *walk, row core.FlowVisit) {
 	l.run.progress.note(row)
 }
 
-func (l *live) listed(*walk, core.Element) {}
+func (l *live) listed(*walk, model.Element) {}
 
 func (w *walk) view() *core.View {
 	return &core.View{Job: w.run.jobNow(), Steps: w.run.progress.seen(), Last: w.last, Outcome: w.run.ended}
@@ -296,7 +298,7 @@ func (s *flowStep) Kind() string { return "flow" }
 // Composite marks that the steps inside are bounded by themselves.
 func (s *flowStep) Composite() {}
 
-func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *flowStep) Execute(ctx context.Context, run *model.StepRun) error {
 	r, err := s.walk(ctx)
 	if err != nil {
 		return err
@@ -305,7 +307,7 @@ func (s *flowStep) Execute(ctx context.Context, run *core.StepRun) error {
 }
 
 // endOf ends a step as the flows in it did.
-func endOf(run *core.StepRun, out core.Outcome) error {
+func endOf(run *model.StepRun, out core.Outcome) error {
 	run.Step.ExitCode = out.ExitCode
 	switch out.Status {
 	case core.StatusCompleted:

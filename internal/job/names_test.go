@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -15,16 +16,16 @@ import (
 func TestNamesThatTheJournalCannotHoldAreRefusedBeforeTheLaunch(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.SQLite(t))
-	one := func(elements ...core.Element) core.Flow { return core.Flow{Elements: elements} }
-	deep := one(&core.DecisionElement{Name: "d"})
+	one := func(elements ...model.Element) model.Flow { return model.Flow{Elements: elements} }
+	deep := one(&model.DecisionElement{Name: "d"})
 	for i := range 20 {
-		deep = one(&core.FlowElement{Name: strings.Repeat("f", 80+i), Flow: deep})
+		deep = one(&model.FlowElement{Name: strings.Repeat("f", 80+i), Flow: deep})
 	}
-	for want, flow := range map[string]core.Flow{
-		"its name has 101 bytes, at most 100 are allowed": one(&core.DecisionElement{Name: strings.Repeat("s", 101)}),
+	for want, flow := range map[string]model.Flow{
+		"its name has 101 bytes, at most 100 are allowed": one(&model.DecisionElement{Name: strings.Repeat("s", 101)}),
 		"the names of the elements around it have 2":      deep,
 	} {
-		_, err := e.Launcher.Run(t.Context(), &core.Job{Name: "x", Flow: flow}, core.Parameters{}, nil)
+		_, err := e.Launcher.Run(t.Context(), &model.Job{Name: "x", Flow: flow}, core.Parameters{}, nil)
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -8,12 +8,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 const (
 	// parkedLook is the longest pause between two queries of a process that waits for the end of a
-	// parked execution (core.NextLook): one SELECT by its key, so that a command ends soon after its
+	// parked execution (model.NextLook): one SELECT by its key, so that a command ends soon after its
 	// job.
 	parkedLook = 200 * time.Millisecond
 	// parkedPoll is the time between two of its attempts to resume the execution; workers resume it by
@@ -24,7 +26,7 @@ const (
 // park releases an execution that waits for partitions. It stores a stop that was requested meanwhile:
 // partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
-	p := core.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
+	p := ports.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
 	asked := 0
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		asked++
@@ -52,7 +54,7 @@ func (r *run) park(ctx context.Context) error {
 
 // requestStop stores a request to stop. If the execution is over it does nothing: the caller reads it
 // again.
-func requestStop(ctx context.Context, repository core.JobRepository, id core.JobExecutionID, by core.Owner) error {
+func requestStop(ctx context.Context, repository ports.JobRepository, id core.JobExecutionID, by core.Owner) error {
 	_, err := repository.RequestStop(ctx, id, by.String())
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {
 		return nil
@@ -64,7 +66,7 @@ func requestStop(ctx context.Context, repository core.JobRepository, id core.Job
 type Resumption struct {
 	// Stop requests a stop of the execution, like the stop of Launcher.Run.
 	Stop <-chan struct{}
-	// Worker is the Worker of core.ResumeRequest.
+	// Worker is the Worker of ports.ResumeRequest.
 	Worker string
 	// Release gives the execution back: it is parked between two steps of the job's own flow, or within
 	// a step after its last commit, and another process resumes it. A step made of other steps, a
@@ -78,7 +80,7 @@ type Resumption struct {
 //
 // A resume is not a restart: the execution's visits stand, no step runs again, and listeners and
 // observers are notified of nothing twice.
-func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
+func (l *Launcher) Resume(ctx context.Context, j *model.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -86,14 +88,14 @@ func (l *Launcher) Resume(ctx context.Context, j *core.Job, id core.JobExecution
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
 	since := l.clock().Now()
-	resumed, err := l.config.Repository.Resume(ctx, id, core.ResumeRequest{Owner: owner, Worker: o.Worker, Lease: l.config.Lease, Dead: l.config.Dead})
+	resumed, err := l.config.Repository.Resume(ctx, id, ports.ResumeRequest{Owner: owner, Worker: o.Worker, Lease: l.config.Lease, Dead: l.config.Dead})
 	if err != nil {
 		return nil, err
 	}
 	if resumed.Execution.Context == nil {
 		resumed.Execution.Context = core.NewExecutionContext()
 	}
-	r := newRun(l, j, core.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
+	r := newRun(l, j, ports.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
 	r.stop.release = o.Release
 	r.resumed = &resumed
 	return r.run(ctx)
@@ -155,7 +157,7 @@ func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested
 
 // afterPark waits until a parked execution is over, without owning it, and resumes it if no other
 // process does. Closing stop requests a stop of the execution. The end of ctx leaves it parked.
-func (l *Launcher) afterPark(ctx context.Context, j *core.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
+func (l *Launcher) afterPark(ctx context.Context, j *model.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
 	return l.await(ctx, j, exec, waiting{stop: stop, here: true})
 }
 
@@ -171,7 +173,7 @@ type waiting struct {
 // ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
 var ErrLeft = errors.New("this process does not wait any more")
 
-func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
+func (l *Launcher) await(ctx context.Context, j *model.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
 	ctx = l.patient(ctx)
 	begin := time.Now()
 	asked, tried := w.stop, begin
@@ -179,7 +181,7 @@ func (l *Launcher) await(ctx context.Context, j *core.Job, exec *core.JobExecuti
 		return fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, cause)
 	}
 	for {
-		timer := time.NewTimer(core.NextLook(time.Since(begin), parkedLook))
+		timer := time.NewTimer(model.NextLook(time.Since(begin), parkedLook))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

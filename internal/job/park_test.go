@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -39,25 +41,25 @@ func (h *jobHeard) BeforeJob(context.Context, *core.JobExecution) error { h.befo
 func (h *jobHeard) AfterJob(context.Context, *core.JobExecution) error  { h.after++; return nil }
 
 // remoteStep is a step with partitions on workers.
-func remoteStep(t *testing.T, e *testengine.Engine, name string) *core.StepElement {
+func remoteStep(t *testing.T, e *testengine.Engine, name string) *model.StepElement {
 	t.Helper()
 	inner := e.Tasklet(name, tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 	s, err := step.NewPartitioned(step.PartitionConfig{
 		Step: inner.Step, OnWorkers: true,
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return numberedParts(3), nil },
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return numberedParts(3), nil },
 	})
 	require.NoError(t, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
 // parking reports when an execution was parked: a worker that polls the database takes time from the
 // process that it waits for.
 type parking struct {
-	core.JobRepository
+	ports.JobRepository
 	parked chan core.JobExecutionID
 }
 
-func (p *parking) Park(ctx context.Context, ref core.JobRef, request core.Parking) (core.Answer, error) {
+func (p *parking) Park(ctx context.Context, ref ports.JobRef, request ports.Parking) (core.Answer, error) {
 	a, err := p.JobRepository.Park(ctx, ref, request)
 	if err == nil && a == core.Applied {
 		p.parked <- ref.ID
@@ -77,7 +79,7 @@ func parkingScript(t *testing.T, url string) (*script, <-chan core.JobExecutionI
 }
 
 // endParts is a worker that ends the partitions of parked executions.
-func endParts(ctx context.Context, e *testengine.Engine, parked <-chan core.JobExecutionID, change func(core.StepExecution) core.StepChange) <-chan error {
+func endParts(ctx context.Context, e *testengine.Engine, parked <-chan core.JobExecutionID, change func(core.StepExecution) ports.StepChange) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		for {
@@ -96,17 +98,17 @@ func endParts(ctx context.Context, e *testengine.Engine, parked <-chan core.JobE
 	return done
 }
 
-func endOpenParts(ctx context.Context, e *testengine.Engine, change func(core.StepExecution) core.StepChange) error {
+func endOpenParts(ctx context.Context, e *testengine.Engine, change func(core.StepExecution) ports.StepChange) error {
 	worker := core.Owner{Host: "there", PID: 2}
 	for {
-		a, err := e.Repository.AssignPartition(ctx, core.AssignRequest{Owner: worker, Lease: time.Minute})
+		a, err := e.Repository.AssignPartition(ctx, ports.AssignRequest{Owner: worker, Lease: time.Minute})
 		if ctx.Err() != nil || err == nil && a == nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		_, err = e.Repository.EndStep(ctx, core.StepRef{ID: a.Step.ID, Owner: worker, Epoch: a.Step.Epoch}, change(a.Step))
+		_, err = e.Repository.EndStep(ctx, ports.StepRef{ID: a.Step.ID, Owner: worker, Epoch: a.Step.Epoch}, change(a.Step))
 		if err != nil && !errors.Is(err, core.ErrLostOwner) {
 			return err
 		}
@@ -121,25 +123,25 @@ func TestAResumeIsNoRestart(t *testing.T) {
 		s, parked := parkingScript(t, url)
 		s.failing("bad")
 		ctx, cancel := context.WithCancel(t.Context())
-		worker := endParts(ctx, s.e, parked, func(core.StepExecution) core.StepChange {
-			return core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 2}}
+		worker := endParts(ctx, s.e, parked, func(core.StepExecution) ports.StepChange {
+			return ports.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 2}}
 		})
 		h := &jobHeard{}
 		one := s.step("one")
 		one.AllowStartIfComplete = true
 		decided := 0
-		decision := &core.DecisionElement{Name: "which", Decide: func(context.Context, *core.View) (string, error) {
+		decision := &model.DecisionElement{Name: "which", Decide: func(context.Context, *core.View) (string, error) {
 			decided++
 			return "GO", nil
-		}, Next: []core.Transition{{Pattern: "GO", Target: core.Target{Kind: core.TargetElement, Name: "bad"}}}}
-		one.Next = []core.Transition{to("which")}
-		bad := s.step("bad", on(core.ExitFailed, core.TargetElement, func(t *core.Target) { t.Name = "first" }))
+		}, Next: []model.Transition{{Pattern: "GO", Target: model.Target{Kind: model.TargetElement, Name: "bad"}}}}
+		one.Next = []model.Transition{to("which")}
+		bad := s.step("bad", on(core.ExitFailed, model.TargetElement, func(t *model.Target) { t.Name = "first" }))
 		first, second, last := remoteStep(t, s.e, "first"), remoteStep(t, s.e, "second"), s.step("last")
 		limit := 1
-		first.Next, first.StartLimit = []core.Transition{to("second")}, &limit
-		second.Next = []core.Transition{to("last")}
+		first.Next, first.StartLimit = []model.Transition{to("second")}, &limit
+		second.Next = []model.Transition{to("last")}
 		j := testengine.Job("parks", one)
-		j.Flow.Elements = []core.Element{one, decision, bad, first, second, last}
+		j.Flow.Elements = []model.Element{one, decision, bad, first, second, last}
 		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{h}, nil }
 
 		exec, ran := s.run(j)
@@ -190,8 +192,8 @@ func TestAParkedExecutionIsStopped(t *testing.T) {
 		require.Equal(t, core.StatusStopped, s.e.Step(exec, "parts").Status)
 
 		ctx, cancel := context.WithCancel(t.Context())
-		worker := endParts(ctx, s.e, parked, func(core.StepExecution) core.StepChange {
-			return core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 2}}
+		worker := endParts(ctx, s.e, parked, func(core.StepExecution) ports.StepChange {
+			return ports.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 2}}
 		})
 		exec, ran = s.run(j)
 		cancel()
@@ -263,9 +265,9 @@ func TestAResumedExecutionIsGivenBack(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		launched, gone := context.WithCancel(t.Context())
-		worker := endParts(ctx, s.e, parked, func(core.StepExecution) core.StepChange {
+		worker := endParts(ctx, s.e, parked, func(core.StepExecution) ports.StepChange {
 			gone()
-			return core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted}
+			return ports.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted}
 		})
 		exec, err := s.e.Launcher.Run(launched, j, core.Parameters{}, nil)
 		require.ErrorIs(t, err, context.Canceled)

@@ -7,12 +7,13 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // CheckPaths refuses path parameters of a client that lead out of the folders that it may name (rule
 // SE3), each as a *core.ParameterError. ctx holds the files of the execution.
-func CheckPaths(ctx context.Context, j *core.Job, params core.Parameters) error {
+func CheckPaths(ctx context.Context, j *model.Job, params core.Parameters) error {
 	files := confine.From(ctx)
 	var errs []error
 	for _, p := range params.All() {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -109,13 +111,13 @@ type Oracle interface {
 
 // NewPlan plans the next attempt of an instance with last as its newest execution. If last is nil or
 // has no ID, it plans the first one. The parameters are last's. It reads the repository, and calls no
-// author's code but core.Condition.Try. oracle may be nil. The error is one of the repository.
-func NewPlan(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
+// author's code but model.Condition.Try. oracle may be nil. The error is one of the repository.
+func NewPlan(ctx context.Context, repository ports.JobRepository, j *model.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
 	return NewPlanFrom(ctx, repository, j, last, nil, oracle)
 }
 
 // NewPlanFrom is NewPlan for an attempt that begins at from; nil means a plain restart.
-func NewPlanFrom(ctx context.Context, repository core.JobRepository, j *core.Job, last *core.JobExecution, from *From, oracle Oracle) (*Plan, error) {
+func NewPlanFrom(ctx context.Context, repository ports.JobRepository, j *model.Job, last *core.JobExecution, from *From, oracle Oracle) (*Plan, error) {
 	d := newDry(oracle)
 	r := &run{
 		job: j, exec: &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()},
@@ -150,9 +152,9 @@ func NewPlanFrom(ctx context.Context, repository core.JobRepository, j *core.Job
 }
 
 // history reads the history that an attempt has of earlier ones.
-func (r *run) history(ctx context.Context, repository core.JobRepository, last *core.JobExecution, from *From) (history map[string]core.StepHistory, err error) {
+func (r *run) history(ctx context.Context, repository ports.JobRepository, last *core.JobExecution, from *From) (history map[string]ports.StepHistory, err error) {
 	if from != nil {
-		history = map[string]core.StepHistory{}
+		history = map[string]ports.StepHistory{}
 		r.journal, err = from.journalOf(ctx, repository, history)
 		return history, err
 	}

@@ -7,14 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type named string
 
-func (n named) Name() string                               { return string(n) }
-func (n named) Kind() string                               { return "tasklet" }
-func (named) Execute(context.Context, *core.StepRun) error { return nil }
+func (n named) Name() string                                { return string(n) }
+func (n named) Kind() string                                { return "tasklet" }
+func (named) Execute(context.Context, *model.StepRun) error { return nil }
 
 // knowing answers conditions.
 type knowing struct {
@@ -28,18 +29,18 @@ func (k knowing) Condition(core.Visit) (holds, ok bool) { return k.holds, k.ok }
 // condition of an element without a step has an entry of its own.
 func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 	t.Parallel()
-	tried := func(holds, known bool, err error) *core.Condition {
-		return &core.Condition{
+	tried := func(holds, known bool, err error) *model.Condition {
+		return &model.Condition{
 			Text: "c", Holds: func(context.Context, *core.View) (bool, error) { panic("a plan calls no code of an author") },
-			Try: func(context.Context, *core.View, core.Unknown) (bool, bool, error) { return holds, known, err },
+			Try: func(context.Context, *core.View, model.Unknown) (bool, bool, error) { return holds, known, err },
 		}
 	}
 	panics := tried(true, true, nil)
-	panics.Try = func(context.Context, *core.View, core.Unknown) (bool, bool, error) { panic("oops") }
+	panics.Try = func(context.Context, *core.View, model.Unknown) (bool, bool, error) { panic("oops") }
 	goCode := tried(true, true, nil)
 	goCode.Try = nil
 	for name, c := range map[string]struct {
-		condition *core.Condition
+		condition *model.Condition
 		oracle    Oracle
 		want      answer
 		entry     PlanAct // of an element without a step; empty if none
@@ -55,10 +56,10 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 		"the oracle says no":       {tried(true, true, nil), knowing{ok: true}, no, PlanSkip},
 		"the oracle does not know": {tried(false, true, nil), knowing{holds: true}, no, PlanSkip},
 	} {
-		step := &core.StepElement{Step: named("s"), When: c.condition}
-		for _, at := range []core.Element{step, &core.FlowElement{Name: "f", When: c.condition}} {
+		step := &model.StepElement{Step: named("s"), When: c.condition}
+		for _, at := range []model.Element{step, &model.FlowElement{Name: "f", When: c.condition}} {
 			d := newDry(c.oracle)
-			w := &walk{port: d, flow: core.Flow{Elements: []core.Element{at}}, run: &run{job: &core.Job{}, exec: &core.JobExecution{Context: core.NewExecutionContext()}, progress: newProgress(nil)}}
+			w := &walk{port: d, flow: model.Flow{Elements: []model.Element{at}}, run: &run{job: &model.Job{}, exec: &core.JobExecution{Context: core.NewExecutionContext()}, progress: newProgress(nil)}}
 			got, err := d.holds(t.Context(), w, at)
 			require.NoError(t, err, name)
 			require.Equal(t, c.want, got, name)
@@ -75,10 +76,10 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 // and after an unknown outcome a step that a loop may run again is unknown.
 func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	leads := func(name, to string) *core.StepElement {
-		return &core.StepElement{Step: named(name), Next: []core.Transition{{Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: to}}}}
+	leads := func(name, to string) *model.StepElement {
+		return &model.StepElement{Step: named(name), Next: []model.Transition{{Pattern: "*", Target: model.Target{Kind: model.TargetElement, Name: to}}}}
 	}
-	flow := core.Flow{Elements: []core.Element{leads("passed", "looped"), leads("looped", "looped"), leads("planned", "end"), leads("noop", "end")}}
+	flow := model.Flow{Elements: []model.Element{leads("passed", "looped"), leads("looped", "looped"), leads("planned", "end"), leads("noop", "end")}}
 	history := map[string]core.StepExecution{}
 	for name, id := range map[string]core.JobExecutionID{"passed": 1, "looped": 1, "planned": planned, "noop": planned} {
 		history[name] = core.StepExecution{Name: name, JobExecutionID: id}
@@ -97,7 +98,7 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 		"passed, where that is not sure": {[]string{"notSure"}, "", false, map[string]bool{"notSure": true}},
 	} {
 		d := &dry{sure: map[string]bool{"passed": true, "looped": true}, noops: map[string]bool{"noop": true}}
-		w := &walk{flow: flow, after: c.after, run: &run{job: &core.Job{Flow: flow}, progress: newProgress(nil)}}
+		w := &walk{flow: flow, after: c.after, run: &run{job: &model.Job{Flow: flow}, progress: newProgress(nil)}}
 		for _, step := range c.steps {
 			s := history[step]
 			s.Name = step
@@ -114,15 +115,15 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 // TestAPlanOfALoopInWhichNothingRunsEnds: the execution itself would not end.
 func TestAPlanOfALoopInWhichNothingRunsEnds(t *testing.T) {
 	t.Parallel()
-	never := &core.Condition{Text: "never", Try: func(context.Context, *core.View, core.Unknown) (bool, bool, error) { return false, true, nil }}
-	inner := core.Flow{Elements: []core.Element{&core.StepElement{Step: named("inner"), When: never}}}
-	to := func(name string) []core.Transition {
-		return []core.Transition{{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetEnd}}, {Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: name}}}
+	never := &model.Condition{Text: "never", Try: func(context.Context, *core.View, model.Unknown) (bool, bool, error) { return false, true, nil }}
+	inner := model.Flow{Elements: []model.Element{&model.StepElement{Step: named("inner"), When: never}}}
+	to := func(name string) []model.Transition {
+		return []model.Transition{{Pattern: core.ExitFailed, Target: model.Target{Kind: model.TargetEnd}}, {Pattern: "*", Target: model.Target{Kind: model.TargetElement, Name: name}}}
 	}
-	j := &core.Job{Name: "j", Flow: core.Flow{Elements: []core.Element{
-		&core.StepElement{Step: named("a"), When: never, Next: to("b")},
-		&core.FlowElement{Name: "b", Flow: inner, Next: to("c")},
-		&core.SplitElement{Name: "c", Branches: []core.Flow{inner}, When: never, Next: to("a")},
+	j := &model.Job{Name: "j", Flow: model.Flow{Elements: []model.Element{
+		&model.StepElement{Step: named("a"), When: never, Next: to("b")},
+		&model.FlowElement{Name: "b", Flow: inner, Next: to("c")},
+		&model.SplitElement{Name: "c", Branches: []model.Flow{inner}, When: never, Next: to("a")},
 	}}}
 	plan, err := NewPlan(t.Context(), nil, j, nil, nil)
 	require.NoError(t, err)

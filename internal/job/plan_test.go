@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -72,19 +74,19 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 
 // answerable is a condition that asks nothing, whether an earlier step completed, or a value that it
 // promoted.
-func (w *weather) answerable(holds bool, before []string) *core.Condition {
-	c := &core.Condition{Text: "constant", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
-	isUnknown := func(core.Unknown) bool { return false }
+func (w *weather) answerable(holds bool, before []string) *model.Condition {
+	c := &model.Condition{Text: "constant", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	isUnknown := func(model.Unknown) bool { return false }
 	if len(before) > 0 {
 		name := before[w.random.IntN(len(before))]
 		switch w.random.IntN(4) {
 		case 0:
-			c.Text, isUnknown = "completed "+name, func(u core.Unknown) bool { return u.Step(name) }
+			c.Text, isUnknown = "completed "+name, func(u model.Unknown) bool { return u.Step(name) }
 			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
 				return (v.Steps[name].Status == core.StatusCompleted) == holds, nil
 			}
 		case 1:
-			c.Text, isUnknown = "promoted "+name, func(u core.Unknown) bool { return u.Context }
+			c.Text, isUnknown = "promoted "+name, func(u model.Unknown) bool { return u.Context }
 			c.Holds = func(_ context.Context, v *core.View) (bool, error) {
 				_, there := v.Job.Context.Get(name)
 				return there == holds, nil
@@ -93,7 +95,7 @@ func (w *weather) answerable(holds bool, before []string) *core.Condition {
 			return c // of Go code: a plan does not know its answer
 		}
 	}
-	c.Try = func(ctx context.Context, v *core.View, unknown core.Unknown) (held, known bool, err error) {
+	c.Try = func(ctx context.Context, v *core.View, unknown model.Unknown) (held, known bool, err error) {
 		if isUnknown(unknown) {
 			return false, false, nil
 		}
@@ -104,7 +106,7 @@ func (w *weather) answerable(holds bool, before []string) *core.Condition {
 }
 
 func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.JobExecution, error) {
-	page, err := e.Repository.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
+	page, err := e.Repository.Executions(ctx, ports.ExecutionFilter{JobName: name, Limit: 1})
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
@@ -113,13 +115,13 @@ func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.Job
 
 // remembering answers from the history as it was when first asked.
 type remembering struct {
-	core.JobRepository
-	steps  map[string]core.StepHistory
-	visits []core.JournalRow
+	ports.JobRepository
+	steps  map[string]ports.StepHistory
+	visits []ports.JournalRow
 	asked  bool
 }
 
-func (r *remembering) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
+func (r *remembering) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	if r.steps != nil {
 		return clone(r.steps), nil
 	}
@@ -128,15 +130,15 @@ func (r *remembering) LastSteps(ctx context.Context, id core.JobInstanceID, sinc
 	return steps, err
 }
 
-func clone(steps map[string]core.StepHistory) map[string]core.StepHistory {
-	own := map[string]core.StepHistory{}
+func clone(steps map[string]ports.StepHistory) map[string]ports.StepHistory {
+	own := map[string]ports.StepHistory{}
 	for name, h := range steps {
 		own[name] = h
 	}
 	return own
 }
 
-func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
+func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
 	if r.asked {
 		return slices.Clone(r.visits), nil
 	}
@@ -178,7 +180,7 @@ func (s *witness) Observe(_ context.Context, e core.Event) {
 			s.acts = append(s.acts, did{e.Visit, job.PlanPass})
 		}
 	case core.StepStarted:
-		if e.Step.JobName != s.job || e.Step.Visit.Ordinal == 0 || e.Step.Visit.Flow == core.FlowFinally {
+		if e.Step.JobName != s.job || e.Step.Visit.Ordinal == 0 || e.Step.Visit.Flow == ports.FlowFinally {
 			return
 		}
 		act := job.PlanRun

@@ -3,6 +3,8 @@ package job
 import (
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -12,30 +14,30 @@ type port interface {
 	// stopping reports whether a stop was requested.
 	stopping() bool
 	// passed is called for a step that is not run again.
-	passed(ctx context.Context, w *walk, at *core.StepElement, s core.StepExecution)
+	passed(ctx context.Context, w *walk, at *model.StepElement, s core.StepExecution)
 	// holds asks the condition of an element.
-	holds(ctx context.Context, w *walk, at core.Element) (answer, error)
+	holds(ctx context.Context, w *walk, at model.Element) (answer, error)
 	// noop records a step with a false condition.
-	noop(ctx context.Context, w *walk, at *core.StepElement) (result, error)
+	noop(ctx context.Context, w *walk, at *model.StepElement) (result, error)
 	// step runs a step. before is the known history of its attempts.
-	step(ctx context.Context, w *walk, at *core.StepElement, before core.StepHistory) (result, error)
+	step(ctx context.Context, w *walk, at *model.StepElement, before ports.StepHistory) (result, error)
 	// limited refuses a step that was attempted too often.
-	limited(w *walk, at *core.StepElement, refusal *StartLimitError) (result, error)
+	limited(w *walk, at *model.StepElement, refusal *StartLimitError) (result, error)
 	// decide takes a decision; answered is false if a plan cannot.
-	decide(ctx context.Context, w *walk, at *core.DecisionElement) (verdict string, answered bool, err error)
+	decide(ctx context.Context, w *walk, at *model.DecisionElement) (verdict string, answered bool, err error)
 	// decided is called for a verdict; kept means that an earlier attempt took it.
-	decided(ctx context.Context, w *walk, at *core.DecisionElement, verdict string, kept bool)
+	decided(ctx context.Context, w *walk, at *model.DecisionElement, verdict string, kept bool)
 	// split walks the branches in parallel.
-	split(ctx context.Context, w *walk, at *core.SplitElement, branches []*walk) (result, error)
+	split(ctx context.Context, w *walk, at *model.SplitElement, branches []*walk) (result, error)
 	// group walks the flow of a group in its transaction.
-	group(ctx context.Context, w *walk, at *core.AtomicElement, sub *walk) (result, error)
+	group(ctx context.Context, w *walk, at *model.AtomicElement, sub *walk) (result, error)
 	// stopped is called when the flow stops by a transition. giveUp means that a failed step at the
 	// element will not be resumed.
-	stopped(ctx context.Context, w *walk, at core.Element, giveUp bool) error
+	stopped(ctx context.Context, w *walk, at model.Element, giveUp bool) error
 	// note keeps a row of the journal until the next write.
-	note(w *walk, row core.FlowVisit)
+	note(w *walk, row ports.FlowVisit)
 	// listed is called when a plan reaches an element that it has listed.
-	listed(w *walk, at core.Element)
+	listed(w *walk, at model.Element)
 }
 
 // answer is the answer of a condition.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -12,16 +13,16 @@ import (
 type progress struct {
 	mu sync.Mutex
 	// history holds the newest execution of each step in the instance, and its number of attempts.
-	history map[string]core.StepHistory
+	history map[string]ports.StepHistory
 	// steps are the steps that ran, or were passed, in this execution.
 	steps map[string]core.StepExecution
 	// unwritten are rows of the journal that wait for the next write.
-	unwritten []core.FlowVisit
+	unwritten []ports.FlowVisit
 }
 
-func newProgress(history map[string]core.StepHistory) *progress {
+func newProgress(history map[string]ports.StepHistory) *progress {
 	if history == nil {
-		history = map[string]core.StepHistory{}
+		history = map[string]ports.StepHistory{}
 	}
 	return &progress{history: history, steps: map[string]core.StepExecution{}}
 }
@@ -34,20 +35,20 @@ func (p *progress) clone() *progress {
 }
 
 // note keeps a row of the journal until the next write (rule F5).
-func (p *progress) note(rows ...core.FlowVisit) {
+func (p *progress) note(rows ...ports.FlowVisit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unwritten = append(p.unwritten, rows...)
 }
 
 // unwrittenVisits returns the rows that wait. Another branch may write them too.
-func (p *progress) unwrittenVisits() []core.FlowVisit {
+func (p *progress) unwrittenVisits() []ports.FlowVisit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append([]core.FlowVisit(nil), p.unwritten...)
+	return append([]ports.FlowVisit(nil), p.unwritten...)
 }
 
-func (p *progress) recordWritten(rows []core.FlowVisit) {
+func (p *progress) recordWritten(rows []ports.FlowVisit) {
 	if len(rows) == 0 {
 		return
 	}
@@ -57,7 +58,7 @@ func (p *progress) recordWritten(rows []core.FlowVisit) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var left []core.FlowVisit
+	var left []ports.FlowVisit
 	for _, row := range p.unwritten {
 		if !written[row.Visit] {
 			left = append(left, row)
@@ -90,7 +91,7 @@ func (p *progress) lastBefore(v core.Visit) (last *core.StepExecution) {
 	return last
 }
 
-func (p *progress) historyOf(step string) (core.StepHistory, bool) {
+func (p *progress) historyOf(step string) (ports.StepHistory, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, ok := p.history[step]

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -182,20 +183,20 @@ func (w *weather) strict(t *testing.T) []string {
 	return slices.DeleteFunc(w.done(t), func(step string) bool { return w.loose[step] })
 }
 
-func (w *weather) job() *core.Job {
+func (w *weather) job() *model.Job {
 	w.loose = map[string]bool{}
-	j := w.ofFlow(func(w *weather) core.Flow { return w.flow(0) })
+	j := w.ofFlow(func(w *weather) model.Flow { return w.flow(0) })
 	if w.random.IntN(3) == 0 {
 		w.loose["finally"] = true
-		j.Finally = core.Flow{Elements: []core.Element{w.step("finally")}}
+		j.Finally = model.Flow{Elements: []model.Element{w.step("finally")}}
 	}
 	return j
 }
 
 // flow is a sequence of elements, with a loop back from some of them.
-func (w *weather) flow(depth int) core.Flow {
+func (w *weather) flow(depth int) model.Flow {
 	n := 1 + w.random.IntN(4-depth)
-	var f core.Flow
+	var f model.Flow
 	var names []string
 	for i := range n {
 		made := w.elements(depth, i > 0 && (w.random.IntN(3) == 0 || w.wild && w.random.IntN(2) == 0), names)
@@ -215,36 +216,36 @@ func (w *weather) flow(depth int) core.Flow {
 }
 
 // retry leads from the failure of a step back to an earlier element, in some flows.
-func (w *weather) retry(at core.Element, before []string) {
-	e, ok := at.(*core.StepElement)
+func (w *weather) retry(at model.Element, before []string) {
+	e, ok := at.(*model.StepElement)
 	if !w.retries || !ok || len(before) == 0 || w.random.IntN(3) > 0 {
 		return
 	}
-	back := core.Target{Kind: core.TargetElement, Name: before[w.random.IntN(len(before))]}
-	e.Next = append([]core.Transition{{Pattern: core.ExitFailed, Target: back}}, e.Next...)
+	back := model.Target{Kind: model.TargetElement, Name: before[w.random.IntN(len(before))]}
+	e.Next = append([]model.Transition{{Pattern: core.ExitFailed, Target: back}}, e.Next...)
 }
 
-func (w *weather) lead(at core.Element, next string) {
-	follow := core.Transition{Success: true, Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: next}}
+func (w *weather) lead(at model.Element, next string) {
+	follow := model.Transition{Success: true, Pattern: "*", Target: model.Target{Kind: model.TargetElement, Name: next}}
 	switch e := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		e.Next = append(e.Next, follow)
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 		e.Next = append(e.Next, follow)
-	case *core.SplitElement:
+	case *model.SplitElement:
 		e.Next = append(e.Next, follow)
-	case *core.FlowElement:
+	case *model.FlowElement:
 		e.Next = append(e.Next, follow)
-	case *core.AtomicElement:
+	case *model.AtomicElement:
 		e.Next = append(e.Next, follow)
 	}
 }
 
-func (w *weather) elements(depth int, loop bool, before []string) []core.Element {
+func (w *weather) elements(depth int, loop bool, before []string) []model.Element {
 	w.steps++
 	name := fmt.Sprintf("e%d", w.steps)
-	var made core.Element
-	var more []core.Element
+	var made model.Element
+	var more []model.Element
 	switch kind := w.random.IntN(13); {
 	case kind < 4 || depth > 1:
 		made = w.step("s" + name)
@@ -259,11 +260,11 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 	case kind == 12:
 		made = w.repeated("t" + name)
 	case kind == 4:
-		made = &core.SplitElement{Name: name, Workers: w.random.IntN(3), Branches: []core.Flow{w.flow(depth + 1), w.flow(depth + 1)}}
+		made = &model.SplitElement{Name: name, Workers: w.random.IntN(3), Branches: []model.Flow{w.flow(depth + 1), w.flow(depth + 1)}}
 	case kind == 5:
-		made = &core.FlowElement{Name: name, Flow: w.flow(depth + 1)}
+		made = &model.FlowElement{Name: name, Flow: w.flow(depth + 1)}
 	case kind == 6:
-		made = &core.FlowElement{Name: name, Flow: w.flow(depth + 1), AsStep: true}
+		made = &model.FlowElement{Name: name, Flow: w.flow(depth + 1), AsStep: true}
 	default:
 		made = w.group(name)
 	}
@@ -272,12 +273,12 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 		w.leadBack(made, before[w.random.IntN(len(before))])
 	}
 	if !loop {
-		return append([]core.Element{made}, more...)
+		return append([]model.Element{made}, more...)
 	}
 	marker := w.step("m" + name)
 	rounds := int64(2 + w.random.IntN(2))
 	back := before[w.random.IntN(len(before))]
-	d := &core.DecisionElement{
+	d := &model.DecisionElement{
 		Name: "d" + name,
 		Decide: func(context.Context, *core.View) (string, error) {
 			if w.lightning(10) {
@@ -291,31 +292,31 @@ func (w *weather) elements(depth int, loop bool, before []string) []core.Element
 			}
 			return "ON", nil
 		},
-		Next: []core.Transition{
-			{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: back}},
-			{Pattern: "HOLD", Target: core.Target{Kind: core.TargetStop}},
+		Next: []model.Transition{
+			{Pattern: "AGAIN", Target: model.Target{Kind: model.TargetElement, Name: back}},
+			{Pattern: "HOLD", Target: model.Target{Kind: model.TargetStop}},
 		},
 	}
 	if w.wild && w.random.IntN(2) == 0 {
 		d.Next[1].Target.Restart = before[w.random.IntN(len(before))]
 	}
-	return append(append([]core.Element{made}, more...), marker, d)
+	return append(append([]model.Element{made}, more...), marker, d)
 }
 
 // leadBack makes the failure of an element lead to an earlier one; the number of runs between them is
 // unknown then.
-func (w *weather) leadBack(at core.Element, to string) {
-	failed := core.Transition{Pattern: core.ExitFailed, Target: core.Target{Kind: core.TargetElement, Name: to}}
+func (w *weather) leadBack(at model.Element, to string) {
+	failed := model.Transition{Pattern: core.ExitFailed, Target: model.Target{Kind: model.TargetElement, Name: to}}
 	switch e := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		e.Next = append(e.Next, failed)
-	case *core.SplitElement:
+	case *model.SplitElement:
 		e.Next = append(e.Next, failed)
-	case *core.FlowElement:
+	case *model.FlowElement:
 		e.Next = append(e.Next, failed)
-	case *core.AtomicElement:
+	case *model.AtomicElement:
 		e.Next = append(e.Next, failed)
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 	}
 	w.back = true
 }
@@ -324,41 +325,41 @@ func (w *weather) rows(step string) int64 {
 	return w.Ints(fmt.Sprintf("SELECT count(*) FROM done WHERE job = '%s' AND step = '%s'", w.name, step))[0]
 }
 
-func (w *weather) condition(at core.Element, before []string) {
+func (w *weather) condition(at model.Element, before []string) {
 	if w.random.IntN(5) > 0 {
 		return
 	}
 	holds := w.random.IntN(2) == 0
-	c := &core.Condition{Text: "random", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
+	c := &model.Condition{Text: "random", Holds: func(context.Context, *core.View) (bool, error) { return holds, nil }}
 	if w.tries {
 		c = w.answerable(holds, before)
 	}
 	switch e := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		e.When = c
-	case *core.SplitElement:
+	case *model.SplitElement:
 		e.When = c
-	case *core.FlowElement:
+	case *model.FlowElement:
 		e.When = c
-	case *core.AtomicElement:
+	case *model.AtomicElement:
 		e.When = c
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 	}
 }
 
 // step works once per execution: it writes a row and notes it in the job's context.
-func (w *weather) step(name string) *core.StepElement {
+func (w *weather) step(name string) *model.StepElement {
 	work := w.working(name)
 	s, err := step.NewTasklet(step.TaskletConfig{
-		Name: name, Database: w.Database, Promote: &core.Promotion{Keys: map[string]string{"done": name}, Strict: true},
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Name: name, Database: w.Database, Promote: &model.Promotion{Keys: map[string]string{"done": name}, Strict: true},
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 				return errors.Join(c.Context.Put("done", true), work(ctx, c))
 			}), nil
 		},
 	})
 	require.NoError(w.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
 func (w *weather) working(name string) core.TaskletFunc {
@@ -377,18 +378,18 @@ func (w *weather) working(name string) core.TaskletFunc {
 	}
 }
 
-func (w *weather) group(name string) *core.AtomicElement {
+func (w *weather) group(name string) *model.AtomicElement {
 	a, b := w.step("a"+name), w.step("b"+name)
 	w.lead(a, b.ElementName())
 	manager := tx.NewManager(w.Database)
-	return &core.AtomicElement{
-		Name: name, Database: w.Database.Name(), Flow: core.Flow{Elements: []core.Element{a, b}},
+	return &model.AtomicElement{
+		Name: name, Database: w.Database.Name(), Flow: model.Flow{Elements: []model.Element{a, b}},
 		Do: func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
 	}
 }
 
 // launch runs the job in a process of its own, which may die.
-func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
+func (w *weather) launch(j *model.Job) (*core.JobExecution, error) {
 	w.launches++
 	r := newMortal(w)
 	stop := make(chan struct{})
@@ -411,14 +412,14 @@ func (w *weather) launch(j *core.Job) (*core.JobExecution, error) {
 	return exec, err
 }
 
-func describe(f core.Flow) string {
+func describe(f model.Flow) string {
 	var words []string
 	for _, e := range f.Elements {
 		word := strings.TrimPrefix(fmt.Sprintf("%T", e), "*core.")[:1] + ":" + e.ElementName()
-		if d, ok := e.(*core.DecisionElement); ok {
+		if d, ok := e.(*model.DecisionElement); ok {
 			word += "(back to " + d.Next[0].Target.Name + ")"
 		}
-		for _, inner := range core.Flows(e) {
+		for _, inner := range model.Flows(e) {
 			word += describe(inner)
 		}
 		words = append(words, word)

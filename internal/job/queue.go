@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -65,7 +66,7 @@ func (l *Launcher) waitsFor(ctx context.Context, id core.JobExecutionID) ([]core
 			}
 		}
 	}
-	children, err := l.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: id, Limit: core.MaxPartitions, Brief: true})
+	children, err := l.config.Repository.Executions(ctx, ports.ExecutionFilter{Parent: id, Limit: core.MaxPartitions, Brief: true})
 	for _, child := range children {
 		if !child.Status.IsOver() {
 			list = append(list, child.ID)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,30 +24,30 @@ type queue struct {
 	numbers atomic.Int64
 }
 
-func (q *queue) step(name string, work func(ctx context.Context) error) *core.StepElement {
+func (q *queue) step(name string, work func(ctx context.Context) error) *model.StepElement {
 	s, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: q.Database, Attr: tx.Attr{Propagation: tx.NotSupported},
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, _ *core.StepContribution) error { return work(ctx) }), nil
 		},
 	})
 	require.NoError(q.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
-func (q *queue) alone(name string, steps ...*core.StepElement) *core.Job {
+func (q *queue) alone(name string, steps ...*model.StepElement) *model.Job {
 	j := testengine.Job(name, steps...)
 	j.Exclusive = func(core.Parameters) (core.ExclusiveKey, error) { return core.ExclusiveJob, nil }
 	return j
 }
 
 // child runs the job, in another instance each time.
-func (q *queue) child(name string, j *core.Job) *core.StepElement {
+func (q *queue) child(name string, j *model.Job) *model.StepElement {
 	s, err := step.NewJob(step.JobConfig{Name: name, Job: j, Params: func(context.Context, *core.View) (core.Parameters, error) {
 		return core.NewParameters(core.Parameter{Name: "n", Type: core.TypeInt, Value: q.numbers.Add(1), Identifying: true})
 	}})
 	require.NoError(q.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
 // Rule L12: child jobs with one key in the branches of a split run one after the other.
@@ -61,12 +63,12 @@ func TestChildJobsWithOneKeyWaitForEachOther(t *testing.T) {
 			ran.Add(1)
 			return nil
 		})
-		split := &core.SplitElement{Name: "both"}
+		split := &model.SplitElement{Name: "both"}
 		for _, name := range []string{"c1", "c2", "c3"} {
-			split.Branches = append(split.Branches, core.Flow{Elements: []core.Element{q.child(name, q.alone("c", work))}})
+			split.Branches = append(split.Branches, model.Flow{Elements: []model.Element{q.child(name, q.alone("c", work))}})
 		}
 		j := testengine.Job("parent")
-		j.Flow.Elements = []core.Element{split}
+		j.Flow.Elements = []model.Element{split}
 		exec, err := q.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
@@ -83,14 +85,14 @@ func TestAChildJobDoesNotWaitForWhatWaitsForIt(t *testing.T) {
 		q := &queue{Engine: testengine.New(t, url)}
 		var both sync.WaitGroup
 		both.Add(2)
-		gate := func() *core.StepElement {
+		gate := func() *model.StepElement {
 			return q.step("gate", func(context.Context) error { both.Done(); both.Wait(); return nil })
 		}
 		work := q.step("work", func(context.Context) error { return nil })
 		x := testengine.Job("px", q.child("x", q.alone("x", gate(), q.child("y", q.alone("y", work)))))
 		y := testengine.Job("py", q.child("y", q.alone("y", gate(), q.child("x", q.alone("x", work)))))
 		ends := make(chan *core.JobExecution, 2)
-		for _, j := range []*core.Job{x, y} {
+		for _, j := range []*model.Job{x, y} {
 			go func() {
 				exec, err := q.Launcher.Run(context.WithoutCancel(t.Context()), j, core.Parameters{}, nil)
 				if err != nil {
@@ -117,7 +119,7 @@ func TestAStopEndsTheWaitForAKey(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		q := &queue{Engine: testengine.New(t, url)}
 		work := q.step("work", func(context.Context) error { return nil })
-		holder, err := q.Repository.Launch(t.Context(), core.LaunchRequest{
+		holder, err := q.Repository.Launch(t.Context(), ports.LaunchRequest{
 			JobName: "c", Owner: core.Owner{Host: "elsewhere", PID: 1, Nonce: "n"}, Lease: time.Hour, Restartable: true, Exclusive: core.ExclusiveJob,
 		})
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,7 +19,7 @@ import (
 
 // attempt plans a launch, runs it, and compares both: plan lists the certain entries of the plan, ran
 // the steps that did their work, separated by spaces.
-func (s *script) attempt(j *core.Job, plan, ran string) *core.JobExecution {
+func (s *script) attempt(j *model.Job, plan, ran string) *core.JobExecution {
 	s.e.T.Helper()
 	last, err := newestOf(context.Background(), s.e, j.Name)
 	require.NoError(s.e.T, err)
@@ -43,15 +44,15 @@ func (s *script) failing(names ...string) {
 	}
 }
 
-func upon(exit, element string) core.Transition {
-	return on(exit, core.TargetElement, func(t *core.Target) { t.Name = element })
+func upon(exit, element string) model.Transition {
+	return on(exit, model.TargetElement, func(t *model.Target) { t.Name = element })
 }
 
-func stopAt(exit, restart string) core.Transition {
-	return on(exit, core.TargetStop, func(t *core.Target) { t.Restart = restart })
+func stopAt(exit, restart string) model.Transition {
+	return on(exit, model.TargetStop, func(t *model.Target) { t.Restart = restart })
 }
 
-func flowOf(name string, elements ...core.Element) *core.Job {
+func flowOf(name string, elements ...model.Element) *model.Job {
 	j := testengine.Job(name)
 	j.Flow.Elements = elements
 	return j
@@ -63,10 +64,10 @@ func eachScript(t *testing.T, f func(s *script)) {
 	testdb.Each(t, func(t *testing.T, url string) { f(&script{e: testengine.New(t, url), exits: map[string]string{}}) })
 }
 
-func splitOf(name string, next []core.Transition, steps ...*core.StepElement) *core.SplitElement {
-	e := &core.SplitElement{Name: name, Workers: 1, Next: next}
+func splitOf(name string, next []model.Transition, steps ...*model.StepElement) *model.SplitElement {
+	e := &model.SplitElement{Name: name, Workers: 1, Next: next}
 	for _, step := range steps {
-		e.Branches = append(e.Branches, core.Flow{Elements: []core.Element{step}})
+		e.Branches = append(e.Branches, model.Flow{Elements: []model.Element{step}})
 	}
 	return e
 }
@@ -75,7 +76,7 @@ func splitOf(name string, next []core.Transition, steps ...*core.StepElement) *c
 // round are not passed, the second round's are.
 func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) {
 	eachScript(t, func(s *script) {
-		check := s.step("check", upon(core.ExitFailed, "both"), on("*", core.TargetEnd))
+		check := s.step("check", upon(core.ExitFailed, "both"), on("*", model.TargetEnd))
 		load := s.step("load")
 		rounds := 0
 		counted := s.e.Tasklet("count", tx.Attr{}, func(context.Context, *core.StepContribution) error {
@@ -85,7 +86,7 @@ func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) 
 			}
 			return nil
 		})
-		j := flowOf("again", splitOf("both", []core.Transition{to("check")}, counted, load, s.step("other")), check)
+		j := flowOf("again", splitOf("both", []model.Transition{to("check")}, counted, load, s.step("other")), check)
 		s.failing("check")
 		exec := s.attempt(j, "run count, run load, run other", "count load other check count load other")
 		require.Equal(t, core.StatusFailed, exec.Status)
@@ -101,17 +102,17 @@ func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) 
 // decides about another round, nor a split or a group that failed.
 func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
 	eachScript(t, func(s *script) {
-		last := s.step("last", upon("AGAIN", "a"), on("*", core.TargetEnd))
+		last := s.step("last", upon("AGAIN", "a"), on("*", model.TargetEnd))
 		last.AllowStartIfComplete = true
 		manager := tx.NewManager(s.e.Database)
-		tails := map[string]core.Element{
+		tails := map[string]model.Element{
 			"last": last,
-			"s":    splitOf("s", []core.Transition{upon(core.ExitFailed, "a")}, s.step("last"), s.step("other")),
-			"g": &core.AtomicElement{
+			"s":    splitOf("s", []model.Transition{upon(core.ExitFailed, "a")}, s.step("last"), s.step("other")),
+			"g": &model.AtomicElement{
 				Name: "g", Database: s.e.Database.Name(), Snapshot: true,
-				Flow: core.Flow{Elements: []core.Element{s.step("other", to("last")), s.step("last")}},
+				Flow: model.Flow{Elements: []model.Element{s.step("other", to("last")), s.step("last")}},
 				Do:   func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
-				Next: []core.Transition{upon(core.ExitFailed, "a")},
+				Next: []model.Transition{upon(core.ExitFailed, "a")},
 			},
 		}
 		for name, once := range map[string]string{"last": "last", "s": "last other", "g": "other last"} {
@@ -123,7 +124,7 @@ func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
 				}
 				return nil
 			})
-			a.Next = []core.Transition{to(name)}
+			a.Next = []model.Transition{to(name)}
 			j := flowOf("tail of "+name, a, tails[name])
 			s.failing("last")
 			if name == "last" {
@@ -150,11 +151,11 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		e.Exec("CREATE TABLE done (job text NOT NULL, step text NOT NULL)")
-		flow := func(w *weather) core.Flow {
+		flow := func(w *weather) model.Flow {
 			first, second := w.step("a"), w.step("b")
 			first.AllowStartIfComplete = true
 			f := w.rounds(first)
-			f.Elements = append([]core.Element{f.Elements[0], second}, f.Elements[1:]...)
+			f.Elements = append([]model.Element{f.Elements[0], second}, f.Elements[1:]...)
 			first.Next = nil
 			w.lead(first, "b")
 			w.lead(second, "m")
@@ -243,7 +244,7 @@ func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 		a := s.step("a", to("b"))
 		j := flowOf("way", a, s.step("b", to("c")), s.step("c", stopAt("*", "a")), s.step("n", to("b")))
 		require.Equal(t, core.StatusStopped, s.attempt(j, "run a", "a b c").Status)
-		a.Next = []core.Transition{to("n")}
+		a.Next = []model.Transition{to("n")}
 		s.failing("n")
 		require.Equal(t, core.StatusFailed, s.attempt(j, "pass a, run n", "n").Status)
 		s.failing()
@@ -280,9 +281,9 @@ func TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain(t *testing.T) {
 		s.failing("a", "z")
 		s.attempt(j, "run a", "a x z")
 		s.failing()
-		x.Next = []core.Transition{stopAt("*", "")}
+		x.Next = []model.Transition{stopAt("*", "")}
 		require.Equal(t, core.StatusStopped, s.attempt(j, "resume a", "a y").Status, "x is passed, and stops")
-		x.Next = []core.Transition{to("z")}
+		x.Next = []model.Transition{to("z")}
 		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass a, pass y, repeat x", "x z").Status)
 	})
 }
@@ -308,15 +309,15 @@ func TestADecisionBeforeAGroupThatRollsBackIsRemembered(t *testing.T) {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
 			eachScript(t, func(s *script) {
 				asked := 0
-				d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+				d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
 					asked++
 					return []string{"", "G", "H"}[asked], nil
-				}, Next: []core.Transition{upon("G", "g"), upon("H", "h")}}
+				}, Next: []model.Transition{upon("G", "g"), upon("H", "h")}}
 				manager := tx.NewManager(s.e.Database)
 				a, x := s.step("a", to("d")), s.step("x", to("y"))
 				a.AllowStartIfComplete = again
-				g := &core.AtomicElement{
-					Name: "g", Database: s.e.Database.Name(), Flow: core.Flow{Elements: []core.Element{x, s.step("y")}},
+				g := &model.AtomicElement{
+					Name: "g", Database: s.e.Database.Name(), Flow: model.Flow{Elements: []model.Element{x, s.step("y")}},
 					Do: func(ctx context.Context, fn func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, fn) },
 				}
 				j := flowOf("kept", a, d, g, s.step("h"))
@@ -337,10 +338,10 @@ func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
 			eachScript(t, func(s *script) {
 				asked := 0
-				d := &core.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
+				d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) {
 					asked++
 					return []string{"", "B", "C"}[asked], nil
-				}, Next: []core.Transition{upon("B", "b"), upon("C", "c")}}
+				}, Next: []model.Transition{upon("B", "b"), upon("C", "c")}}
 				a := s.step("a", to("d"))
 				a.AllowStartIfComplete = again
 				j := flowOf("taken", a, d, s.step("b"), s.step("c"))
@@ -363,21 +364,21 @@ func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 	eachScript(t, func(s *script) {
 		once := 1
-		limited := func(name string) *core.StepElement {
+		limited := func(name string) *model.StepElement {
 			step := s.step(name)
 			step.StartLimit = &once
 			return step
 		}
-		plan := func(j *core.Job) *job.Plan {
+		plan := func(j *model.Job) *job.Plan {
 			last, err := newestOf(context.Background(), s.e, j.Name)
 			require.NoError(s.e.T, err)
 			plan, err := job.NewPlan(context.Background(), s.e.Repository, j, last, nil)
 			require.NoError(s.e.T, err)
 			return plan
 		}
-		recorded := &core.FlowElement{
-			Name: "f", AsStep: true, Flow: core.Flow{Elements: []core.Element{limited("a")}},
-			Next: []core.Transition{upon(core.ExitFailed, "b"), on("*", core.TargetEnd)},
+		recorded := &model.FlowElement{
+			Name: "f", AsStep: true, Flow: model.Flow{Elements: []model.Element{limited("a")}},
+			Next: []model.Transition{upon(core.ExitFailed, "b"), on("*", model.TargetEnd)},
 		}
 		j := flowOf("inside", recorded, s.step("b"))
 		s.failing("a", "b")

@@ -5,16 +5,19 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// RunOnWorkers implements core.JobRunner. The execution of the child is PARKED from the start, so that
+// RunOnWorkers implements model.JobRunner. The execution of the child is PARKED from the start, so that
 // any worker begins it. If its worker is lost, another execution follows, at most
-// core.DefaultPartAttempts in all.
+// ports.DefaultPartAttempts in all.
 //
 // If an earlier attempt of the caller, in a lost process, left a child that still runs, RunOnWorkers
 // first waits for that child, without parking.
-func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Parameters, w core.WorkersRequest) (*core.JobExecution, error) {
+func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.Parameters, w model.WorkersRequest) (*core.JobExecution, error) {
 	ctx, err := l.apart(ctx, j)
 	if err != nil {
 		return nil, err
@@ -43,7 +46,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 		case w.MayPark && own:
 			return last, core.ErrParked
 		default:
-			err := core.WithoutSlot(ctx, func() (err error) {
+			err := workslot.WithoutSlot(ctx, func() (err error) {
 				last, err = l.await(ctx, j, last, waiting{stop: w.Stop})
 				return err
 			})
@@ -59,7 +62,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *core.Job, params core.Pa
 
 // launchForWorkers launches the child, or returns the execution that an earlier attempt of the caller
 // left.
-func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
+func (l *Launcher) launchForWorkers(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	launched, _, err := l.create(ctx, j, params, true)
 	running, is := errors.AsType[*core.AlreadyRunningError](err)
 	if !is {
@@ -75,7 +78,7 @@ func (l *Launcher) launchForWorkers(ctx context.Context, j *core.Job, params cor
 	return left, nil
 }
 
-func (l *Launcher) child(ctx context.Context, j *core.Job) (*core.JobExecution, error) {
+func (l *Launcher) child(ctx context.Context, j *model.Job) (*core.JobExecution, error) {
 	list, err := l.children(ctx, j)
 	if err != nil || len(list) == 0 {
 		return nil, err
@@ -83,8 +86,8 @@ func (l *Launcher) child(ctx context.Context, j *core.Job) (*core.JobExecution, 
 	return &list[0], nil
 }
 
-func (l *Launcher) children(ctx context.Context, j *core.Job) ([]core.JobExecution, error) {
-	list, err := l.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: j.Parent, ParentCall: j.ParentCall})
+func (l *Launcher) children(ctx context.Context, j *model.Job) ([]core.JobExecution, error) {
+	list, err := l.config.Repository.Executions(ctx, ports.ExecutionFilter{Parent: j.Parent, ParentCall: j.ParentCall})
 	if err != nil {
 		return nil, fmt.Errorf("read the executions of child job %s: %w", j.Name, err)
 	}
@@ -93,8 +96,8 @@ func (l *Launcher) children(ctx context.Context, j *core.Job) ([]core.JobExecuti
 
 // lostBefore reports whether the child ended because its worker was lost, and another one may be
 // launched.
-func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
-	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || core.StopOn(stop).Requested() {
+func (l *Launcher) lostBefore(ctx context.Context, j *model.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
+	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || model.StopOn(stop).Requested() {
 		return false, nil
 	}
 	list, err := l.children(ctx, j)
@@ -107,10 +110,10 @@ func (l *Launcher) lostBefore(ctx context.Context, j *core.Job, last *core.JobEx
 			lost++
 		}
 	}
-	return lost < core.DefaultPartAttempts, nil
+	return lost < ports.DefaultPartAttempts, nil
 }
 
-func onWorkers(s core.Step) bool {
+func onWorkers(s model.Step) bool {
 	remote, is := s.(interface{ OnWorkers() bool })
 	return is && remote.OnWorkers()
 }

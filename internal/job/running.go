@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -26,7 +27,7 @@ type Running struct {
 // Start launches the job as Run does, and returns when its execution exists; its error is a refused
 // launch. The execution does not end with ctx, but keeps its values: call Stop. If Config.Spawn
 // refuses, the execution is ended as FAILED and returned.
-func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameters) (*Running, error) {
+func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Parameters) (*Running, error) {
 	running := &Running{stop: make(chan struct{}), left: make(chan struct{}), done: make(chan struct{})}
 	ctx, err := l.apart(ctx, j)
 	if err != nil {
@@ -38,7 +39,7 @@ func (l *Launcher) Start(ctx context.Context, j *core.Job, params core.Parameter
 	}
 	running.launched = *r.exec
 	running.launched.Context = r.exec.Context.Clone()
-	ctx = core.WithPatience(ctx, lease.Bounded(l.config.Lease)) // not the patience of a request
+	ctx = model.WithPatience(ctx, lease.Bounded(l.config.Lease)) // not the patience of a request
 	ctx, running.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	err = l.config.Spawn(func() {
 		defer running.cancel(nil)

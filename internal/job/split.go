@@ -7,7 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
@@ -20,7 +21,7 @@ type branch struct {
 
 // split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
 // the record, or a refusal) ends the whole flow.
-func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks []*walk) (result, error) {
+func (l *live) split(ctx context.Context, w *walk, at *model.SplitElement, walks []*walk) (result, error) {
 	before := w.splitBefore(at)
 	if before != nil || at.OnWorkers && l.run.part == nil {
 		return l.splitOnWorkers(ctx, w, at, walks, before)
@@ -33,7 +34,7 @@ func (l *live) split(ctx context.Context, w *walk, at *core.SplitElement, walks 
 	slots := make(chan struct{}, workers)
 	var stopping atomic.Bool
 	var all sync.WaitGroup
-	begin, end := core.ForkSlot(ctx)
+	begin, end := workslot.ForkSlot(ctx)
 	for i, sub := range walks {
 		b := &branch{walk: sub}
 		branches[i] = b
@@ -83,7 +84,7 @@ func worst(branches []result) result {
 		if r.unknown == "" {
 			r.unknown = b.unknown
 		}
-		r.out, r.refused = core.Worse(r.out, b.out), r.refused || b.refused
+		r.out, r.refused = model.Worse(r.out, b.out), r.refused || b.refused
 	}
 	return r
 }

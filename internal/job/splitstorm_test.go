@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -25,19 +27,19 @@ func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		const branches, steps, thefts = 4, 4, 100
 		b := newBranching(t, url)
-		split := &core.SplitElement{Name: "both", OnWorkers: true}
+		split := &model.SplitElement{Name: "both", OnWorkers: true}
 		for i := range branches {
-			var flow core.Flow
+			var flow model.Flow
 			for k := range steps {
 				name := fmt.Sprintf("s%d_%d", i, k)
 				b.do[name] = func(_ context.Context, c *core.StepContribution) error { return c.Context.Put("key", name) }
 				flow.Elements = append(flow.Elements, b.step(name, to(fmt.Sprintf("s%d_%d", i, k+1))))
 			}
-			flow.Elements[steps-1].(*core.StepElement).Next = nil
+			flow.Elements[steps-1].(*model.StepElement).Next = nil
 			split.Branches = append(split.Branches, flow)
 		}
 		j := testengine.Job("storm")
-		j.Flow.Elements = []core.Element{split}
+		j.Flow.Elements = []model.Element{split}
 		r := b.launch(t, j)
 		<-b.parked
 		var taken atomic.Int32
@@ -71,9 +73,9 @@ func (r *running) isOver(d time.Duration) bool {
 }
 
 // storm takes a part from any owner and walks its branch for a while.
-func (b *branching) storm(t *testing.T, j *core.Job, owner core.Owner, dead func(core.Owner) bool) {
+func (b *branching) storm(t *testing.T, j *model.Job, owner core.Owner, dead func(core.Owner) bool) {
 	t.Helper()
-	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{
+	a, err := b.e.Repository.AssignPartition(t.Context(), ports.AssignRequest{
 		Owner: owner, Lease: time.Minute, MaxAttempts: 1000, Dead: dead,
 	})
 	if err != nil || a == nil {

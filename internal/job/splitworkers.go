@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -15,7 +17,7 @@ import (
 // until the parts are over (rule P8).
 type splitStep struct {
 	live *live
-	at   *core.SplitElement
+	at   *model.SplitElement
 	// subs are the walks of all branches; due marks those that workers walk.
 	subs []*walk
 	due  []bool
@@ -34,14 +36,14 @@ func (s *splitStep) Composite() {}
 // OnWorkers reports that the branches' promotions are read when they are over.
 func (s *splitStep) OnWorkers() bool { return true }
 
-func isOnWorkers(at core.Element) bool {
-	split, is := at.(*core.SplitElement)
+func isOnWorkers(at model.Element) bool {
+	split, is := at.(*model.SplitElement)
 	return is && split.OnWorkers
 }
 
 // splitOnWorkers has workers walk the branches that have something to do. Other branches, and all
 // branches of a split that this attempt passed before it was parked, are passed here.
-func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElement, subs []*walk, before *core.StepExecution) (result, error) {
+func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *model.SplitElement, subs []*walk, before *core.StepExecution) (result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]result, len(subs))}
 	var parts []core.StepExecution
 	if before != nil {
@@ -68,11 +70,11 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElemen
 		return worst(s.results), nil
 	}
 	if before == nil || l.run.waitedFor(before.ID) {
-		history := core.StepHistory{}
+		history := ports.StepHistory{}
 		if before != nil {
 			history.Last = *before
 		}
-		r, err := l.step(ctx, w, &core.StepElement{Step: s}, history)
+		r, err := l.step(ctx, w, &model.StepElement{Step: s}, history)
 		if err != nil || !s.ended {
 			r.recorded = true
 			return r, err
@@ -86,13 +88,13 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *core.SplitElemen
 }
 
 // splitBefore returns the record of the split that this same attempt made before it was parked, or nil.
-func (w *walk) splitBefore(at *core.SplitElement) *core.StepExecution {
+func (w *walk) splitBefore(at *model.SplitElement) *core.StepExecution {
 	if !w.run.resuming {
 		return nil
 	}
 	for i := range w.log.entries {
 		e := &w.log.entries[i]
-		if e.Element == at.Name && e.Ordinal == w.ordinal && e.Kind == core.VisitStep && e.Execution == w.run.exec.ID {
+		if e.Element == at.Name && e.Ordinal == w.ordinal && e.Kind == ports.VisitStep && e.Execution == w.run.exec.ID {
 			return e.record
 		}
 	}
@@ -110,8 +112,8 @@ func (l *live) isDue(ctx context.Context, sub *walk) bool {
 	return err != nil || slices.ContainsFunc(d.plan.Entries, func(e PlanEntry) bool { return e.Act != PlanPass })
 }
 
-// Execute implements core.Step.
-func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
+// Execute implements model.Step.
+func (s *splitStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if !run.Data.Resumed {
 		if err := s.plan(ctx, run); err != nil {
 			return err
@@ -135,7 +137,7 @@ func (s *splitStep) Execute(ctx context.Context, run *core.StepRun) error {
 
 // branches is the data about the run of a split and its branches that a worker needs.
 type branches struct {
-	Data          core.StepContext
+	Data          model.StepContext
 	NewDefinition []string
 	Walks         []branchWalk
 }
@@ -146,9 +148,9 @@ type branchWalk struct {
 	Ended, History, Looped bool
 }
 
-func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
+func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
 	shared := branches{
-		Data: core.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,
+		Data: model.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,
 	}
 	shared.Data = shared.Data.Clone()
 	shared.Data.Job.Definition = core.Definition{}
@@ -171,7 +173,7 @@ func (s *splitStep) plan(ctx context.Context, run *core.StepRun) error {
 	if err != nil {
 		return fmt.Errorf("split %s: what workers need to know: %w", s.at.Name, err)
 	}
-	_, err = run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, core.PartitionPlan{
+	_, err = run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, ports.PartitionPlan{
 		Manager: run.Ref, Step: s.at.Name, Parts: parts, ForWorkers: true, Shared: text,
 	})
 	return err

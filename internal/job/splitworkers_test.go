@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -38,7 +40,7 @@ func newBranching(t *testing.T, url string) *branching {
 }
 
 // step notes that it ran, writes a row in its transaction, and promotes a key of its context.
-func (b *branching) step(name string, next ...core.Transition) *core.StepElement {
+func (b *branching) step(name string, next ...model.Transition) *model.StepElement {
 	work := core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 		b.mu.Lock()
 		b.ran = append(b.ran, name)
@@ -52,11 +54,11 @@ func (b *branching) step(name string, next ...core.Transition) *core.StepElement
 		return err
 	})
 	s, err := step.NewTasklet(step.TaskletConfig{
-		Name: name, Database: b.e.Database, Attr: b.attr, Promote: &core.Promotion{Keys: map[string]string{"key": name}},
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) { return work, nil },
+		Name: name, Database: b.e.Database, Attr: b.attr, Promote: &model.Promotion{Keys: map[string]string{"key": name}},
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) { return work, nil },
 	})
 	require.NoError(b.e.T, err)
-	return &core.StepElement{Step: s, Next: next}
+	return &model.StepElement{Step: s, Next: next}
 }
 
 func (b *branching) took() []string {
@@ -68,37 +70,37 @@ func (b *branching) took() []string {
 }
 
 // split is the job first, split(a to b, c), last: a decision after a, and each branch promotes.
-func (b *branching) split(name string, onWorkers bool) *core.Job {
-	decide := &core.DecisionElement{Name: "which", Decide: func(context.Context, *core.View) (string, error) {
+func (b *branching) split(name string, onWorkers bool) *model.Job {
+	decide := &model.DecisionElement{Name: "which", Decide: func(context.Context, *core.View) (string, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.ran = append(b.ran, "which")
 		return "GO", nil
-	}, Next: []core.Transition{{Pattern: "GO", Target: core.Target{Kind: core.TargetElement, Name: "b"}}}}
-	split := &core.SplitElement{Name: "both", OnWorkers: onWorkers, Branches: []core.Flow{
-		{Elements: []core.Element{b.step("a", to("which")), decide, b.step("b")}},
-		{Elements: []core.Element{b.step("c")}},
-	}, Next: []core.Transition{to("last")}}
+	}, Next: []model.Transition{{Pattern: "GO", Target: model.Target{Kind: model.TargetElement, Name: "b"}}}}
+	split := &model.SplitElement{Name: "both", OnWorkers: onWorkers, Branches: []model.Flow{
+		{Elements: []model.Element{b.step("a", to("which")), decide, b.step("b")}},
+		{Elements: []model.Element{b.step("c")}},
+	}, Next: []model.Transition{to("last")}}
 	j := testengine.Job(name)
-	j.Flow.Elements = []core.Element{b.step("first", to("both")), split, b.step("last")}
+	j.Flow.Elements = []model.Element{b.step("first", to("both")), split, b.step("last")}
 	return j
 }
 
 func worker(pid int) core.Owner { return core.Owner{Host: "there", PID: pid, Boot: "b"} }
 
-func (b *branching) take(t *testing.T, owner core.Owner, dead ...core.Owner) *core.Assignment {
+func (b *branching) take(t *testing.T, owner core.Owner, dead ...core.Owner) *ports.Assignment {
 	t.Helper()
-	a, err := b.e.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: owner, Lease: time.Minute, Dead: func(o core.Owner) bool {
+	a, err := b.e.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: owner, Lease: time.Minute, Dead: func(o core.Owner) bool {
 		return len(dead) > 0 && o == dead[0]
 	}})
 	require.NoError(t, err)
 	return a
 }
 
-func (b *branching) walk(ctx context.Context, j *core.Job, a *core.Assignment, release <-chan struct{}) (*core.StepExecution, error) {
+func (b *branching) walk(ctx context.Context, j *model.Job, a *ports.Assignment, release <-chan struct{}) (*core.StepExecution, error) {
 	return b.e.Launcher.Branch(ctx, j, a, job.BranchRequest{
 		Since: job.ClockNow(b.e.Launcher), Release: release,
-		Executor: func(to core.Transitions) core.StepExecutor {
+		Executor: func(to ports.Transitions) model.StepExecutor {
 			return step.NewSimpleStepExecutor(to, b.e.Database.Name(), core.Observers(nil))
 		},
 	})
@@ -111,7 +113,7 @@ type running struct {
 	done chan struct{}
 }
 
-func (b *branching) launch(t *testing.T, j *core.Job) *running {
+func (b *branching) launch(t *testing.T, j *model.Job) *running {
 	t.Helper()
 	r := &running{done: make(chan struct{})}
 	go func() {
@@ -270,10 +272,10 @@ func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
 				}
 			}}, unchanged{}, inserting{b.e}
 		})
-		chunk.Next = []core.Transition{to("b")}
+		chunk.Next = []model.Transition{to("b")}
 		j := testengine.Job("given back")
-		j.Flow.Elements = []core.Element{&core.SplitElement{Name: "both", OnWorkers: true, Branches: []core.Flow{
-			{Elements: []core.Element{b.step("a", to("load")), chunk, b.step("b")}}, {Elements: []core.Element{b.step("c")}},
+		j.Flow.Elements = []model.Element{&model.SplitElement{Name: "both", OnWorkers: true, Branches: []model.Flow{
+			{Elements: []model.Element{b.step("a", to("load")), chunk, b.step("b")}}, {Elements: []model.Element{b.step("c")}},
 		}}}
 		r := b.launch(t, j)
 		<-b.parked

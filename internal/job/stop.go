@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -14,21 +16,21 @@ func stopped(message string) core.Outcome {
 
 // stopAt records the stop. A step that failed is given up if the restart continues elsewhere: it is
 // ABANDONED, and will be passed.
-func (w *walk) stopAt(ctx context.Context, at core.Element, target core.Target) error {
+func (w *walk) stopAt(ctx context.Context, at model.Element, target model.Target) error {
 	w.ordinal++
 	if target.Restart == "" || target.Restart == at.ElementName() {
-		w.note(at, core.VisitStop, "", "")
+		w.note(at, ports.VisitStop, "", "")
 		return w.port.stopped(ctx, w, at, false)
 	}
-	w.note(at, core.VisitJump, "", target.Restart)
+	w.note(at, ports.VisitJump, "", target.Restart)
 	return w.port.stopped(ctx, w, at, !w.flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
 }
 
 // markStopped marks the visits that led to a stop without a restart point, or with one that precedes
 // them. Passing one again would stop again.
-func markStopped(flow core.Flow, rows []entry) {
+func markStopped(flow model.Flow, rows []entry) {
 	for _, stop := range rows {
-		if stop.Kind != core.VisitStop && (stop.Kind != core.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
+		if stop.Kind != ports.VisitStop && (stop.Kind != ports.VisitJump || !leadsBack(flow, stop.Element, stop.Target)) {
 			continue
 		}
 		for i := range rows {
@@ -40,7 +42,7 @@ func markStopped(flow core.Flow, rows []entry) {
 	}
 }
 
-func leadsBack(flow core.Flow, element, restart string) bool {
+func leadsBack(flow model.Flow, element, restart string) bool {
 	at, known := flow.Find(element)
 	target, found := flow.Find(restart)
 	return known && found && flow.Index(target) <= flow.Index(at)
@@ -48,7 +50,7 @@ func leadsBack(flow core.Flow, element, restart string) bool {
 
 // repeat prepares the visit of an element that stopped the job: it runs again, although it completed.
 // Elements inside it are passed.
-func (w *walk) repeat(at core.Element, e, stop *entry) {
+func (w *walk) repeat(at model.Element, e, stop *entry) {
 	again := *e
 	again.innerOnly = true
 	w.adopt = joined(map[string]entry{at.ElementName(): again}, w.adopt)
@@ -65,7 +67,7 @@ func (w *walk) jumpsBackTo() int {
 		return none
 	}
 	stop := entries[none-1]
-	if stop.Kind != core.VisitJump || !leadsBack(w.flow, stop.Element, stop.Target) {
+	if stop.Kind != ports.VisitJump || !leadsBack(w.flow, stop.Element, stop.Target) {
 		return none
 	}
 	if since := slices.IndexFunc(entries[:none-1], func(e entry) bool { return e.Element == stop.Target }); since >= 0 {
@@ -76,16 +78,16 @@ func (w *walk) jumpsBackTo() int {
 
 // jump continues at the restart point of a stop. If that is an earlier element, at index since,
 // completed elements between them are passed, and the element that stopped runs again.
-func (w *walk) jump(at core.Element, e *entry, before []entry, since int) way {
+func (w *walk) jump(at model.Element, e *entry, before []entry, since int) way {
 	w.ordinal = w.log.ordinal
 	target, ok := w.flow.Find(e.Target)
 	if !ok { // the definition no longer has it
-		return way{next: []core.Element{at}}
+		return way{next: []model.Element{at}}
 	}
 	if since < len(before) {
 		w.adopt = joined(log{entries: ofLastRound(w.flow, before[since:])}.byElement(), w.adopt)
 		w.ordinal++
-		w.note(at, core.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))
+		w.note(at, ports.VisitTurn, "", turnTarget(before[since].Ordinal, math.MaxInt64))
 	}
-	return way{next: []core.Element{target}}
+	return way{next: []model.Element{target}}
 }

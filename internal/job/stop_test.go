@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,18 +24,18 @@ import (
 
 // meddler is a repository that does something else before a write.
 type meddler struct {
-	core.JobRepository
+	ports.JobRepository
 	changeJob, startStep func()
 }
 
-func (m *meddler) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (core.Answer, error) {
+func (m *meddler) ChangeJob(ctx context.Context, ref ports.JobRef, c ports.JobChange) (core.Answer, error) {
 	if m.changeJob != nil {
 		m.changeJob()
 	}
 	return m.JobRepository.ChangeJob(ctx, ref, c)
 }
 
-func (m *meddler) StartStep(ctx context.Context, ref core.JobRef, start core.StepStart) (*core.StepExecution, error) {
+func (m *meddler) StartStep(ctx context.Context, ref ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	if m.startStep != nil {
 		m.startStep()
 	}
@@ -82,7 +84,7 @@ func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
 		j := testengine.Job("job", s.step("a"), s.step("b"))
 		m.changeJob = func() {
 			m.changeJob = nil
-			active, err := e.Repository.Executions(context.Background(), core.ExecutionFilter{})
+			active, err := e.Repository.Executions(context.Background(), ports.ExecutionFilter{})
 			require.NoError(t, err)
 			_, err = e.Repository.RequestStop(context.Background(), active[0].ID, "test")
 			require.NoError(t, err)
@@ -134,7 +136,7 @@ func TestAStopDuringTheLastElementCompletesTheJob(t *testing.T) {
 		})
 		cleaned := false
 		j := testengine.Job("job", last)
-		j.Finally = core.Flow{Elements: []core.Element{e.Tasklet("clean", tx.Attr{}, func(_ context.Context, c *core.StepContribution) error {
+		j.Finally = model.Flow{Elements: []model.Element{e.Tasklet("clean", tx.Attr{}, func(_ context.Context, c *core.StepContribution) error {
 			cleaned = true
 			select {
 			case <-c.Stop:
@@ -176,7 +178,7 @@ func boundedAfterTheFlow(t *testing.T, url string, grace time.Duration) bool {
 		<-ctx.Done()
 		return ctx.Err()
 	}))
-	j.Finally = core.Flow{Elements: []core.Element{e.Tasklet("clean", tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
+	j.Finally = model.Flow{Elements: []model.Element{e.Tasklet("clean", tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
 		began.Store(true)
 		<-ctx.Done()
 		return ctx.Err()
@@ -209,7 +211,7 @@ func TestADecisionThatDoesNotReturnIsNotWaitedForWhenTheContextHasEnded(t *testi
 		ctx, second := context.WithCancel(t.Context())
 		release := make(chan struct{})
 		t.Cleanup(func() { close(release) })
-		j := &core.Job{Name: "job", Restartable: true, Flow: core.Flow{Elements: []core.Element{&core.DecisionElement{
+		j := &model.Job{Name: "job", Restartable: true, Flow: model.Flow{Elements: []model.Element{&model.DecisionElement{
 			Name: "d", Decide: func(context.Context, *core.View) (string, error) {
 				second()
 				<-release
@@ -230,9 +232,9 @@ func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
 		e, _ := meddled(t, url)
 		j := testengine.Job("job", e.Tasklet("work", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
 		written := 0
-		j.Finally = core.Flow{Elements: []core.Element{testengine.Chunk(e, "clean", 1, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
+		j.Finally = model.Flow{Elements: []model.Element{testengine.Chunk(e, "clean", 1, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			p := processing(func(ctx context.Context, n int) (int, error) {
-				list, err := e.Repository.Executions(ctx, core.ExecutionFilter{JobName: "job"})
+				list, err := e.Repository.Executions(ctx, ports.ExecutionFilter{JobName: "job"})
 				if err == nil {
 					_, err = e.Repository.RequestStop(ctx, list[0].ID, "test")
 				}
@@ -275,13 +277,13 @@ func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e, beside := testengine.New(t, url), tx.Attr{Propagation: tx.NotSupported}
-		for name, around := range map[string]func(u, other core.Element) core.Element{
-			"alone": func(u, _ core.Element) core.Element { return u },
-			"split": func(u, other core.Element) core.Element {
-				return &core.SplitElement{Name: "sp", Branches: []core.Flow{{Elements: []core.Element{other}}, {Elements: []core.Element{u}}}}
+		for name, around := range map[string]func(u, other model.Element) model.Element{
+			"alone": func(u, _ model.Element) model.Element { return u },
+			"split": func(u, other model.Element) model.Element {
+				return &model.SplitElement{Name: "sp", Branches: []model.Flow{{Elements: []model.Element{other}}, {Elements: []model.Element{u}}}}
 			},
-			"flow": func(u, _ core.Element) core.Element {
-				return &core.FlowElement{Name: "f", AsStep: true, Flow: core.Flow{Elements: []core.Element{u}}}
+			"flow": func(u, _ model.Element) model.Element {
+				return &model.FlowElement{Name: "f", AsStep: true, Flow: model.Flow{Elements: []model.Element{u}}}
 			},
 		} {
 			request := func(c *core.StepContribution) {
@@ -293,12 +295,12 @@ func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 				request(c)
 				return fmt.Errorf("sent: %w", core.ErrUnknownOutcome)
 			})
-			unknown.Next = []core.Transition{{Pattern: "*", Target: core.Target{Kind: core.TargetEnd}}}
+			unknown.Next = []model.Transition{{Pattern: "*", Target: model.Target{Kind: model.TargetEnd}}}
 			stops := e.Tasklet("stops", beside, func(_ context.Context, c *core.StepContribution) error {
 				<-c.Stop
 				return core.ErrStopped
 			})
-			record := stored(e, e.Run(&core.Job{Name: name, Restartable: true, Flow: core.Flow{Elements: []core.Element{around(unknown, stops)}}}))
+			record := stored(e, e.Run(&model.Job{Name: name, Restartable: true, Flow: model.Flow{Elements: []model.Element{around(unknown, stops)}}}))
 			require.Equal(t, core.StatusUnknown, record.Status, name)
 			require.Equal(t, core.ExitUnknown, record.ExitCode, name)
 			steps, err := e.Repository.Steps(t.Context(), record.ID)

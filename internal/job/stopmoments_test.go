@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -51,7 +52,7 @@ func (s *stopper) ask(id core.JobExecutionID) {
 
 // launch runs the job in a process that learns of a stop only when it writes: its heartbeats are too
 // rare.
-func (s *stopper) launch(j *core.Job) *core.JobExecution {
+func (s *stopper) launch(j *model.Job) *core.JobExecution {
 	launcher, err := job.NewLauncher(job.Config{
 		Repository: s.Repository, Executor: step.NewSimpleStepExecutor(s.Repository, s.Database.Name(), s), Observer: s,
 		Lease: time.Hour, Heartbeat: 10 * time.Minute,

@@ -8,22 +8,24 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // revisit replays the last visit of an element: it is passed, or run again if it did not complete or
 // may start again. again means that something ran.
-func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result, again bool, err error) {
+func (w *walk) revisit(ctx context.Context, at model.Element, e *entry) (r result, again bool, err error) {
 	switch at := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		return w.revisitStep(ctx, at, e)
-	case *core.FlowElement:
+	case *model.FlowElement:
 		if at.AsStep {
 			return w.revisitStep(ctx, w.asStep(at, w.visitOf(at), e), e)
 		}
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	case *model.DecisionElement, *model.SplitElement, *model.AtomicElement:
 	}
-	if e.Kind == core.VisitNoop {
+	if e.Kind == ports.VisitNoop {
 		if w.isBehindRun(e) {
 			r, err = w.visit(ctx, at)
 			return r, true, err
@@ -31,7 +33,7 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}), false, nil
 	}
 	switch at := at.(type) {
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 		if w.isTakenAgain(at, e) {
 			r, err = w.visit(ctx, at)
 			return r, true, err
@@ -40,20 +42,20 @@ func (w *walk) revisit(ctx context.Context, at core.Element, e *entry) (r result
 			w.port.decided(ctx, w, at, e.Verdict, true)
 		}
 		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: e.Verdict}), false, nil
-	case *core.SplitElement, *core.FlowElement:
+	case *model.SplitElement, *model.FlowElement:
 		return w.inside(ctx, at, e, nil)
-	case *core.AtomicElement:
+	case *model.AtomicElement:
 		if len(e.outs) > 0 && e.outs[len(e.outs)-1].Status != core.StatusCompleted && w.isOfEarlierRound(e) {
 			return known(e.outs[len(e.outs)-1]), false, nil
 		}
 		return w.inside(ctx, at, e, nil)
-	case *core.StepElement: // above
+	case *model.StepElement: // above
 	}
 	return result{}, false, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
 }
 
 // revisitStep passes a step that is done, and runs it again if it is not, or may start again.
-func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) (result, bool, error) {
+func (w *walk) revisitStep(ctx context.Context, at *model.StepElement, e *entry) (result, bool, error) {
 	isOver := e.record != nil && e.record.Status.IsOver()
 	isOld := isOver && w.isOfEarlierRound(e)
 	switch {
@@ -71,7 +73,7 @@ func (w *walk) revisitStep(ctx context.Context, at *core.StepElement, e *entry) 
 // stands reports whether the entry is kept as it ended: it was passed before, or this same attempt
 // visited it before its walk moved to another process. A step that lost its worker is not kept.
 func (w *walk) stands(e *entry) bool {
-	if e.Kind == core.VisitPass {
+	if e.Kind == ports.VisitPass {
 		return true
 	}
 	lost := e.record != nil && e.record.Status == core.StatusFailed && e.record.Error == core.LostOwner
@@ -85,7 +87,7 @@ func (w *walk) isOfEarlierRound(e *entry) bool {
 }
 
 // pass passes a step that an earlier attempt completed, or gave up.
-func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepExecution) result {
+func (w *walk) pass(ctx context.Context, at *model.StepElement, record core.StepExecution) result {
 	w.run.progress.recordSkipped(record)
 	w.last = &record
 	w.port.passed(ctx, w, at, record)
@@ -96,15 +98,15 @@ func (w *walk) pass(ctx context.Context, at *core.StepElement, record core.StepE
 // other than COMPLETED, since with the same verdict no restart could end differently; and if the step
 // before it ran again, but not on the path to a restart point, which another verdict would miss (rule
 // F3). So is a verdict that led on and is unknown to the current definition.
-func (w *walk) isTakenAgain(at *core.DecisionElement, e *entry) bool {
+func (w *walk) isTakenAgain(at *model.DecisionElement, e *entry) bool {
 	if w.stands(e) {
 		return false
 	}
-	if _, ok := core.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.followed != "" { // the definition no longer has this path
+	if _, ok := model.Next(at.Edges(), core.StatusCompleted, e.Verdict); !ok && e.followed != "" { // the definition no longer has this path
 		return true
 	}
 	last := &w.log.entries[len(w.log.entries)-1]
-	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != core.VisitJump && w.isBehindRun(e)
+	return e.Ordinal == last.Ordinal && w.endsOtherwise(at, e.Verdict) || last.Kind != ports.VisitJump && w.isBehindRun(e)
 }
 
 // isBehindRun reports whether the element visited before the entry ran again in this attempt. If a loop
@@ -118,29 +120,29 @@ func (w *walk) isBehindRun(e *entry) bool {
 }
 
 // endsOtherwise reports whether the verdict ends the flow other than COMPLETED.
-func (w *walk) endsOtherwise(at *core.DecisionElement, verdict string) bool {
+func (w *walk) endsOtherwise(at *model.DecisionElement, verdict string) bool {
 	out := core.Outcome{Status: core.StatusCompleted, ExitCode: verdict}
-	next, ok := core.Next(at.Edges(), out.Status, out.ExitCode)
+	next, ok := model.Next(at.Edges(), out.Status, out.ExitCode)
 	if !ok {
 		return w.flow.Strict && len(at.Edges()) > 0 || unmatched(at, out).Status != core.StatusCompleted
 	}
-	return next.Kind == core.TargetFail || next.Kind == core.TargetStop
+	return next.Kind == model.TargetFail || next.Kind == model.TargetStop
 }
 
-func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
+func (w *walk) visit(ctx context.Context, at model.Element) (result, error) {
 	adopted := w.takeAdopted(at)
-	if adopted != nil && len(core.Flows(at)) > 0 {
-		w.note(at, core.VisitAdopt, "", adoptTarget(adopted))
+	if adopted != nil && len(model.Flows(at)) > 0 {
+		w.note(at, ports.VisitAdopt, "", adoptTarget(adopted))
 		w.ordinal++
 	}
 	switch at := at.(type) {
-	case *core.StepElement:
+	case *model.StepElement:
 		return w.visitOrAdopt(ctx, at, adopted)
-	case *core.FlowElement:
+	case *model.FlowElement:
 		if at.AsStep {
 			return w.visitOrAdopt(ctx, w.asStep(at, w.visitOf(at), adopted), adopted)
 		}
-	case *core.DecisionElement, *core.SplitElement, *core.AtomicElement:
+	case *model.DecisionElement, *model.SplitElement, *model.AtomicElement:
 	}
 	under := w.under
 	defer func() { w.under = under }()
@@ -148,7 +150,7 @@ func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
 	case err != nil:
 		return result{}, err
 	case held == no:
-		w.note(at, core.VisitNoop, "", "")
+		w.note(at, ports.VisitNoop, "", "")
 		return known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop}), nil
 	case held == perhaps:
 		w.under = at.Condition().Text
@@ -160,20 +162,20 @@ func (w *walk) visit(ctx context.Context, at core.Element) (result, error) {
 	return r, err
 }
 
-func (w *walk) visitInside(ctx context.Context, at core.Element, adopted *entry) (result, error) {
+func (w *walk) visitInside(ctx context.Context, at model.Element, adopted *entry) (result, error) {
 	switch at := at.(type) {
-	case *core.DecisionElement:
+	case *model.DecisionElement:
 		return w.decide(ctx, at)
-	case *core.SplitElement, *core.FlowElement, *core.AtomicElement:
+	case *model.SplitElement, *model.FlowElement, *model.AtomicElement:
 		r, _, err := w.inside(ctx, at, nil, adopted)
 		return r, err
-	case *core.StepElement: // in visit
+	case *model.StepElement: // in visit
 	}
 	return result{}, fmt.Errorf("element %s: a %T cannot be run", at.ElementName(), at)
 }
 
 // takeAdopted returns the visit of the element on an abandoned path, once, or nil.
-func (w *walk) takeAdopted(at core.Element) *entry {
+func (w *walk) takeAdopted(at model.Element) *entry {
 	e, ok := w.adopt[at.ElementName()]
 	if !ok {
 		return nil
@@ -185,7 +187,7 @@ func (w *walk) takeAdopted(at core.Element) *entry {
 
 // visitOrAdopt runs a step, or passes its completed work of an abandoned path, or of another position
 // in an earlier definition.
-func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *entry) (result, error) {
+func (w *walk) visitOrAdopt(ctx context.Context, at *model.StepElement, adopted *entry) (result, error) {
 	var done *core.StepExecution
 	switch {
 	case at.AllowStartIfComplete || adopted != nil && adopted.innerOnly:
@@ -197,13 +199,13 @@ func (w *walk) visitOrAdopt(ctx context.Context, at *core.StepElement, adopted *
 	if done == nil {
 		return w.visitStep(ctx, at)
 	}
-	w.note(at, core.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
+	w.note(at, ports.VisitPass, "", strconv.FormatInt(int64(done.ID), 10))
 	return w.pass(ctx, at, *done), nil
 }
 
 // doneBefore returns the step as an earlier attempt completed it, at any position of the definition of
 // that time, or nil.
-func (w *walk) doneBefore(at *core.StepElement) *core.StepExecution {
+func (w *walk) doneBefore(at *model.StepElement) *core.StepExecution {
 	h, some := w.run.progress.historyOf(at.Step.Name())
 	if !some || !isDone(h.Last) || h.Last.JobExecutionID == w.run.exec.ID {
 		return nil
@@ -212,13 +214,13 @@ func (w *walk) doneBefore(at *core.StepElement) *core.StepExecution {
 }
 
 // isInLoop reports whether the definition reaches the element more than once.
-func (w *walk) isInLoop(at core.Element) bool {
+func (w *walk) isInLoop(at model.Element) bool {
 	return w.looped || w.flow.IsInLoop(at.ElementName())
 }
 
 // visitStep runs a step, from the end of its unfinished attempt if there is one. The condition of a
 // step that has begun is not asked again.
-func (w *walk) visitStep(ctx context.Context, at *core.StepElement) (result, error) {
+func (w *walk) visitStep(ctx context.Context, at *model.StepElement) (result, error) {
 	name := at.Step.Name()
 	before, some := w.run.progress.historyOf(name)
 	under := w.under
@@ -245,7 +247,7 @@ func isDone(s core.StepExecution) bool {
 }
 
 // decide takes a decision. Its verdict is stored with the next write.
-func (w *walk) decide(ctx context.Context, at *core.DecisionElement) (result, error) {
+func (w *walk) decide(ctx context.Context, at *model.DecisionElement) (result, error) {
 	verdict, answered, err := w.port.decide(ctx, w, at)
 	switch {
 	case err != nil:
@@ -253,7 +255,7 @@ func (w *walk) decide(ctx context.Context, at *core.DecisionElement) (result, er
 	case !answered:
 		return result{unknown: at.Name}, nil
 	}
-	w.note(at, core.VisitDecision, verdict, "")
+	w.note(at, ports.VisitDecision, verdict, "")
 	w.port.decided(ctx, w, at, verdict, false)
 	return known(core.Outcome{Status: core.StatusCompleted, ExitCode: verdict}), nil
 }
@@ -274,41 +276,41 @@ func (e *DecisionError) Unwrap() error { return e.Err }
 
 // inside walks the flows inside an element. e is its visit in the log, if it is replayed, and adopted
 // its visit on an abandoned path. ran means that something ran.
-func (w *walk) inside(ctx context.Context, at core.Element, e, adopted *entry) (r result, ran bool, err error) {
+func (w *walk) inside(ctx context.Context, at model.Element, e, adopted *entry) (r result, ran bool, err error) {
 	v := w.visitOf(at)
 	var subs []*walk
-	for branch, flow := range core.Flows(at) {
+	for branch, flow := range model.Flows(at) {
 		sub := w.inner(flow, v, branch, cmp.Or(e, adopted), e != nil)
 		sub.onWorkers = w.onWorkers || isOnWorkers(at)
 		subs = append(subs, sub)
 	}
-	var kind core.VisitKind
+	var kind ports.VisitKind
 	switch at := at.(type) {
-	case *core.SplitElement:
-		kind = core.VisitFlow
+	case *model.SplitElement:
+		kind = ports.VisitFlow
 		r, err = w.port.split(ctx, w, at, subs)
 		w.join(subs...)
-	case *core.FlowElement:
-		kind = core.VisitFlow
+	case *model.FlowElement:
+		kind = ports.VisitFlow
 		r, err = subs[0].walk(ctx)
 		w.join(subs...)
-	case *core.AtomicElement:
+	case *model.AtomicElement:
 		r, err = w.port.group(ctx, w, at, subs[0])
-	case *core.StepElement, *core.DecisionElement:
+	case *model.StepElement, *model.DecisionElement:
 	}
 	passed := true
 	for _, sub := range subs {
 		ran, passed = ran || sub.ran, passed && sub.isPassed()
 	}
 	if err == nil && kind != "" && r.unknown == "" && !r.isStopped() && !passed && !r.recorded {
-		w.port.note(w, core.FlowVisit{Visit: v, Kind: kind, Verdict: verdictOf(r.out)})
+		w.port.note(w, ports.FlowVisit{Visit: v, Kind: kind, Verdict: verdictOf(r.out)})
 	}
 	return r, ran, err
 }
 
 // inner prepares the walk of a flow inside an element. before is the visit that is continued; nil
 // begins one. isReplayed means that it is in the log of this walk.
-func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, isReplayed bool) *walk {
+func (w *walk) inner(flow model.Flow, v core.Visit, branch int, before *entry, isReplayed bool) *walk {
 	sub := &walk{
 		run: w.run, port: w.port, flow: flow, id: v.Inner(branch), last: w.last, group: w.group, after: w.after, under: w.under, lost: w.lost,
 		edges:  map[string][]PlanEdge{flow.Elements[0].ElementName(): w.edgesTo(v.Element)},
@@ -325,12 +327,12 @@ func (w *walk) inner(flow core.Flow, v core.Visit, branch int, before *entry, is
 
 // isCommittedGroup reports whether the entry is a group that committed, with no element that starts
 // again: its steps are passed, also one that failed in a transaction of its own and led on (rule T6).
-func (e *entry) isCommittedGroup(flow core.Flow) bool {
-	if e.Kind != core.VisitGroup || e.open || len(e.outs) == 0 || e.outs[len(e.outs)-1].Status != core.StatusCompleted {
+func (e *entry) isCommittedGroup(flow model.Flow) bool {
+	if e.Kind != ports.VisitGroup || e.open || len(e.outs) == 0 || e.outs[len(e.outs)-1].Status != core.StatusCompleted {
 		return false
 	}
-	return !slices.ContainsFunc(flow.Elements, func(at core.Element) bool {
-		s, is := at.(*core.StepElement)
+	return !slices.ContainsFunc(flow.Elements, func(at model.Element) bool {
+		s, is := at.(*model.StepElement)
 		return is && s.AllowStartIfComplete
 	})
 }
@@ -349,12 +351,12 @@ func (w *walk) join(subs ...*walk) {
 }
 
 // asStep makes a step of a flow, with a record of its own.
-func (w *walk) asStep(at *core.FlowElement, v core.Visit, before *entry) *core.StepElement {
+func (w *walk) asStep(at *model.FlowElement, v core.Visit, before *entry) *model.StepElement {
 	s := &flowStep{name: at.Name, walk: func(ctx context.Context) (result, error) {
 		sub := w.inner(at.Flow, v, 0, before, false)
 		r, err := sub.walk(ctx)
 		w.join(sub)
 		return r, err
 	}}
-	return &core.StepElement{Step: s, When: at.When, Next: at.Next, AllowStartIfComplete: at.AllowStartIfComplete, StartLimit: at.StartLimit}
+	return &model.StepElement{Step: s, When: at.When, Next: at.Next, AllowStartIfComplete: at.AllowStartIfComplete, StartLimit: at.StartLimit}
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -17,7 +19,7 @@ import (
 type walk struct {
 	run  *run
 	port port
-	flow core.Flow
+	flow model.Flow
 	// id names the flow's log in the journal, and ordinal is the last visit there.
 	id      string
 	ordinal int64
@@ -94,7 +96,7 @@ func (w *walk) walk(ctx context.Context) (result, error) {
 // way is the result of leaving an element: the next element or the end of the flow. A plan may have
 // several of both.
 type way struct {
-	next []core.Element
+	next []model.Element
 	ends []result
 	// adopt are the visits that a plan leaves on these paths, as turn does.
 	adopt map[string]entry
@@ -120,7 +122,7 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 	w.adopt = joined(w.log.left, w.adopt)
 	if len(entries) > 0 && entries[0].Ordinal == 1 && w.isNew(at.ElementName()) { // the definition has gained it since
 		w.turn(at, entries)
-		return way{next: []core.Element{at}}, nil
+		return way{next: []model.Element{at}}, nil
 	}
 	back := w.jumpsBackTo()
 	for i := 0; i < len(entries); i++ {
@@ -136,11 +138,11 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		case !ok: // the definition no longer has it
 			w.turn(at, entries[i:])
 			return w.restartAt(ctx, at, i)
-		case e.Kind == core.VisitJump:
+		case e.Kind == ports.VisitJump:
 			return w.jump(found, e, entries[:i], back), nil
-		case len(left) == 1 && left[0].Kind == core.VisitStop:
+		case len(left) == 1 && left[0].Kind == ports.VisitStop:
 			w.repeat(found, e, &left[0])
-			return way{next: []core.Element{found}}, nil
+			return way{next: []model.Element{found}}, nil
 		}
 		at, w.ordinal = found, e.Ordinal
 		r, again, err := w.revisit(ctx, at, e)
@@ -177,14 +179,14 @@ func (w *walk) replayTo(ctx context.Context, others *way) (way, error) {
 		}
 		i += rejoined
 	}
-	return way{next: []core.Element{at}}, nil
+	return way{next: []model.Element{at}}, nil
 }
 
 // leadsToNew reports whether the element now leads to one that is not in the log: the definition has
 // gained it since, and the walk visits it before the next element of the log.
-func (w *walk) leadsToNew(at core.Element, r result, e *entry) bool {
-	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
-	return ok && e.next != "" && to.Kind == core.TargetElement && to.Name != e.next && w.isNew(to.Name)
+func (w *walk) leadsToNew(at model.Element, r result, e *entry) bool {
+	to, ok := model.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	return ok && e.next != "" && to.Kind == model.TargetElement && to.Name != e.next && w.isNew(to.Name)
 }
 
 // isNew reports whether no attempt has visited the element, or a step in it.
@@ -196,14 +198,14 @@ func (w *walk) isNew(name string) bool {
 	if _, left := w.log.left[name]; left {
 		return false
 	}
-	return !slices.ContainsFunc(core.Flow{Elements: []core.Element{at}}.Steps(), func(s core.Step) bool {
+	return !slices.ContainsFunc(model.Flow{Elements: []model.Element{at}}.Steps(), func(s model.Step) bool {
 		_, ran := w.run.progress.historyOf(s.Name())
 		return ran
 	})
 }
 
 // noteOthers notes the elements that may follow, after which a plan still replays the log.
-func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left []entry, others *way) error {
+func (w *walk) noteOthers(ctx context.Context, at model.Element, r result, left []entry, others *way) error {
 	lost := w.lost
 	further, err := w.leaveUnknown(ctx, at, r)
 	w.lost = lost
@@ -221,27 +223,27 @@ func (w *walk) noteOthers(ctx context.Context, at core.Element, r result, left [
 
 // restartAt continues by the definition if the log names an element that is gone: after the entry
 // before it, or at the beginning.
-func (w *walk) restartAt(ctx context.Context, at core.Element, entries int) (way, error) {
+func (w *walk) restartAt(ctx context.Context, at model.Element, entries int) (way, error) {
 	if entries == 0 {
-		return way{next: []core.Element{at}}, nil
+		return way{next: []model.Element{at}}, nil
 	}
 	return w.leave(ctx, at, w.left)
 }
 
 // isLeftBy reports whether an element that ran again, with this result, is left as it was before.
-func (e *entry) isLeftBy(at core.Element, r result) bool {
+func (e *entry) isLeftBy(at model.Element, r result) bool {
 	if r.unknown != "" {
 		return false
 	}
-	to, some := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	to, some := model.Next(at.Edges(), r.out.Status, r.out.ExitCode)
 	switch {
-	case e.followed == core.VisitStop || e.followed == core.VisitJump:
-		return some && to.Kind == core.TargetStop
+	case e.followed == ports.VisitStop || e.followed == ports.VisitJump:
+		return some && to.Kind == model.TargetStop
 	case e.followed != "":
-		return some && to.Kind == core.TargetElement && to.Name == e.next
+		return some && to.Kind == model.TargetElement && to.Name == e.next
 	}
 	return slices.ContainsFunc(e.outs, func(out core.Outcome) bool {
-		was, known := core.Next(at.Edges(), out.Status, out.ExitCode)
+		was, known := model.Next(at.Edges(), out.Status, out.ExitCode)
 		return some && known && was == to
 	})
 }
@@ -249,9 +251,9 @@ func (e *entry) isLeftBy(at core.Element, r result) bool {
 // rejoin continues in the log if the element now leads to another one that is visited there, and leaves
 // out the path to it. It returns the number of entries left out, or -1 if the log does not have the
 // element.
-func (w *walk) rejoin(at core.Element, r result, left []entry) int {
-	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
-	if r.unknown != "" || !ok || to.Kind != core.TargetElement {
+func (w *walk) rejoin(at model.Element, r result, left []entry) int {
+	to, ok := model.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	if r.unknown != "" || !ok || to.Kind != model.TargetElement {
 		return -1
 	}
 	isTarget := func(e entry) bool { return e.Element == to.Name && isVisit(e.Kind) }
@@ -264,8 +266,8 @@ func (w *walk) rejoin(at core.Element, r result, left []entry) int {
 	}
 	if out > 0 {
 		from := w.ordinal + 1
-		w.port.note(w, core.FlowVisit{
-			Visit: core.Visit{Flow: w.id, Ordinal: from, Element: at.ElementName()}, Kind: core.VisitTurn, Target: turnTarget(from, left[out-1].Ordinal),
+		w.port.note(w, ports.FlowVisit{
+			Visit: core.Visit{Flow: w.id, Ordinal: from, Element: at.ElementName()}, Kind: ports.VisitTurn, Target: turnTarget(from, left[out-1].Ordinal),
 		})
 	}
 	return out
@@ -273,10 +275,10 @@ func (w *walk) rejoin(at core.Element, r result, left []entry) int {
 
 // turnUnlessFailed leaves the path of earlier attempts, unless the flow ends FAILED at an element that
 // the next restart runs again: that may lead on as before.
-func (w *walk) turnUnlessFailed(at core.Element, e *entry, r result, left []entry) {
-	to, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
-	ends := r.unknown == "" && (!ok && r.out.Status == core.StatusFailed || ok && to.Kind == core.TargetFail)
-	if _, decision := at.(*core.DecisionElement); ends && !decision && r.out.Status == core.StatusFailed {
+func (w *walk) turnUnlessFailed(at model.Element, e *entry, r result, left []entry) {
+	to, ok := model.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	ends := r.unknown == "" && (!ok && r.out.Status == core.StatusFailed || ok && to.Kind == model.TargetFail)
+	if _, decision := at.(*model.DecisionElement); ends && !decision && r.out.Status == core.StatusFailed {
 		w.ordinal = w.log.ordinal
 		return
 	}
@@ -285,10 +287,10 @@ func (w *walk) turnUnlessFailed(at core.Element, e *entry, r result, left []entr
 
 // turn leaves the path of earlier attempts. Elements they completed after this one are passed when the
 // walk reaches them.
-func (w *walk) turn(at core.Element, left []entry) {
+func (w *walk) turn(at model.Element, left []entry) {
 	w.adopt = joined(log{entries: ofLastRound(w.flow, left)}.byElement(), w.adopt)
 	w.ordinal++
-	w.note(at, core.VisitTurn, "", turnTarget(w.ordinal, math.MaxInt64))
+	w.note(at, ports.VisitTurn, "", turnTarget(w.ordinal, math.MaxInt64))
 }
 
 func joined(first, second map[string]entry) map[string]entry {
@@ -339,18 +341,18 @@ func (w *walk) live(ctx context.Context, from way) (result, error) {
 }
 
 // leave returns the target of an element's outcome.
-func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error) {
+func (w *walk) leave(ctx context.Context, at model.Element, r result) (way, error) {
 	if r.unknown != "" {
 		return w.leaveUnknown(ctx, at, r)
 	}
 	w.keepFailure(at, r)
-	next, ok := core.Next(at.Edges(), r.out.Status, r.out.ExitCode)
+	next, ok := model.Next(at.Edges(), r.out.Status, r.out.ExitCode)
 	switch {
 	case !ok && w.flow.Strict && len(at.Edges()) > 0:
 		return way{}, noTransition(at, r.out)
 	case !ok:
 		return ended(known(unmatched(at, r.out))), nil
-	case next.Kind != core.TargetElement:
+	case next.Kind != model.TargetElement:
 		r, err := w.arrive(ctx, at, next, r.out)
 		return ended(r), err
 	}
@@ -359,11 +361,11 @@ func (w *walk) leave(ctx context.Context, at core.Element, r result) (way, error
 		return way{}, fmt.Errorf("next %q: no such element", next.Name)
 	}
 	w.reach(PlanEdge{From: at.ElementName()}, next.Name)
-	return way{next: []core.Element{to}}, nil
+	return way{next: []model.Element{to}}, nil
 }
 
 // keepFailure keeps the failure of an element, for the message of a later target `fail`.
-func (w *walk) keepFailure(at core.Element, r result) {
+func (w *walk) keepFailure(at model.Element, r result) {
 	switch {
 	case r.unknown != "":
 	case r.out.Status == core.StatusFailed:
@@ -387,13 +389,13 @@ func (w *walk) reach(edge PlanEdge, to string) {
 func (w *walk) edgesTo(element string) []PlanEdge { return slices.Clone(w.edges[element]) }
 
 // leaveUnknown lists everything that may follow.
-func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way, error) {
+func (w *walk) leaveUnknown(ctx context.Context, at model.Element, r result) (way, error) {
 	w.lost = true
 	if w.after == "" {
 		w.after = r.unknown
 	}
 	var all way
-	isCompletedApart := slices.ContainsFunc(at.Edges(), func(t core.Transition) bool { return t.Pattern == core.ExitCompleted })
+	isCompletedApart := slices.ContainsFunc(at.Edges(), func(t model.Transition) bool { return t.Pattern == core.ExitCompleted })
 	for _, t := range at.Edges() {
 		edge := PlanEdge{From: at.ElementName(), On: cmp.Or(t.Pattern, "*")}
 		switch {
@@ -402,7 +404,7 @@ func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way
 		case t.Success && edge.On == "*":
 			edge.On = core.ExitCompleted
 		}
-		if t.Target.Kind != core.TargetElement {
+		if t.Target.Kind != model.TargetElement {
 			w.leaving = &edge
 			end, err := w.arrive(ctx, at, t.Target, core.Outcome{})
 			w.leaving = nil
@@ -420,7 +422,7 @@ func (w *walk) leaveUnknown(ctx context.Context, at core.Element, r result) (way
 	return all, nil
 }
 
-func noTransition(at core.Element, out core.Outcome) error {
+func noTransition(at model.Element, out core.Outcome) error {
 	why := ""
 	if out.Message != "" {
 		why = " (" + out.Message + ")"
@@ -430,8 +432,8 @@ func noTransition(at core.Element, out core.Outcome) error {
 
 // unmatched is the outcome of a flow that ends at the element. A verdict equal to the exit code of a
 // failure or a stop counts as one.
-func unmatched(at core.Element, out core.Outcome) core.Outcome {
-	if _, is := at.(*core.DecisionElement); !is {
+func unmatched(at model.Element, out core.Outcome) core.Outcome {
+	if _, is := at.(*model.DecisionElement); !is {
 		return out
 	}
 	switch out.ExitCode {
@@ -449,7 +451,7 @@ func unmatched(at core.Element, out core.Outcome) core.Outcome {
 }
 
 // arrive ends the flow at an end, fail or stop target.
-func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, last core.Outcome) (result, error) {
+func (w *walk) arrive(ctx context.Context, at model.Element, target model.Target, last core.Outcome) (result, error) {
 	end := func(status core.Status, exit string) core.Outcome {
 		if target.Exit != "" {
 			exit = target.Exit
@@ -457,9 +459,9 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 		return core.Outcome{Status: status, ExitCode: exit}
 	}
 	switch target.Kind {
-	case core.TargetEnd:
+	case model.TargetEnd:
 		return known(end(core.StatusCompleted, core.ExitCompleted)), nil
-	case core.TargetFail:
+	case model.TargetFail:
 		out := end(core.StatusFailed, core.ExitFailed)
 		out.Message, out.Step = last.Message, last.Step
 		if out.Message == "" {
@@ -469,22 +471,22 @@ func (w *walk) arrive(ctx context.Context, at core.Element, target core.Target, 
 			}
 		}
 		return known(out), nil
-	case core.TargetStop:
+	case model.TargetStop:
 		out := end(core.StatusStopped, core.ExitStopped)
 		out.Message = target.Message
 		if out.Message == "" {
 			out.Message, out.Step = last.Message, last.Step
 		}
 		return known(out), w.stopAt(ctx, at, target)
-	case core.TargetElement:
+	case model.TargetElement:
 	}
 	return result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
-func (w *walk) note(at core.Element, kind core.VisitKind, verdict, target string) {
-	w.port.note(w, core.FlowVisit{Visit: w.visitOf(at), Kind: kind, Verdict: verdict, Target: target})
+func (w *walk) note(at model.Element, kind ports.VisitKind, verdict, target string) {
+	w.port.note(w, ports.FlowVisit{Visit: w.visitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }
 
-func (w *walk) visitOf(at core.Element) core.Visit {
+func (w *walk) visitOf(at model.Element) core.Visit {
 	return core.Visit{Flow: w.id, Ordinal: w.ordinal, Element: at.ElementName()}
 }

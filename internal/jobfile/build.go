@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -23,12 +24,12 @@ type builder struct {
 	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
-	redriveLater func(run *core.StepRun) func(ctx context.Context) error
+	redriveLater func(run *model.StepRun) func(ctx context.Context) error
 	// run is the step execution; nil means that the components are for none.
-	run *core.StepRun
+	run *model.StepRun
 }
 
-func (a builder) forRun(run *core.StepRun) builder {
+func (a builder) forRun(run *model.StepRun) builder {
 	a.run = run
 	return a
 }
@@ -44,7 +45,7 @@ func (c *compiler) builder(step string, of *stepDef, uses ...*componentUse) buil
 	return builder{file: c.file, name: step, step: of, deps: c.deps, redriveOf: c.redriveOf, redriveLater: c.redriveLater}
 }
 
-func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+func (a builder) parts(ctx context.Context, run *model.StepRun) (chunk.Parts, error) {
 	var parts chunk.Parts
 	if err := markFile(ctx, run); err != nil {
 		return parts, err
@@ -74,7 +75,7 @@ func (a builder) parts(ctx context.Context, run *core.StepRun) (chunk.Parts, err
 	return parts, errors.Join(errs...)
 }
 
-func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
+func (a builder) tasklet(ctx context.Context, run *model.StepRun) (core.Tasklet, error) {
 	if err := markFile(ctx, run); err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (a builder) tasklet(ctx context.Context, run *core.StepRun) (core.Tasklet, 
 
 // markFile records the state of a partition's file in the context when an attempt begins to read it: the file
 // may have been corrected since it was listed (rule TL3a).
-func markFile(ctx context.Context, run *core.StepRun) error {
+func markFile(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Part == nil || run.Step == nil {
 		return nil
 	}
@@ -99,7 +100,7 @@ func markFile(ctx context.Context, run *core.StepRun) error {
 	return known.Put(filestream.PartMarkKey, filestream.MarkOf(info))
 }
 
-func (a builder) partitioner(ctx context.Context, run *core.StepRun) (core.Partitioner, error) {
+func (a builder) partitioner(ctx context.Context, run *model.StepRun) (core.Partitioner, error) {
 	return one[core.Partitioner](ctx, a, run.View(), a.step.partitioner)
 }
 
@@ -188,7 +189,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*componentUs
 }
 
 // stepListeners makes the listeners of a step.
-func (a builder) stepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (a builder) stepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	inChunk := a.step.model.Chunk != nil
 	return a.listeners(ctx, run.View(), a.step.listeners, func(u *componentUse, made any) error {
 		switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -18,7 +19,7 @@ func (f *File) writtenUnder(ctx context.Context, r Restart) (*core.JobExecution,
 		if err != nil || wrote {
 			return base, err
 		}
-		before, err := r.History.Records.Executions(ctx, core.ExecutionFilter{Instance: base.InstanceID, Before: base.ID, Limit: 1})
+		before, err := r.History.Records.Executions(ctx, ports.ExecutionFilter{Instance: base.InstanceID, Before: base.ID, Limit: 1})
 		if err != nil {
 			return nil, fmt.Errorf("read the execution before %d: %w", base.ID, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -86,7 +87,7 @@ type Restart struct {
 	// Last is its newest execution, and Params are the parameters.
 	Last    *core.JobExecution
 	Params  core.Parameters
-	History core.History
+	History ports.History
 	// Registry knows the components of both files.
 	Registry *registry.Registry
 }
@@ -137,7 +138,7 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 
 // checkRestart refuses changes that committed work depends on, and returns the steps that take the new
 // definition.
-func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history core.History, params core.Parameters) (taken []string, err error) {
+func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history ports.History, params core.Parameters) (taken []string, err error) {
 	changes, err := c.file.Changes(ctx, Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
 	for _, change := range changes {
 		if change.NewDefinition {
@@ -154,7 +155,7 @@ func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, hi
 // with the parameters binds them. Everything else may change, as may a step without committed work. history
 // holds the newest executions of the instance's steps and partitions; steps in `finally` start from the
 // beginning in each execution and are not compared.
-func Compare(before, after *File, params core.Parameters, history map[string]core.StepHistory) []Change {
+func Compare(before, after *File, params core.Parameters, history map[string]ports.StepHistory) []Change {
 	c := &comparison{before: before, after: after, params: params, history: history}
 	return c.changes()
 }
@@ -165,7 +166,7 @@ type comparison struct {
 	database      string // of the records
 	before, after *File
 	params        core.Parameters
-	history       map[string]core.StepHistory
+	history       map[string]ports.StepHistory
 	// elsewhere holds the steps and partitions with committed work in a checkpoint stored with the data.
 	elsewhere map[string]bool
 	// idle are the steps that run a job without committed work.
@@ -199,7 +200,7 @@ func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 
 // readChildren reads which work the child jobs of unfinished steps have committed. A child that did not
 // finish counts as committed.
-func (c *comparison) readChildren(ctx context.Context, records core.Explorer) error {
+func (c *comparison) readChildren(ctx context.Context, records ports.Explorer) error {
 	c.idle = map[string]bool{}
 	for name, h := range c.history {
 		id := core.ChildOf(&h.Last)

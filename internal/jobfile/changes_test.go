@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -45,8 +46,8 @@ finally:
 `
 
 // history has records such as "load FAILED"; a + means committed work.
-func history(steps ...string) map[string]core.StepHistory {
-	found := map[string]core.StepHistory{}
+func history(steps ...string) map[string]ports.StepHistory {
+	found := map[string]ports.StepHistory{}
 	for _, s := range steps {
 		name, status, _ := strings.Cut(s, " ")
 		status, committed := strings.CutSuffix(status, "+")
@@ -54,14 +55,14 @@ func history(steps ...string) map[string]core.StepHistory {
 		if committed {
 			last.Counters.ProcessSkip = 1
 		}
-		found[name] = core.StepHistory{Last: last}
+		found[name] = ports.StepHistory{Last: last}
 	}
 	return found
 }
 
 // lost has the record of a step with a lost process. Compare does not know the database of the records and
 // takes each database for another one.
-func lost(step string) map[string]core.StepHistory {
+func lost(step string) map[string]ports.StepHistory {
 	found := history(step + " FAILED")
 	h := found[step]
 	h.Last.Error = core.LostOwner
@@ -97,7 +98,7 @@ func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 	fresh := history("prepare FAILED", "load FAILED", "parts FAILED", "child FAILED", "last STOPPED")
 	for _, c := range []struct {
 		name, old, new string
-		history        map[string]core.StepHistory
+		history        map[string]ports.StepHistory
 		want           []string
 	}{
 		{name: "nothing", old: "hello", new: "hello", history: all},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
@@ -37,7 +38,7 @@ type stepDef struct {
 	partitioner *componentUse
 	part        map[string]expression.Var
 	expect      *condition
-	promote     *core.Promotion
+	promote     *model.Promotion
 	// chunk is the step's chunk with the defaults of the file.
 	chunk chunkDefaults
 	retry *config.ItemRetryConfig
@@ -167,7 +168,7 @@ func (l *loader) checkPromote(s *stepDef) {
 		}
 		jobKeys[to.Text] = e.Name
 		if s.promote == nil {
-			s.promote = &core.Promotion{Keys: map[string]string{}}
+			s.promote = &model.Promotion{Keys: map[string]string{}}
 		}
 		s.promote.Keys[e.Name] = to.Text
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -330,7 +331,7 @@ func (l *loader) checkInherit() {
 func (f *File) Incrementer() string { return f.model.Incrementer }
 
 // increment makes the next instance; nil if the file has none.
-func (f *File) increment() core.Incrementer {
+func (f *File) increment() model.Incrementer {
 	for _, spec := range f.specs {
 		if spec.Name != f.model.Incrementer {
 			continue

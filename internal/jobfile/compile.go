@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -36,13 +37,13 @@ type Deps struct {
 // Compile makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
 // isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
 // error of its own.
-func (f *File) Compile(deps Deps) (*core.Job, error) {
+func (f *File) Compile(deps Deps) (*model.Job, error) {
 	c := &compiler{file: f, deps: deps, problems: f.doc.NewCollector()}
 	c.checkDatabases()
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
-	compiled := &core.Job{
+	compiled := &model.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(),
 		Definition: f.Definition(), Restartable: f.model.Restartable, Bind: c.bind,
 		Incrementer: f.increment(), Inherit: f.model.Inherit, Expect: f.expect.compiled(f), Listeners: c.jobListeners(),
@@ -77,11 +78,11 @@ type compiler struct {
 	// redriveOf is the redriven instance; 0 means none.
 	redriveOf core.JobInstanceID
 	// redriveLater is passed to builder.
-	redriveLater func(run *core.StepRun) func(ctx context.Context) error
+	redriveLater func(run *model.StepRun) func(ctx context.Context) error
 }
 
 // makeParts is the function of a chunk step that makes its parts.
-type makeParts = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error)
+type makeParts = func(ctx context.Context, run *model.StepRun) (chunk.Parts, error)
 
 // checkDatabases checks every database that the file names, and the transaction attributes that are required
 // of it (rule T4).

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -13,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func compile(t *testing.T, url, text string) (*core.Job, error) {
+func compile(t *testing.T, url, text string) (*model.Job, error) {
 	t.Helper()
 	engine := testengine.New(t, url)
 	return parse(t, "job.yaml", text).Compile(jobfile.Deps{Provider: engine.Provider, Registry: (&bench{}).registry(t)})
@@ -59,7 +60,7 @@ flow:
 `)
 	require.NoError(t, err)
 	attr := func(i int) tx.Attr {
-		_, attr := job.Flow.Elements[i].(*core.StepElement).Step.(*step.TaskletStep).Transaction()
+		_, attr := job.Flow.Elements[i].(*model.StepElement).Step.(*step.TaskletStep).Transaction()
 		return attr
 	}
 	require.Equal(t, tx.Attr{}, attr(0))
@@ -69,7 +70,7 @@ flow:
 	require.True(t, more.ReadOnly)
 	require.Equal(t, "Serializable", more.Isolation.String())
 	require.Equal(t, "30s", more.Timeout.String())
-	require.Equal(t, "2h0m0s", job.Flow.Elements[2].(*core.StepElement).Step.(*step.TaskletStep).Timeout().String())
+	require.Equal(t, "2h0m0s", job.Flow.Elements[2].(*model.StepElement).Step.(*step.TaskletStep).Timeout().String())
 }
 
 func TestARegistryThatOnlyDescribesDoesNotCompile(t *testing.T) {
@@ -77,7 +78,7 @@ func TestARegistryThatOnlyDescribesDoesNotCompile(t *testing.T) {
 	engine := testengine.New(t, testdb.SQLite(t))
 	file := parse(t, "job.yaml", "job: x\nflow:\n- step: a\n  chunk: {reader: {count: {to: 3}}, writer: {sink: x}}\n")
 	_, err := file.Compile(jobfile.Deps{Provider: engine.Provider, Registry: described(t)})
-	require.EqualError(t, err, "this application cannot create reader count: its registry only describes it\nthis application cannot create writer sink: its registry only describes it")
+	require.EqualError(t, err, "this application cannot make reader count: its registry only describes it\nthis application cannot make writer sink: its registry only describes it")
 }
 
 func TestNextBecomesExplicitEdges(t *testing.T) {
@@ -95,18 +96,18 @@ flow:
 - {step: last, tasklet: idle}
 `)
 	require.NoError(t, err)
-	to := func(name, code string) core.Target {
+	to := func(name, code string) model.Target {
 		e, ok := job.Flow.Find(name)
 		require.True(t, ok)
 		status := core.StatusCompleted
 		if code == core.ExitFailed {
 			status = core.StatusFailed
 		}
-		target, _ := core.Next(e.Edges(), status, code) // none: the zero target
+		target, _ := model.Next(e.Edges(), status, code) // none: the zero target
 		return target
 	}
-	element := func(name string) core.Target { return core.Target{Kind: core.TargetElement, Name: name} }
-	none := core.Target{}
+	element := func(name string) model.Target { return model.Target{Kind: model.TargetElement, Name: name} }
+	none := model.Target{}
 
 	require.Equal(t, element("named"), to("implicit", "COMPLETED"))
 	require.Equal(t, element("named"), to("implicit", "COMPLETED WITH SKIPS"))
@@ -114,17 +115,17 @@ flow:
 	require.Equal(t, element("last"), to("named", "NOOP"))
 	require.Equal(t, none, to("named", "FAILED"))
 	require.Equal(t, element("last"), to("failing", "FAILED"))
-	require.Equal(t, core.Target{Kind: core.TargetStop, Restart: "named", Message: "look"}, to("failing", "CODE 3"))
+	require.Equal(t, model.Target{Kind: model.TargetStop, Restart: "named", Message: "look"}, to("failing", "CODE 3"))
 	require.Equal(t, element("all"), to("failing", "COMPLETED"))
 	require.Equal(t, element("last"), to("all", "FAILED"))
 	require.Equal(t, element("last"), to("all", "COMPLETED"))
-	require.Equal(t, core.Target{Kind: core.TargetStop, Restart: "last"}, to("stops", "COMPLETED"))
-	require.Equal(t, core.Target{Kind: core.TargetEnd, Exit: "EMPTY"}, to("ends", "COMPLETED"))
-	require.Equal(t, core.Target{Kind: core.TargetFail, Exit: "BAD"}, to("named_end", "FAILED"))
-	require.Equal(t, core.Target{Kind: core.TargetEnd}, to("last", "COMPLETED"))
+	require.Equal(t, model.Target{Kind: model.TargetStop, Restart: "last"}, to("stops", "COMPLETED"))
+	require.Equal(t, model.Target{Kind: model.TargetEnd, Exit: "EMPTY"}, to("ends", "COMPLETED"))
+	require.Equal(t, model.Target{Kind: model.TargetFail, Exit: "BAD"}, to("named_end", "FAILED"))
+	require.Equal(t, model.Target{Kind: model.TargetEnd}, to("last", "COMPLETED"))
 	require.Equal(t, none, to("last", "FAILED"))
 
-	first := job.Flow.Elements[0].(*core.StepElement)
+	first := job.Flow.Elements[0].(*model.StepElement)
 	require.Equal(t, 3, *first.StartLimit)
 	require.True(t, first.AllowStartIfComplete)
 }
@@ -138,5 +139,5 @@ flow:
   chunk: {reader: {count: {to: 3}}, writer: [sink: {name: a, database: default}, sink: b]}
 `)
 	require.NoError(t, err)
-	require.Equal(t, "chunk", job.Flow.Elements[0].(*core.StepElement).Step.Kind())
+	require.Equal(t, "chunk", job.Flow.Elements[0].(*model.StepElement).Step.Kind())
 }

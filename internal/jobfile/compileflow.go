@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -14,8 +15,8 @@ import (
 )
 
 // flow compiles a list of elements. The error names everything that is missing.
-func (c *compiler) flow(list *listDef) (core.Flow, error) {
-	var flow core.Flow
+func (c *compiler) flow(list *listDef) (model.Flow, error) {
+	var flow model.Flow
 	var errs []error
 	for _, e := range list.elements {
 		compiled, err := c.element(e)
@@ -28,8 +29,8 @@ func (c *compiler) flow(list *listDef) (core.Flow, error) {
 	return flow, errors.Join(errs...)
 }
 
-func (c *compiler) flows(lists []*listDef) ([]core.Flow, error) {
-	var flows []core.Flow
+func (c *compiler) flows(lists []*listDef) ([]model.Flow, error) {
+	var flows []model.Flow
 	var errs []error
 	for _, list := range lists {
 		flow, err := c.flow(list)
@@ -39,7 +40,7 @@ func (c *compiler) flows(lists []*listDef) ([]core.Flow, error) {
 }
 
 // element compiles an element with the flows in it.
-func (c *compiler) element(e *elementDef) (core.Element, error) {
+func (c *compiler) element(e *elementDef) (model.Element, error) {
 	when := e.when.compiled(c.file)
 	remote, distributed := c.splitOnWorkers(e), c.deps.Distributed
 	c.deps.Distributed = distributed && !remote // a branch on workers runs entirely on its worker
@@ -50,29 +51,29 @@ func (c *compiler) element(e *elementDef) (core.Element, error) {
 	}
 	switch e.kind {
 	case splitKind:
-		split := &core.SplitElement{Name: e.name, When: when, Branches: inner, OnWorkers: remote, On: e.on, Next: e.edges}
+		split := &model.SplitElement{Name: e.name, When: when, Branches: inner, OnWorkers: remote, On: e.on, Next: e.edges}
 		if n := e.model.split.Parallel; n != nil {
 			split.Workers = *n
 		}
 		return split, nil
 	case flowKind:
-		return &core.FlowElement{Name: e.name, When: when, Flow: inner[0], Next: e.edges}, nil
+		return &model.FlowElement{Name: e.name, When: when, Flow: inner[0], Next: e.edges}, nil
 	case atomicKind:
 		return c.group(e, when, inner[0])
 	case decideKind:
-		return &core.DecisionElement{Name: e.name, When: when, Decide: c.decide(e), Next: e.edges}, nil
+		return &model.DecisionElement{Name: e.name, When: when, Decide: c.decide(e), Next: e.edges}, nil
 	case jobKind:
 		made, err := c.child(e.step)
-		return &core.StepElement{Step: made, When: when, Next: e.edges, StartLimit: e.model.job.StartLimit}, err
+		return &model.StepElement{Step: made, When: when, Next: e.edges, StartLimit: e.model.job.StartLimit}, err
 	case stepKind:
 	}
 	made, err := c.step(e.step)
 	m := e.step.model
-	return &core.StepElement{Step: made, When: when, Next: e.edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
+	return &model.StepElement{Step: made, When: when, Next: e.edges, AllowStartIfComplete: m.AllowStartIfComplete, StartLimit: m.StartLimit}, err
 }
 
 // step compiles a step, with its partitions where it has some.
-func (c *compiler) step(s *stepDef) (core.Step, error) {
+func (c *compiler) step(s *stepDef) (model.Step, error) {
 	made, err := c.work(s)
 	if err != nil || s.partitioner == nil {
 		return made, err
@@ -93,14 +94,14 @@ func (c *compiler) step(s *stepDef) (core.Step, error) {
 
 // work compiles the work of a step, or its work for one partition: the gate and the promotion belong to the
 // whole step.
-func (c *compiler) work(s *stepDef) (core.Step, error) {
+func (c *compiler) work(s *stepDef) (model.Step, error) {
 	db, err := c.deps.Provider.Database(c.database(s))
 	if err != nil {
 		return nil, err
 	}
 	a := c.builder(s.name, s, append(s.work(), s.listeners...)...)
-	var expect *core.Condition
-	var promote *core.Promotion
+	var expect *model.Condition
+	var promote *model.Promotion
 	if s.partitioner == nil {
 		expect, promote = s.expect.compiled(c.file), s.promote
 	}
@@ -140,7 +141,7 @@ func (c *compiler) work(s *stepDef) (core.Step, error) {
 }
 
 // child compiles the job of a child, and the step that runs it.
-func (c *compiler) child(s *stepDef) (core.Step, error) {
+func (c *compiler) child(s *stepDef) (model.Step, error) {
 	if s.child.file == nil {
 		return nil, errors.New(s.child.missing) // reported by checkDatabases
 	}
@@ -171,7 +172,7 @@ func (c *compiler) decide(e *elementDef) func(ctx context.Context, view *core.Vi
 		}
 	}
 	type choice struct {
-		when    *core.Condition
+		when    *model.Condition
 		verdict string
 	}
 	choices := make([]choice, len(e.choices))
@@ -192,13 +193,13 @@ func (c *compiler) decide(e *elementDef) func(ctx context.Context, view *core.Vi
 }
 
 // group compiles an atomic group.
-func (c *compiler) group(e *elementDef, when *core.Condition, inner core.Flow) (core.Element, error) {
+func (c *compiler) group(e *elementDef, when *model.Condition, inner model.Flow) (model.Element, error) {
 	db, err := c.deps.Provider.Database(c.groupDatabase(e))
 	if err != nil {
 		return nil, err
 	}
 	manager, attr := tx.NewManager(db), c.file.groupTransaction(e).attr()
-	return &core.AtomicElement{
+	return &model.AtomicElement{
 		Name: e.name, When: when, Flow: inner, Database: db.Name(), Next: e.edges,
 		Snapshot: db.Dialect() == tx.Postgres && attr.Isolation >= sql.LevelRepeatableRead,
 		Do: func(ctx context.Context, fn func(ctx context.Context) error) error {

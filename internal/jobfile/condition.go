@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -40,11 +41,11 @@ func (l *loader) condition(m *conditionText, key string, p location) *condition 
 }
 
 // compiled is the condition of a running job; nil for nil.
-func (c *condition) compiled(f *File) *core.Condition {
+func (c *condition) compiled(f *File) *model.Condition {
 	if c == nil {
 		return nil
 	}
-	return &core.Condition{
+	return &model.Condition{
 		Text: c.text,
 		Holds: func(_ context.Context, view *core.View) (bool, error) {
 			holds, err := c.values(f, view).compute(c.prog)
@@ -53,7 +54,7 @@ func (c *condition) compiled(f *File) *core.Condition {
 			}
 			return holds == any(true), nil
 		},
-		Try: func(_ context.Context, view *core.View, unknown core.Unknown) (bool, bool, error) {
+		Try: func(_ context.Context, view *core.View, unknown model.Unknown) (bool, bool, error) {
 			return c.try(f, view, unknown)
 		},
 		Values: func(view *core.View) string { return c.explain(f, view) },
@@ -72,7 +73,7 @@ func (c *condition) isNever() bool {
 
 // try answers the condition as far as that does not depend on what is unknown. An
 // execution that is only planned has no number.
-func (c *condition) try(f *File, view *core.View, unknown core.Unknown) (holds, known bool, err error) {
+func (c *condition) try(f *File, view *core.View, unknown model.Unknown) (holds, known bool, err error) {
 	v := c.values(f, view)
 	if err := v.environment(c.prog); err != nil {
 		return false, false, fmt.Errorf("%s: %w", f.location(c.node), err)
@@ -243,7 +244,7 @@ func (d *listDef) lastInOrder(from int) int {
 		d.ahead = make([]int, len(d.elements))
 		for i, e := range slices.Backward(d.elements) {
 			d.ahead[i] = i
-			if i+1 < len(d.elements) && slices.ContainsFunc(e.edges, func(t core.Transition) bool { return t.Target.Name == d.elements[i+1].name }) {
+			if i+1 < len(d.elements) && slices.ContainsFunc(e.edges, func(t model.Transition) bool { return t.Target.Name == d.elements[i+1].name }) {
 				d.ahead[i] = d.ahead[i+1]
 			}
 		}

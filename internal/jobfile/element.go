@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -108,7 +109,7 @@ type elementDef struct {
 	keys  *elementKeys
 	list  *listDef
 	when  *condition
-	edges []core.Transition
+	edges []model.Transition
 	// step is set for a step and a child job.
 	step *stepDef
 	// A decision has choices or a decider.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -45,7 +46,7 @@ func (f *folder) read(t *testing.T, name string) string {
 	return string(text)
 }
 
-func (f *folder) job(t *testing.T, flow string) *core.Job {
+func (f *folder) job(t *testing.T, flow string) *model.Job {
 	t.Helper()
 	file, err := jobfile.Parse(filepath.Join(f.dir, "job.yaml"), []byte("job: j\nflow:\n"+flow), shipped(t))
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func (f *folder) job(t *testing.T, flow string) *core.Job {
 	return compiled
 }
 
-func (f *folder) run(t *testing.T, j *core.Job, want core.Status) *core.JobExecution {
+func (f *folder) run(t *testing.T, j *model.Job, want core.Status) *core.JobExecution {
 	t.Helper()
 	params, err := job.ValidateParameters(nil, nil)
 	require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -16,7 +17,7 @@ func (l *loader) checkPatterns(list *listDef) {
 			return
 		}
 		for _, c := range e.keys.Next.cases {
-			matches := func(code string) bool { return core.MatchPattern(c.pattern, code) }
+			matches := func(code string) bool { return model.MatchPattern(c.pattern, code) }
 			if c.pattern != "" && !slices.ContainsFunc(codes, matches) {
 				l.problems.Add(c.at, fmt.Sprintf("%s %s never has the exit code %s", e.kind.word(), e.name, c.pattern), yamlfile.Suggest(c.pattern, codes))
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -93,7 +94,7 @@ b",many,1.5,0,31 DEC 2025,0,2026-01-01 10:00,2026-01-01 10:00
 b",7,1.5,false,31 Dec 2025,0,2026-01-01 10:00,2026-01-01 10:00,none
 `, string(out))
 		var said []string
-		skipped, err := engine.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID})
+		skipped, err := engine.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID})
 		require.NoError(t, err)
 		for _, item := range skipped {
 			said = append(said, strings.ReplaceAll(item.Error, dir+"/", ""))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -221,7 +222,7 @@ func (s *stepDef) checkBound(uses []*componentUse, config func(u *componentUse) 
 }
 
 // targets are the output files of the step's writers, in the order of the writers.
-func (a builder) targets(ctx context.Context, run *core.StepRun) ([]string, error) {
+func (a builder) targets(ctx context.Context, run *model.StepRun) ([]string, error) {
 	problems := a.file.doc.NewCollector()
 	var list []string
 	for _, w := range withNested(a.step.writers...) {

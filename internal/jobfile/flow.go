@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -24,14 +25,14 @@ func (l *loader) checkFlow() {
 	for _, p := range skeleton(l.file.flow).Suspicious() {
 		e := l.elements[p.Element]
 		switch p.Kind {
-		case core.Unreachable:
+		case model.Unreachable:
 			l.problems.Add(e.at, fmt.Sprintf("%s cannot be reached", e.name), "no element leads to it")
-		case core.EndlessLoop:
+		case model.EndlessLoop:
 			if !hasPath(e.list, e, e) {
 				continue // it leads into the loop
 			}
 			l.problems.Add(e.at, fmt.Sprintf("%s is in a loop without an exit", e.name), "as long as nothing fails, no end of the flow can be reached from it")
-		case core.EmptyFlow, core.DuplicateElement, core.UnknownTarget, core.TargetOutOfScope, core.DuplicatePattern, core.BadExitCode: // reported already
+		case model.EmptyFlow, model.DuplicateElement, model.UnknownTarget, model.TargetOutOfScope, model.DuplicatePattern, model.BadExitCode: // reported already
 		}
 	}
 }
@@ -39,9 +40,9 @@ func (l *loader) checkFlow() {
 // connectEdges makes the edges of a list's elements, and of the lists in them.
 func (l *loader) connectEdges(list *listDef) {
 	for i, e := range list.elements {
-		following := core.Target{Kind: core.TargetEnd}
+		following := model.Target{Kind: model.TargetEnd}
 		if i+1 < len(list.elements) {
-			following = core.Target{Kind: core.TargetElement, Name: list.elements[i+1].name}
+			following = model.Target{Kind: model.TargetElement, Name: list.elements[i+1].name}
 		}
 		if len(e.choices) > 0 {
 			l.choiceEdges(e, following)
@@ -56,8 +57,8 @@ func (l *loader) connectEdges(list *listDef) {
 
 // edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
 // leads to the following one, whatever its exit code; any other outcome ends the flow.
-func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
-	var edges []core.Transition
+func (l *loader) edges(e *elementDef, following model.Target) []model.Transition {
+	var edges []model.Transition
 	if next := &e.keys.Next; next.node != nil {
 		for _, c := range next.cases {
 			target, ok := l.target(e, c.target)
@@ -70,7 +71,7 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 			case c.pattern == "":
 				following = target
 			default:
-				edges = append(edges, core.Transition{Pattern: c.pattern, Target: target})
+				edges = append(edges, model.Transition{Pattern: c.pattern, Target: target})
 			}
 		}
 		l.checkEnds(next)
@@ -80,19 +81,19 @@ func (l *loader) edges(e *elementDef, following core.Target) []core.Transition {
 	} else if e.model.node.Get("next") != nil {
 		l.brokenFlow = true
 	}
-	if !slices.ContainsFunc(edges, func(t core.Transition) bool { return t.Pattern == "*" }) {
-		edges = append(edges, core.Transition{Pattern: "*", Success: true, Target: following})
+	if !slices.ContainsFunc(edges, func(t model.Transition) bool { return t.Pattern == "*" }) {
+		edges = append(edges, model.Transition{Pattern: "*", Success: true, Target: following})
 	}
 	return edges
 }
 
 // choiceEdges gives every choice a verdict and an edge. Verdicts are stored and shown, so they name their
 // target.
-func (l *loader) choiceEdges(e *elementDef, following core.Target) {
-	verdicts := map[string]core.Target{}
+func (l *loader) choiceEdges(e *elementDef, following model.Target) {
+	verdicts := map[string]model.Target{}
 	if e.when != nil { // a decision may be skipped
 		verdicts[core.ExitNoop] = following
-		e.edges = append(e.edges, core.Transition{Pattern: core.ExitNoop, Target: following})
+		e.edges = append(e.edges, model.Transition{Pattern: core.ExitNoop, Target: following})
 	}
 	for i := range e.choices {
 		m := &e.model.decide.Choose[i]
@@ -104,7 +105,7 @@ func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 		if !ok {
 			continue
 		}
-		if target.Kind == core.TargetElement && target.Name == e.name {
+		if target.Kind == model.TargetElement && target.Name == e.name {
 			l.problems.Add(m.Next.target.at, fmt.Sprintf("next: %s leads to itself", e.name), "")
 			continue
 		}
@@ -116,7 +117,7 @@ func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 			}
 			if !taken {
 				verdicts[name] = target
-				e.edges = append(e.edges, core.Transition{Pattern: name, Target: target})
+				e.edges = append(e.edges, model.Transition{Pattern: name, Target: target})
 				break
 			}
 			name = fmt.Sprintf("%s-%d", verdictOf(target), n)
@@ -126,9 +127,9 @@ func (l *loader) choiceEdges(e *elementDef, following core.Target) {
 }
 
 // verdictOf is the name of a choice in the history.
-func verdictOf(t core.Target) string {
+func verdictOf(t model.Target) string {
 	switch {
-	case t.Kind == core.TargetElement:
+	case t.Kind == model.TargetElement:
 		return t.Name
 	case t.Exit != "" && !strings.ContainsAny(t.Exit, "*?"):
 		return t.Exit
@@ -137,22 +138,22 @@ func verdictOf(t core.Target) string {
 }
 
 // target resolves a target: an element of the same list, or an end.
-func (l *loader) target(e *elementDef, t target) (core.Target, bool) {
+func (l *loader) target(e *elementDef, t target) (model.Target, bool) {
 	switch t.name {
 	case "end":
-		return core.Target{Kind: core.TargetEnd, Exit: t.exit}, true
+		return model.Target{Kind: model.TargetEnd, Exit: t.exit}, true
 	case "fail":
-		return core.Target{Kind: core.TargetFail, Exit: t.exit}, true
+		return model.Target{Kind: model.TargetFail, Exit: t.exit}, true
 	case "stop":
 		if t.restart != "" && !l.checkTargetHere(e, t.restart, t.restartAt, "restart", nil) {
-			return core.Target{}, false
+			return model.Target{}, false
 		}
-		return core.Target{Kind: core.TargetStop, Restart: t.restart, Message: t.message}, true
+		return model.Target{Kind: model.TargetStop, Restart: t.restart, Message: t.message}, true
 	}
 	if !l.checkTargetHere(e, t.name, t.at, "next", reserved()) {
-		return core.Target{}, false
+		return model.Target{}, false
 	}
-	return core.Target{Kind: core.TargetElement, Name: t.name}, true
+	return model.Target{Kind: model.TargetElement, Name: t.name}, true
 }
 
 // checkTargetHere reports whether e can lead to the element of that name, and reports a problem if not.
@@ -172,14 +173,14 @@ func (l *loader) checkTargetHere(e *elementDef, name string, at *yamlfile.Node, 
 }
 
 // skeleton is the graph of a list, without the work.
-func skeleton(list *listDef) core.Flow {
-	var flow core.Flow
+func skeleton(list *listDef) model.Flow {
+	var flow model.Flow
 	for _, e := range list.elements {
-		var inner []core.Flow
+		var inner []model.Flow
 		for _, below := range e.lists {
 			inner = append(inner, skeleton(below))
 		}
-		flow.Elements = append(flow.Elements, &core.SplitElement{Name: e.name, Branches: inner, Next: e.edges})
+		flow.Elements = append(flow.Elements, &model.SplitElement{Name: e.name, Branches: inner, Next: e.edges})
 	}
 	return flow
 }
@@ -187,13 +188,13 @@ func skeleton(list *listDef) core.Flow {
 // checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the job would be
 // COMPLETED.
 func (l *loader) checkEnds(next *nextModel) {
-	var all []core.Transition
+	var all []model.Transition
 	for _, c := range next.cases {
 		if c.pattern != "" {
-			all = append(all, core.Transition{Pattern: c.pattern, Target: core.Target{Name: c.pattern}})
+			all = append(all, model.Transition{Pattern: c.pattern, Target: model.Target{Name: c.pattern}})
 		}
 	}
-	chosen, ok := core.Next(all, core.StatusFailed, core.ExitFailed)
+	chosen, ok := model.Next(all, core.StatusFailed, core.ExitFailed)
 	if !ok || chosen.Name == core.ExitFailed {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -66,7 +67,7 @@ func TestAFileWithEveryElementRunsFromStartToFinally(t *testing.T) {
 		}
 		require.Contains(t, texts, "COMPLETED", "right_two reads the status of right_one")
 		require.Contains(t, texts, "2026-11-20 6 of flow", "the child has its parameters")
-		child, err := s.Repository.Executions(t.Context(), core.ExecutionFilter{JobName: "good"})
+		child, err := s.Repository.Executions(t.Context(), ports.ExecutionFilter{JobName: "good"})
 		require.NoError(t, err)
 		require.Len(t, child, 1)
 		require.Contains(t, texts, fmt.Sprintf("%d NOOP", child[0].ID))
@@ -236,10 +237,10 @@ func TestAListenerThatHearsNothingWhereItIsFailsClearly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"listeners: watch\nflow: [{step: a, tasklet: note}]":                                                      "listener watch listens to steps, chunks or items, not to jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob",
-		"listeners: deaf\nflow: [{step: a, tasklet: note}]":                                                       "the constructor of listener deaf returned a int, which is not a listener",
+		"listeners: deaf\nflow: [{step: a, tasklet: note}]":                                                       "the constructor of listener deaf made a int, which is no listener",
 		"flow: [{step: a, tasklet: note, listeners: watch}]":                                                      "listener watch listens to chunks and items, which a tasklet step does not have: there it needs BeforeStep or AfterStep",
 		"flow: [{step: a, tasklet: note, listeners: gong}]":                                                       "listener gong listens to jobs (BeforeJob, AfterJob), not to steps: name it in the listeners of the job",
-		"flow: [{step: a, chunk: {reader: {count: {to: 1}}, writer: {sink: x}}, listeners: [bell, watch, deaf]}]": "the constructor of listener deaf returned a int, which is not a listener",
+		"flow: [{step: a, chunk: {reader: {count: {to: 1}}, writer: {sink: x}}, listeners: [bell, watch, deaf]}]": "the constructor of listener deaf made a int, which is no listener",
 	} {
 		s := newScene(t, testdb.SQLite(t), "job.yaml", "job: x\n"+text)
 		exec, err := s.launch(t, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -131,7 +132,7 @@ func TestAJobOfTemplatesRuns(t *testing.T) {
 	require.NoError(t, err)
 	compiled, err := file.Compile(jobfile.Deps{Provider: e.Provider, Registry: b.registry(t)})
 	require.NoError(t, err)
-	split, is := compiled.Flow.Elements[0].(*core.SplitElement)
+	split, is := compiled.Flow.Elements[0].(*model.SplitElement)
 	require.True(t, is)
 	require.Equal(t, 2, split.Workers)
 	params, err := job.ValidateParameters(file.Parameters(), nil)

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // plot draws a flow as YAML: steps in order, nested flows and splits, and further transitions to elements of
@@ -67,18 +67,18 @@ func (p *plot) list(depth int) string {
 }
 
 // wander walks a compiled flow at random and reports the elements that ran before each element.
-func wander(t *rapid.T, flow core.Flow, before map[string]bool, left *int, visit func(name string, before map[string]bool)) {
+func wander(t *rapid.T, flow model.Flow, before map[string]bool, left *int, visit func(name string, before map[string]bool)) {
 	at := flow.Elements[0]
 	for at != nil && *left > 0 {
 		*left--
 		name := at.ElementName()
 		visit(name, before)
 		switch e := at.(type) {
-		case *core.StepElement:
+		case *model.StepElement:
 			before[name] = true
-		case *core.FlowElement:
+		case *model.FlowElement:
 			wander(t, e.Flow, before, left, visit)
-		case *core.SplitElement:
+		case *model.SplitElement:
 			after := maps.Clone(before)
 			for _, branch := range e.Branches {
 				mine := maps.Clone(before)

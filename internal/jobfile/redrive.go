@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -25,13 +26,13 @@ type Redrive struct {
 	Steps map[string]core.StepExecution
 	// Watch is called before the components of a step execution are made, and the function that it returns
 	// afterwards, before any component is opened. It may be nil.
-	Watch func() (check func(run *core.StepRun, parts chunk.Parts) error)
+	Watch func() (check func(run *model.StepRun, parts chunk.Parts) error)
 }
 
 // CompileRedrive makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
 // the items of the reader, through the step's processors and writers (rule C12). It fails as Compile does,
 // and if the plan's step is missing or is not a chunk step.
-func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
+func (f *File) CompileRedrive(deps Deps, r Redrive) (*model.Job, error) {
 	of, err := f.chunkStep(r.Plan.Step)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	if err := c.problems.Err(); err != nil {
 		return nil, err
 	}
-	inner := func(s *redrive.Step) (core.Step, error) {
+	inner := func(s *redrive.Step) (model.Step, error) {
 		c.wrapParts = r.wrapParts(s, of.reader.out)
 		made, err := c.work(&alone)
 		if err := errors.Join(append(c.missing, err)...); err != nil {
@@ -63,20 +64,20 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*core.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core.Job{
+	return &model.Job{
 		Name: f.name, Description: f.model.Description, Parameters: f.Parameters(), Definition: f.Definition(),
 		Restartable: true, Bind: c.bind, Exclusive: f.Exclusive, RedriveOf: r.Plan.Execution,
-		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: work}}},
+		Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: work}}},
 	}, nil
 }
 
 // step makes the step of the plan: a partitioned one if the items belong to partitions.
-func (r Redrive) step(inner func(*redrive.Step) (core.Step, error)) (core.Step, error) {
+func (r Redrive) step(inner func(*redrive.Step) (model.Step, error)) (model.Step, error) {
 	work, err := redrive.NewStep(r.Plan, r.Steps, inner)
 	if err != nil || len(r.Plan.Parts) == 0 {
 		return work, err
 	}
-	return step.NewPartitioned(step.PartitionConfig{Step: work, Workers: 1, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) {
+	return step.NewPartitioned(step.PartitionConfig{Step: work, Workers: 1, Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) {
 		return r, nil
 	}})
 }
@@ -108,12 +109,12 @@ func (f *File) chunkStep(recorded string) (*stepDef, error) {
 // wrapParts replaces the reader by the reader of the redrive.
 func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) makeParts {
 	return func(next makeParts) makeParts {
-		return func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+		return func(ctx context.Context, run *model.StepRun) (chunk.Parts, error) {
 			if partition, is := r.partition(run); is {
 				of := *run
 				of.Data.Part, run = partition, &of
 			}
-			check := func(*core.StepRun, chunk.Parts) error { return nil }
+			check := func(*model.StepRun, chunk.Parts) error { return nil }
 			if r.Watch != nil {
 				check = r.Watch()
 			}
@@ -138,7 +139,7 @@ const redrivenKey = "surfin.redriven"
 
 // checkPublishing refuses a redrive that publishes its output before the step of the items has
 // published its own, or after that step has published again (rule C12b).
-func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts chunk.Parts) error {
+func (r Redrive) checkPublishing(ctx context.Context, run *model.StepRun, parts chunk.Parts) error {
 	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) }) {
 		return nil
 	}
@@ -156,7 +157,7 @@ func (r Redrive) checkPublishing(ctx context.Context, run *core.StepRun, parts c
 	return run.StepContext().Put(redrivenKey, int64(of.ID))
 }
 
-func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
+func (r Redrive) later(run *model.StepRun) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		of, err := r.newest(ctx, run)
 		if err != nil || of == nil || of.Status == core.StatusCompleted {
@@ -167,7 +168,7 @@ func (r Redrive) later(run *core.StepRun) func(ctx context.Context) error {
 }
 
 // newest returns the newest execution of the redriven step, or nil if the history does not have it.
-func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecution, error) {
+func (r Redrive) newest(ctx context.Context, run *model.StepRun) (*core.StepExecution, error) {
 	records, err := run.Services.Attempts.Newest(ctx, r.Instance, r.recorded(run))
 	if err != nil || len(records) == 0 {
 		return nil, err
@@ -176,7 +177,7 @@ func (r Redrive) newest(ctx context.Context, run *core.StepRun) (*core.StepExecu
 }
 
 // recorded is the recorded name of the redriven step.
-func (r Redrive) recorded(run *core.StepRun) string {
+func (r Redrive) recorded(run *model.StepRun) string {
 	if len(r.Plan.Parts) > 0 {
 		return run.Step.Name
 	}
@@ -187,7 +188,7 @@ func (r Redrive) recorded(run *core.StepRun) string {
 const partitionIndexKey = "surfin.index"
 
 // partition is the partition of the redriven items, read by ${part.NAME}.
-func (r Redrive) partition(run *core.StepRun) (*core.Partition, bool) {
+func (r Redrive) partition(run *model.StepRun) (*core.Partition, bool) {
 	recorded := r.recorded(run)
 	_, name, is := strings.Cut(recorded, ":")
 	if !is {

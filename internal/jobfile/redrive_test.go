@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -21,15 +23,15 @@ func skippedOf(t *testing.T, e *testengine.Engine, step string) core.JobExecutio
 	owner := core.Owner{Host: "here"}
 	params, err := core.NewParameters(core.Parameter{Name: "step", Type: core.TypeString, Value: step, Identifying: true})
 	require.NoError(t, err)
-	launched, err := e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "j", Params: params, Owner: owner, Lease: time.Hour})
+	launched, err := e.Repository.Launch(t.Context(), ports.LaunchRequest{JobName: "j", Params: params, Owner: owner, Lease: time.Hour})
 	require.NoError(t, err)
-	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
-	_, err = e.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+	ref := ports.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = e.Repository.ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	record, err := e.Repository.StartStep(t.Context(), ref, core.StepStart{Name: step})
+	record, err := e.Repository.StartStep(t.Context(), ref, ports.StepStart{Name: step})
 	require.NoError(t, err)
 	require.NoError(t, tx.NewManager(e.Database).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error {
-		return e.Repository.Checkpoint(ctx, core.StepRef{ID: record.ID, Owner: owner, Epoch: record.Epoch}, core.Checkpoint{
+		return e.Repository.Checkpoint(ctx, ports.StepRef{ID: record.ID, Owner: owner, Epoch: record.Epoch}, ports.Checkpoint{
 			Skipped: []core.SkippedItem{{Phase: core.PhaseWrite, Item: []byte(`{"id":1}`)}},
 		})
 	}))
@@ -49,7 +51,7 @@ flow:
 - step: idle
   tasklet: idle
 `)
-	compile := func(step string) (*core.Job, error) {
+	compile := func(step string) (*model.Job, error) {
 		plan, err := redrive.New(t.Context(), e.Repository, redrive.Request{Execution: skippedOf(t, e, step)})
 		require.NoError(t, err)
 		return file.CompileRedrive(jobfile.Deps{Provider: e.Provider, Registry: b.registry(t)}, jobfile.Redrive{Plan: plan})
@@ -60,7 +62,7 @@ flow:
 	require.Equal(t, core.JobExecutionID(1), j.RedriveOf)
 	require.True(t, j.Restartable)
 	require.Len(t, j.Flow.Elements, 1)
-	element := j.Flow.Elements[0].(*core.StepElement)
+	element := j.Flow.Elements[0].(*model.StepElement)
 	require.Equal(t, "load", element.ElementName())
 	require.Empty(t, element.Next)
 	require.Zero(t, element.StartLimit, "it counts the attempts of the job, not its redrives")

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	jobstep "github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -110,7 +110,7 @@ func TestWhoRunsTheBranchesOfASplit(t *testing.T) {
 		require.NoError(t, err, c)
 		j, err := f.Compile(jobfile.Deps{Provider: engine.Provider, Registry: use, Distributed: c.distributed})
 		require.NoError(t, err, c)
-		split := j.Flow.Elements[0].(*core.SplitElement)
+		split := j.Flow.Elements[0].(*model.SplitElement)
 		require.Equal(t, c.want, split.OnWorkers, c)
 		if called, is := split.Branches[1].Steps()[0].(*jobstep.JobStep); is {
 			require.Equal(t, c.child, called.OnWorkers(), c)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -86,7 +87,7 @@ func TestAUniqueViolationInAThousandRowsCostsOneRow(t *testing.T) {
 				if isolate == "bisect" {
 					require.LessOrEqual(t, counters.Commit+counters.Rollback, int64(25))
 				}
-				skipped, err := e.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID})
+				skipped, err := e.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID})
 				require.NoError(t, err)
 				require.Len(t, skipped, 1)
 				require.Equal(t, core.PhaseWrite, skipped[0].Phase)
@@ -134,7 +135,7 @@ func TestRetryAndSkipOfAFileDecideWhatAnErrorCosts(t *testing.T) {
 				require.Equal(t, c.status, exec.Status, exec.Error)
 				require.Contains(t, exec.Error, c.err)
 				require.Equal(t, c.rows, e.Ints("select id from t order by id"))
-				skipped, err := e.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID})
+				skipped, err := e.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID})
 				require.NoError(t, err)
 				var got []string
 				for _, s := range skipped {

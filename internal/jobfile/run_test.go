@@ -12,6 +12,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -32,7 +34,7 @@ type scene struct {
 	*testengine.Engine
 	*bench
 	file *jobfile.File
-	job  *core.Job
+	job  *model.Job
 }
 
 func newScene(t *testing.T, url, path, text string) *scene {
@@ -188,7 +190,7 @@ job.yaml:12:36: mode: "merge" is not allowed
    12 |     writer: {sink: {name: x, mode: "${params.big > 5 ? 'merge' : 'insert'}"}}
       |                                    ^ allowed: insert, upsert`, problems.Error())
 	require.Empty(t, s.uses, "nothing was made")
-	executions, err := s.Repository.Executions(t.Context(), core.ExecutionFilter{})
+	executions, err := s.Repository.Executions(t.Context(), ports.ExecutionFilter{})
 	require.NoError(t, err)
 	require.Empty(t, executions, "there is no execution of a refused launch")
 }

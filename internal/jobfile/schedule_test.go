@@ -113,7 +113,7 @@ func TestMistakesInSchedulesAreReportedWhereTheyStand(t *testing.T) {
 	const head, tail = "job: x\nparameters: {day: {type: date}, n: {type: int, default: 1, max: 5}, s: {type: string, required: false}}\n", "flow:\n- {step: a, tasklet: idle}\n"
 	for text, want := range map[string][]string{
 		"schedule: {cron: 0 0 30 2 *, parameters: {day: \"${schedule.date}\"}}": {
-			`3:18 cron expression "0 0 30 2 *": no date has this day and month: it never comes`},
+			`3:18 cron expression "0 0 30 2 *": no date has this day and month: it never occurs`},
 		"schedule: {cron: 0 0 * *, timezone: Berlin, parameters: {day: 2026-01-01}}": {
 			`3:18 cron expression "0 0 * *" has 4 fields, but needs five: minute, hour, day of month, month, day of week`,
 			`3:37 there is no time zone "Berlin"; names are those of the IANA database, such as UTC or Europe/Berlin`},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -57,8 +58,8 @@ func (e *elementDef) stops() []target {
 			}
 		}
 	case splitKind, flowKind, atomicKind:
-		next, ok := core.Next(e.edges, core.StatusCompleted, core.ExitCompleted)
-		if !ok || next.Kind != core.TargetStop {
+		next, ok := model.Next(e.edges, core.StatusCompleted, core.ExitCompleted)
+		if !ok || next.Kind != model.TargetStop {
 			return nil
 		}
 		for _, c := range e.keys.Next.cases {
@@ -77,8 +78,8 @@ func (e *elementDef) mayChange() bool {
 	if e.decider != nil || e.step != nil && e.step.allowsStart() || slices.ContainsFunc(e.choices, choiceDef.mayChange) {
 		return true
 	}
-	if e.kind != decideKind && slices.ContainsFunc(e.edges, func(t core.Transition) bool {
-		return !t.Success && t.Pattern != core.ExitCompleted && t.Target.Kind == core.TargetElement
+	if e.kind != decideKind && slices.ContainsFunc(e.edges, func(t model.Transition) bool {
+		return !t.Success && t.Pattern != core.ExitCompleted && t.Target.Kind == model.TargetElement
 	}) {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -198,14 +199,14 @@ func (d *tasksDef) isLate(n *yamlfile.Node) bool {
 }
 
 // tasks compiles a step of tasks.
-func (c *compiler) tasks(s *stepDef, a builder, config step.TasksConfig) (core.Step, error) {
+func (c *compiler) tasks(s *stepDef, a builder, config step.TasksConfig) (model.Step, error) {
 	if c.deps.Tasks == nil {
 		return nil, errors.New("this application cannot run a step of tasks")
 	}
 	config.On = s.on
 	config.Name, config.Handler, config.Budget, config.Groups = s.name, s.tasks.model.Handler, s.tasks.model.Budget.budget(), c.deps.Tasks
 	config.Key, config.After = s.tasks.model.Key, s.tasks.model.After
-	config.Items = func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
+	config.Items = func(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error) {
 		if s.reader == nil {
 			return c.file.payloads(s, c.file.viewValues(run.View()))
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/boottime"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -44,11 +45,11 @@ type Config struct {
 	Beat func(ctx context.Context) error
 	// Failed is called with the failure of a heartbeat.
 	Failed func(err error)
-	// End ends the work, at most once: with a *core.LeaseError, or with Beat's error for a lost owner.
+	// End ends the work, at most once: with a *model.LeaseError, or with Beat's error for a lost owner.
 	End func(cause error)
 }
 
-// Keeper keeps one lease: a core.Lease.
+// Keeper keeps one lease: a model.Lease.
 type Keeper struct {
 	config Config
 	late   chan struct{}
@@ -59,7 +60,7 @@ type Keeper struct {
 	confirmed time.Duration // before the last confirmed heartbeat was sent
 	promised  time.Duration // Config.Grace, as that heartbeat was answered
 	failure   error         // of the last heartbeat
-	overdue   *core.LeaseError
+	overdue   *model.LeaseError
 	endedAt   time.Duration // when overdue was set
 	flight    *flight
 }
@@ -70,7 +71,7 @@ type flight struct {
 	cancel context.CancelCauseFunc
 }
 
-var _ core.Lease = (*Keeper)(nil)
+var _ model.Lease = (*Keeper)(nil)
 
 // New returns the keeper of a lease. Its clock runs; Start begins the heartbeats.
 func New(config Config) *Keeper {
@@ -231,13 +232,13 @@ func (k *Keeper) isLate() bool {
 	return now >= k.confirmed+k.whole()-k.margin() && now >= k.endedAt+k.margin()
 }
 
-// Err implements core.Lease.
+// Err implements model.Lease.
 func (k *Keeper) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.config.Clock.Now()
 	if age := now - k.confirmed; k.overdue == nil && age >= k.whole()-k.grace() {
-		k.overdue, k.endedAt = &core.LeaseError{Age: age, Err: k.failure}, now
+		k.overdue, k.endedAt = &model.LeaseError{Age: age, Err: k.failure}, now
 	}
 	if k.overdue == nil {
 		return nil
@@ -245,14 +246,14 @@ func (k *Keeper) Err() error {
 	return k.overdue
 }
 
-// Late implements core.Lease.
+// Late implements model.Lease.
 func (k *Keeper) Late() <-chan struct{} { return k.late }
 
-// Record implements core.Patience.
+// Record implements model.Patience.
 func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) error) error {
 	began := k.config.Clock.Now()
 	try := func(ctx context.Context) error { return k.try(ctx, write) }
-	return rideOut(core.WithPatience(ctx, nil), try, func(err error) error {
+	return rideOut(model.WithPatience(ctx, nil), try, func(err error) error {
 		age, since, whole := k.ages(began)
 		switch {
 		case age >= whole:

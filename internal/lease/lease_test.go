@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/boottime"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -61,7 +62,7 @@ func TestWorkEndsWhereHeartbeatsFailAndIsLeftBehindLater(t *testing.T) {
 	require.NoError(t, b.Err())
 	cause := <-b.ended
 	require.False(t, b.isLate())
-	var overdue *core.LeaseError
+	var overdue *model.LeaseError
 	require.ErrorAs(t, cause, &overdue)
 	require.GreaterOrEqual(t, overdue.Age, 400*time.Millisecond)
 	require.ErrorIs(t, overdue.Err, errAway)
@@ -102,7 +103,7 @@ func TestWorkThatWakesAfterItsLeaseHasTimeToEnd(t *testing.T) {
 		Lease: 3 * time.Second, Heartbeat: 300 * time.Millisecond, Since: boottime.Now() - time.Minute,
 		Beat: func(context.Context) error { return errAway },
 	})
-	require.ErrorAs(t, <-b.ended, new(*core.LeaseError))
+	require.ErrorAs(t, <-b.ended, new(*model.LeaseError))
 	require.False(t, b.isLate())
 	<-b.Late()
 }
@@ -136,7 +137,7 @@ func TestTheClockRests(t *testing.T) {
 	require.NoError(t, b.Err())
 	require.Zero(t, b.failed.Load())
 	rested.Store(int64(boottime.Now() - began))
-	require.ErrorAs(t, <-b.ended, new(*core.LeaseError))
+	require.ErrorAs(t, <-b.ended, new(*model.LeaseError))
 }
 
 func TestAnEndIsRecordedAsLongAsTheLeaseLasts(t *testing.T) {

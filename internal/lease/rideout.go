@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/boottime"
 	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -36,7 +37,7 @@ func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp fu
 // it. It ends that long after the first failure in a row; 0 or less means at the first failure.
 type Bounded time.Duration
 
-var _ core.Patience = Bounded(0)
+var _ model.Patience = Bounded(0)
 
 const (
 	// Waiting bounds the outages that a caller rides out while it waits for others, or requests something of
@@ -47,10 +48,10 @@ const (
 	Opening = Bounded(3 * time.Second)
 )
 
-// Record implements core.Patience.
+// Record implements model.Patience.
 func (b Bounded) Record(ctx context.Context, write func(ctx context.Context) error) error {
 	var first time.Duration // of the failures; 0 means none yet
-	return rideOut(core.WithPatience(ctx, nil), write, func(err error) error {
+	return rideOut(model.WithPatience(ctx, nil), write, func(err error) error {
 		now := boottime.Now()
 		if first == 0 {
 			first = now

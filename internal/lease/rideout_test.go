@@ -12,16 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 func TestAPatientCallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx := core.WithPatience(t.Context(), lease.Bounded(time.Minute))
+		ctx := model.WithPatience(t.Context(), lease.Bounded(time.Minute))
 		calls := 0
-		require.NoError(t, core.Patiently(ctx, func(ctx context.Context) error {
-			require.False(t, core.HasPatience(ctx), "calls within the call do not multiply its tries")
+		require.NoError(t, model.Patiently(ctx, func(ctx context.Context) error {
+			require.False(t, model.HasPatience(ctx), "calls within the call do not multiply its tries")
 			if calls++; calls < 5 {
 				return fmt.Errorf("read: %w", syscall.ECONNREFUSED)
 			}
@@ -30,16 +31,16 @@ func TestAPatientCallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
 		require.Equal(t, 5, calls)
 
 		refused := errors.New("no such table")
-		require.Equal(t, refused, core.Patiently(ctx, func(context.Context) error { return refused }), "that is an answer")
+		require.Equal(t, refused, model.Patiently(ctx, func(context.Context) error { return refused }), "that is an answer")
 
 		calls = 0
 		away := func(context.Context) error { calls++; return syscall.ECONNREFUSED }
-		require.Equal(t, syscall.ECONNREFUSED, core.Patiently(t.Context(), away), "without patience")
+		require.Equal(t, syscall.ECONNREFUSED, model.Patiently(t.Context(), away), "without patience")
 		require.Equal(t, 1, calls)
 
 		ended, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
-		err := core.Patiently(ended, away)
+		err := model.Patiently(ended, away)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 		require.ErrorIs(t, err, core.ErrNoReply)
 	})

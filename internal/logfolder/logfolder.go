@@ -11,13 +11,13 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 )
 
-// Folder is a task.LogStore. A reference is the name of a file in it.
+// Folder is a taskports.LogStore. A reference is the name of a file in it.
 type Folder struct{ path string }
 
-var _ task.LogStore = Folder{}
+var _ taskports.LogStore = Folder{}
 
 // New returns the store in the folder of that path, which Put makes if it is missing.
 func New(path string) Folder { return Folder{path} }
@@ -26,7 +26,7 @@ func New(path string) Folder { return Folder{path} }
 // logs there.
 var ErrOtherText = errors.New("the folder has another text under this name: use a separate folder for each repository (tasks.logs)")
 
-// Put implements task.LogStore. The file has its whole text or does not exist. An existing file is never
+// Put implements taskports.LogStore. The file has its whole text or does not exist. An existing file is never
 // replaced: with the same text it is left alone, with another one Put returns ErrOtherText.
 func (f Folder) Put(_ context.Context, name, text string) (string, error) {
 	if name != filepath.Base(name) {
@@ -73,7 +73,7 @@ func (f Folder) sync() error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// Get implements task.LogStore.
+// Get implements taskports.LogStore.
 func (f Folder) Get(_ context.Context, ref string) (string, error) {
 	if ref != filepath.Base(ref) {
 		return "", fmt.Errorf("log %q: it must be a file name", ref)

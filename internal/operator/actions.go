@@ -8,6 +8,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -22,7 +24,7 @@ func (s *Service) restartAction(e *core.JobExecution, otherFile bool) Action {
 
 // actionsFor returns the possible actions for an execution: those that a launch of its instance
 // would accept, and those that would make it accept one.
-func (s *Service) actionsFor(e *core.JobExecution, newest *core.NewestAttempt) []Action {
+func (s *Service) actionsFor(e *core.JobExecution, newest *ports.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
 		return []Action{{Kind: ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
 	}
@@ -55,17 +57,17 @@ func (s *Service) recoverAction(id core.JobExecutionID, owner core.Owner) Action
 
 // asNewest judges an execution that is known to be the newest of its instance, by the clock of this
 // machine, without querying the repository.
-func (s *Service) asNewest(e *core.JobExecution) core.NewestAttempt {
+func (s *Service) asNewest(e *core.JobExecution) ports.NewestAttempt {
 	over := !e.LeaseUntil.IsZero() && s.config.Now().After(e.LeaseUntil)
-	return core.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.config.Dead(e.Owner))}
+	return ports.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.config.Dead(e.Owner))}
 }
 
-func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (core.NewestAttempt, error) {
+func (s *Service) newestAttempt(ctx context.Context, e *core.JobExecution) (ports.NewestAttempt, error) {
 	found, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, e.InstanceID)
 	return s.newestOf(e, found), err
 }
 
-func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]core.NewestAttempt) core.NewestAttempt {
+func (s *Service) newestOf(e *core.JobExecution, found map[core.JobInstanceID]ports.NewestAttempt) ports.NewestAttempt {
 	newest, ok := found[e.InstanceID]
 	switch {
 	case !ok: // it was purged in between
@@ -196,7 +198,7 @@ func (s *Service) refused(ctx context.Context, err error, l *launch) error {
 }
 
 // otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
-func (s *Service) otherInstance(ctx context.Context, j *core.Job, params core.Parameters, path string) ([]Action, error) {
+func (s *Service) otherInstance(ctx context.Context, j *model.Job, params core.Parameters, path string) ([]Action, error) {
 	other, ok := otherParameter(j, params)
 	if !ok {
 		return nil, nil
@@ -260,7 +262,7 @@ func afterFormer(e *core.FormerInstanceError, again Action) []Action {
 
 // excluded refuses a launch that another execution prevents now, else returns nil. It queries the
 // repository as a launch does (rule L12).
-func (s *Service) excluded(ctx context.Context, j *core.Job, params core.Parameters) (*Refusal, error) {
+func (s *Service) excluded(ctx context.Context, j *model.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, err
 	}
@@ -283,7 +285,7 @@ func (s *Service) afterUnknown(ctx context.Context, l *launch, again Action) []A
 
 // otherParameter suggests parameters for another instance: it changes the first identifying one
 // that can be moved by one step.
-func otherParameter(j *core.Job, params core.Parameters) (core.Parameters, bool) {
+func otherParameter(j *model.Job, params core.Parameters) (core.Parameters, bool) {
 	for _, spec := range j.Parameters {
 		p, ok := params.Get(spec.Name)
 		if !ok || !spec.Identifying {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"os/user"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 // CurrentActor returns the user and the host, the default actor.
@@ -24,7 +24,9 @@ func CurrentActor() string {
 // WithActor sets the actor of the service's acts, for the audit: a client of an API is not the user
 // of the process.
 func WithActor(ctx context.Context, actor string) context.Context {
-	return core.WithActor(ctx, actor)
+	return ports.WithActor(ctx, actor)
 }
 
-func (s *Service) actor(ctx context.Context) string { return cmp.Or(core.ActorOf(ctx), s.config.Actor) }
+func (s *Service) actor(ctx context.Context) string {
+	return cmp.Or(ports.ActorOf(ctx), s.config.Actor)
+}

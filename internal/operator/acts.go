@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -67,8 +69,8 @@ const (
 // parked with a requested stop. The resulting *NotEndedError is joined to the error only if the
 // execution did not end.
 func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
-	if !core.HasPatience(ctx) {
-		ctx = core.WithPatience(ctx, lease.Waiting)
+	if !model.HasPatience(ctx) {
+		ctx = model.WithPatience(ctx, lease.Waiting)
 	}
 	dead := false
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -207,7 +209,7 @@ func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return purged, err
 	}
-	deleted, err := s.config.Repository.Purge(ctx, core.PurgeFilter{
+	deleted, err := s.config.Repository.Purge(ctx, ports.PurgeFilter{
 		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun, Batches: req.Batches,
 	}, s.actor(ctx))
 	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -44,12 +46,12 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s, ctx := newScene(t, url), t.Context()
 		plan := &redrive.Plan{Request: redrive.Request{Execution: 999, Step: "load.all"}}
-		j := &core.Job{Name: "load", Restartable: true}
+		j := &model.Job{Name: "load", Restartable: true}
 		end := func(n int64, status core.Status) {
 			t.Helper()
 			params, err := withRedrive(core.Parameters{}, plan.Execution, plan.Step, n)
 			require.NoError(t, err)
-			launched, err := s.e.Repository.Launch(ctx, core.LaunchRequest{JobName: j.Name, Params: params, Restartable: true, RedriveOf: plan.Execution, Lease: time.Hour})
+			launched, err := s.e.Repository.Launch(ctx, ports.LaunchRequest{JobName: j.Name, Params: params, Restartable: true, RedriveOf: plan.Execution, Lease: time.Hour})
 			require.NoError(t, err)
 			s.e.Exec(fmt.Sprintf("UPDATE surfin_job_execution SET status = '%s', active = NULL, ended_at = created_at WHERE id = %d", status, launched.Execution.ID))
 		}

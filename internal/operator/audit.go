@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -14,7 +15,7 @@ import (
 type ActsRequest struct {
 	// Since selects acts at or after a time.
 	Since time.Time `json:"since,omitzero"`
-	// Act is one of core.Verbs.
+	// Act is one of ports.Verbs.
 	Act   string `json:"act,omitempty"`
 	Actor string `json:"actor,omitempty"`
 	Job   string `json:"job,omitempty"`
@@ -46,8 +47,8 @@ type (
 // Acts lists the acts of persons, clients and duties: the audit without its transitions.
 func (s *Service) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	page := ActPage{Acts: []ActView{}}
-	if req.Act != "" && !slices.Contains(core.Verbs(), req.Act) {
-		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("there is no act %q; there are %q", req.Act, core.Verbs())}
+	if req.Act != "" && !slices.Contains(ports.Verbs(), req.Act) {
+		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("there is no act %q; there are %q", req.Act, ports.Verbs())}
 	}
 	if s.config.Acts == nil {
 		return page, fmt.Errorf("the audit: %w", core.ErrNotFound)
@@ -59,7 +60,7 @@ func (s *Service) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	if limit <= 0 {
 		limit = defaultActs
 	}
-	list, err := s.config.Acts.Acts(ctx, core.ActFilter{
+	list, err := s.config.Acts.Acts(ctx, ports.ActFilter{
 		Since: req.Since, Verb: req.Act, Actor: req.Actor, JobName: req.Job, Before: req.Before, Limit: limit + 1,
 	})
 	if errors.Is(err, core.ErrNotFound) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -305,7 +306,7 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 			said = holder
 			b.req.OnNotice(Notice{Kind: NoticeKeyHeld, Execution: holder})
 		}
-		pause := core.NextLook(time.Since(begin), waitPause)
+		pause := model.NextLook(time.Since(begin), waitPause)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:

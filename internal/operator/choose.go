@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -170,11 +172,11 @@ func parametersRefused(err error, l *launch) error {
 
 // again returns the parameters of the newest repetition if it can continue, else of one more. If
 // two processes find the same number, one is refused, as always (rule L1).
-func (s *Service) again(ctx context.Context, j *core.Job, params core.Parameters) (core.Parameters, error) {
+func (s *Service) again(ctx context.Context, j *model.Job, params core.Parameters) (core.Parameters, error) {
 	if has, err := s.hasHistory(ctx); !has {
 		return params, err
 	}
-	newest, err := s.lastOf(ctx, core.InstanceFilter{JobName: j.Name, BaseKey: params.BaseKey()})
+	newest, err := s.lastOf(ctx, ports.InstanceFilter{JobName: j.Name, BaseKey: params.BaseKey()})
 	if err != nil || newest == nil {
 		return params, err
 	}
@@ -204,7 +206,7 @@ func againNumber(params core.Parameters) int64 {
 }
 
 // lastOf returns the last execution of the newest instance that the filter selects, or nil.
-func (s *Service) lastOf(ctx context.Context, filter core.InstanceFilter) (*core.JobExecution, error) {
+func (s *Service) lastOf(ctx context.Context, filter ports.InstanceFilter) (*core.JobExecution, error) {
 	for filter.Limit = 1; ; {
 		page, err := s.config.Repository.Instances(ctx, filter)
 		if err != nil {
@@ -242,7 +244,7 @@ func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 
 // canGoOn reports whether to attempt the instance again (the repository may refuse, if it runs or
 // its outcome is unknown).
-func canGoOn(j *core.Job, s core.Status) bool {
+func canGoOn(j *model.Job, s core.Status) bool {
 	switch s {
 	case core.StatusCompleted, core.StatusAbandoned:
 		return false
@@ -280,7 +282,7 @@ func (s *Service) incremented(ctx context.Context, l *launch, req RunRequest) (c
 // resumable returns the execution with the parameters with which a run resumes it: the identifying
 // ones, and those that the job inherits. The others are given, or have their defaults, as in a job
 // without an incrementer.
-func resumable(j *core.Job, last *core.JobExecution) *core.JobExecution {
+func resumable(j *model.Job, last *core.JobExecution) *core.JobExecution {
 	if len(j.Parameters) == 0 {
 		return last
 	}
@@ -327,7 +329,7 @@ func (s *Service) newest(ctx context.Context, name string) (newest, follow *core
 	if has, err := s.hasHistory(ctx); !has {
 		return nil, nil, err
 	}
-	filter := core.InstanceFilter{JobName: name, NoRedrives: true, NoBackfills: true}
+	filter := ports.InstanceFilter{JobName: name, NoRedrives: true, NoBackfills: true}
 	if newest, err = s.lastOf(ctx, filter); err == nil && newest == nil {
 		filter.NoBackfills = false
 		newest, err = s.lastOf(ctx, filter)
@@ -337,7 +339,7 @@ func (s *Service) newest(ctx context.Context, name string) (newest, follow *core
 	}
 	follow = newest
 	if newest != nil && againNumber(newest.Params) > 0 {
-		base, err := s.lastOf(ctx, core.InstanceFilter{JobName: name, OnlyBase: true, NoBackfills: filter.NoBackfills})
+		base, err := s.lastOf(ctx, ports.InstanceFilter{JobName: name, OnlyBase: true, NoBackfills: filter.NoBackfills})
 		if err != nil {
 			return nil, nil, err
 		}

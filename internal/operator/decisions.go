@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -17,10 +18,10 @@ func (s *Service) decisions(ctx context.Context, e *core.JobExecution) ([]Decisi
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", e.ID, err)
 	}
-	rows = slices.DeleteFunc(rows, func(r core.JournalRow) bool {
-		return r.Execution > e.ID || r.Kind != core.VisitDecision && r.Kind != core.VisitNoop
+	rows = slices.DeleteFunc(rows, func(r ports.JournalRow) bool {
+		return r.Execution > e.ID || r.Kind != ports.VisitDecision && r.Kind != ports.VisitNoop
 	})
-	slices.SortFunc(rows, func(a, b core.JournalRow) int {
+	slices.SortFunc(rows, func(a, b ports.JournalRow) int {
 		return cmp.Or(cmp.Compare(b.Execution, a.Execution), strings.Compare(b.Flow, a.Flow), cmp.Compare(b.Ordinal, a.Ordinal))
 	})
 	seen := map[string]bool{}
@@ -31,7 +32,7 @@ func (s *Service) decisions(ctx context.Context, e *core.JobExecution) ([]Decisi
 		}
 		seen[r.Element] = true
 		view := DecisionView{Kind: "decide", Element: r.Element, Verdict: r.Verdict}
-		if r.Kind == core.VisitNoop {
+		if r.Kind == ports.VisitNoop {
 			view.Kind, view.Verdict = "when", "false"
 		}
 		list = append(list, view)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // RegisterRequest registers a job file with the servers that share the history: they start it by
@@ -29,12 +29,12 @@ type (
 		// File is the path of the job file; empty if it was not on a disk.
 		File string `json:"file,omitempty"`
 		// Enabled means that its schedule is active.
-		Enabled  bool           `json:"enabled"`
-		Schedule *task.Schedule `json:"schedule,omitempty"`
-		Budget   BudgetView     `json:"budget"`
-		Created  time.Time      `json:"created"`
-		Updated  time.Time      `json:"updated"`
-		By       string         `json:"updated_by"`
+		Enabled  bool                `json:"enabled"`
+		Schedule *taskports.Schedule `json:"schedule,omitempty"`
+		Budget   BudgetView          `json:"budget"`
+		Created  time.Time           `json:"created"`
+		Updated  time.Time           `json:"updated"`
+		By       string              `json:"updated_by"`
 	}
 
 	// BudgetView is a budget with its defaults filled in; 0 means no bound.
@@ -81,10 +81,10 @@ func (s *Service) Register(ctx context.Context, req RegisterRequest) (*Registere
 	return &Registered{DefinitionView: definitionView(made.Definition), Before: made.Before, Changed: made.Changed}, nil
 }
 
-func definitionOf(f *jobfile.File) task.Definition {
-	d := task.Definition{Name: f.Name(), Files: f.Definition(), Budget: f.Budget()}
+func definitionOf(f *jobfile.File) taskports.Definition {
+	d := taskports.Definition{Name: f.Name(), Files: f.Definition(), Budget: f.Budget()}
 	if s := f.Schedule(); s != nil {
-		d.Schedule = &task.Schedule{Cron: s.Cron.String(), Timezone: s.Cron.Zone().String(), CatchUp: string(s.CatchUp), Overlap: string(s.Overlap)}
+		d.Schedule = &taskports.Schedule{Cron: s.Cron.String(), Timezone: s.Cron.Zone().String(), CatchUp: string(s.CatchUp), Overlap: string(s.Overlap)}
 		if s.Calendar != nil {
 			days := s.Calendar.Days()
 			d.Schedule.Calendar, d.Schedule.WhenClosed = &days, string(s.WhenClosed)
@@ -95,7 +95,7 @@ func definitionOf(f *jobfile.File) task.Definition {
 
 // Definitions lists the registered jobs by name.
 func (s *Service) Definitions(ctx context.Context) ([]DefinitionView, error) {
-	list, err := s.definitions(ctx, task.DefinitionFilter{})
+	list, err := s.definitions(ctx, taskports.DefinitionFilter{})
 	views := make([]DefinitionView, 0, len(list))
 	for _, d := range list {
 		views = append(views, definitionView(d))
@@ -103,7 +103,7 @@ func (s *Service) Definitions(ctx context.Context) ([]DefinitionView, error) {
 	return views, err
 }
 
-func (s *Service) definitions(ctx context.Context, filter task.DefinitionFilter) ([]task.Definition, error) {
+func (s *Service) definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
 	if s.config.Definitions == nil {
 		return nil, errNoDefinitions
 	}
@@ -194,7 +194,7 @@ func (s *Service) registered(ctx context.Context, name string) (d definition, ok
 	return definition{file: file, path: file.Path()}, true, nil
 }
 
-func definitionView(d task.Definition) DefinitionView {
+func definitionView(d taskports.Definition) DefinitionView {
 	b := d.Budget.Filled()
 	return DefinitionView{
 		Job: d.Name, Version: d.Files.Hash, File: d.Files.Path, Enabled: d.Enabled, Schedule: d.Schedule,

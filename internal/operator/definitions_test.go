@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 const nightlyJob = `
@@ -43,7 +43,7 @@ func TestARegisteredJobIsStartedByItsNameFromWhatIsStored(t *testing.T) {
 		made, err := s.s.Register(ctx, RegisterRequest{File: path})
 		require.NoError(t, err)
 		require.True(t, made.Changed && made.Enabled)
-		require.Equal(t, &task.Schedule{Cron: "30 2 * * *", Timezone: "Europe/Berlin", CatchUp: "last", Overlap: "queue"}, made.Schedule)
+		require.Equal(t, &taskports.Schedule{Cron: "30 2 * * *", Timezone: "Europe/Berlin", CatchUp: "last", Overlap: "queue"}, made.Schedule)
 		require.Equal(t, BudgetView{MaxAttempts: 2, Deadline: 3600, MaxNoProgress: 50}, made.Budget)
 		require.Equal(t, path, made.File)
 

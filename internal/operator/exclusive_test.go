@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -28,7 +30,7 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		require.Equal(t, core.StatusFailed, failed.Status)
 		owner, err := job.CurrentOwner()
 		require.NoError(t, err)
-		running, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
+		running, err := s.e.Repository.Launch(t.Context(), ports.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
 		require.NoError(t, err)
 
 		refused := func(err error) {
@@ -55,7 +57,7 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
 
 		s.s.config.Dead = func(core.Owner) bool { // the execution and its process end while the refusal is explained
-			_, err := s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
+			_, err := s.e.Repository.ChangeJob(t.Context(), ports.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 			require.NoError(t, err)
 			return true
 		}
@@ -78,10 +80,10 @@ func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 		require.NoError(t, err)
 		owner, err := job.CurrentOwner()
 		require.NoError(t, err)
-		running, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
+		running, err := s.e.Repository.Launch(t.Context(), ports.LaunchRequest{JobName: "alone", Owner: owner, Lease: time.Hour, Exclusive: core.ExclusiveJob})
 		require.NoError(t, err)
 		idle := make(chan struct{})
-		ctx := core.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
+		ctx := workslot.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
 		done := make(chan task.Outcome)
 		go func() {
 			o, err := s.jobTask(ctx, 1, JobTask{Job: "alone", Params: map[string]string{"n": "2"}})
@@ -91,7 +93,7 @@ func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 			done <- o
 		}()
 		<-idle
-		_, err = s.e.Repository.ChangeJob(t.Context(), core.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
+		_, err = s.e.Repository.ChangeJob(t.Context(), ports.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		require.NoError(t, err)
 		o := <-done
 		require.Equal(t, task.OutcomeSuccess, o.Kind, o.Reason)
@@ -115,7 +117,7 @@ func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 		}
 		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-21"}, "in_turn": true}`)
 		idle := make(chan struct{})
-		ctx := core.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
+		ctx := workslot.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
 		done := make(chan task.Outcome, 1)
 		go func() {
 			o, err := NewJobHandler(s.s, queue).Execute(ctx, task.Task{ID: ids[1], Spec: task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1}})

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -173,7 +175,7 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		e.Owner = s.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
-	placed, err := s.placed(ctx, []core.JudgedExecution{{Execution: *x}})
+	placed, err := s.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
 	if err != nil {
 		return nil, err
 	}
@@ -191,20 +193,20 @@ type history struct {
 	service *Service
 	exec    core.JobExecution
 	// newest is the newest execution of its instance.
-	newest core.NewestAttempt
+	newest ports.NewestAttempt
 	steps  []core.StepExecution // of this execution
 	// history is the newest execution of each step in the instance.
-	history map[string]core.StepHistory
+	history map[string]ports.StepHistory
 	// parts are the names of a step's partitions in the history, in order, by the name of the step;
 	// at is the newest record of a step in this execution, by its name.
 	parts     map[string][]string
 	at        map[string]int
 	kinds     map[string]string // of the steps of job
 	decisions []DecisionView
-	skips     []core.SkipCount
+	skips     []ports.SkipCount
 	// job and uses come from the stored job file; nil if this program no longer understands it, for
 	// example because a component is gone.
-	job    *core.Job
+	job    *model.Job
 	uses   []jobfile.Used
 	change FileChange
 	// changed is the path of the file, and now the definition as it is on disk.
@@ -283,7 +285,7 @@ func (s *Service) storedFile(d core.Definition, name string) (file, carried *job
 
 // jobOf compiles the job of an execution as it was then, or returns nil if this program no longer
 // understands it.
-func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *core.Job {
+func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *model.Job {
 	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil && s.config.Jobs != nil {
 		if j, err := s.config.Jobs(ctx, e.JobName); err == nil {
 			return j

@@ -3,6 +3,7 @@ package operator
 import (
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -118,22 +119,22 @@ func (p *history) leadsTo(decision, verdict string) string {
 	if !ok {
 		return ""
 	}
-	target, ok := core.Next(e.Edges(), core.StatusCompleted, verdict)
+	target, ok := model.Next(e.Edges(), core.StatusCompleted, verdict)
 	switch {
 	case !ok:
 		return ""
-	case target.Kind == core.TargetElement:
+	case target.Kind == model.TargetElement:
 		return target.Name
 	}
 	return string(target.Kind)
 }
 
-func findElement(f core.Flow, name string) (core.Element, bool) {
+func findElement(f model.Flow, name string) (model.Element, bool) {
 	for _, e := range f.Elements {
 		if e.ElementName() == name {
 			return e, true
 		}
-		for _, inner := range core.Flows(e) {
+		for _, inner := range model.Flows(e) {
 			if found, ok := findElement(inner, name); ok {
 				return found, true
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -122,7 +123,7 @@ func (p *history) offerRestart(ctx context.Context, e *Explanation) error {
 }
 
 // explainExcluded adds the execution that the restart must not run concurrently with.
-func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *core.Job) error {
+func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *model.Job) error {
 	refused, err := p.service.excluded(ctx, current, p.exec.Params)
 	if err != nil || refused == nil {
 		return err
@@ -137,7 +138,7 @@ func (p *history) explainExcluded(ctx context.Context, e *Explanation, current *
 // compare compares a changed job file with the execution's, as a launch does, and returns the job
 // that a restart runs. If the launch would refuse it, compare adds the possible actions to the
 // explanation.
-func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error) {
+func (p *history) compare(ctx context.Context, e *Explanation) (*model.Job, error) {
 	inFile := p.carried != nil || p.exec.Definition.Path != ""
 	if p.change != FileChanged && (p.change != "" || !p.exec.FormerTimes || !inFile) {
 		return p.job, nil
@@ -146,7 +147,7 @@ func (p *history) compare(ctx context.Context, e *Explanation) (*core.Job, error
 	if file == nil {
 		file, err = jobfile.Load(p.exec.Definition.Path, p.service.config.Registry)
 	}
-	var current *core.Job
+	var current *model.Job
 	if err == nil {
 		current, err = file.Compile(p.service.deps(p.service.config.Registry))
 	}

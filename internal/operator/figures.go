@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // FiguresSource reads figures of the history: a repository.Repository.
@@ -27,7 +27,7 @@ func (s *Service) Figures(ctx context.Context) (core.Figures, error) {
 	if err != nil || s.config.Definitions == nil {
 		return f, err
 	}
-	list, err := s.config.Definitions.Definitions(ctx, task.DefinitionFilter{Scheduled: true})
+	list, err := s.config.Definitions.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
 	for _, d := range list {
 		// A schedule that this program does not understand has no times here: `schedules` reports
 		// why.
@@ -40,7 +40,7 @@ func (s *Service) Figures(ctx context.Context) (core.Figures, error) {
 
 // scheduleFigure returns the figure of one schedule. since is when its oldest run that has not
 // begun was submitted.
-func scheduleFigure(c *schedule.Cron, d task.Definition, now, since time.Time) core.ScheduleFigure {
+func scheduleFigure(c *schedule.Cron, d taskports.Definition, now, since time.Time) core.ScheduleFigure {
 	v := core.ScheduleFigure{JobName: d.Name, Next: c.Next(now).At}
 	if undecided := c.Next(d.ScheduledUntil).At; since.IsZero() && !undecided.IsZero() && !undecided.After(now) {
 		since = undecided // no leader has submitted its run

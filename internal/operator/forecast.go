@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -96,7 +97,7 @@ func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier
 			done.left[entry.Step], again[entry.Visit] = true, true
 		}
 	}
-	attempts, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: maxAttempts})
+	attempts, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: maxAttempts})
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier
 	}
 	for _, of := range steps {
 		for _, step := range of {
-			if v := step.Visit; v.Ordinal > 0 && v.Flow != core.FlowFinally && isFinal(step) && !again[v] {
+			if v := step.Visit; v.Ordinal > 0 && v.Flow != ports.FlowFinally && isFinal(step) && !again[v] {
 				done.visits[step.Name]++
 				again[v] = true
 			}
@@ -118,7 +119,7 @@ func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier
 
 // baselineOf reads the newest completed executions of the job; nil if there are none.
 func (s *Service) baselineOf(ctx context.Context, of *core.JobExecution) (*baseline, error) {
-	completed, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{
+	completed, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{
 		JobName: of.JobName, Statuses: []core.Status{core.StatusCompleted}, RedriveOf: of.RedriveOf, Limit: maxPast,
 	})
 	if err != nil {

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -39,11 +42,11 @@ type JobTask struct {
 // restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
 // runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
 // schedule; nil means that no task waits for any.
-func NewJobHandler(s *Service, tasks task.Queries) task.Handler { return jobHandler{s, tasks} }
+func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler { return jobHandler{s, tasks} }
 
 type jobHandler struct {
 	service *Service
-	tasks   task.Queries
+	tasks   taskports.Queries
 }
 
 // Composite marks that the job has its own time limits: a worker waits for it.
@@ -108,7 +111,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 	}
 	for {
 		var earlier []task.Task
-		err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+		err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 			earlier, err = h.tasks.Tasks(ctx, task.Filter{JobDefinition: t.Spec.JobDefinition, Unfinished: true, Before: t.ID, Limit: 1})
 			return err
 		})
@@ -125,7 +128,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 // begin launches the task's job. If the task has an ended execution, and this is the first call in
 // this attempt, begin restarts it, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
-	ctx = core.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
+	ctx = ports.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
 	behind := false
 	if err == nil {
@@ -172,7 +175,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, run := range runs {
 		unseen[int64(run.ID)] = true
 	}
-	made, err := h.service.config.Repository.Instances(ctx, core.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
+	made, err := h.service.config.Repository.Instances(ctx, ports.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -180,7 +183,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, instance := range made {
 		uncounted[instance.ID] = true
 	}
-	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
+	list, err := h.service.config.Repository.Executions(ctx, ports.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -206,15 +209,15 @@ func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobEx
 	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
 		return false, nil
 	}
-	var attempts []task.Attempt
-	err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+	var attempts []taskports.Attempt
+	err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 		attempts, err = h.tasks.Attempts(ctx, id)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	return !slices.ContainsFunc(attempts, func(a task.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
+	return !slices.ContainsFunc(attempts, func(a taskports.Attempt) bool { return reported(a.Outcome) == e.ID }), nil
 }
 
 type endOfExecution struct {
@@ -245,7 +248,7 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 }
 
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
-	list, err := h.service.config.Repository.Executions(ctx, core.ExecutionFilter{Task: int64(id), Limit: 1})
+	list, err := h.service.config.Repository.Executions(ctx, ports.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -261,7 +264,7 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	select {
 	case <-running.Done():
 	case <-ctx.Done():
-		if core.IsOwnerGone(context.Cause(ctx)) {
+		if model.IsOwnerGone(context.Cause(ctx)) {
 			running.running.Cancel(errTaskLost)
 		} else {
 			running.Stop()
@@ -282,7 +285,7 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	case <-ctx.Done():
 	}
 	cause := context.Cause(ctx)
-	if last == nil || errors.Is(cause, task.ErrStopping) || core.IsOwnerGone(cause) {
+	if last == nil || errors.Is(cause, task.ErrStopping) || model.IsOwnerGone(cause) {
 		return cause
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)

@@ -11,7 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -110,14 +113,14 @@ func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url)
 		s.carry("select 1")
-		launched, err := s.e.Repository.Launch(t.Context(), core.LaunchRequest{
+		launched, err := s.e.Repository.Launch(t.Context(), ports.LaunchRequest{
 			JobName: "daily", Task: 1, Owner: core.Owner{Host: "elsewhere", PID: 1, Nonce: "n"}, Lease: time.Hour, Restartable: true,
 		})
 		require.NoError(t, err)
 		idle := make(chan struct{}, 1000)
 		done := make(chan task.Outcome, 1)
 		go func() {
-			o, err := s.jobTask(core.WithSlot(t.Context(), leaves(func() { idle <- struct{}{} })), 1, JobTask{Job: "daily"})
+			o, err := s.jobTask(workslot.WithSlot(t.Context(), leaves(func() { idle <- struct{}{} })), 1, JobTask{Job: "daily"})
 			if err != nil {
 				t.Error(err)
 			}
@@ -128,9 +131,9 @@ func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 		case o := <-done:
 			t.Fatal(o.Reason)
 		}
-		ref := core.JobRef{ID: launched.Execution.ID, Owner: launched.Execution.Owner, Epoch: launched.Execution.Epoch}
+		ref := ports.JobRef{ID: launched.Execution.ID, Owner: launched.Execution.Owner, Epoch: launched.Execution.Epoch}
 		for _, to := range []core.Status{core.StatusStarted, core.StatusCompleted} {
-			_, err = s.e.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: to})
+			_, err = s.e.Repository.ChangeJob(t.Context(), ref, ports.JobChange{To: to})
 			require.NoError(t, err)
 		}
 		require.Equal(t, task.OutcomeSuccess, (<-done).Kind)
@@ -150,7 +153,7 @@ func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-20"}}`)
 		_, waiting, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: payload}}})
 		require.NoError(t, err)
-		by := task.Claimant{Worker: "w", Capacity: 1, Types: []string{task.TypeJob}, Lease: time.Minute}
+		by := taskports.Claimant{Worker: "w", Capacity: 1, Types: []string{task.TypeJob}, Lease: time.Minute}
 		claimed, _, err := queue.Claim(t.Context(), waiting[0], by)
 		require.NoError(t, err)
 		handler := NewJobHandler(s.s, queue)
@@ -205,7 +208,7 @@ func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 			o, err := NewJobHandler(s.s, queue).Execute(t.Context(), task.Task{ID: done.Tasks[0], Spec: spec})
 			require.NoError(t, err)
 			require.Equal(t, want, o.Kind, o.Reason)
-			last, err := s.s.lastOf(t.Context(), core.InstanceFilter{JobName: "daily"})
+			last, err := s.s.lastOf(t.Context(), ports.InstanceFilter{JobName: "daily"})
 			require.NoError(t, err)
 			made, _ := last.Params.Get("day")
 			require.Equal(t, day, made.Text())

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -69,11 +70,11 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
 	ids, more := cutPage(ids, filter.Limit)
-	judged, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: ids, Brief: true, Dead: s.config.Dead})
+	judged, err := s.config.Repository.Judged(ctx, ports.JudgedRequest{IDs: ids, Brief: true, Dead: s.config.Dead})
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
-	judged = slices.DeleteFunc(judged, func(j core.JudgedExecution) bool { // they may have changed since their IDs were read
+	judged = slices.DeleteFunc(judged, func(j ports.JudgedExecution) bool { // they may have changed since their IDs were read
 		status, exit := j.Execution.Status, j.Execution.ExitCode
 		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
 	})
@@ -87,8 +88,8 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	return page, nil
 }
 
-func (r ListRequest) filter() (filter core.ExecutionFilter, err error) {
-	filter = core.ExecutionFilter{
+func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
+	filter = ports.ExecutionFilter{
 		JobName: r.Job, Instance: r.Instance, Statuses: r.Statuses, ExitCode: r.Exit,
 		CreatedFrom: r.Since, CreatedTo: r.Until, Before: r.Before,
 	}
@@ -160,7 +161,7 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 	if err != nil {
 		return InstancePage{}, err
 	}
-	found, err := s.config.Repository.Instances(ctx, core.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
+	found, err := s.config.Repository.Instances(ctx, ports.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
 	if err != nil {
 		return InstancePage{}, fmt.Errorf("list instances: %w", err)
 	}

@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // nextParameters calls the incrementer, and checks its result against the declarations. Undeclared
 // parameters are removed, except those that the incrementer has set.
-func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
+func nextParameters(j *model.Job, last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 	made, err := j.Incrementer(last, given)
 	if err != nil {
 		return core.Parameters{}, err
@@ -44,7 +45,7 @@ func nextParameters(j *core.Job, last *core.JobExecution, given core.Parameters)
 }
 
 // inherited adds the parameters that the job inherits from the last execution.
-func inherited(j *core.Job, last *core.JobExecution, made core.Parameters) (core.Parameters, error) {
+func inherited(j *model.Job, last *core.JobExecution, made core.Parameters) (core.Parameters, error) {
 	if last == nil {
 		return made, nil
 	}
@@ -60,7 +61,7 @@ func inherited(j *core.Job, last *core.JobExecution, made core.Parameters) (core
 
 // withInherit adds advice to the error about parameters that the last execution had and that the
 // next one does not get.
-func withInherit(j *core.Job, last *core.JobExecution, texts map[string]string, err error) error {
+func withInherit(j *model.Job, last *core.JobExecution, texts map[string]string, err error) error {
 	var lacking []string
 	for _, spec := range j.Parameters {
 		if last == nil || !spec.Required {
@@ -80,7 +81,7 @@ func withInherit(j *core.Job, last *core.JobExecution, texts map[string]string, 
 // parametersAgain checks the parameters of an execution against the job's current declarations:
 // parameters may have been added, but the instance must be the same. changed are the newly given
 // ones.
-func parametersAgain(j *core.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
+func parametersAgain(j *model.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	if len(j.Parameters) == 0 && len(changed) == 0 && j.Definition.Text == "" { // a job of Go code that checks them itself
 		return e.Params, nil
 	}
@@ -98,7 +99,7 @@ func parametersAgain(j *core.Job, e *core.JobExecution, changed map[string]strin
 }
 
 // declaredAgain validates the parameters of an execution again, except the number of a repetition.
-func declaredAgain(j *core.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
+func declaredAgain(j *model.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	given := map[string]string{}
 	var number int64
 	for _, q := range e.Params.All() {

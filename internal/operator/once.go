@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Act is a client's request with a key.
 type Act struct {
-	Key core.RequestKey
+	Key ports.RequestKey
 	// Fingerprint is the same for the same request.
 	Fingerprint string
 	// Do performs it, and returns the answer, which is not empty.
@@ -108,9 +108,9 @@ func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context
 	return answer, repeated, err
 }
 
-func (s *Service) claim(ctx context.Context, act Act) (core.ClientRequest, error) {
+func (s *Service) claim(ctx context.Context, act Act) (ports.ClientRequest, error) {
 	known, err := s.config.Repository.ClaimRequest(ctx, act.Key, act.Fingerprint)
-	if errors.As(err, new(*core.KeyReusedError)) {
+	if errors.As(err, new(*ports.KeyReusedError)) {
 		err = &Refusal{Reason: ReasonKeyReused, Err: err}
 	}
 	return known, err
@@ -138,7 +138,7 @@ func (s *Service) do(ctx context.Context, act Act) (string, error) {
 	return "", err
 }
 
-func (s *Service) startedBefore(ctx context.Context, act Act, known core.ClientRequest) (string, error) {
+func (s *Service) startedBefore(ctx context.Context, act Act, known ports.ClientRequest) (string, error) {
 	e, err := s.config.Repository.Execution(ctx, known.Execution)
 	if err != nil {
 		return "", err

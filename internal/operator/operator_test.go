@@ -12,7 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/internal/testexample"
@@ -27,7 +29,7 @@ type desk struct {
 	e *testengine.Engine
 	*operator.Service
 	elsewhere *operator.Service // of another process
-	load      *core.Job
+	load      *model.Job
 	work      func(ctx context.Context) error // of the step
 	sawMu     sync.Mutex
 	saw       []core.Parameters
@@ -50,7 +52,7 @@ func newDesk(t *testing.T, url string, change ...func(*operator.Config)) *desk {
 	d.load.Incrementer = job.Count("run")
 	config := operator.Config{
 		Repository: d.e.Repository, Launcher: d.e.Launcher, Actor: "ada",
-		Jobs: func(_ context.Context, name string) (*core.Job, error) {
+		Jobs: func(_ context.Context, name string) (*model.Job, error) {
 			if name != "load" {
 				return nil, fmt.Errorf("%s: %w", name, core.ErrNoSuchJob)
 			}
@@ -301,7 +303,7 @@ func TestAServiceRecoversPurgesAndDeletesInItsName(t *testing.T) {
 			c.Provider = twoDatabases{c.Provider}
 			c.Checkpoints = collector(func() error { swept++; return sweeps })
 		}), t.Context()
-		launched, err := d.e.Repository.Launch(ctx, core.LaunchRequest{JobName: "load", Params: d.run(1), Restartable: true, Owner: core.Owner{Host: "lost"}, Lease: time.Hour})
+		launched, err := d.e.Repository.Launch(ctx, ports.LaunchRequest{JobName: "load", Params: d.run(1), Restartable: true, Owner: core.Owner{Host: "lost"}, Lease: time.Hour})
 		require.NoError(t, err)
 		_, err = d.Abandon(ctx, launched.Execution.ID)
 		var running *core.AlreadyRunningError
@@ -377,7 +379,7 @@ func ExampleService() {
 	fails := true
 	report := testexample.Must(step.NewTasklet(step.TaskletConfig{
 		Name: "report", Database: db,
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(context.Context, *core.StepContribution) error {
 				if fails {
 					return errors.New("no paper")
@@ -386,14 +388,14 @@ func ExampleService() {
 			}), nil
 		},
 	}))
-	daily := &core.Job{
+	daily := &model.Job{
 		Name: "daily", Restartable: true, Incrementer: job.NextDay("day"),
 		Parameters: []core.ParameterSpec{{Name: "day", Type: core.TypeDate, Required: true, Identifying: true}},
-		Flow:       core.Flow{Elements: []core.Element{&core.StepElement{Step: report}}},
+		Flow:       model.Flow{Elements: []model.Element{&model.StepElement{Step: report}}},
 	}
 	service := testexample.Must(operator.New(operator.Config{
 		Repository: r, Launcher: launcher, Actor: "ada",
-		Jobs: func(_ context.Context, name string) (*core.Job, error) {
+		Jobs: func(_ context.Context, name string) (*model.Job, error) {
 			if name != daily.Name {
 				return nil, core.ErrNoSuchJob
 			}
@@ -426,7 +428,7 @@ func TestARedriveIsNoNewestInstance(t *testing.T) {
 		d := newDesk(t, url, func(c *operator.Config) { c.Dead = func(o core.Owner) bool { return o.Host == "lost" } })
 		first := d.wait(d.start("load", d.run(4)))
 		mark := core.Parameter{Name: "run.redrive", Type: core.TypeString, Value: "1.work.1", Identifying: true}
-		_, err := d.e.Repository.Launch(t.Context(), core.LaunchRequest{
+		_, err := d.e.Repository.Launch(t.Context(), ports.LaunchRequest{
 			JobName: "load", Params: parameters(t, intParameter("run", 9), mark), Restartable: true, RedriveOf: first.ID,
 			Owner: core.Owner{Host: "lost"}, Lease: time.Hour,
 		})
@@ -464,7 +466,7 @@ func TestAnOlderAttemptIsNotAbandoned(t *testing.T) {
 func TestAnswersMarshalWithoutWhatIsNobodysBusiness(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t, testdb.SQLite(t)), t.Context()
-	launched, err := d.e.Repository.Launch(ctx, core.LaunchRequest{
+	launched, err := d.e.Repository.Launch(ctx, ports.LaunchRequest{
 		JobName: "load", Params: d.run(1), Restartable: true, Lease: time.Hour, Definition: core.Definition{Text: "job: secret", Hash: "h"},
 		Owner: core.Owner{Host: "elsewhere", PID: 7, Nonce: "nonce"},
 	})

@@ -6,12 +6,14 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // StoredJob builds the job of an execution from its stored definition, and binds it to the
 // parameters of the execution. It reads no job file.
-func (s *Service) StoredJob(ctx context.Context, e core.JobExecution) (*core.Job, error) {
+func (s *Service) StoredJob(ctx context.Context, e core.JobExecution) (*model.Job, error) {
 	d := e.Definition
 	if d.Text == "" {
 		return nil, errors.New("no definition is stored with the execution: it is a job that was built in Go")
@@ -76,7 +78,7 @@ func (s *Service) endParked(ctx context.Context, e *core.JobExecution) (*core.Jo
 
 // endChildren ends the child jobs that are parked with a requested stop, like their parent.
 func (s *Service) endChildren(ctx context.Context, parent core.JobExecutionID) error {
-	children, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Parent: parent, Statuses: core.Executions().Move(core.MoveResume).From})
+	children, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{Parent: parent, Statuses: ports.Executions().Move(ports.MoveResume).From})
 	if err != nil {
 		return err
 	}
@@ -91,7 +93,7 @@ func (s *Service) endChildren(ctx context.Context, parent core.JobExecutionID) e
 func (s *Service) endAllParked(ctx context.Context) ([]core.JobExecution, error) {
 	var ended []core.JobExecution
 	var errs []error
-	filter := core.ExecutionFilter{Statuses: core.Executions().Move(core.MoveResume).From}
+	filter := ports.ExecutionFilter{Statuses: ports.Executions().Move(ports.MoveResume).From}
 	for {
 		page, err := s.config.Repository.Executions(ctx, filter)
 		if err != nil {

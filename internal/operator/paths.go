@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -77,7 +78,7 @@ func (s *Service) noticeOtherFile(ctx context.Context, l *launch, last *core.Job
 		return nil
 	}
 	if last == nil {
-		page, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: l.job.Name, Limit: 1})
+		page, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{JobName: l.job.Name, Limit: 1})
 		if err != nil {
 			return fmt.Errorf("find the newest execution: %w", err)
 		}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the
@@ -27,7 +28,7 @@ const mostNames = 5
 
 // placed returns the work of executions that waits for certain workers, with one statement for
 // unfinished executions, and a few more if there is such work.
-func (s *Service) placed(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
+func (s *Service) placed(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
 	var ids []core.JobExecutionID
 	for i := range judged {
 		if e := &judged[i].Execution; !e.Status.IsOver() {
@@ -51,12 +52,12 @@ func (s *Service) placed(ctx context.Context, judged []core.JudgedExecution) (ma
 		if !slices.Contains(ids, of) || w.Parent != 0 && slices.Contains(ids, w.Parent) {
 			of = w.Parent
 		}
-		all[of] = addPlaced(all[of], w, task.WaitsFor(w, workers, leads), !slices.ContainsFunc(workers, func(x task.Worker) bool { return x.MayDo(w) }))
+		all[of] = addPlaced(all[of], w, taskports.WaitsFor(w, workers, leads), !slices.ContainsFunc(workers, func(x taskports.Worker) bool { return x.MayDo(w) }))
 	}
 	return all, nil
 }
 
-func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []PlacedWork {
+func addPlaced(list []PlacedWork, w ports.Placed, waits string, unfit bool) []PlacedWork {
 	i := slices.IndexFunc(list, func(p PlacedWork) bool {
 		return p.On.Stored() == w.On.Stored() && p.State == w.State && p.Waits == waits
 	})
@@ -71,7 +72,7 @@ func addPlaced(list []PlacedWork, w core.Placed, waits string, unfit bool) []Pla
 	return list
 }
 
-func (s *Service) loadedWorkers(ctx context.Context) ([]task.Worker, bool, error) {
+func (s *Service) loadedWorkers(ctx context.Context) ([]taskports.Worker, bool, error) {
 	workers, err := s.config.Workers.Workers(ctx)
 	if err != nil {
 		return nil, false, err

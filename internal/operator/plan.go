@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -276,7 +277,7 @@ func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.J
 
 // restarted returns the execution that a run with the parameters restarts; its ID is 0 if the run
 // would be the first, or is refused.
-func (s *Service) restarted(ctx context.Context, j *core.Job, params core.Parameters) (*core.JobExecution, error) {
+func (s *Service) restarted(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	first := &core.JobExecution{Params: params}
 	if has, err := s.hasHistory(ctx); !has {
 		return first, err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -91,13 +92,13 @@ const maxRunning = 200
 // and two if a step waits for tasks or a job, and those that are executed once for a new job or
 // execution.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
-	ids, err := m.service.config.Repository.ExecutionIDs(ctx, core.ExecutionFilter{
+	ids, err := m.service.config.Repository.ExecutionIDs(ctx, ports.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read what is running: %w", err)
 	}
-	running, err := m.service.config.Repository.Judged(ctx, core.JudgedRequest{IDs: ids, Dead: m.service.config.Dead})
+	running, err := m.service.config.Repository.Judged(ctx, ports.JudgedRequest{IDs: ids, Dead: m.service.config.Dead})
 	if err != nil {
 		return nil, fmt.Errorf("read what is running: %w", err)
 	}
@@ -146,7 +147,7 @@ func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (
 
 // measure returns a view for each running step of an execution. newest is the newest execution of
 // its instance.
-func (m *Meter) measure(e *core.JobExecution, newest core.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
+func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.service.config.Now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -60,7 +62,7 @@ type nowhere struct{}
 
 func (nowhere) Write(context.Context, []int) error { return nil }
 
-func watchedJob(e *testengine.Engine, r *gated) *core.Job {
+func watchedJob(e *testengine.Engine, r *gated) *model.Job {
 	return testengine.Job("watched",
 		testengine.Chunk(e, "load", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 			return r, even{}, nowhere{}
@@ -143,11 +145,11 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 }
 
 type counting struct {
-	core.JobRepository
+	ports.JobRepository
 	asked int
 }
 
-func (c *counting) ExecutionIDs(ctx context.Context, f core.ExecutionFilter) ([]core.JobExecutionID, error) {
+func (c *counting) ExecutionIDs(ctx context.Context, f ports.ExecutionFilter) ([]core.JobExecutionID, error) {
 	c.asked++
 	return c.JobRepository.ExecutionIDs(ctx, f)
 }
@@ -157,7 +159,7 @@ func (c *counting) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map
 	return c.JobRepository.StepsOf(ctx, ids...)
 }
 
-func (c *counting) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
+func (c *counting) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
 	c.asked++
 	return c.JobRepository.Judged(ctx, req)
 }
@@ -171,7 +173,7 @@ func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
 		owner, err := job.CurrentOwner()
 		require.NoError(t, err)
 		for n, lease := range []time.Duration{time.Hour, time.Microsecond} {
-			_, err = e.Repository.Launch(ctx, core.LaunchRequest{JobName: "leased", Params: numbered(t, int64(n)), Owner: owner, Lease: lease})
+			_, err = e.Repository.Launch(ctx, ports.LaunchRequest{JobName: "leased", Params: numbered(t, int64(n)), Owner: owner, Lease: lease})
 			require.NoError(t, err)
 		}
 		right, err := New(Config{Repository: e.Repository})
@@ -201,7 +203,7 @@ func TestARefreshAsksTheSameHoweverMuchRuns(t *testing.T) {
 	require.NoError(t, err)
 	m := service.Meter(ProgressRequest{})
 	for n := range int64(5) {
-		_, err := e.Repository.Launch(ctx, core.LaunchRequest{JobName: "many", Params: numbered(t, n), Owner: owner, Lease: time.Minute})
+		_, err := e.Repository.Launch(ctx, ports.LaunchRequest{JobName: "many", Params: numbered(t, n), Owner: owner, Lease: time.Minute})
 		require.NoError(t, err)
 		records, err := m.Refresh(ctx)
 		require.NoError(t, err)
@@ -224,7 +226,7 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	m := service.Meter(ProgressRequest{})
 	m.baselines["j"] = &baseline{steps: map[string]baselineStep{"load": {visits: 1, rows: 100, took: 10 * time.Second}, "last": {visits: 1, took: 10 * time.Second}}, took: 20 * time.Second}
 	m.earlier[1] = &earlier{}
-	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, core.NewestAttempt{}, []core.StepExecution{
+	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, ports.NewestAttempt{}, []core.StepExecution{
 		step("load", core.StatusStarted, 0), step("load:a", core.StatusCompleted, 30), step("load:b", core.StatusStarted, 20), step("load:c", core.StatusStarting, 0),
 	}, core.StepWork{}, map[core.StepExecutionID]measured{})
 	require.Len(t, records, 1)
@@ -289,15 +291,15 @@ func TestProgressOfARestartInALoop(t *testing.T) {
 			return r, even{}, nowhere{}
 		})
 		j := testengine.Job("watched", work)
-		work.Next = []core.Transition{{Success: true, Pattern: "*", Target: core.Target{Kind: core.TargetElement, Name: "more"}}}
-		j.Flow.Elements = append(j.Flow.Elements, &core.DecisionElement{
+		work.Next = []model.Transition{{Success: true, Pattern: "*", Target: model.Target{Kind: model.TargetElement, Name: "more"}}}
+		j.Flow.Elements = append(j.Flow.Elements, &model.DecisionElement{
 			Name: "more", Decide: func(context.Context, *core.View) (string, error) {
 				if rounds%2 == 1 {
 					return "AGAIN", nil
 				}
 				return core.ExitCompleted, nil
 			},
-			Next: []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: "work"}}},
+			Next: []model.Transition{{Pattern: "AGAIN", Target: model.Target{Kind: model.TargetElement, Name: "work"}}},
 		})
 		run := func(n int64) core.Status {
 			exec, err := e.Launcher.Run(ctx, j, numbered(t, n), nil)
@@ -307,7 +309,7 @@ func TestProgressOfARestartInALoop(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, run(1))
 		require.Equal(t, 2, rounds)
 
-		service, err := New(Config{Repository: e.Repository, Jobs: func(context.Context, string) (*core.Job, error) { return j, nil }})
+		service, err := New(Config{Repository: e.Repository, Jobs: func(context.Context, string) (*model.Job, error) { return j, nil }})
 		require.NoError(t, err)
 		percent := func() float64 {
 			require.Equal(t, 2, <-r.reached)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -99,7 +100,7 @@ func (s *Service) executions(ctx context.Context, records []core.JobExecution) (
 	return views, errors.Join(err, failure)
 }
 
-func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]Execution, error) {
+func (s *Service) views(ctx context.Context, judged []ports.JudgedExecution) ([]Execution, error) {
 	waiting, err := s.waiting(ctx, judged)
 	views := make([]Execution, len(judged))
 	for i := range judged {
@@ -115,7 +116,7 @@ func (s *Service) views(ctx context.Context, judged []core.JudgedExecution) ([]E
 
 // judged reads the newest executions of the records' instances with one statement. Their leases are
 // judged by the clock of the database, which has set them (rule L6).
-func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]core.JudgedExecution, error) {
+func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]ports.JudgedExecution, error) {
 	var ids []core.JobInstanceID
 	for _, e := range records {
 		if e.Status != core.StatusCompleted { // a complete one needs no action
@@ -124,15 +125,15 @@ func (s *Service) judged(ctx context.Context, records []core.JobExecution) ([]co
 	}
 	slices.Sort(ids)
 	newest, err := s.config.Repository.NewestAttempts(ctx, s.config.Dead, slices.Compact(ids)...)
-	judged := make([]core.JudgedExecution, len(records))
+	judged := make([]ports.JudgedExecution, len(records))
 	for i := range records {
-		judged[i] = core.JudgedExecution{Execution: records[i], Newest: s.newestOf(&records[i], newest)}
+		judged[i] = ports.JudgedExecution{Execution: records[i], Newest: s.newestOf(&records[i], newest)}
 	}
 	return judged, err
 }
 
-func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (*core.JudgedExecution, error) {
-	found, err := s.config.Repository.Judged(ctx, core.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.config.Dead})
+func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (*ports.JudgedExecution, error) {
+	found, err := s.config.Repository.Judged(ctx, ports.JudgedRequest{IDs: []core.JobExecutionID{id}, Dead: s.config.Dead})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("job execution %d: %w", id, core.ErrNotFound)
 	}
@@ -142,7 +143,7 @@ func (s *Service) judgedExecution(ctx context.Context, id core.JobExecutionID) (
 	return &found[0], nil
 }
 
-func (s *Service) view(e *core.JobExecution, newest *core.NewestAttempt) Execution {
+func (s *Service) view(e *core.JobExecution, newest *ports.NewestAttempt) Execution {
 	return Execution{
 		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
 		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
@@ -152,7 +153,7 @@ func (s *Service) view(e *core.JobExecution, newest *core.NewestAttempt) Executi
 }
 
 // ownerOf returns the process that runs an execution, or nil, for example if it is parked.
-func (s *Service) ownerOf(e *core.JobExecution, newest *core.NewestAttempt) *Owner {
+func (s *Service) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Owner {
 	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
 		return nil
 	}

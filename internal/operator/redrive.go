@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -57,7 +58,7 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 		return nil, err
 	}
 	d.given = secrets
-	params, err := declaredAgain(&core.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
+	params, err := declaredAgain(&model.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
 	if err != nil {
 		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}
@@ -116,7 +117,7 @@ func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.J
 	return d, nil
 }
 
-func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*core.Job, error) {
+func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*model.Job, error) {
 	ran, err := s.config.Repository.Steps(ctx, plan.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", plan.Execution, err)

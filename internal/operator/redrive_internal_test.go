@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -26,4 +27,4 @@ func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 	require.Empty(t, redrivenStep(core.Parameters{}))
 }
 
-type nothing struct{ core.JobRepository }
+type nothing struct{ ports.JobRepository }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -45,7 +47,7 @@ func overlaps(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
 }
 
-func isUnfinished(e *core.JobExecution) bool { return canGoOn(&core.Job{Restartable: true}, e.Status) }
+func isUnfinished(e *core.JobExecution) bool { return canGoOn(&model.Job{Restartable: true}, e.Status) }
 
 // restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so
 // that it publishes its output; nil if there is none.
@@ -115,7 +117,7 @@ func (s *Service) newestRedrive(ctx context.Context, of core.JobExecutionID, mat
 
 // eachRedrive calls f with the redrives of an execution, newest first, until f returns false.
 func (s *Service) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
-	filter := core.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
+	filter := ports.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
 	for {
 		page, err := s.config.Repository.Executions(ctx, filter)
 		if err != nil {

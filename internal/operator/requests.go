@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -13,7 +15,7 @@ type RunRequest struct {
 	// read; a job file from any source; the path of a job file; the name of a job that the
 	// application carries (Config.Files), that is registered, or that has a file at the path of its
 	// newest execution.
-	Job     *core.Job      `json:"-"`
+	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
@@ -42,7 +44,7 @@ type RunRequest struct {
 	// the request counts.
 	AsBegun bool `json:"-"`
 	// Key is the key of a client's request, which Once has claimed, or zero.
-	Key core.RequestKey `json:"-"`
+	Key ports.RequestKey `json:"-"`
 	// Task is the task that runs the job, or 0.
 	Task int64 `json:"-"`
 	// On selects the workers that may continue the execution of the task; nil means any.
@@ -57,7 +59,7 @@ type RunRequest struct {
 type RestartRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	// The job is as in RunRequest; if none is set, the one with which the execution was started.
-	Job     *core.Job      `json:"-"`
+	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
@@ -81,7 +83,7 @@ type RestartRequest struct {
 	// AcceptChanges is as in RunRequest.
 	AcceptChanges bool `json:"accept_changes,omitempty"`
 	// Key is as in RunRequest.
-	Key core.RequestKey `json:"-"`
+	Key ports.RequestKey `json:"-"`
 	// Task is as in RunRequest.
 	Task int64 `json:"-"`
 	// On is as in RunRequest.
@@ -110,13 +112,13 @@ type RedriveRequest struct {
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
 	// Key is as in RunRequest.
-	Key   core.RequestKey `json:"-"`
+	Key   ports.RequestKey `json:"-"`
 	Hooks `json:"-"`
 }
 
 // source selects a job by the first of its fields that is set.
 type source struct {
-	job     *core.Job
+	job     *model.Job
 	checked *jobfile.File
 	from    jobfile.Source
 	name    string

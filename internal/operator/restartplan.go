@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -103,7 +104,7 @@ type StartLimit struct {
 
 // restartPlan plans a restart of the execution, by the walk itself. It omits positions and
 // partitions: see describeResumed.
-func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *core.Job) (*RestartPlan, error) {
+func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *model.Job) (*RestartPlan, error) {
 	planned, err := job.NewPlan(ctx, s.config.Repository, j, exec, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a restart of execution %d: %w", exec.ID, err)

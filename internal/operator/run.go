@@ -7,12 +7,14 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type launch struct {
 	definition
-	job     *core.Job
+	job     *model.Job
 	params  core.Parameters
 	options job.Options
 	hooks   Hooks
@@ -133,8 +135,8 @@ func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launc
 
 // restartHistory returns the part of the history that the attempt keeps, for the comparison of
 // definitions.
-func (s *Service) restartHistory(l *launch, last *core.JobExecution) core.History {
-	h := core.History{Records: s.config.Repository, Database: s.config.Repository.Database()}
+func (s *Service) restartHistory(l *launch, last *core.JobExecution) ports.History {
+	h := ports.History{Records: s.config.Repository, Database: s.config.Repository.Database()}
 	if l.from != nil {
 		h.Records = l.from.Records(h.Records, last.InstanceID)
 	}

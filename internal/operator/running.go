@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -16,7 +18,7 @@ import (
 type Running struct {
 	service *Service
 	running *job.Running
-	job     *core.Job
+	job     *model.Job
 	hooks   Hooks
 }
 
@@ -57,7 +59,7 @@ const planTime = 10 * time.Second
 
 // offerWithinLimit replaces the restart action if one of its steps would exceed its start_limit. If
 // that is unknown it offers nothing: Explain says why.
-func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *core.Job) {
+func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *model.Job) {
 	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
 		return
 	}
@@ -71,16 +73,16 @@ func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *cor
 	}
 }
 
-func hasStartLimit(flow core.Flow) bool {
-	return slices.ContainsFunc(flow.Elements, func(e core.Element) bool {
+func hasStartLimit(flow model.Flow) bool {
+	return slices.ContainsFunc(flow.Elements, func(e model.Element) bool {
 		switch e := e.(type) {
-		case *core.StepElement:
+		case *model.StepElement:
 			return e.StartLimit != nil
-		case *core.FlowElement:
+		case *model.FlowElement:
 			return e.StartLimit != nil || hasStartLimit(e.Flow)
-		case *core.SplitElement, *core.AtomicElement, *core.DecisionElement:
+		case *model.SplitElement, *model.AtomicElement, *model.DecisionElement:
 		}
-		return slices.ContainsFunc(core.Flows(e), hasStartLimit)
+		return slices.ContainsFunc(model.Flows(e), hasStartLimit)
 	})
 }
 
@@ -127,7 +129,7 @@ func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Wait
 	if err != nil || !isParked(&judged.Execution) {
 		return nil
 	}
-	waiting, err := s.waiting(ctx, []core.JudgedExecution{*judged})
+	waiting, err := s.waiting(ctx, []ports.JudgedExecution{*judged})
 	if err != nil || !waiting[id].NoWorker() {
 		return nil
 	}
@@ -141,14 +143,14 @@ func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []Pl
 	if err != nil {
 		return nil
 	}
-	placed, err := s.placed(ctx, []core.JudgedExecution{*judged})
+	placed, err := s.placed(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil
 	}
 	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
 }
 
-func (s *Service) keep(r *job.Running, j *core.Job, hooks Hooks) *Running {
+func (s *Service) keep(r *job.Running, j *model.Job, hooks Hooks) *Running {
 	s.runnings.add(r)
 	return &Running{service: s, running: r, job: j, hooks: hooks}
 }

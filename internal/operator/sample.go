@@ -11,6 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -21,7 +23,7 @@ type dryRun struct {
 	n      int
 	params core.Parameters
 	uses   []jobfile.Used
-	job    *core.Job
+	job    *model.Job
 	steps  []*DryStep
 	// handlers are the handlers of steps' tasks; nil if no job has such a step.
 	handlers jobfile.Tasks
@@ -29,7 +31,7 @@ type dryRun struct {
 
 // run samples the steps of the plan, in order, each once. Only the end of ctx is an error.
 func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
-	unsampled := map[string]core.Step{}
+	unsampled := map[string]model.Step{}
 	for _, s := range slices.Concat(d.job.Flow.Steps(), d.job.Finally.Steps()) {
 		unsampled[s.Name()] = s
 	}
@@ -48,10 +50,10 @@ func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
 }
 
 // step samples a chunk step, or the first partition of one; steps of other kinds would run.
-func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
+func (d *dryRun) step(ctx context.Context, s model.Step, of *DryStep) error {
 	d.describe(of)
-	run := &core.StepRun{
-		Data: core.StepContext{
+	run := &model.StepRun{
+		Data: model.StepContext{
 			Job:   &core.JobExecution{JobName: d.job.Name, Params: d.params, Context: core.NewExecutionContext(), Confinement: d.job.Confinement},
 			Steps: map[string]core.StepExecution{},
 		},
@@ -60,7 +62,7 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 		return d.tasks(ctx, tasks, run, of)
 	}
 	var err error
-	if whole, ok := s.(interface{ Inner() core.Step }); ok {
+	if whole, ok := s.(interface{ Inner() model.Step }); ok {
 		sampled, is := whole.Inner().(*chunk.Step)
 		var parts []core.Partition
 		if parts, err = partitionsOf(ctx, s, run); err != nil {
@@ -91,11 +93,11 @@ func (d *dryRun) step(ctx context.Context, s core.Step, of *DryStep) error {
 
 type submitter interface {
 	Handler() string
-	Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
+	Items(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error)
 }
 
 // tasks reads the items of a step that submits tasks, and submits none.
-func (d *dryRun) tasks(ctx context.Context, s submitter, run *core.StepRun, of *DryStep) error {
+func (d *dryRun) tasks(ctx context.Context, s submitter, run *model.StepRun, of *DryStep) error {
 	of.Component = s.Handler()
 	own := *run
 	own.Services.Fill()
@@ -198,7 +200,7 @@ func (d *dryRun) describe(of *DryStep) {
 
 // partitionsOf has the step plan its partitions, as at its start: the plan is caught on its way to
 // the repository, and nothing of it is run.
-func partitionsOf(ctx context.Context, s core.Step, run *core.StepRun) ([]core.Partition, error) {
+func partitionsOf(ctx context.Context, s model.Step, run *model.StepRun) ([]core.Partition, error) {
 	c := &planCatcher{}
 	own := *run
 	own.Services.Fill()
@@ -214,16 +216,16 @@ var errCaught = errors.New("a dry run stores no plan")
 
 // planCatcher replaces the repository; it accepts nothing but a plan.
 type planCatcher struct {
-	core.PartitionPlans
+	ports.PartitionPlans
 	parts []core.Partition
 }
 
-func (c *planCatcher) PlanPartitions(_ context.Context, _ core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+func (c *planCatcher) PlanPartitions(_ context.Context, _ ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
 	c.parts = plan.Parts
 	return nil, errCaught
 }
 
-func (c *planCatcher) Execute(context.Context, core.Step, *core.StepRun) (*core.StepExecution, error) {
+func (c *planCatcher) Execute(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) {
 	return nil, errCaught
 }
 

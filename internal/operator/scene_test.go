@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
@@ -109,7 +110,7 @@ func (s *scene) matches(golden string, view any) {
 
 func (s *scene) executions() []core.JobExecution {
 	s.t.Helper()
-	list, err := s.e.Repository.Executions(context.Background(), core.ExecutionFilter{})
+	list, err := s.e.Repository.Executions(context.Background(), ports.ExecutionFilter{})
 	require.NoError(s.t, err)
 	return list
 }

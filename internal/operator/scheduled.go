@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -17,11 +18,11 @@ import (
 //
 // A job that has no incrementer, and has the same parameters at all times, is run again each time
 // (RunRequest.Again).
-func ScheduledRuns(s *Service) func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+func ScheduledRuns(s *Service) func(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
 	return s.scheduledRun
 }
 
-func (s *Service) scheduledRun(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+func (s *Service) scheduledRun(_ context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
 	file, _, err := s.storedFile(d.Files, d.Name)
 	if err != nil {
 		return task.Submission{}, err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // SchedulesRequest requests the due times of registered jobs.
@@ -18,7 +18,7 @@ type (
 	// ScheduleView is the schedule of a registered job that is enabled.
 	ScheduleView struct {
 		Job string `json:"job"`
-		task.Schedule
+		taskports.Schedule
 		// DecidedUntil is the time up to which scheduled times were submitted or skipped.
 		DecidedUntil time.Time `json:"decided_until"`
 		// Due are the times up to now that a server submits next, and Missed the number that it
@@ -49,7 +49,7 @@ func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]Schedu
 	if req.Count < 0 || req.Count > maxNextTimes {
 		return nil, &RequestError{Field: "count", Reason: "1 to 1000 times can be asked for"}
 	}
-	list, err := s.definitions(ctx, task.DefinitionFilter{Scheduled: true})
+	list, err := s.definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
 	views := make([]ScheduleView, 0, len(list))
 	for _, d := range list {
 		view := ScheduleView{Job: d.Name, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -15,7 +17,7 @@ func (s *Service) Prepare(ctx context.Context) error {
 	if s.config.Schema == nil || s.prepared.Load() {
 		return nil
 	}
-	err := core.Patiently(ctx, s.config.Schema.CheckSchema)
+	err := model.Patiently(ctx, s.config.Schema.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
 		if err = s.config.Schema.Migrate(ctx); err == nil {
 			err = s.noteMigration(ctx, "")
@@ -71,5 +73,5 @@ func (s *Service) noteMigration(ctx context.Context, database string) error {
 	if s.config.Acts == nil || s.config.Schema.CheckSchema(ctx) != nil {
 		return nil // there is no audit yet
 	}
-	return s.config.Acts.NoteAct(ctx, core.VerbMigrate, s.actor(ctx), "tables in database "+cmp.Or(database, s.config.Database))
+	return s.config.Acts.NoteAct(ctx, ports.VerbMigrate, s.actor(ctx), "tables in database "+cmp.Or(database, s.config.Database))
 }

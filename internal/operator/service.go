@@ -10,15 +10,17 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Config configures a Service.
 type Config struct {
-	Repository core.JobRepository
+	Repository ports.JobRepository
 	// Launcher runs started jobs; if nil, the service only reads and acts on existing executions.
 	Launcher *job.Launcher
 	// Provider and Registry are used to compile job files. The registry has factories.
@@ -36,7 +38,7 @@ type Config struct {
 	Files map[string]*jobfile.File
 	// Jobs finds a job of Go code by its name, or returns core.ErrNoSuchJob; nil means that jobs
 	// are files.
-	Jobs func(ctx context.Context, name string) (*core.Job, error)
+	Jobs func(ctx context.Context, name string) (*model.Job, error)
 
 	// Database is the name of the repository's database; empty means tx.Default.
 	Database string
@@ -58,13 +60,13 @@ type Config struct {
 	Engine  string
 
 	// Definitions are the registered jobs; nil means none.
-	Definitions task.Definitions
+	Definitions taskports.Definitions
 
 	// Figures reads numbers of the history for metrics; nil means none.
 	Figures FiguresSource
 
 	// Acts is the audit of acts; nil means none.
-	Acts core.Acts
+	Acts ports.Acts
 
 	// Actor is the actor for the audit; empty means the user and the host.
 	Actor string
@@ -87,7 +89,7 @@ type Schema interface {
 // Checkpoints are the tables for checkpoints in databases other than the repository's: a
 // repository.Checkpoints.
 type Checkpoints interface {
-	core.CheckpointReader
+	ports.CheckpointReader
 	Migrate(ctx context.Context, database string) error
 	// CheckSchema returns core.ErrSchemaMissing if Migrate is needed.
 	CheckSchema(ctx context.Context, database string) error

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -30,12 +31,12 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	}
 	exec := &judged.Execution
 	view := s.executionView(exec, &judged.Newest)
-	waiting, err := s.waiting(ctx, []core.JudgedExecution{*judged})
+	waiting, err := s.waiting(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
 	view.Waiting = waiting[exec.ID]
-	placed, err := s.placed(ctx, []core.JudgedExecution{*judged})
+	placed, err := s.placed(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (s *Service) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if view.Decisions, err = s.decisions(ctx, exec); err != nil {
 		return nil, err
 	}
-	redrives, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{RedriveOf: exec.ID, Brief: true, Limit: maxRedrives})
+	redrives, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{RedriveOf: exec.ID, Brief: true, Limit: maxRedrives})
 	if err != nil {
 		return nil, fmt.Errorf("read the redrives of execution %d: %w", exec.ID, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -87,8 +88,8 @@ type SkipsRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-func (r SkipsRequest) filter() (core.SkipFilter, error) {
-	filter := core.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Index: r.Index, Left: r.Left, After: r.After}
+func (r SkipsRequest) filter() (ports.SkipFilter, error) {
+	filter := ports.SkipFilter{Execution: r.Execution, Step: r.Step, Phase: r.Phase, Index: r.Index, Left: r.Left, After: r.After}
 	switch r.Phase {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 	default:
@@ -140,8 +141,8 @@ func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error)
 }
 
 // skipsOfOthers returns the other attempts of the instance that have items of the filter.
-func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter core.SkipFilter) (ids []core.JobExecutionID, err error) {
-	attempts, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{Instance: exec.InstanceID})
+func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter ports.SkipFilter) (ids []core.JobExecutionID, err error) {
+	attempts, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{Instance: exec.InstanceID})
 	if err != nil {
 		return nil, fmt.Errorf("list the attempts of instance %d: %w", exec.InstanceID, err)
 	}

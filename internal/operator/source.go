@@ -8,6 +8,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -42,7 +44,7 @@ func load(components *registry.Registry, from jobfile.Source) (*jobfile.File, er
 // definition is a job that was found and is not compiled yet.
 type definition struct {
 	file *jobfile.File // nil for a job of Go code
-	job  *core.Job     // compiled; if nil, file is to be compiled
+	job  *model.Job    // compiled; if nil, file is to be compiled
 	path string        // of file, as in the request
 	// given are the values of the request's secret parameters, by name.
 	given map[string]string
@@ -92,7 +94,7 @@ func (s *Service) named(ctx context.Context, name string) (definition, error) {
 	if from, ok := s.files.Load(name); ok {
 		return s.read(from.(jobfile.Source)) //nolint:forcetypeassert // only compile stores
 	}
-	page, err := s.config.Repository.Executions(ctx, core.ExecutionFilter{JobName: name, Limit: 1})
+	page, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{JobName: name, Limit: 1})
 	if err != nil {
 		return definition{}, err
 	}
@@ -158,7 +160,7 @@ func (s *Service) ofHistory(e *core.JobExecution) (definition, error) {
 
 // compile makes the job of a definition. components are the service's, or the registry that watches
 // them.
-func (s *Service) compile(d definition, components *registry.Registry) (*core.Job, error) {
+func (s *Service) compile(d definition, components *registry.Registry) (*model.Job, error) {
 	if d.job != nil {
 		return d.job, nil
 	}
@@ -182,7 +184,7 @@ func (s *Service) depsOf(d definition, components *registry.Registry) jobfile.De
 	return deps
 }
 
-func (s *Service) located(j *core.Job, d definition) *core.Job {
+func (s *Service) located(j *model.Job, d definition) *model.Job {
 	s.files.Store(j.Name, d.file.Source())
 	return j
 }

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -111,7 +111,7 @@ func (t *Targets) All() []Target {
 
 // watchFiles begins to collect the targets of one step execution: the partitions of a redrive run
 // one after the other. It returns the function that checks them.
-func (t *Targets) watchFiles() func(run *core.StepRun, parts chunk.Parts) error {
+func (t *Targets) watchFiles() func(run *model.StepRun, parts chunk.Parts) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fresh = nil
@@ -120,7 +120,7 @@ func (t *Targets) watchFiles() func(run *core.StepRun, parts chunk.Parts) error 
 
 // keepFiles refuses a redrive with a file that would replace another one: it would hold the
 // redriven items only.
-func (t *Targets) keepFiles(run *core.StepRun, parts chunk.Parts) error {
+func (t *Targets) keepFiles(run *model.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
 		return nil // it continues with its own file
 	}

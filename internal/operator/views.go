@@ -3,6 +3,7 @@ package operator
 import (
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -171,7 +172,7 @@ func leaseOf(o *Owner) Lease {
 	return LeaseHeld
 }
 
-func (s *Service) executionView(e *core.JobExecution, newest *core.NewestAttempt) ExecutionView {
+func (s *Service) executionView(e *core.JobExecution, newest *ports.NewestAttempt) ExecutionView {
 	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
 }
 

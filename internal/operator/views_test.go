@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -154,14 +156,14 @@ func TestASummaryHasEachStepOnce(t *testing.T) {
 		once := e.Tasklet("once", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 		load := testengine.Chunk(e, "load", 2, reads)
 		load.AllowStartIfComplete = true
-		to := func(name string) core.Target { return core.Target{Kind: core.TargetElement, Name: name} }
-		load.Next = []core.Transition{{Pattern: core.ExitCompleted, Target: to("again")}}
-		again := &core.DecisionElement{Name: "again", Decide: func(context.Context, *core.View) (string, error) {
+		to := func(name string) model.Target { return model.Target{Kind: model.TargetElement, Name: name} }
+		load.Next = []model.Transition{{Pattern: core.ExitCompleted, Target: to("again")}}
+		again := &model.DecisionElement{Name: "again", Decide: func(context.Context, *core.View) (string, error) {
 			if rounds++; rounds%3 == 0 {
 				return "DONE", nil
 			}
 			return "MORE", nil
-		}, Next: []core.Transition{{Pattern: "MORE", Target: to("load")}, {Pattern: "DONE", Target: to("end")}}}
+		}, Next: []model.Transition{{Pattern: "MORE", Target: to("load")}, {Pattern: "DONE", Target: to("end")}}}
 		last := e.Tasklet("end", tx.Attr{}, func(context.Context, *core.StepContribution) error {
 			if broken {
 				return errors.New("the printer is on fire")
@@ -315,7 +317,7 @@ func TestProgressIsAView(t *testing.T) {
 func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	t.Parallel()
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()
-	_, err := e.Repository.Launch(ctx, core.LaunchRequest{JobName: "j", Owner: core.Owner{Host: "far", PID: 7, Nonce: "secret"}, Lease: time.Minute})
+	_, err := e.Repository.Launch(ctx, ports.LaunchRequest{JobName: "j", Owner: core.Owner{Host: "far", PID: 7, Nonce: "secret"}, Lease: time.Minute})
 	require.NoError(t, err)
 	dead := false
 	s, err := New(Config{

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Workers lists the workers that share the database: a tasks.Repository.
@@ -15,9 +16,9 @@ type Workers interface {
 	PartWorkers(ctx context.Context) (int, error)
 	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
 	// leader.
-	Workers(ctx context.Context) ([]task.Worker, error)
+	Workers(ctx context.Context) ([]taskports.Worker, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
-	Leader(ctx context.Context) (*task.Leader, error)
+	Leader(ctx context.Context) (*taskports.Leader, error)
 }
 
 // Waiting describes the work that a parked execution waits for, and its workers.
@@ -36,7 +37,7 @@ func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Wo
 
 // waiting returns the open work of each parked execution. It queries the database once, or not at
 // all if none is parked.
-func (s *Service) waiting(ctx context.Context, judged []core.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
+func (s *Service) waiting(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
 	var workers *int
 	parked := map[core.JobExecutionID]*Waiting{}
 	for i := range judged {

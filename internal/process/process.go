@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/secret"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // DefaultGrace is the default time between SIGTERM and SIGKILL.
@@ -65,7 +65,7 @@ type Result struct {
 
 // Run runs the process to its end. When ctx ends, the process and all processes that it has started are asked
 // to end, and killed when the grace is over, or at once if another process may begin the same work
-// (core.IsOwnerGone, rule L9). err is the reason why it did not begin.
+// (model.IsOwnerGone, rule L9). err is the reason why it did not begin.
 func (c Command) Run(ctx context.Context) (r Result, err error) {
 	stdout, stderr := &tail{limit: c.OutBytes}, &tail{limit: c.ErrBytes}
 	group, err := newGroup()
@@ -106,7 +106,7 @@ func (c Command) command(ctx context.Context, group *group, stdout, stderr io.Wr
 		cmd.Env = append(cmd.Env, name+"="+c.Env[name])
 	}
 	cmd.Cancel = func() error {
-		if core.IsOwnerGone(context.Cause(ctx)) {
+		if model.IsOwnerGone(context.Cause(ctx)) {
 			return errors.Join(group.kill(), cmd.Process.Kill())
 		}
 		return group.end(cmd.Process)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -55,9 +56,9 @@ type Plan struct {
 // count holds Items and Texts of one recorded name.
 type count struct{ items, texts int }
 
-// Items stores skipped items and checkpoints: a core.JobRepository.
+// Items stores skipped items and checkpoints: a ports.JobRepository.
 type Items interface {
-	core.SkippedItems
+	ports.SkippedItems
 	Database() string
 }
 
@@ -287,7 +288,7 @@ func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem)
 }
 
 func (p *Plan) page(ctx context.Context, after int64) ([]core.SkippedItem, error) {
-	page, err := p.items.SkippedItems(ctx, core.SkipFilter{
+	page, err := p.items.SkippedItems(ctx, ports.SkipFilter{
 		Execution: p.Execution, Step: p.Step, Parts: p.Step != "" && !strings.Contains(p.Step, partMark), Left: true, After: after, Limit: pageSize,
 	})
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -122,10 +124,10 @@ func (s *source) Read(context.Context) (secretless, error) {
 
 func (s *source) Meta() item.Meta { return item.Meta{Path: "in", Line: s.i} }
 
-func (b *bench) step(reader func(ctx context.Context, run *core.StepRun) (item.Reader, error)) (core.Step, error) {
+func (b *bench) step(reader func(ctx context.Context, run *model.StepRun) (item.Reader, error)) (model.Step, error) {
 	c := b.config
 	c.Name, c.Database, c.Skip = "load", b.Database, chunk.LimitSkip{Limit: 1000}
-	c.Assemble = func(ctx context.Context, run *core.StepRun) (chunk.Parts, error) {
+	c.Assemble = func(ctx context.Context, run *model.StepRun) (chunk.Parts, error) {
 		r, err := reader(ctx, run)
 		return chunk.Parts{
 			Reader: r, Processors: []item.Processor{item.EraseProcessor[secretless, secretless](b)},
@@ -136,23 +138,23 @@ func (b *bench) step(reader func(ctx context.Context, run *core.StepRun) (item.R
 }
 
 func (b *bench) original(t require.TestingT, n int64) *core.JobExecution {
-	step, err := b.step(func(context.Context, *core.StepRun) (item.Reader, error) {
+	step, err := b.step(func(context.Context, *model.StepRun) (item.Reader, error) {
 		return item.EraseReader[secretless](&source{b: b, n: n}), nil
 	})
 	require.NoError(t, err)
-	exec := b.Run(testengine.Job("load", &core.StepElement{Step: step}))
+	exec := b.Run(testengine.Job("load", &model.StepElement{Step: step}))
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	return exec
 }
 
 func (b *bench) redrive(t require.TestingT, plan *redrive.Plan, n int64) *core.JobExecution {
-	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (core.Step, error) {
-		return b.step(func(ctx context.Context, run *core.StepRun) (item.Reader, error) {
+	step, err := redrive.NewStep(plan, nil, func(s *redrive.Step) (model.Step, error) {
+		return b.step(func(ctx context.Context, run *model.StepRun) (item.Reader, error) {
 			return s.Reader(ctx, run, item.TypeOf[secretless](""), item.EraseReader[secretless](&source{b: b}))
 		})
 	})
 	require.NoError(t, err)
-	j := testengine.Job("load", &core.StepElement{Step: step})
+	j := testengine.Job("load", &model.StepElement{Step: step})
 	j.RedriveOf = plan.Execution
 	params, err := core.NewParameters(core.Parameter{Name: "run.redrive", Type: core.TypeInt, Value: n, Identifying: true})
 	require.NoError(t, err)
@@ -168,7 +170,7 @@ func (b *bench) plan(t require.TestingT, request redrive.Request) *redrive.Plan 
 }
 
 func (b *bench) skipped(t require.TestingT, exec *core.JobExecution) []core.SkippedItem {
-	items, err := b.Repository.SkippedItems(context.Background(), core.SkipFilter{Execution: exec.ID, Limit: 1000})
+	items, err := b.Repository.SkippedItems(context.Background(), ports.SkipFilter{Execution: exec.ID, Limit: 1000})
 	require.NoError(t, err)
 	return items
 }
@@ -347,13 +349,13 @@ func (b *bench) stored(t *testing.T, items ...any) (*core.JobExecution, []int64)
 		s.Item, s.Truncated, s.SHA256 = item.EncodePayload(value)
 		list = append(list, s)
 	}
-	step, err := chunkless(func(ctx context.Context, run *core.StepRun) error {
+	step, err := chunkless(func(ctx context.Context, run *model.StepRun) error {
 		return tx.NewManager(b.Database).Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-			return run.Services.Checkpoints.Checkpoint(ctx, run.Ref, core.Checkpoint{Skipped: list})
+			return run.Services.Checkpoints.Checkpoint(ctx, run.Ref, ports.Checkpoint{Skipped: list})
 		})
 	}), error(nil)
 	require.NoError(t, err)
-	exec := b.Run(testengine.Job("load", &core.StepElement{Step: step}))
+	exec := b.Run(testengine.Job("load", &model.StepElement{Step: step}))
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 	var ids []int64
 	for _, s := range b.skipped(t, exec) {
@@ -362,11 +364,11 @@ func (b *bench) stored(t *testing.T, items ...any) (*core.JobExecution, []int64)
 	return exec, ids
 }
 
-type chunkless func(ctx context.Context, run *core.StepRun) error
+type chunkless func(ctx context.Context, run *model.StepRun) error
 
-func (chunkless) Name() string                                           { return "load" }
-func (chunkless) Kind() string                                           { return "test" }
-func (f chunkless) Execute(ctx context.Context, run *core.StepRun) error { return f(ctx, run) }
+func (chunkless) Name() string                                            { return "load" }
+func (chunkless) Kind() string                                            { return "test" }
+func (f chunkless) Execute(ctx context.Context, run *model.StepRun) error { return f(ctx, run) }
 
 func TestAnItemThatWasNotStoredWholeIsRefusedUnlessItIsGiven(t *testing.T) {
 	t.Parallel()
@@ -400,14 +402,14 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 		for i, text := range texts {
 			edited[ids[i]] = redrive.Edit{Item: json.RawMessage(text)}
 		}
-		step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID, Edited: edited}), nil, func(s *redrive.Step) (core.Step, error) {
-			return chunkless(func(ctx context.Context, run *core.StepRun) (err error) {
+		step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID, Edited: edited}), nil, func(s *redrive.Step) (model.Step, error) {
+			return chunkless(func(ctx context.Context, run *model.StepRun) (err error) {
 				reader, err = s.Reader(ctx, run, itemType, nil)
 				return err
 			}), nil
 		})
 		require.NoError(t, err)
-		err = step.Execute(t.Context(), &core.StepRun{Services: core.StepServices{Checkpoints: b.Repository}, Step: &core.StepExecution{Name: "load"}})
+		err = step.Execute(t.Context(), &model.StepRun{Services: model.StepServices{Checkpoints: b.Repository}, Step: &core.StepExecution{Name: "load"}})
 		if err != nil {
 			return nil, err
 		}
@@ -440,20 +442,20 @@ func TestARedriveCommitsInTheDatabaseOfTheSkippedItems(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testdb.SQLite(t))
 	exec, _ := b.stored(t, secretless{ID: 1})
-	step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (core.Step, error) { return chunkless(nil), nil })
+	step, err := redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (model.Step, error) { return chunkless(nil), nil })
 	require.NoError(t, err)
-	err = step.Execute(t.Context(), &core.StepRun{Services: core.StepServices{Checkpoints: elsewhere{b.Repository}}, Step: &core.StepExecution{}})
+	err = step.Execute(t.Context(), &model.StepRun{Services: model.StepServices{Checkpoints: elsewhere{b.Repository}}, Step: &core.StepExecution{}})
 	require.ErrorContains(t, err, "writes to database elsewhere, but the skipped items are in database default")
 
-	run := &core.StepRun{Services: core.StepServices{Checkpoints: b.Repository}, Step: &core.StepExecution{Name: "load"}}
-	step, err = redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (core.Step, error) {
-		return chunkless(func(ctx context.Context, run *core.StepRun) error { return run.UseDatabase(ctx, "elsewhere") }), nil
+	run := &model.StepRun{Services: model.StepServices{Checkpoints: b.Repository}, Step: &core.StepExecution{Name: "load"}}
+	step, err = redrive.NewStep(b.plan(t, redrive.Request{Execution: exec.ID}), nil, func(*redrive.Step) (model.Step, error) {
+		return chunkless(func(ctx context.Context, run *model.StepRun) error { return run.UseDatabase(ctx, "elsewhere") }), nil
 	})
 	require.NoError(t, err)
 	var elsewhere *redrive.DatabaseError
 	require.ErrorAs(t, step.Execute(t.Context(), run), &elsewhere)
 }
 
-type elsewhere struct{ core.CheckpointStore }
+type elsewhere struct{ ports.CheckpointStore }
 
 func (elsewhere) Database() string { return "elsewhere" }

@@ -7,14 +7,16 @@ import (
 	"maps"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Step is a chunk step that reads the items of a plan: a [core.Step].
+// Step is a chunk step that reads the items of a plan: a [model.Step].
 type Step struct {
-	core.Step
+	model.Step
 	plan    *Plan
 	earlier map[string]core.StepExecution
 }
@@ -22,7 +24,7 @@ type Step struct {
 // Reader makes the reader of one execution of the step, which the step assembles instead of its own.
 // itemType is the item type of its own reader; own is that reader, which reads the texts of the plan,
 // and may be nil if the plan has none.
-func (s *Step) Reader(ctx context.Context, run *core.StepRun, itemType item.Type, own item.Reader) (item.Reader, error) {
+func (s *Step) Reader(ctx context.Context, run *model.StepRun, itemType item.Type, own item.Reader) (item.Reader, error) {
 	m, ok := run.Services.Checkpoints.(*marking)
 	if !ok {
 		return nil, errors.New("redrive: the step's reader is created outside Execute")
@@ -38,7 +40,7 @@ func (s *Step) Reader(ctx context.Context, run *core.StepRun, itemType item.Type
 
 // NewStep returns the step of a plan. earlier are the steps of the redriven execution, by name, for
 // expressions. inner makes the step that does the work, with the reader of s.Reader.
-func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *Step) (core.Step, error)) (*Step, error) {
+func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *Step) (model.Step, error)) (*Step, error) {
 	s := &Step{plan: plan, earlier: earlier}
 	var err error
 	if s.Step, err = inner(s); err != nil {
@@ -49,7 +51,7 @@ func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *St
 
 // Timeout returns the timeout of the step that does the work.
 func (s *Step) Timeout() time.Duration {
-	if limited, ok := s.Step.(core.TimeLimited); ok {
+	if limited, ok := s.Step.(model.TimeLimited); ok {
 		return limited.Timeout()
 	}
 	return 0
@@ -57,8 +59,8 @@ func (s *Step) Timeout() time.Duration {
 
 // StepListeners makes the listeners of the step that does the work. Its gate and its promotion concern
 // all of its items, and do not apply to a redrive.
-func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
-	if listened, ok := s.Step.(core.Listened); ok {
+func (s *Step) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
+	if listened, ok := s.Step.(model.Listened); ok {
 		return listened.StepListeners(ctx, run)
 	}
 	return nil, nil
@@ -66,7 +68,7 @@ func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, err
 
 // Execute runs the step over the items that are left. Only the positions of its writers
 // matter.
-func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *Step) Execute(ctx context.Context, run *model.StepRun) error {
 	if got, want := run.Services.Checkpoints.Database(), s.plan.items.Database(); got != want {
 		return &DatabaseError{Step: s.Name(), Database: got, Items: want}
 	}
@@ -89,13 +91,13 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) error {
 // marking is a checkpoint store that marks the items with a verdict that a checkpoint commits, in the
 // same transaction, except those that are skipped again.
 type marking struct {
-	core.CheckpointStore
+	ports.CheckpointStore
 	items  Items
-	run    *core.StepRun
+	run    *model.StepRun
 	reader *reader // of the execution in progress
 }
 
-func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+func (m *marking) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	if err := m.CheckpointStore.Checkpoint(ctx, ref, c); err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func (m *marking) Checkpoint(ctx context.Context, ref core.StepRef, c core.Check
 // could not commit together.
 type oneDatabase struct{}
 
-func (oneDatabase) Acquire(_ context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
+func (oneDatabase) Acquire(_ context.Context, run *model.StepRun, database string) (ports.ClaimedStore, error) {
 	return nil, &DatabaseError{Step: run.Step.Name, Database: database, Items: run.Services.Checkpoints.Database()}
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -127,10 +129,10 @@ func (s *scene) check(about string) {
 }
 
 // job has a step of eight partitions, one of two, and one without.
-func (s *scene) job() *core.Job {
+func (s *scene) job() *model.Job {
 	inner, err := step.NewTasklet(step.TaskletConfig{
-		Name: "last", Database: s.Database, Promote: &core.Promotion{Keys: map[string]string{"done": "last"}},
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Name: "last", Database: s.Database, Promote: &model.Promotion{Keys: map[string]string{"done": "last"}},
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 				_, err := tx.ConnOf(ctx, s.Database).ExecContext(ctx, "INSERT INTO done (job, part, n) VALUES ('"+s.name+"', 'last', 0)")
 				return errors.Join(err, c.Context.Put("done", true))
@@ -138,15 +140,15 @@ func (s *scene) job() *core.Job {
 		},
 	})
 	require.NoError(s.T, err)
-	j := testengine.Job(s.name, s.partitioned("wide", wideParts), s.partitioned("narrow", 2), &core.StepElement{Step: inner})
+	j := testengine.Job(s.name, s.partitioned("wide", wideParts), s.partitioned("narrow", 2), &model.StepElement{Step: inner})
 	j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{jobListener{s}}, nil }
 	return j
 }
 
-func (s *scene) partitioned(name string, parts int) *core.StepElement {
+func (s *scene) partitioned(name string, parts int) *model.StepElement {
 	inner, err := chunk.New(chunk.Config{
 		Name: name, Size: 2, Database: s.Database,
-		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
 			w := &rows{scene: s, part: run.Data.Name}
 			return chunk.Parts{
 				Reader:     item.EraseReader[int64](&count{}),
@@ -156,12 +158,12 @@ func (s *scene) partitioned(name string, parts int) *core.StepElement {
 	})
 	require.NoError(s.T, err)
 	outer, err := step.NewPartitioned(step.PartitionConfig{
-		Step: inner, OnWorkers: true, Promote: &core.Promotion{Keys: map[string]string{"heard": name}},
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return partsOf(parts), nil },
-		Listeners:   func(context.Context, *core.StepRun) ([]any, error) { return []any{stepListener{s}}, nil },
+		Step: inner, OnWorkers: true, Promote: &model.Promotion{Keys: map[string]string{"heard": name}},
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return partsOf(parts), nil },
+		Listeners:   func(context.Context, *model.StepRun) ([]any, error) { return []any{stepListener{s}}, nil },
 	})
 	require.NoError(s.T, err)
-	return &core.StepElement{Step: outer}
+	return &model.StepElement{Step: outer}
 }
 
 func (s *scene) hears(call string, id any) {
@@ -246,13 +248,13 @@ type process struct {
 	*mortal
 	owner    core.Owner
 	launcher *job.Launcher
-	executor func(core.Transitions) core.StepExecutor
+	executor func(ports.Transitions) model.StepExecutor
 }
 
 func (s *scene) process() *process {
 	s.processes++
 	p := &process{mortal: newMortal(s), owner: core.Owner{Host: "here", PID: s.processes}}
-	p.executor = func(t core.Transitions) core.StepExecutor {
+	p.executor = func(t ports.Transitions) model.StepExecutor {
 		return step.NewSimpleStepExecutor(t, s.Database.Name(), nil)
 	}
 	var err error
@@ -306,9 +308,9 @@ func (s *scene) worker() {
 	require.NoError(s.T, err)
 	w, err := runtime.NewWorker(runtime.Config{Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond, Sweep: time.Millisecond, Parts: &runtime.Parts{
 		Repository: p.mortal, Engine: silent, Owner: p.owner, Executor: p.executor,
-		Job:      func(context.Context, core.JobExecution) (*core.Job, error) { return s.job(), nil },
-		Services: core.StepServices{Owners: core.OwnersFunc(s.isDead)},
-		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
+		Job:      func(context.Context, core.JobExecution) (*model.Job, error) { return s.job(), nil },
+		Services: model.StepServices{Owners: model.OwnersFunc(s.isDead)},
+		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {
 			exec, err := p.launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 			if err == nil && exec.Status.IsOver() {
 				s.over = exec

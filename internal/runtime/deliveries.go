@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -15,15 +16,15 @@ import (
 const WakeQueue = "surfin.parts"
 
 // Announcer hands parts and parked executions that wait for a worker to an engine: a
-// core.Announcer.
+// ports.Announcer.
 type Announcer struct{ Engine engine.Engine }
 
-// Announce implements core.Announcer.
-func (a Announcer) Announce(ctx context.Context, list ...core.Ready) error {
+// Announce implements ports.Announcer.
+func (a Announcer) Announce(ctx context.Context, list ...ports.Ready) error {
 	return a.Engine.Enqueue(ctx, readyDeliveries(list)...)
 }
 
-func readyDeliveries(list []core.Ready) []engine.Delivery {
+func readyDeliveries(list []ports.Ready) []engine.Delivery {
 	ds := make([]engine.Delivery, len(list))
 	for i, r := range list {
 		d := engine.Delivery{Kind: engine.Part, ID: int64(r.Part), Epoch: r.Epoch, Queue: WakeQueue, NotBefore: r.Since}
@@ -36,7 +37,7 @@ func readyDeliveries(list []core.Ready) []engine.Delivery {
 }
 
 // deliveries converts deliveries of tasks to an engine's: each type is a queue.
-func deliveries(tasks []task.Delivery) []engine.Delivery {
+func deliveries(tasks []taskports.Delivery) []engine.Delivery {
 	list := make([]engine.Delivery, len(tasks))
 	for i, d := range tasks {
 		list[i] = engine.Delivery{
@@ -46,20 +47,20 @@ func deliveries(tasks []task.Delivery) []engine.Delivery {
 	return list
 }
 
-func taskDelivery(d engine.Delivery) task.Delivery {
-	return task.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
+func taskDelivery(d engine.Delivery) taskports.Delivery {
+	return taskports.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
 }
 
 // Waiting finds deliveries that wait in the repository, for an engine without its own table.
 type Waiting struct {
-	Tasks task.Executions
+	Tasks taskports.Executions
 	// Deciders are the deciders of this process: tasks of groups that name others are left to other
 	// processes.
 	Deciders []string
 	// Parts finds parts and parked executions; nil means none.
-	Parts core.Parks
+	Parts ports.Parks
 	// Places find the work that the leader assigns to workers; nil means none.
-	Places []core.Places
+	Places []ports.Places
 }
 
 // Due returns at most limit deliveries of the queues that wait now, by priority. Within a priority
@@ -99,7 +100,7 @@ func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int)
 	if !slices.Contains(queues, WakeQueue) || w.Parts == nil {
 		return found, nil
 	}
-	ready, err := w.Parts.Ready(ctx, core.ReadyPlace{}, limit)
+	ready, err := w.Parts.Ready(ctx, ports.ReadyPlace{}, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -55,9 +56,9 @@ func (p *workplace) delivered(kind engine.Kind) int64 {
 }
 
 // deliveredOnly finds nothing without a delivery that names it.
-type deliveredOnly struct{ core.JobRepository }
+type deliveredOnly struct{ ports.JobRepository }
 
-func (d *deliveredOnly) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
+func (d *deliveredOnly) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	if req.Part == 0 {
 		return nil, nil
 	}
@@ -98,14 +99,14 @@ func TestPartsAndContinuationsAreDelivered(t *testing.T) {
 func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	t.Parallel()
 	p, _ := withRiver(t, 2)
-	taken, err := p.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: core.Owner{Host: "w", PID: 1}, Lease: time.Hour})
+	taken, err := p.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: core.Owner{Host: "w", PID: 1}, Lease: time.Hour})
 	require.NoError(t, err)
 	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, "test")
 	require.NoError(t, err)
 	require.Zero(t, p.delivered(engine.Resume), "a worker has a part")
-	ref := core.StepRef{ID: taken.Step.ID, Owner: taken.Step.Owner, Epoch: taken.Step.Epoch}
+	ref := ports.StepRef{ID: taken.Step.ID, Owner: taken.Step.Owner, Epoch: taken.Step.Epoch}
 	end := func(ctx context.Context) error {
-		_, err := p.Repository.EndStep(ctx, ref, core.StepChange{To: core.StatusStopped})
+		_, err := p.Repository.EndStep(ctx, ref, ports.StepChange{To: core.StatusStopped})
 		return err
 	}
 	failed := errors.New("rolled back")
@@ -149,7 +150,7 @@ func TestTheLeaderDeliversWhatWasLost(t *testing.T) {
 	sweep()
 	require.EqualValues(t, 2, p.delivered(engine.Part))
 
-	taken, err := p.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: worker, Lease: time.Hour})
+	taken, err := p.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: worker, Lease: time.Hour})
 	require.NoError(t, err)
 	p.Exec("DELETE FROM surfin_river.river_job")
 	sweep()
@@ -157,17 +158,17 @@ func TestTheLeaderDeliversWhatWasLost(t *testing.T) {
 	p.Exec("UPDATE surfin_step_execution SET lease_until = now() WHERE lease_until IS NOT NULL")
 	sweep()
 	require.EqualValues(t, 2, p.delivered(engine.Part))
-	again, err := p.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: worker, Lease: time.Hour, Part: taken.Step.ID, Epoch: taken.Step.Epoch})
+	again, err := p.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: worker, Lease: time.Hour, Part: taken.Step.ID, Epoch: taken.Step.Epoch})
 	require.NoError(t, err)
 	require.Equal(t, taken.Step.Epoch+1, again.Step.Epoch)
-	late, err := p.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: worker, Lease: time.Hour, Part: taken.Step.ID, Epoch: taken.Step.Epoch})
+	late, err := p.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: worker, Lease: time.Hour, Part: taken.Step.ID, Epoch: taken.Step.Epoch})
 	require.NoError(t, err)
 	require.Nil(t, late, "of an earlier epoch")
-	_, err = p.Repository.AssignPartition(t.Context(), core.AssignRequest{Owner: worker, Lease: time.Hour, Part: again.Step.ID, Epoch: again.Step.Epoch})
-	require.ErrorAs(t, err, new(*core.NotNowError))
+	_, err = p.Repository.AssignPartition(t.Context(), ports.AssignRequest{Owner: worker, Lease: time.Hour, Part: again.Step.ID, Epoch: again.Step.Epoch})
+	require.ErrorAs(t, err, new(*ports.NotNowError))
 
 	p.Exec("UPDATE surfin_step_execution SET lease_until = now() WHERE lease_until IS NOT NULL")
-	require.NoError(t, p.Repository.ReleasePartition(t.Context(), core.StepRef{ID: again.Step.ID, Owner: worker, Epoch: again.Step.Epoch}, ""))
+	require.NoError(t, p.Repository.ReleasePartition(t.Context(), ports.StepRef{ID: again.Step.ID, Owner: worker, Epoch: again.Step.Epoch}, ""))
 	_, err = p.Repository.RequestStop(t.Context(), p.exec.ID, "test")
 	require.NoError(t, err)
 	p.Exec("DELETE FROM surfin_river.river_job WHERE args->>'work' LIKE 'resume/%'")

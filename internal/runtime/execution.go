@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -17,16 +20,16 @@ import (
 type execution struct {
 	source   *taskSource
 	tenure   *tenure
-	delivery task.Delivery
+	delivery taskports.Delivery
 	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
 	end      context.CancelCauseFunc
-	claimed  *task.Claimed // guarded by tenure.mu until it is claimed
-	place    *heldSlot     // the place of its slot
+	claimed  *taskports.Claimed // guarded by tenure.mu until it is claimed
+	place    *heldSlot          // the place of its slot
 }
 
-func newExecution(ctx context.Context, t *tenure, d task.Delivery) *execution {
+func newExecution(ctx context.Context, t *tenure, d taskports.Delivery) *execution {
 	e := &execution{source: t.source, tenure: t, delivery: d, place: newHeldSlot(t.source.slots)}
-	e.ctx, e.end = context.WithCancelCause(core.WithSlot(ctx, e.place))
+	e.ctx, e.end = context.WithCancelCause(workslot.WithSlot(ctx, e.place))
 	return e
 }
 
@@ -55,7 +58,7 @@ func (e *execution) work() (answer engine.Answer, recorded bool) {
 
 // claim repeats the claim if the reply was lost. It returns nil if there is nothing to execute,
 // with the answer for the engine.
-func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err error) {
+func (e *execution) claim() (claimed *taskports.Claimed, answer engine.Answer, err error) {
 	var given core.Answer
 	err = e.tenure.keeper.Record(e.ctx, func(ctx context.Context) (err error) {
 		claimed, given, err = e.begin(ctx)
@@ -78,7 +81,7 @@ func (e *execution) claim() (claimed *task.Claimed, answer engine.Answer, err er
 }
 
 // begin claims the task, or starts it if the leader has assigned it to this worker.
-func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, error) {
+func (e *execution) begin(ctx context.Context) (*taskports.Claimed, core.Answer, error) {
 	repository := e.source.tasks.Repository
 	if ownWorker(e.delivery.Type) != "" {
 		return repository.Start(ctx, e.delivery, e.source.claimant())
@@ -87,7 +90,7 @@ func (e *execution) begin(ctx context.Context) (*task.Claimed, core.Answer, erro
 }
 
 func lacksDecider(err error) bool {
-	_, lacks := errors.AsType[*task.NoDeciderError](err)
+	_, lacks := errors.AsType[*taskports.NoDeciderError](err)
 	return lacks
 }
 
@@ -113,7 +116,7 @@ func (e *execution) execute() result {
 	go func() {
 		var r result
 		exception.GuardGoroutine(func() (err error) {
-			r.outcome, err = handler.Execute(core.WithPatience(e.ctx, e.tenure.keeper), t)
+			r.outcome, err = handler.Execute(model.WithPatience(e.ctx, e.tenure.keeper), t)
 			return err
 		}, func(err error) {
 			r.err = err
@@ -125,11 +128,11 @@ func (e *execution) execute() result {
 		return r
 	case <-e.ctx.Done():
 	}
-	if cause, cut := errors.AsType[*core.LeaseError](context.Cause(e.ctx)); cut {
+	if cause, cut := errors.AsType[*model.LeaseError](context.Cause(e.ctx)); cut {
 		e.report("aborted", cause)
 	}
 	var late <-chan time.Time
-	if _, bounded := handler.(core.Composite); !bounded {
+	if _, bounded := handler.(model.Composite); !bounded {
 		timer := time.NewTimer(e.source.tasks.LeaveBehind)
 		defer timer.Stop()
 		late = timer.C
@@ -166,7 +169,7 @@ func (e *execution) record(r result) (recorded bool) {
 	if errors.Is(cause, task.ErrStopping) {
 		decide = stopping
 	}
-	var ended task.Ended
+	var ended taskports.Ended
 	outcome := outcomeOf(r, cause)
 	err := e.tenure.keeper.Record(context.WithoutCancel(e.ctx), func(ctx context.Context) (err error) {
 		ended, err = e.endAttempt(ctx, outcome, decide)
@@ -189,7 +192,7 @@ func (e *execution) record(r result) (recorded bool) {
 
 // endAttempt ends the attempt. In the same transaction it hands the tasks that waited for this one
 // to the engine.
-func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide task.Decide) (ended task.Ended, err error) {
+func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide taskports.Decide) (ended taskports.Ended, err error) {
 	tasks := e.source.tasks
 	if !e.claimed.Ref.Ordered {
 		return tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide)

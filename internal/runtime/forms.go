@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jsontext"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -150,12 +151,12 @@ func ViewTask(t task.Task) TaskView { return TaskView{Task: t, Spec: SpecView(t.
 
 // AttemptView is the JSON form of an attempt.
 type AttemptView struct {
-	task.Attempt
+	taskports.Attempt
 	Action SpecForm `json:"action"`
 }
 
 // ViewAttempt returns the view of an attempt.
-func ViewAttempt(a task.Attempt) AttemptView { return AttemptView{a, SpecView(a.Action)} }
+func ViewAttempt(a taskports.Attempt) AttemptView { return AttemptView{a, SpecView(a.Action)} }
 
 // GroupView is the JSON form of a group.
 type GroupView struct {
@@ -170,7 +171,7 @@ func ViewGroup(g task.Group) GroupView {
 
 // DecisionView is the JSON form of a decision.
 type DecisionView struct {
-	task.DecisionRecord
+	taskports.DecisionRecord
 	Decision DecisionForm `json:"decision"`
 }
 
@@ -182,6 +183,6 @@ type DecisionForm struct {
 }
 
 // ViewDecision returns the view of a decision.
-func ViewDecision(d task.DecisionRecord) DecisionView {
+func ViewDecision(d taskports.DecisionRecord) DecisionView {
 	return DecisionView{d, DecisionForm{d.Decision.Dead, Span(d.Decision.Delay), d.Decision.Reason}}
 }

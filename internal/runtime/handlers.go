@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -135,7 +136,7 @@ func (c *Catalog) decidersMade() (deciding, error) {
 // Decide returns the function that decides about tasks: with the decider that the task's group
 // names, else the default one, never beyond the budget. If the named one panics, or this process
 // does not have it, the task is given up: no other decider may have it executed again.
-func (c *Catalog) Decide() (task.Decide, error) {
+func (c *Catalog) Decide() (taskports.Decide, error) {
 	made, err := c.decidersMade()
 	if err != nil {
 		return nil, err

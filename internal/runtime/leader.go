@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/boottime"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -28,7 +28,7 @@ type Duty struct {
 
 // LeaderConfig configures a Leader.
 type LeaderConfig struct {
-	Leadership task.Leadership
+	Leadership taskports.Leadership
 	// Database is the database that records the leader, and that duties write in.
 	Database tx.Database
 	// Holder is the unique name of this process.

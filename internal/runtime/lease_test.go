@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -42,13 +44,13 @@ func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	p.config.Lease, p.config.Heartbeat = 6*time.Second, 300*time.Millisecond
 	far := testengine.On(t, gormdb.Config{URL: line.URL(), IdleInTransaction: p.config.Lease})
 	p.parts.Repository, p.parts.Engine = far.Repository, deliverer(t, far)
-	p.parts.Executor = func(transitions core.Transitions) core.StepExecutor {
+	p.parts.Executor = func(transitions ports.Transitions) model.StepExecutor {
 		return step.NewSimpleStepExecutor(transitions, far.Database.Name(), nil)
 	}
 	require.NoError(t, p.work())
 	require.Equal(t, core.StatusCompleted, p.status())
 	require.EqualValues(t, 2, attempts.Load())
-	require.IsType(t, &core.LeaseError{}, cause.Load())
+	require.IsType(t, &model.LeaseError{}, cause.Load())
 	require.Equal(t, 1, p.happened("released"))
 	require.Zero(t, p.happened("lost"))
 }
@@ -81,7 +83,7 @@ func TestATaskWhoseLeaseCannotBeRenewedIsAttemptedAgain(t *testing.T) {
 	stop := o.worker("a")
 	a := o.one("1")
 	require.Equal(t, task.GroupCompleted, o.over(a.Group).State)
-	require.IsType(t, &core.LeaseError{}, <-o.causes)
+	require.IsType(t, &model.LeaseError{}, <-o.causes)
 	list := o.attempts(a.Tasks[0])
 	require.Len(t, list, 2)
 	require.Contains(t, list[0].Reason, "lease")

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -43,7 +44,7 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, open(t), nil)
 			rapid.Check(t, func(rt *rapid.T) {
-				m := &model{office: o, t: rt, attempts: map[task.AttemptID]int{}, budget: map[task.GroupID]task.Budget{}}
+				m := &taskModel{office: o, t: rt, attempts: map[task.AttemptID]int{}, budget: map[task.GroupID]task.Budget{}}
 				m.submit(rt)
 				rt.Repeat(map[string]func(*rapid.T){
 					"": func(*rapid.T) { m.invariants() }, "submit": m.submit, "claim": m.claim, "claim without reply": m.claimBlindly,
@@ -56,42 +57,42 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 	}
 }
 
-type model struct {
+type taskModel struct {
 	*office
 	t      *rapid.T
 	groups []task.GroupID
 	budget map[task.GroupID]task.Budget
 	tasks  []task.ID
 	// deliveries are all deliveries so far: any may come again.
-	deliveries []task.Delivery
-	held       []task.Ref // claimed, and neither ended nor lost as far as the worker knows
-	ended      []task.Ref
+	deliveries []taskports.Delivery
+	held       []taskports.Ref // claimed, and neither ended nor lost as far as the worker knows
+	ended      []taskports.Ref
 	attempts   map[task.AttemptID]int // the number of applied ends of each
 }
 
-func (m *model) ok(err error) {
+func (m *taskModel) ok(err error) {
 	if err != nil {
 		m.t.Fatalf("%v", err)
 	}
 }
 
 // refusable accepts errors that mean that the tables have decided otherwise.
-func (m *model) refusable(err error) {
+func (m *taskModel) refusable(err error) {
 	var refused *core.TransitionError
 	if err != nil && !errors.As(err, &refused) && !errors.Is(err, core.ErrLostOwner) {
 		m.t.Fatalf("%v", err)
 	}
 }
 
-func (m *model) worker(t *rapid.T, lease time.Duration) task.Claimant {
-	return task.Claimant{Worker: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "worker"), Capacity: 1, Types: []string{"work"}, Lease: lease}
+func (m *taskModel) worker(t *rapid.T, lease time.Duration) taskports.Claimant {
+	return taskports.Claimant{Worker: rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "worker"), Capacity: 1, Types: []string{"work"}, Lease: lease}
 }
 
 func lease(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{time.Hour, time.Hour, time.Microsecond}).Draw(t, "lease")
 }
 
-func (m *model) submit(t *rapid.T) {
+func (m *taskModel) submit(t *rapid.T) {
 	if len(m.groups) == 3 {
 		t.Skip("enough")
 	}
@@ -116,13 +117,13 @@ func (m *model) submit(t *rapid.T) {
 	m.look(t)
 }
 
-func (m *model) look(*rapid.T) {
+func (m *taskModel) look(*rapid.T) {
 	found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)
 	m.ok(err)
 	m.deliveries = append(m.deliveries, found...)
 }
 
-func (m *model) claim(t *rapid.T) {
+func (m *taskModel) claim(t *rapid.T) {
 	d := rapid.SampledFrom(m.deliveries).Draw(t, "delivery")
 	claimed, answer, err := m.repo.Claim(context.Background(), d, m.worker(t, lease(t)))
 	m.refusable(err)
@@ -141,19 +142,21 @@ func (m *model) claim(t *rapid.T) {
 }
 
 // claimBlindly loses the reply. The worker may claim again.
-func (m *model) claimBlindly(t *rapid.T) {
+func (m *taskModel) claimBlindly(t *rapid.T) {
 	d := rapid.SampledFrom(m.deliveries).Draw(t, "delivery")
 	_, _, err := m.repo.Claim(context.Background(), d, m.worker(t, time.Microsecond))
 	m.refusable(err)
 }
 
-func (m *model) decide(task.Case) (string, task.Decision) { return "at once", task.Retry(0, "again") }
+func (m *taskModel) decide(task.Case) (string, task.Decision) {
+	return "at once", task.Retry(0, "again")
+}
 
 func outcomes(t *rapid.T) task.Outcome {
 	return rapid.SampledFrom([]task.Outcome{task.Success(), task.Failure("no"), task.Failure("no"), task.Blocked("help"), {Kind: task.OutcomeFailure, Fatal: true}}).Draw(t, "outcome")
 }
 
-func (m *model) endOf(t *rapid.T, ref task.Ref) {
+func (m *taskModel) endOf(t *rapid.T, ref taskports.Ref) {
 	ended, err := m.repo.End(context.Background(), ref, outcomes(t), m.decide)
 	m.refusable(err)
 	if err == nil && ended.Answer == core.Applied {
@@ -163,7 +166,7 @@ func (m *model) endOf(t *rapid.T, ref task.Ref) {
 	}
 }
 
-func (m *model) end(t *rapid.T) {
+func (m *taskModel) end(t *rapid.T) {
 	if len(m.held) == 0 {
 		t.Skip("nothing runs")
 	}
@@ -175,16 +178,16 @@ func (m *model) end(t *rapid.T) {
 }
 
 // endAgain repeats an end with a lost reply, or ends late.
-func (m *model) endAgain(t *rapid.T) {
+func (m *taskModel) endAgain(t *rapid.T) {
 	if len(m.ended) == 0 {
 		t.Skip("nothing has ended")
 	}
 	m.endOf(t, rapid.SampledFrom(m.ended).Draw(t, "ref"))
 }
 
-func (m *model) heartbeat(t *rapid.T) {
+func (m *taskModel) heartbeat(t *rapid.T) {
 	by := m.worker(t, lease(t))
-	var mine []task.Ref
+	var mine []taskports.Ref
 	for _, ref := range m.held {
 		if ref.Worker == by.Worker {
 			mine = append(mine, ref)
@@ -206,24 +209,24 @@ func (m *model) heartbeat(t *rapid.T) {
 	}
 }
 
-func (m *model) recover(*rapid.T) {
+func (m *taskModel) recover(*rapid.T) {
 	_, err := m.repo.Confirm(context.Background(), 100)
 	m.ok(err)
 	_, err = m.repo.Reap(context.Background(), 100, nil, m.decide)
 	m.ok(err)
 }
 
-func (m *model) due(*rapid.T) {
+func (m *taskModel) due(*rapid.T) {
 	found, err := m.repo.MakeDue(context.Background(), 100)
 	m.ok(err)
 	m.deliveries = append(m.deliveries, found...)
 }
 
 // redeliver treats some waiting deliveries as lost.
-func (m *model) redeliver(t *rapid.T) {
+func (m *taskModel) redeliver(t *rapid.T) {
 	waiting, err := m.repo.Waiting(context.Background(), 0, 100)
 	m.ok(err)
-	var lost []task.Delivery
+	var lost []taskports.Delivery
 	for _, d := range waiting {
 		if rapid.Bool().Draw(t, "lost") {
 			lost = append(lost, d)
@@ -242,13 +245,13 @@ func rarely(t *rapid.T, n int) {
 	}
 }
 
-func (m *model) cancel(t *rapid.T) {
+func (m *taskModel) cancel(t *rapid.T) {
 	rarely(t, 3)
 	_, err := m.service.Cancel(context.Background(), rapid.SampledFrom(m.tasks).Draw(t, "task"), runtime.By{})
 	m.refusable(err)
 }
 
-func (m *model) cancelGroup(t *rapid.T) {
+func (m *taskModel) cancelGroup(t *rapid.T) {
 	rarely(t, 6)
 	_, err := m.service.CancelGroup(context.Background(), rapid.SampledFrom(m.groups).Draw(t, "group"), runtime.By{})
 	if over := new(task.GroupOverError); !errors.As(err, &over) {
@@ -256,18 +259,18 @@ func (m *model) cancelGroup(t *rapid.T) {
 	}
 }
 
-func (m *model) rerun(t *rapid.T) {
+func (m *taskModel) rerun(t *rapid.T) {
 	_, err := m.service.Rerun(context.Background(), rapid.SampledFrom(m.tasks).Draw(t, "task"), runtime.By{})
 	m.refusable(err)
 }
 
-func (m *model) restart(t *rapid.T) {
+func (m *taskModel) restart(t *rapid.T) {
 	rarely(t, 6)
 	_, err := m.repo.Continue(context.Background(), rapid.SampledFrom(m.groups).Draw(t, "group"), 1, "me", "restarted")
 	m.ok(err)
 }
 
-func (m *model) invariants() {
+func (m *taskModel) invariants() {
 	if len(m.groups) == 0 {
 		return
 	}
@@ -309,13 +312,13 @@ func (m *model) invariants() {
 	}
 }
 
-func (m *model) number(query string) (n int) {
+func (m *taskModel) number(query string) (n int) {
 	m.ok(m.db.Conn().QueryRowContext(context.Background(), query).Scan(&n))
 	return n
 }
 
 // finish has calm workers end the remaining tasks: every task ends.
-func (m *model) finish() {
+func (m *taskModel) finish() {
 	for _, ref := range m.ended { // a worker that was informed of a loss releases its attempt, however late
 		_, err := m.repo.End(context.Background(), ref, task.Failure("lost"), m.decide)
 		m.refusable(err)
@@ -334,13 +337,13 @@ func (m *model) finish() {
 			return
 		}
 		for _, name := range []string{"a", "b", "c"} { // the leases of lost workers expire
-			var mine []task.Ref
+			var mine []taskports.Ref
 			for _, ref := range m.held {
 				if ref.Worker == name {
 					mine = append(mine, ref)
 				}
 			}
-			confirmed, err := m.repo.Heartbeat(context.Background(), task.Claimant{Worker: name, Types: []string{"work"}, Lease: time.Microsecond}, mine)
+			confirmed, err := m.repo.Heartbeat(context.Background(), taskports.Claimant{Worker: name, Types: []string{"work"}, Lease: time.Microsecond}, mine)
 			m.ok(err)
 			for _, l := range confirmed.Lost {
 				_, err := m.repo.End(context.Background(), l.Ref, task.Failure("lost"), m.decide)
@@ -355,7 +358,7 @@ func (m *model) finish() {
 		found, err := m.repo.Due(context.Background(), []string{"work"}, nil, 100)
 		m.ok(err)
 		for _, d := range found {
-			claimed, _, err := m.repo.Claim(context.Background(), d, task.Claimant{Worker: "calm", Types: []string{"work"}, Lease: time.Hour})
+			claimed, _, err := m.repo.Claim(context.Background(), d, taskports.Claimant{Worker: "calm", Types: []string{"work"}, Lease: time.Hour})
 			m.refusable(err)
 			if claimed != nil {
 				_, err = m.repo.End(context.Background(), claimed.Ref, task.Success().WithArtifact(task.JSON(json.RawMessage(`1`))), m.decide)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -68,7 +69,7 @@ func (m *mortal) live(name string, write func() error) error {
 }
 
 // Park records that the process has parked an execution.
-func (m *mortal) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
+func (m *mortal) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
 	a, err := m.Around.Park(ctx, ref, p)
 	if err == nil && m.parked != nil {
 		m.parked()
@@ -77,7 +78,7 @@ func (m *mortal) Park(ctx context.Context, ref core.JobRef, p core.Parking) (cor
 }
 
 // AssignPartition ends the process if it finds nothing to do.
-func (m *mortal) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
+func (m *mortal) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	a, err := m.Around.AssignPartition(ctx, req)
 	m.mu.Lock()
 	defer m.mu.Unlock()

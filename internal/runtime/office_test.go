@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -28,7 +29,7 @@ import (
 type office struct {
 	*testing.T
 	db      tx.Database
-	repo    task.Repository
+	repo    taskports.Repository
 	service *runtime.TaskService
 	catalog *runtime.Catalog
 	causes  chan error  // handlers send to it
@@ -61,7 +62,7 @@ func newOffice(t *testing.T, url string, do work) *office {
 	return officeOn(t, db, repo, do)
 }
 
-func officeOn(t *testing.T, db tx.Database, repo task.Repository, do work) *office {
+func officeOn(t *testing.T, db tx.Database, repo taskports.Repository, do work) *office {
 	t.Helper()
 	o := &office{T: t, db: db, repo: repo, causes: make(chan error, 100)}
 	var err error
@@ -72,7 +73,7 @@ func officeOn(t *testing.T, db tx.Database, repo task.Repository, do work) *offi
 		named("at once", task.DeciderFunc(func(task.Case) task.Decision { return task.Retry(0, "at once") })),
 	})
 	require.NoError(t, err)
-	o.service, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: repo, Engine: o.engine(), Database: db, Catalog: o.catalog, Settings: repo.(task.Settings), Actor: "tester"})
+	o.service, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: repo, Engine: o.engine(), Database: db, Catalog: o.catalog, Settings: repo.(taskports.Settings), Actor: "tester"})
 	require.NoError(t, err)
 	return o
 }
@@ -149,7 +150,7 @@ func (o *office) task(id task.ID) *task.Task {
 	return t
 }
 
-func (o *office) attempts(id task.ID) []task.Attempt {
+func (o *office) attempts(id task.ID) []taskports.Attempt {
 	o.Helper()
 	list, err := o.service.Attempts(o.Context(), id)
 	require.NoError(o, err)

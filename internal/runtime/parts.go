@@ -11,37 +11,40 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Parts configures how a worker runs parts of steps, and resumes executions that wait for theirs.
 type Parts struct {
-	Repository core.JobRepository
+	Repository ports.JobRepository
 	// Engine delivers them. Required.
 	Engine engine.Engine
 	// Job rebuilds the job of an execution from the stored definition. If it fails, the worker
 	// leaves all executions of that definition to others for a while.
-	Job func(ctx context.Context, exec core.JobExecution) (*core.Job, error)
+	Job func(ctx context.Context, exec core.JobExecution) (*model.Job, error)
 	// Executor makes the executor that runs a partition and records its end in transitions.
-	Executor func(transitions core.Transitions) core.StepExecutor
+	Executor func(transitions ports.Transitions) model.StepExecutor
 	// Services are the services of partitions: Stores, Observer, Owners and Spawner.
-	Services core.StepServices
+	Services model.StepServices
 	// Resume resumes an execution that waits for nothing, or begins a child job, of a job that Job
 	// built. If nil, this worker resumes none. A *core.TransitionError means that another process
 	// does. When stop is closed, it parks the execution again.
-	Resume func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error
+	Resume func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error
 	// Branch walks the assigned branch of a split, of a job that Job built, and returns the ended
 	// part, or nil if it gave the part back. It runs with the executor of Executor; since is when
 	// the part was requested. When stop is closed, it gives the part back. If Branch is nil, a part
 	// of that kind is refused.
-	Branch func(ctx context.Context, j *core.Job, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
+	Branch func(ctx context.Context, j *model.Job, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
 	// Owner names this process. Required.
 	Owner core.Owner
 	// Worker is the name under which the leader assigns work to this worker; "" means that it gets
 	// none.
 	Worker string
-	// MaxAttempts is core.AssignRequest.MaxAttempts.
+	// MaxAttempts is ports.AssignRequest.MaxAttempts.
 	MaxAttempts int
 }
 
@@ -88,7 +91,7 @@ func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.H
 		answered := make(chan engine.Answer, 1)
 		p.working.Go(func() {
 			defer own.end()
-			answer, err := engine.Call(core.WithSlot(ctx, own), func(ctx context.Context, d engine.Delivery) engine.Answer {
+			answer, err := engine.Call(workslot.WithSlot(ctx, own), func(ctx context.Context, d engine.Delivery) engine.Answer {
 				answer, err := p.handle(ctx, d, stop)
 				if err != nil && ctx.Err() == nil {
 					p.report(Event{What: "failed", Err: err})
@@ -114,7 +117,7 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 		return p.handleResume(ctx, d, stop)
 	}
 	a, since, err := p.assign(ctx, d)
-	if later, ok := errors.AsType[*core.NotNowError](err); ok {
+	if later, ok := errors.AsType[*ports.NotNowError](err); ok {
 		left := p.refused.left(later.Definition, time.Now())
 		if left > 0 && p.giveBack(ctx, d) {
 			return engine.Drop(), nil
@@ -132,9 +135,9 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 }
 
 // assign takes the part of the delivery, or any part without one.
-func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*core.Assignment, time.Duration, error) {
+func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*ports.Assignment, time.Duration, error) {
 	since := p.clock().Now()
-	a, err := p.parts.Repository.AssignPartition(ctx, core.AssignRequest{
+	a, err := p.parts.Repository.AssignPartition(ctx, ports.AssignRequest{
 		Owner: p.parts.Owner, Worker: p.parts.Worker, Lease: p.lease, MaxAttempts: p.parts.MaxAttempts, Except: p.refused.hashes(time.Now()),
 		Dead: p.parts.Services.Owners.IsDead, Part: core.StepExecutionID(d.ID), Epoch: d.Epoch,
 	})
@@ -171,9 +174,9 @@ func (p *partSource) giveBack(ctx context.Context, d engine.Delivery) bool {
 	if ownWorker(d.Queue) == "" {
 		return false
 	}
-	work := core.Ready{Execution: core.JobExecutionID(d.ID)}
+	work := ports.Ready{Execution: core.JobExecutionID(d.ID)}
 	if d.Kind == engine.Part {
-		work = core.Ready{Part: core.StepExecutionID(d.ID)}
+		work = ports.Ready{Part: core.StepExecutionID(d.ID)}
 	}
 	err := p.parts.Repository.GiveBack(context.WithoutCancel(ctx), work, p.parts.Worker)
 	if err != nil {
@@ -244,7 +247,7 @@ func (p *partSource) refusal(err error) string {
 
 // part does one part, requested at the clock's time since: it runs a partition, or walks a branch.
 // It gives back a part that cannot be built here, and one with a lease that cannot be renewed.
-func (p *partSource) part(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) {
+func (p *partSource) part(ctx context.Context, a *ports.Assignment, since time.Duration, stop <-chan struct{}) {
 	report := func(what string, err error) {
 		p.report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
 	}
@@ -270,13 +273,13 @@ func (p *partSource) part(ctx context.Context, a *core.Assignment, since time.Du
 	}
 }
 
-func refOf(a *core.Assignment) core.StepRef {
-	return core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
+func refOf(a *ports.Assignment) ports.StepRef {
+	return ports.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
 }
 
 // workOf returns a function that does a part and returns the ended part, or nil if it was given
 // back. The error is why the part cannot be done here.
-func (p *partSource) workOf(ctx context.Context, a *core.Assignment, since time.Duration, stop <-chan struct{}) (func() (*core.StepExecution, error), error) {
+func (p *partSource) workOf(ctx context.Context, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (func() (*core.StepExecution, error), error) {
 	j, err := p.parts.Job(ctx, a.Job)
 	switch {
 	case err != nil:
@@ -293,7 +296,7 @@ func (p *partSource) workOf(ctx context.Context, a *core.Assignment, since time.
 	return func() (*core.StepExecution, error) { return p.partition(ctx, inner, run, a, since, stop) }, nil
 }
 
-func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.StepRun, a *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
+func (p *partSource) partition(ctx context.Context, inner model.Step, run *model.StepRun, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	asked := newStop(stop)
@@ -302,7 +305,7 @@ func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.S
 	keeper.Start(ctx)
 	run.Services.Stop, run.Services.Lease = asked, keeper
 	ends := &leaving{JobRepository: p.parts.Repository, stop: asked, lease: keeper}
-	record, err := p.parts.Executor(ends).Execute(core.WithPatience(working, keeper), inner, run)
+	record, err := p.parts.Executor(ends).Execute(model.WithPatience(working, keeper), inner, run)
 	keeper.Stop()
 	keeper.Wait()
 	if err != nil || ends.released {
@@ -313,7 +316,7 @@ func (p *partSource) partition(ctx context.Context, inner core.Step, run *core.S
 
 // newLease returns the keeper of the lease of a partition that was requested at the clock's time
 // since. end ends its work.
-func (p *partSource) newLease(a *core.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
+func (p *partSource) newLease(a *ports.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
 	ref := refOf(a)
 	return lease.New(lease.Config{
 		Clock: p.clock(), Lease: p.lease, Heartbeat: p.heartbeat, Since: since, End: func(cause error) { end(cause) },
@@ -334,12 +337,12 @@ func (p *partSource) clock() lease.Clock { return lease.Clock{Rested: p.parts.Re
 
 // rebuild builds the step of a partition from the stored definition, and its run from the data that
 // the planning step has stored.
-func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.StepRun, error) {
+func (p *partSource) rebuild(j *model.Job, a *ports.Assignment) (model.Step, *model.StepRun, error) {
 	inner, err := innerStep(j, a.Manager.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	var data core.StepContext
+	var data model.StepContext
 	if err := json.Unmarshal(a.Shared, &data); err != nil {
 		return nil, nil, fmt.Errorf("step %s: the data stored by its manager: %w", a.Step.Name, err)
 	}
@@ -349,7 +352,7 @@ func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.
 	services := p.parts.Services
 	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository, p.parts.Repository, p.parts.Repository
 	ref := refOf(a)
-	services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
+	services.Promoter = model.PromoterFunc(func(ctx context.Context, values map[string]any) error {
 		promoted := core.NewExecutionContext()
 		for key, value := range values {
 			if err := promoted.Put(key, value); err != nil {
@@ -358,19 +361,19 @@ func (p *partSource) rebuild(j *core.Job, a *core.Assignment) (core.Step, *core.
 		}
 		return p.parts.Repository.PromotePartition(ctx, ref, promoted)
 	})
-	return inner, &core.StepRun{Data: data, Services: services}, nil
+	return inner, &model.StepRun{Data: data, Services: services}, nil
 }
 
-func innerStep(j *core.Job, name string) (core.Step, error) {
+func innerStep(j *model.Job, name string) (model.Step, error) {
 	for _, s := range append(j.Flow.Steps(), j.Finally.Steps()...) {
-		if partitioned, ok := s.(interface{ Inner() core.Step }); ok && s.Name() == name {
+		if partitioned, ok := s.(interface{ Inner() model.Step }); ok && s.Name() == name {
 			return partitioned.Inner(), nil
 		}
 	}
 	return nil, fmt.Errorf("job %s has no step %s with partitions", j.Name, name)
 }
 
-func partOf(a *core.Assignment) *core.Partition {
+func partOf(a *ports.Assignment) *core.Partition {
 	part := core.PartitionOf(a.Manager.Name, a.Step)
 	return &part
 }

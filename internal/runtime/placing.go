@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // ownQueue begins the names of the queues of single workers.
@@ -22,10 +22,10 @@ func QueueOf(worker string) string { return ownQueue + worker }
 // PlacingConfig configures a Placing.
 type PlacingConfig struct {
 	// Places find the work.
-	Places []core.Places
+	Places []ports.Places
 	// Workers returns the repository's workers.
-	Workers  func(ctx context.Context) ([]task.Worker, error)
-	Settings task.Settings
+	Workers  func(ctx context.Context) ([]taskports.Worker, error)
+	Settings taskports.Settings
 	Engine   engine.Engine
 }
 
@@ -63,8 +63,8 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 		return false, err
 	}
 	p.backlog = false
-	after := time.Duration(task.SettingIn(settings, task.ReassignAfter)) * time.Second
-	var waiting []core.Placed
+	after := time.Duration(taskports.SettingIn(settings, taskports.ReassignAfter)) * time.Second
+	var waiting []ports.Placed
 	o := &office{placing: p, pause: min(after, returnedPause)}
 	for _, places := range p.config.Places {
 		n, err := places.OrphanPlaced(ctx, after, leader, sweepLimit)
@@ -72,13 +72,13 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 			return false, err
 		}
 		more = more || n == sweepLimit
-		found, err := places.Unassigned(ctx, func(c core.PlacedClass) core.Room { return o.room(ctx, c) })
+		found, err := places.Unassigned(ctx, func(c ports.PlacedClass) ports.Room { return o.room(ctx, c) })
 		if err = errors.Join(o.err, err); err != nil {
 			return false, err
 		}
 		waiting = append(waiting, found...)
 	}
-	slices.SortStableFunc(waiting, func(a, b core.Placed) int { return cmp.Or(a.Priority-b.Priority, a.Since.Compare(b.Since)) })
+	slices.SortStableFunc(waiting, func(a, b ports.Placed) int { return cmp.Or(a.Priority-b.Priority, a.Since.Compare(b.Since)) })
 	var deliveries []engine.Delivery
 	for _, work := range waiting {
 		if len(deliveries) == sweepLimit {
@@ -98,7 +98,7 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 
 // assignOne assigns work to the worker that has the most free slots. It returns nil if none has
 // one, or the work does not wait any more.
-func (p *Placing) assignOne(ctx context.Context, work core.Placed, o *office, leader int64) (*engine.Delivery, error) {
+func (p *Placing) assignOne(ctx context.Context, work ports.Placed, o *office, leader int64) (*engine.Delivery, error) {
 	w := o.best(work)
 	if w == nil {
 		p.backlog = true
@@ -136,7 +136,7 @@ func (p *Placing) redeliver(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	for _, w := range workers {
-		if w.State != task.WorkerActive {
+		if w.State != taskports.WorkerActive {
 			continue
 		}
 		found, err := assignedTo(ctx, p.config.Places, w.Name, sweepLimit)
@@ -155,7 +155,7 @@ func (p *Placing) redeliver(ctx context.Context) (bool, error) {
 }
 
 // assignedTo returns the deliveries of the work that is assigned to a worker and not begun.
-func assignedTo(ctx context.Context, all []core.Places, worker string, limit int) ([]engine.Delivery, error) {
+func assignedTo(ctx context.Context, all []ports.Places, worker string, limit int) ([]engine.Delivery, error) {
 	var list []engine.Delivery
 	for _, places := range all {
 		found, err := places.AssignedTo(ctx, worker, limit)
@@ -169,13 +169,13 @@ func assignedTo(ctx context.Context, all []core.Places, worker string, limit int
 	return list, nil
 }
 
-func placedDelivery(work core.Placed, worker string) engine.Delivery {
+func placedDelivery(work ports.Placed, worker string) engine.Delivery {
 	d := engine.Delivery{Kind: engine.Task, ID: work.ID, Epoch: work.Epoch, Queue: QueueOf(worker), Priority: work.Priority}
 	switch work.Kind {
-	case core.PlacedTask:
-	case core.PlacedPart:
+	case ports.PlacedTask:
+	case ports.PlacedPart:
 		d.Kind, d.NotBefore = engine.Part, work.Since
-	case core.PlacedExecution:
+	case ports.PlacedExecution:
 		d.Kind, d.NotBefore = engine.Resume, work.Since
 	}
 	return d
@@ -193,9 +193,9 @@ func ownWorker(queue string) string {
 // office knows the workers and their loads. It reads them when work waits.
 type office struct {
 	placing *Placing
-	pause   time.Duration // that of core.Room
+	pause   time.Duration // that of ports.Room
 	asked   bool
-	workers []task.Worker
+	workers []taskports.Worker
 	err     error
 }
 
@@ -208,7 +208,7 @@ func (o *office) ask(ctx context.Context) {
 }
 
 // Loaded returns the workers with their used slots.
-func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worker, error), all []core.Places) ([]task.Worker, error) {
+func Loaded(ctx context.Context, workers func(ctx context.Context) ([]taskports.Worker, error), all []ports.Places) ([]taskports.Worker, error) {
 	list, err := workers(ctx)
 	loads := map[string]int{}
 	for _, places := range all {
@@ -222,16 +222,16 @@ func Loaded(ctx context.Context, workers func(ctx context.Context) ([]task.Worke
 	return list, err
 }
 
-func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) {
+func (o *office) room(ctx context.Context, c ports.PlacedClass) (room ports.Room) {
 	o.ask(ctx)
 	room.Pause = o.pause
-	kind := core.PlacedTask
+	kind := ports.PlacedTask
 	if c.Type == "" {
-		kind = core.PlacedPart
+		kind = ports.PlacedPart
 	}
 	for i := range o.workers {
 		w := &o.workers[i]
-		if w.MayDo(core.Placed{Kind: kind, On: c.On, Type: c.Type}) {
+		if w.MayDo(ports.Placed{Kind: kind, On: c.On, Type: c.Type}) {
 			room.Free += w.Free()
 			room.Deciders = append(room.Deciders, w.Deciders...)
 			room.Workers++
@@ -248,11 +248,11 @@ func (o *office) room(ctx context.Context, c core.PlacedClass) (room core.Room) 
 const returnedPause = 5 * time.Second
 
 // best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
-func (o *office) best(work core.Placed) *task.Worker {
-	if work.State == core.PlaceOrphaned && slices.ContainsFunc(o.workers, func(w task.Worker) bool { return w.Name == work.Worker && w.MayDo(work) }) {
+func (o *office) best(work ports.Placed) *taskports.Worker {
+	if work.State == ports.PlaceOrphaned && slices.ContainsFunc(o.workers, func(w taskports.Worker) bool { return w.Name == work.Worker && w.MayDo(work) }) {
 		return o.after(work)
 	}
-	var best *task.Worker
+	var best *taskports.Worker
 	for i := range o.workers {
 		w := &o.workers[i]
 		if w.Free() == 0 || !w.MayDo(work) {
@@ -267,8 +267,8 @@ func (o *office) best(work core.Placed) *task.Worker {
 
 // after is the next worker, by its name, that may do work which a worker has given back: of several that cannot begin
 // it, none gets it twice before the others had it.
-func (o *office) after(work core.Placed) *task.Worker {
-	var next *task.Worker
+func (o *office) after(work ports.Placed) *taskports.Worker {
+	var next *taskports.Worker
 	for i := range o.workers {
 		w := &o.workers[i]
 		if w.Free() == 0 || !w.MayDo(work) {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -33,20 +35,20 @@ func TestAWorkerDropsTheDeliveryOfATaskThatMayNotStart(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		executions := repository.New(o.db, repository.Options{})
 		owner := core.Owner{Host: "h", PID: 1}
-		launched, err := executions.Launch(o.Context(), core.LaunchRequest{JobName: "waits", Owner: owner, Lease: time.Hour})
+		launched, err := executions.Launch(o.Context(), ports.LaunchRequest{JobName: "waits", Owner: owner, Lease: time.Hour})
 		require.NoError(o, err)
-		ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
-		_, err = executions.ChangeJob(o.Context(), ref, core.JobChange{To: core.StatusStarted})
+		ref := ports.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+		_, err = executions.ChangeJob(o.Context(), ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(o, err)
-		step, err := executions.StartStep(o.Context(), ref, core.StepStart{Name: "work"})
+		step, err := executions.StartStep(o.Context(), ref, ports.StepStart{Name: "work"})
 		require.NoError(o, err)
 		on := &core.Placement{Labels: map[string]string{"disk": "eu1"}}
 		done, _, err := o.repo.Submit(o.Context(), task.Submission{Step: step.ID, Tasks: []task.Spec{{Type: "work", On: on}}})
 		require.NoError(o, err)
-		leader, _, err := o.repo.(task.Leadership).Lead(o.Context(), "leader", time.Hour)
+		leader, _, err := o.repo.(taskports.Leadership).Lead(o.Context(), "leader", time.Hour)
 		require.NoError(o, err)
 		id := int64(done.Tasks[0])
-		epoch, err := o.repo.(core.Places).AssignPlaced(o.Context(), core.Placed{Kind: core.PlacedTask, ID: id, Epoch: 1}, "a", leader)
+		epoch, err := o.repo.(ports.Places).AssignPlaced(o.Context(), ports.Placed{Kind: ports.PlacedTask, ID: id, Epoch: 1}, "a", leader)
 		require.NoError(o, err)
 		require.NotZero(o, epoch)
 		_, err = executions.RequestStop(o.Context(), ref.ID, "test")

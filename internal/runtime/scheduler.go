@@ -7,20 +7,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // SchedulerConfig configures a Scheduler.
 type SchedulerConfig struct {
-	Definitions task.Definitions
+	Definitions taskports.Definitions
 	// Tasks submits in the transaction of the duty.
 	Tasks *TaskService
 	// Queries finds earlier runs.
-	Queries task.Queries
+	Queries taskports.Queries
 	// Run returns the submission for a scheduled time, without JobDefinition, ScheduledFor and
 	// IdempotencyKey. An error leaves the definition unchanged until the next call.
-	Run func(ctx context.Context, d task.Definition, at schedule.Time) (task.Submission, error)
+	Run func(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error)
 	// Report receives errors of definitions and skipped times; may be nil.
 	Report func(err error)
 }
@@ -51,7 +52,7 @@ func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	list, err := s.config.Definitions.Definitions(ctx, task.DefinitionFilter{Scheduled: true})
+	list, err := s.config.Definitions.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
 	if err != nil {
 		return false, err
 	}
@@ -73,7 +74,7 @@ func (s *Scheduler) submitDue(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
-func dueOf(d task.Definition, now time.Time) (schedule.Due, error) {
+func dueOf(d taskports.Definition, now time.Time) (schedule.Due, error) {
 	c, err := schedule.Of(*d.Schedule)
 	if err != nil {
 		return schedule.Due{}, err
@@ -129,7 +130,7 @@ var errMoved = errors.New("it was changed meanwhile")
 
 // submitAll submits the runs, and returns the keys of the skipped ones, for which an earlier run is
 // still active.
-func (s *Scheduler) submitAll(ctx context.Context, d task.Definition, due schedule.Due, runs []task.Submission) (left []string, err error) {
+func (s *Scheduler) submitAll(ctx context.Context, d taskports.Definition, due schedule.Due, runs []task.Submission) (left []string, err error) {
 	busy := false
 	if schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid && len(runs) > 0 {
 		earlier, err := s.config.Queries.Tasks(ctx, task.Filter{JobDefinition: d.ID, Unfinished: true, Limit: 1})

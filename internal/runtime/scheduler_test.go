@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -24,7 +25,7 @@ type planned struct {
 	began       time.Time // it is due from then on
 }
 
-func (o *office) planned(s task.Schedule, ago time.Duration) *planned {
+func (o *office) planned(s taskports.Schedule, ago time.Duration) *planned {
 	o.Helper()
 	p := &planned{office: o, definitions: repository.New(o.db, repository.Options{})}
 	p.register(s)
@@ -38,13 +39,13 @@ func (o *office) planned(s task.Schedule, ago time.Duration) *planned {
 	return p
 }
 
-func (p *planned) register(s task.Schedule) {
+func (p *planned) register(s taskports.Schedule) {
 	p.Helper()
-	_, err := p.definitions.Register(p.Context(), task.Definition{Name: "each", Files: core.NewDefinition("job: each # "+s.Cron, "", nil), Schedule: &s}, "tester")
+	_, err := p.definitions.Register(p.Context(), taskports.Definition{Name: "each", Files: core.NewDefinition("job: each # "+s.Cron, "", nil), Schedule: &s}, "tester")
 	require.NoError(p, err)
 }
 
-func (p *planned) definition() task.Definition {
+func (p *planned) definition() taskports.Definition {
 	p.Helper()
 	d, err := p.definitions.Definition(p.Context(), "each")
 	require.NoError(p, err)
@@ -55,7 +56,7 @@ func (p *planned) leader(holder string) (stop func()) {
 	p.Helper()
 	scheduler, err := runtime.NewScheduler(runtime.SchedulerConfig{
 		Definitions: p.definitions, Tasks: p.service, Queries: p.repo,
-		Run: func(_ context.Context, d task.Definition, at schedule.Time) (task.Submission, error) {
+		Run: func(_ context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
 			payload, err := json.Marshal(at.Key)
 			return task.Submission{Title: d.Name, Type: "work", Tasks: []task.Spec{{Payload: payload}}}, err
 		},
@@ -115,7 +116,7 @@ func (p *planned) want(until time.Time) (list []string) {
 	return list
 }
 
-var minutely = task.Schedule{Cron: "* * * * *", Timezone: "UTC", CatchUp: "all", Overlap: "allow"} //nolint:gochecknoglobals // a constant
+var minutely = taskports.Schedule{Cron: "* * * * *", Timezone: "UTC", CatchUp: "all", Overlap: "allow"} //nolint:gochecknoglobals // a constant
 
 func TestNoScheduledRunIsMissingAndNoneIsThereTwice(t *testing.T) {
 	eachOffice(t, func(o *office) {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -20,22 +23,22 @@ import (
 
 // TaskServiceConfig configures a TaskService.
 type TaskServiceConfig struct {
-	Repository task.Repository
+	Repository taskports.Repository
 	Engine     engine.Engine
 	// Database is the repository's database.
 	Database tx.Database
 	Catalog  *Catalog
 	// Settings are the settings that processes share; required.
-	Settings task.Settings
+	Settings taskports.Settings
 	// Logs means that old log text moves to a folder (tasks.logs). Without it a
 	// log_retention_days_db would do nothing, and is refused.
 	Logs bool
 	// Events are the events of inboxes; nil means that they cannot be operated.
 	Events *inbox.Events
 	// Places find the work that the leader assigns; nil means Repository.
-	Places []core.Places
+	Places []ports.Places
 	// Leader returns the current leader; if nil, some process is assumed to lead.
-	Leader func(ctx context.Context) (*task.Leader, error)
+	Leader func(ctx context.Context) (*taskports.Leader, error)
 	// Actor is the actor of requests that name none; required.
 	Actor string
 }
@@ -45,16 +48,16 @@ type TaskServiceConfig struct {
 // nothing was submitted. Refused requests return a *TaskRefusal; other errors come from the
 // database. It is safe for concurrent use.
 type TaskService struct {
-	repository task.Repository
+	repository taskports.Repository
 	engine     engine.Engine
 	manager    *tx.Manager
 	catalog    *Catalog
-	settings   task.Settings
+	settings   taskports.Settings
 	logs       bool
 	events     *inbox.Events
 	actor      string
-	placements []core.Places
-	leader     func(ctx context.Context) (*task.Leader, error)
+	places     []ports.Places
+	leader     func(ctx context.Context) (*taskports.Leader, error)
 }
 
 // NewTaskService checks the configuration.
@@ -63,9 +66,9 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
 	}
 	if c.Places == nil {
-		c.Places = []core.Places{c.Repository}
+		c.Places = []ports.Places{c.Repository}
 	}
-	return &TaskService{placements: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
+	return &TaskService{places: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
 }
 
 // Accepted is the answer to a submission.
@@ -81,13 +84,13 @@ const ownKeys = "surfin."
 // Submit stores a group of tasks, which workers execute from then on. It is refused as a whole,
 // with every error of every task. Keys that begin with "surfin." are reserved.
 //
-// The audit records the submission, in the name of core.ActorOf or of the user.
+// The audit records the submission, in the name of ports.ActorOf or of the user.
 func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted *Accepted, err error) {
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		if accepted, err = s.submit(ctx, sub, ownKeyed(sub)...); err != nil || accepted.Duplicate {
 			return err
 		}
-		return s.repository.Note(ctx, core.VerbSubmit, s.who(ctx, By{}), fmt.Sprintf("group %d with %d tasks", accepted.Group, len(sub.Tasks)))
+		return s.repository.Note(ctx, ports.VerbSubmit, s.who(ctx, By{}), fmt.Sprintf("group %d with %d tasks", accepted.Group, len(sub.Tasks)))
 	})
 	if err != nil {
 		return nil, refusalOf(err)
@@ -162,8 +165,8 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	if err != nil {
 		return nil, err
 	}
-	if has := func(w task.Worker) bool {
-		return w.State == task.WorkerActive && slices.Contains(w.Deciders, sub.Decider)
+	if has := func(w taskports.Worker) bool {
+		return w.State == taskports.WorkerActive && slices.Contains(w.Deciders, sub.Decider)
 	}; sub.Decider != "" && !slices.ContainsFunc(workers, has) {
 		list = append(list, fmt.Sprintf("no live worker has the decider %q now; the tasks wait for one", sub.Decider))
 	}
@@ -246,7 +249,7 @@ func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, er
 		if err != nil {
 			return answer, err
 		}
-		return answer, s.engine.Cancel(ctx, deliveries([]task.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
+		return answer, s.engine.Cancel(ctx, deliveries([]taskports.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
 	})
 }
 
@@ -272,7 +275,7 @@ func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, err
 }
 
 func (s *TaskService) who(ctx context.Context, by By) string {
-	return cmp.Or(by.Actor, core.ActorOf(ctx), s.actor)
+	return cmp.Or(by.Actor, ports.ActorOf(ctx), s.actor)
 }
 
 // act makes a transition and reads the result, in one transaction.
@@ -337,19 +340,19 @@ func (s *TaskService) Groups(ctx context.Context, before task.GroupID, limit int
 }
 
 // Attempts returns the attempts of a task, oldest first.
-func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
+func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]taskports.Attempt, error) {
 	list, err := s.repository.Attempts(ctx, id)
 	return list, refusalOf(err)
 }
 
 // Decisions returns the decisions about a task with their reasons, oldest first.
-func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
+func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]taskports.DecisionRecord, error) {
 	list, err := s.repository.Decisions(ctx, id)
 	return list, refusalOf(err)
 }
 
 // Workers returns the processes that execute tasks.
-func (s *TaskService) Workers(ctx context.Context) ([]task.Worker, error) {
+func (s *TaskService) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	list, err := s.repository.Workers(ctx)
 	return list, refusalOf(err)
 }
@@ -368,7 +371,7 @@ func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 }
 
 // WaitingDeciders returns the deciders that tasks wait for and no live worker has.
-func (s *TaskService) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
+func (s *TaskService) WaitingDeciders(ctx context.Context) ([]taskports.WaitingDecider, error) {
 	list, err := s.repository.WaitingDeciders(ctx)
 	return list, refusalOf(err)
 }
@@ -390,20 +393,20 @@ func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, err
 		return "", refusalOf(err)
 	}
 	missing, err := s.repository.WaitingDeciders(ctx)
-	if err != nil || !slices.ContainsFunc(missing, func(d task.WaitingDecider) bool { return d.Name == g.Decider }) {
+	if err != nil || !slices.ContainsFunc(missing, func(d taskports.WaitingDecider) bool { return d.Name == g.Decider }) {
 		return "", refusalOf(err)
 	}
 	return fmt.Sprintf("a worker that has the decider %q: no live worker has it", g.Decider), nil
 }
 
-func isExecuted(workers []task.Worker, taskType string) bool {
-	return slices.ContainsFunc(workers, func(w task.Worker) bool {
-		return w.State == task.WorkerActive && slices.Contains(w.Types, taskType)
+func isExecuted(workers []taskports.Worker, taskType string) bool {
+	return slices.ContainsFunc(workers, func(w taskports.Worker) bool {
+		return w.State == taskports.WorkerActive && slices.Contains(w.Types, taskType)
 	})
 }
 
 // Settings returns the settings that processes share.
-func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
+func (s *TaskService) Settings(ctx context.Context) ([]taskports.Setting, error) {
 	list, err := s.settings.Settings(ctx)
 	return list, refusalOf(err)
 }
@@ -411,12 +414,12 @@ func (s *TaskService) Settings(ctx context.Context) ([]task.Setting, error) {
 // Set changes a setting that processes share: the leader reads it at its next tick. If it already
 // has the value, the answer is "duplicate".
 func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
-	if err := task.CheckSetting(name, value); err == nil && name == task.LogRetention && value != "0" && !s.logs {
-		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would have no effect, because tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", task.ErrSetting, name))
+	if err := taskports.CheckSetting(name, value); err == nil && name == taskports.LogRetention && value != "0" && !s.logs {
+		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would have no effect, because tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", taskports.ErrSetting, name))
 	}
 	answer, err := s.settings.Set(ctx, name, value, s.who(ctx, by))
 	switch {
-	case errors.Is(err, task.ErrSetting):
+	case errors.Is(err, taskports.ErrSetting):
 		return nil, refuse(ReasonInvalid, err)
 	case err != nil:
 		return nil, refusalOf(err)
@@ -432,7 +435,7 @@ const (
 
 // patiently repeats a read, with the patience of ctx (rule O1).
 func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
-	err = core.Patiently(ctx, func(ctx context.Context) (err error) {
+	err = model.Patiently(ctx, func(ctx context.Context) (err error) {
 		answer, err = read(ctx)
 		return err
 	})
@@ -442,8 +445,8 @@ func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, er
 // Wait returns the group when no task of it will move by itself any more: its state shows whether
 // it has failed. It polls ever less often. The error is ctx's cause if ctx ends first.
 func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
-	if !core.HasPatience(ctx) {
-		ctx = core.WithPatience(ctx, lease.Waiting)
+	if !model.HasPatience(ctx) {
+		ctx = model.WithPatience(ctx, lease.Waiting)
 	}
 	for pause := firstPoll; ; pause = min(pause+pause/2, longestPoll) {
 		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.repository.Group(ctx, id) })

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/workslot"
 )
 
 // oneSlot is an execution that holds the only slot of its worker.
@@ -88,12 +88,12 @@ func TestBranchesThatReturnTogetherTakeOneSlot(t *testing.T) {
 func TestBranchesOfABranchHoldTheSlotOnce(t *testing.T) {
 	t.Parallel()
 	p, slots := oneSlot()
-	ctx := core.WithSlot(t.Context(), p)
-	begin, end := core.ForkSlot(ctx)
+	ctx := workslot.WithSlot(t.Context(), p)
+	begin, end := workslot.ForkSlot(ctx)
 	begin()
 	begin()
 	p.Leave()
-	inner, innerEnd := core.ForkSlot(ctx)
+	inner, innerEnd := workslot.ForkSlot(ctx)
 	inner()
 	inner()
 	p.Leave()
@@ -107,12 +107,12 @@ func TestBranchesOfABranchHoldTheSlotOnce(t *testing.T) {
 	require.True(t, isFree(slots))
 	require.NoError(t, p.Return(ctx))
 	end()
-	core.LeaveSlot(ctx)
-	core.LeaveSlot(ctx)
+	workslot.LeaveSlot(ctx)
+	workslot.LeaveSlot(ctx)
 	require.True(t, isFree(slots))
-	require.NoError(t, core.WithoutSlot(ctx, func() error { return nil }))
+	require.NoError(t, workslot.WithoutSlot(ctx, func() error { return nil }))
 	require.True(t, isFree(slots), "it left for good")
-	none, noEnd := core.ForkSlot(t.Context())
+	none, noEnd := workslot.ForkSlot(t.Context())
 	none()
 	noEnd()
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -102,7 +104,7 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 		}
 	}
 	again := false
-	err = core.Patiently(ctx, func(ctx context.Context) error {
+	err = model.Patiently(ctx, func(ctx context.Context) error {
 		err := s.submit(ctx, sub, store, again)
 		again = true
 		return err
@@ -156,7 +158,7 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
+	if slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
 		return nil, nil
 	}
 	return []string{fmt.Sprintf("no live worker executes tasks of type %q: they wait for one", handler)}, nil
@@ -183,7 +185,7 @@ func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error
 
 // Continue implements step.TaskGroups.
 func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
-	return core.Patiently(ctx, func(ctx context.Context) error { return s.resubmit(ctx, id, step, store) })
+	return model.Patiently(ctx, func(ctx context.Context) error { return s.resubmit(ctx, id, step, store) })
 }
 
 func (s *StepTasks) resubmit(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
@@ -208,7 +210,7 @@ func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) 
 	if _, in := tx.From(ctx, s.config.Tasks.Database.Name()); in {
 		return cancel(ctx)
 	}
-	return core.Patiently(ctx, cancel)
+	return model.Patiently(ctx, cancel)
 }
 
 // GiveUp implements jobfile.Tasks.
@@ -251,7 +253,7 @@ func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]
 }
 
 type groupSource struct {
-	repository task.Executions
+	repository taskports.Executions
 	id         task.GroupID
 }
 

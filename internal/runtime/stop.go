@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -32,7 +34,7 @@ func newStop(worker <-chan struct{}) *stop {
 
 func (s *stop) close() { close(s.ended) }
 
-// Requested implements core.StopSignal.
+// Requested implements model.StopSignal.
 func (s *stop) Requested() bool {
 	select {
 	case <-s.done:
@@ -44,8 +46,10 @@ func (s *stop) Requested() bool {
 	}
 }
 
+// Done implements model.StopSignal.
 func (s *stop) Done() <-chan struct{} { return s.done }
 
+// Request implements model.StopSignal: the job is to stop.
 func (s *stop) Request() {
 	s.mu.Lock()
 	s.ofJob = true
@@ -63,14 +67,14 @@ func (s *stop) isOfJob() bool {
 // leaving gives back a partition that stopped because the worker does, or failed because its lease
 // could not be renewed.
 type leaving struct {
-	core.JobRepository
+	ports.JobRepository
 	stop     *stop
-	lease    core.Lease
+	lease    model.Lease
 	released bool
 }
 
-// EndStep implements core.Transitions.
-func (l *leaving) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+// EndStep implements ports.Transitions.
+func (l *leaving) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	stopped := change.To == core.StatusStopped && !l.stop.isOfJob()
 	cut := change.To == core.StatusFailed && l.lease.Err() != nil
 	if !stopped && !cut {

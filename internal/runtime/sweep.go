@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -24,16 +25,16 @@ const (
 // return the number of moved tasks, and may be called by several processes concurrently. The
 // leader's methods move at most 100 tasks in one call.
 type Sweep struct {
-	repository task.Repository
+	repository taskports.Repository
 	engine     engine.Engine
 	manager    *tx.Manager
 	deciders   []string
-	decide     task.Decide
+	decide     taskports.Decide
 }
 
 // NewSweep returns a sweep over the tasks of a repository in a database. It decides for the groups
 // that name a decider of the catalog.
-func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
+func NewSweep(db tx.Database, repository taskports.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
 	decide, err := c.Decide()
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func NewSweep(db tx.Database, repository task.Repository, e engine.Engine, c *Ca
 
 // MakeDue delivers the retries that are due.
 func (s *Sweep) MakeDue(ctx context.Context) (int, error) {
-	return s.deliver(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
+	return s.deliver(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
 }
 
 // Recover marks executions with an overdue heartbeat, ends those with an owner that has not
@@ -72,7 +73,7 @@ const openLeftEvery = time.Minute
 // Redeliver if the engine may lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
 	duties := []Duty{{Name: "release waiting tasks", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
-		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
+		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
 		return n >= sweepLimit, err
 	}}}
 	if s.engine.Capabilities().Loses {
@@ -91,8 +92,8 @@ const readyLimit = 1000
 // worker and that the engine will not deliver any more: their delivery was lost, or the lease of
 // their worker has expired. For an engine that loses none it does nothing. It visits all that wait,
 // readyLimit per call.
-func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty {
-	var place core.ReadyPlace
+func RedeliverReady(parts ports.Parks, e engine.Engine, every time.Duration) Duty {
+	var place ports.ReadyPlace
 	return Duty{Name: "deliver lost parts", Every: every, Do: func(ctx context.Context) (bool, error) {
 		if !e.Capabilities().Loses {
 			return false, nil
@@ -102,7 +103,7 @@ func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty
 			return false, err
 		}
 		if len(list) == 0 {
-			place = core.ReadyPlace{}
+			place = ports.ReadyPlace{}
 			return false, nil
 		}
 		missing, err := e.Missing(ctx, readyDeliveries(list)...)
@@ -122,7 +123,7 @@ func RedeliverReady(parts core.Parks, e engine.Engine, every time.Duration) Duty
 
 // MissingDeciders returns the leader's duty that notifies the observer of deciders that tasks wait
 // for and no live worker has.
-func MissingDeciders(queries task.Queries, observer core.Observer, every time.Duration) Duty {
+func MissingDeciders(queries taskports.Queries, observer core.Observer, every time.Duration) Duty {
 	return Duty{Name: "find deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
 		missing, err := queries.WaitingDeciders(ctx)
 		for _, d := range missing {
@@ -136,15 +137,15 @@ const moveLimit = 50
 
 // MoveLogs returns the duty that moves old log text to the store, by the setting
 // log_retention_days_db. Without a store it fails if text has to move.
-func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every time.Duration) Duty {
+func MoveLogs(settings taskports.Settings, logs taskports.Logs, to taskports.LogStore, every time.Duration) Duty {
 	return Duty{Name: "move old log text", Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
-		days := task.SettingIn(list, task.LogRetention)
+		days := taskports.SettingIn(list, taskports.LogRetention)
 		switch {
 		case err != nil || days == 0:
 			return false, err
 		case to == nil:
-			return false, fmt.Errorf("%s is %d, but tasks.logs of this process names no folder: log text stays in the database", task.LogRetention, days)
+			return false, fmt.Errorf("%s is %d, but tasks.logs of this process names no folder: log text stays in the database", taskports.LogRetention, days)
 		}
 		n, err := logs.MoveLogs(ctx, to, time.Duration(days)*24*time.Hour, moveLimit)
 		return n == moveLimit, err
@@ -153,10 +154,10 @@ func MoveLogs(settings task.Settings, logs task.Logs, to task.LogStore, every ti
 
 // PurgeOld returns the duty that deletes rows that ended more than a number of days ago, set by the
 // setting. Each of the purges deletes one batch, and reports whether there may be more.
-func PurgeOld(settings task.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
+func PurgeOld(settings taskports.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
 	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
-		days := task.SettingIn(list, setting)
+		days := taskports.SettingIn(list, setting)
 		if err != nil || days == 0 {
 			return false, err
 		}
@@ -175,7 +176,7 @@ func PurgeOld(settings task.Settings, setting string, every time.Duration, purge
 // Redeliver delivers tasks again that have waited longer than after and that the engine will not
 // deliver any more. The leader calls it.
 func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
-	return s.deliverOnce(ctx, func(ctx context.Context) ([]task.Delivery, error) {
+	return s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) {
 		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
 		if err != nil || len(waiting) == 0 {
 			return nil, err
@@ -184,7 +185,7 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 		if err != nil || len(missing) == 0 {
 			return nil, err
 		}
-		lost := make([]task.Delivery, len(missing))
+		lost := make([]taskports.Delivery, len(missing))
 		for i, d := range missing {
 			lost[i] = taskDelivery(d)
 		}
@@ -193,12 +194,12 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 }
 
 // deliver repeats deliverOnce while statements reach their limit.
-func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (int, error) {
+func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]taskports.Delivery, error)) (int, error) {
 	return repeated(ctx, func(ctx context.Context) (int, error) { return s.deliverOnce(ctx, move) })
 }
 
 // deliverOnce hands the deliveries of moves to the engine, in the transaction of the moves.
-func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) ([]task.Delivery, error)) (n int, err error) {
+func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) ([]taskports.Delivery, error)) (n int, err error) {
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		found, err := move(ctx)
 		if err != nil || len(found) == 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -18,7 +19,7 @@ import (
 
 // Tasks configures how a worker takes tasks.
 type Tasks struct {
-	Repository task.Repository
+	Repository taskports.Repository
 	// Engine delivers them; the same as in Config.Parts, if both are set.
 	Engine engine.Engine
 	// Database is the repository's database.
@@ -47,7 +48,7 @@ type taskSource struct {
 	tasks    Tasks
 	slots    chan struct{}
 	handlers map[string]task.Handler
-	decide   task.Decide
+	decide   taskports.Decide
 	sweep    *Sweep
 	parts    engine.Handler // of deliveries other than tasks; nil means none
 	// stop and handling belong to run, working counts the executions that run waits for: idle
@@ -57,9 +58,9 @@ type taskSource struct {
 	working  sync.WaitGroup
 	begun    chan struct{} // closed when the first tenure has begun
 	beginOne sync.Once
-	// grace is the reply of the last heartbeat: task.Confirmed.
+	// grace is the reply of the last heartbeat: taskports.Confirmed.
 	grace atomic.Int64
-	// resuming is as in task.Claimant; it belongs to the source of parts.
+	// resuming is as in taskports.Claimant; it belongs to the source of parts.
 	resuming *atomic.Int64
 	// recovered is when the tending goroutine last called Sweep.Recover.
 	recovered time.Time
@@ -103,8 +104,8 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 
 func (s *taskSource) clock() lease.Clock { return lease.Clock{Rested: s.tasks.Database.WriterHeld} }
 
-func (s *taskSource) claimant() task.Claimant {
-	return task.Claimant{
+func (s *taskSource) claimant() taskports.Claimant {
+	return taskports.Claimant{
 		Worker: s.tasks.Worker, Capacity: s.config.Slots, Types: s.tasks.Types, Deciders: s.tasks.Catalog.Deciders(), Parts: s.config.Parts != nil, Version: s.tasks.Version,
 		Lease: s.config.Lease, Grace: s.graceNow(), Owner: s.tasks.Owner.String(), Labels: s.tasks.Labels, Resuming: int(s.resuming.Load()), Draining: isClosed(s.stop),
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -344,14 +345,14 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 // that nothing acts on, and a task that no handler can work with.
 func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 	eachOffice(t, func(o *office) {
-		_, err := o.service.Set(o.Context(), task.LogRetention, "7", runtime.By{})
-		require.ErrorIs(o, err, task.ErrSetting)
+		_, err := o.service.Set(o.Context(), taskports.LogRetention, "7", runtime.By{})
+		require.ErrorIs(o, err, taskports.ErrSetting)
 		require.ErrorContains(o, err, "tasks.logs names no folder to which log text moves")
-		_, err = o.service.Set(o.Context(), task.LogRetention, "0", runtime.By{})
+		_, err = o.service.Set(o.Context(), taskports.LogRetention, "0", runtime.By{})
 		require.NoError(o, err)
 
-		settings := o.repo.(task.Settings)
-		_, err = settings.Set(o.Context(), task.LogRetention, "7", "a program with a folder")
+		settings := o.repo.(taskports.Settings)
+		_, err = settings.Set(o.Context(), taskports.LogRetention, "7", "a program with a folder")
 		require.NoError(o, err)
 		_, err = runtime.MoveLogs(settings, nil, nil, time.Minute).Do(o.Context())
 		require.ErrorContains(o, err, "log_retention_days_db is 7, but tasks.logs of this process names no folder")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -20,7 +21,7 @@ type tenure struct {
 	source *taskSource
 	keeper *lease.Keeper
 	over   chan struct{}
-	grace  atomic.Int64 // task.Confirmed.Grace of its last heartbeat
+	grace  atomic.Int64 // taskports.Confirmed.Grace of its last heartbeat
 
 	mu    sync.Mutex
 	cause error // why it has ended
@@ -57,20 +58,20 @@ func (t *tenure) beat(ctx context.Context) error {
 	return nil
 }
 
-func (t *tenure) refs() []task.Ref {
+func (t *tenure) refs() []taskports.Ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	refs := make([]task.Ref, 0, len(t.held))
+	refs := make([]taskports.Ref, 0, len(t.held))
 	for _, e := range t.held {
 		if e.claimed != nil {
 			refs = append(refs, e.claimed.Ref)
 		}
 	}
-	slices.SortFunc(refs, func(a, b task.Ref) int { return int(a.ID - b.ID) })
+	slices.SortFunc(refs, func(a, b taskports.Ref) int { return int(a.ID - b.ID) })
 	return refs
 }
 
-func (t *tenure) lose(l task.Lost) {
+func (t *tenure) lose(l taskports.Lost) {
 	t.mu.Lock()
 	e := t.held[l.Ref.ID]
 	if e != nil && (e.claimed == nil || e.claimed.Ref != l.Ref) {
@@ -116,7 +117,7 @@ func (t *tenure) add(e *execution) bool {
 }
 
 // claim records the claimed task: heartbeats include it from now on.
-func (t *tenure) claim(e *execution, claimed *task.Claimed) {
+func (t *tenure) claim(e *execution, claimed *taskports.Claimed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.claimed = claimed

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Waits returns why tasks with a placement are not executed yet, by their IDs (rule PL5). It
 // queries the database only if there are such tasks.
 func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID]string, error) {
-	var workers []task.Worker
+	var workers []taskports.Worker
 	var leads bool
 	waits, deciders := map[task.ID]string{}, map[task.GroupID]string{}
 	for _, t := range tasks {
@@ -32,28 +33,28 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 			}
 			deciders[t.GroupID] = g.Decider
 		}
-		waits[t.ID] = task.WaitsFor(core.Placed{
-			Kind: core.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type, Decider: deciders[t.GroupID],
+		waits[t.ID] = taskports.WaitsFor(ports.Placed{
+			Kind: ports.PlacedTask, On: *t.Spec.On, State: string(t.State), Worker: t.Worker, Type: t.Spec.Type, Decider: deciders[t.GroupID],
 		}, workers, leads)
 	}
 	return waits, nil
 }
 
 // LoadedWorkers returns the workers with their used slots, and whether a process leads.
-func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []task.Worker, leads bool, err error) {
-	workers, err = Loaded(ctx, s.repository.Workers, s.placements)
+func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []taskports.Worker, leads bool, err error) {
+	workers, err = Loaded(ctx, s.repository.Workers, s.places)
 	if err != nil {
 		return nil, false, refusalOf(err)
 	}
 	if s.leader == nil {
-		return append([]task.Worker{}, workers...), true, nil
+		return append([]taskports.Worker{}, workers...), true, nil
 	}
 	leader, err := s.leader(ctx)
-	return append([]task.Worker{}, workers...), leader != nil && leader.Leading, refusalOf(err)
+	return append([]taskports.Worker{}, workers...), leader != nil && leader.Leading, refusalOf(err)
 }
 
 func (s *TaskService) placementWarnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
-	var workers []task.Worker
+	var workers []taskports.Worker
 	var warned []string
 	for i, spec := range sub.Tasks {
 		class := spec.On.Stored() + spec.Type
@@ -66,11 +67,11 @@ func (s *TaskService) placementWarnings(ctx context.Context, sub task.Submission
 			if err != nil {
 				return nil, err
 			}
-			workers = append([]task.Worker{}, found...)
+			workers = append([]taskports.Worker{}, found...)
 		}
-		p := core.Placed{Kind: core.PlacedTask, On: *spec.On, State: core.PlacePending, Type: spec.Type, Decider: sub.Decider}
-		if !slices.ContainsFunc(workers, func(w task.Worker) bool { return w.MayDo(p) }) {
-			list = append(list, fmt.Sprintf("tasks[%d]: %s", i, task.WaitsFor(p, workers, true)))
+		p := ports.Placed{Kind: ports.PlacedTask, On: *spec.On, State: ports.PlacePending, Type: spec.Type, Decider: sub.Decider}
+		if !slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.MayDo(p) }) {
+			list = append(list, fmt.Sprintf("tasks[%d]: %s", i, taskports.WaitsFor(p, workers, true)))
 		}
 	}
 	return list, nil

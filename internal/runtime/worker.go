@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -242,7 +243,7 @@ func (r *run) pollParts(ctx context.Context) (found bool, err error) {
 		r.running.Go(func() {
 			own := newHeldSlot(w.slots)
 			defer own.end()
-			work(core.WithSlot(ctx, own))
+			work(workslot.WithSlot(ctx, own))
 		})
 		return true, nil
 	}

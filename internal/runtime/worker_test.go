@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -27,12 +29,12 @@ var errLook = errors.New("the database is not there")
 // unreliable fails polls for work while it is switched on: network faults, which the test databases
 // do not have.
 type unreliable struct {
-	core.JobRepository
+	ports.JobRepository
 	looks, failures atomic.Int64
 	fail            func(look int64) bool
 }
 
-func (u *unreliable) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
+func (u *unreliable) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	if u.fail(u.looks.Add(1)) {
 		u.failures.Add(1)
 		return nil, errLook
@@ -43,7 +45,7 @@ func (u *unreliable) AssignPartition(ctx context.Context, req core.AssignRequest
 // workplace is a parked job with parts for workers, and a worker for it.
 type workplace struct {
 	*testengine.Engine
-	job    *core.Job
+	job    *model.Job
 	exec   core.JobExecution
 	config runtime.Config
 	parts  runtime.Parts
@@ -64,10 +66,10 @@ func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, p
 	inner := p.Tasklet("parts", tx.Attr{}, work)
 	outer, err := step.NewPartitioned(step.PartitionConfig{
 		Step: inner.Step, OnWorkers: true,
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return partsOf(parts), nil },
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return partsOf(parts), nil },
 	})
 	require.NoError(t, err)
-	p.job = testengine.Job("busy", &core.StepElement{Step: outer})
+	p.job = testengine.Job("busy", &model.StepElement{Step: outer})
 	running, err := p.Launcher.Start(t.Context(), p.job, core.Parameters{})
 	require.NoError(t, err)
 	p.exec = running.Execution()
@@ -77,11 +79,11 @@ func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, p
 	require.Error(t, err)
 	p.parts = runtime.Parts{
 		Repository: p.Repository, Engine: deliveries, Owner: core.Owner{Host: "here", PID: 7},
-		Job: func(context.Context, core.JobExecution) (*core.Job, error) { return p.job, nil },
-		Executor: func(transitions core.Transitions) core.StepExecutor {
+		Job: func(context.Context, core.JobExecution) (*model.Job, error) { return p.job, nil },
+		Executor: func(transitions ports.Transitions) model.StepExecutor {
 			return step.NewSimpleStepExecutor(transitions, p.Database.Name(), nil)
 		},
-		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
+		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {
 			_, err := p.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop})
 			return err
 		},
@@ -190,7 +192,7 @@ func TestWhatAWorkerCannotBuildItTriesAgain(t *testing.T) {
 		var missing atomic.Bool
 		missing.Store(true)
 		p.config.Slots = 2
-		p.parts.Job = func(context.Context, core.JobExecution) (*core.Job, error) {
+		p.parts.Job = func(context.Context, core.JobExecution) (*model.Job, error) {
 			if missing.Load() {
 				return nil, errors.New("no file parts.csv")
 			}
@@ -231,7 +233,7 @@ func TestAnExecutionThatCannotBeBuiltIsResumedLater(t *testing.T) {
 		t.Parallel()
 		p := newWorkplace(t, url, 1, func(context.Context, *core.StepContribution) error { return nil })
 		var builds atomic.Int64
-		p.parts.Job = func(context.Context, core.JobExecution) (*core.Job, error) {
+		p.parts.Job = func(context.Context, core.JobExecution) (*model.Job, error) {
 			if n := builds.Add(1); n == 2 || n == 3 {
 				return nil, errors.New("no file child.yaml")
 			}

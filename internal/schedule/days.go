@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/calendar"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // Closed is the policy for times on a day that is not a business day.
@@ -37,7 +37,7 @@ func (c *Cron) On(days *calendar.Calendar, closed Closed) (*Cron, error) {
 }
 
 // Of returns the schedule stored with a registered job.
-func Of(s task.Schedule) (*Cron, error) {
+func Of(s taskports.Schedule) (*Cron, error) {
 	c, err := ParseIn(s.Cron, s.Timezone)
 	if err != nil || s.Calendar == nil {
 		return c, err

@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/calendar"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 func onDays(t testing.TB, expression, zone string, days *calendar.Calendar, closed schedule.Closed) *schedule.Cron {
@@ -113,7 +113,7 @@ func TestTheTimesOfBusinessDaysAreThoseOfTheirDefinition(t *testing.T) {
 		require.NoError(rt, err)
 		expression := rapid.SampledFrom([]string{"30 6 * * *", "0 5,17 1,15,16 * *", "0 12 * * SUN", "0 */6 * * SAT,TUE"}).Draw(rt, "cron")
 		stored := days.Days()
-		on, err := schedule.Of(task.Schedule{Cron: expression, Timezone: "UTC", Calendar: &stored, WhenClosed: string(closed)})
+		on, err := schedule.Of(taskports.Schedule{Cron: expression, Timezone: "UTC", Calendar: &stored, WhenClosed: string(closed)})
 		require.NoError(rt, err)
 		from, to := begin.Time(), begin.AddDays(60).Time()
 		want := map[string]bool{}

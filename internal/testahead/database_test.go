@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -61,28 +62,28 @@ func (h handle) Rollback() error {
 
 // checkpoints is the repository's part in the step's transactions.
 type checkpoints struct {
-	core.CheckpointStore
+	ports.CheckpointStore
 	w *world
 }
 
-func (c checkpoints) Checkpoint(ctx context.Context, ref core.StepRef, at core.Checkpoint) error {
+func (c checkpoints) Checkpoint(ctx context.Context, ref ports.StepRef, at ports.Checkpoint) error {
 	if err := c.w.meet(atCheckpoint); err != nil {
 		return err
 	}
 	return c.CheckpointStore.Checkpoint(ctx, ref, at)
 }
 
-func (c checkpoints) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+func (c checkpoints) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	c.w.note("reclaim")
 	if err := c.w.meet(atReclaim); err != nil {
-		return ref, core.Checkpoint{}, err
+		return ref, ports.Checkpoint{}, err
 	}
 	return c.CheckpointStore.Reclaim(ctx, ref)
 }
 
 // lease is over where the world says so.
 type lease struct {
-	core.Lease
+	model.Lease
 	w *world
 }
 
@@ -95,11 +96,11 @@ func (l lease) Err() error {
 
 // cancellable is a step with a context that the world may end.
 type cancellable struct {
-	core.Step
+	model.Step
 	w *world
 }
 
-func (s cancellable) Execute(ctx context.Context, run *core.StepRun) error {
+func (s cancellable) Execute(ctx context.Context, run *model.StepRun) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	s.w.cancel = cancel

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -74,7 +76,7 @@ func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.R
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), launchTime)
 	defer cancel()
-	exec, err := launcher.Run(ctx, testengine.Job(fmt.Sprintf("run-%d", to.run), &core.StepElement{Step: cancellable{st, w}}), core.Parameters{}, nil)
+	exec, err := launcher.Run(ctx, testengine.Job(fmt.Sprintf("run-%d", to.run), &model.StepElement{Step: cancellable{st, w}}), core.Parameters{}, nil)
 	require.NoError(t, err, "launch %d, read ahead %q\n%v", n+1, ahead, s)
 	require.NoError(t, ctx.Err(), "launch %d, read ahead %q\n%v", n+1, ahead, s)
 	r := b.recorded(t, exec.ID)
@@ -94,7 +96,7 @@ func configure(w *world) chunk.Config {
 		Name: "load", Size: s.Size, MaxSkippedReads: s.MaxSkips, Database: database{w.db, w}, Isolate: s.Isolate,
 		Retry:       chunk.Retry{Limit: s.RetryLimit, Backoff: config.Backoff{Initial: 100 * time.Microsecond, Multiplier: 1, Max: time.Millisecond}},
 		KeepOutputs: s.Keep, ProcessInTransaction: s.InTx, Concurrency: s.Workers,
-		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
 			w.stop = run.Services.Stop.Request
 			run.Services.Checkpoints = checkpoints{run.Services.Checkpoints, w}
 			run.Services.Lease = lease{run.Services.Lease, w}
@@ -158,7 +160,7 @@ func (b *bench) rows(t *rapid.T, run int) []row {
 
 // skips reads the stored skips of an execution.
 func (b *bench) skips(t *rapid.T, id core.JobExecutionID) []skip {
-	items, err := b.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: id, Limit: 1000})
+	items, err := b.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: id, Limit: 1000})
 	require.NoError(t, err)
 	var list []skip
 	for _, k := range items {

@@ -3,13 +3,14 @@ package testengine
 import (
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Around is a repository that calls Do around each write, by the name of its method. Reads and heartbeats are
 // unchanged.
 type Around struct {
-	core.JobRepository
+	ports.JobRepository
 	Do func(write string, do func() error) error
 }
 
@@ -19,67 +20,67 @@ func around[T any](a *Around, write string, do func() (T, error)) (result T, err
 	return result, err
 }
 
-// Launch implements core.JobRepository, and so do the others.
-func (a *Around) Launch(ctx context.Context, r core.LaunchRequest) (core.Launched, error) {
-	return around(a, "Launch", func() (core.Launched, error) { return a.JobRepository.Launch(ctx, r) })
+// Launch implements ports.JobRepository, and so do the others.
+func (a *Around) Launch(ctx context.Context, r ports.LaunchRequest) (ports.Launched, error) {
+	return around(a, "Launch", func() (ports.Launched, error) { return a.JobRepository.Launch(ctx, r) })
 }
 
 // ChangeJob calls Do.
-func (a *Around) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (core.Answer, error) {
+func (a *Around) ChangeJob(ctx context.Context, ref ports.JobRef, c ports.JobChange) (core.Answer, error) {
 	return around(a, "ChangeJob", func() (core.Answer, error) { return a.JobRepository.ChangeJob(ctx, ref, c) })
 }
 
 // Park calls Do.
-func (a *Around) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
+func (a *Around) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
 	return around(a, "Park", func() (core.Answer, error) { return a.JobRepository.Park(ctx, ref, p) })
 }
 
 // Resume calls Do.
-func (a *Around) Resume(ctx context.Context, id core.JobExecutionID, r core.ResumeRequest) (core.Resumed, error) {
-	return around(a, "Resume", func() (core.Resumed, error) { return a.JobRepository.Resume(ctx, id, r) })
+func (a *Around) Resume(ctx context.Context, id core.JobExecutionID, r ports.ResumeRequest) (ports.Resumed, error) {
+	return around(a, "Resume", func() (ports.Resumed, error) { return a.JobRepository.Resume(ctx, id, r) })
 }
 
 // PlanPartitions calls Do.
-func (a *Around) PlanPartitions(ctx context.Context, ref core.JobRef, p core.PartitionPlan) ([]core.StepExecution, error) {
+func (a *Around) PlanPartitions(ctx context.Context, ref ports.JobRef, p ports.PartitionPlan) ([]core.StepExecution, error) {
 	return around(a, "PlanPartitions", func() ([]core.StepExecution, error) { return a.JobRepository.PlanPartitions(ctx, ref, p) })
 }
 
 // AssignPartition calls Do.
-func (a *Around) AssignPartition(ctx context.Context, r core.AssignRequest) (*core.Assignment, error) {
-	return around(a, "AssignPartition", func() (*core.Assignment, error) { return a.JobRepository.AssignPartition(ctx, r) })
+func (a *Around) AssignPartition(ctx context.Context, r ports.AssignRequest) (*ports.Assignment, error) {
+	return around(a, "AssignPartition", func() (*ports.Assignment, error) { return a.JobRepository.AssignPartition(ctx, r) })
 }
 
 // ReleasePartition calls Do.
-func (a *Around) ReleasePartition(ctx context.Context, ref core.StepRef, refused string) error {
+func (a *Around) ReleasePartition(ctx context.Context, ref ports.StepRef, refused string) error {
 	return a.Do("ReleasePartition", func() error { return a.JobRepository.ReleasePartition(ctx, ref, refused) })
 }
 
 // StartStep calls Do.
-func (a *Around) StartStep(ctx context.Context, ref core.JobRef, s core.StepStart) (*core.StepExecution, error) {
+func (a *Around) StartStep(ctx context.Context, ref ports.JobRef, s ports.StepStart) (*core.StepExecution, error) {
 	return around(a, "StartStep", func() (*core.StepExecution, error) { return a.JobRepository.StartStep(ctx, ref, s) })
 }
 
 // BeginStep calls Do.
-func (a *Around) BeginStep(ctx context.Context, ref core.StepRef) error {
+func (a *Around) BeginStep(ctx context.Context, ref ports.StepRef) error {
 	return a.Do("BeginStep", func() error { return a.JobRepository.BeginStep(ctx, ref) })
 }
 
 // Checkpoint calls Do.
-func (a *Around) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+func (a *Around) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	return a.Do("Checkpoint", func() error { return a.JobRepository.Checkpoint(ctx, ref, c) })
 }
 
 // EndStep calls Do.
-func (a *Around) EndStep(ctx context.Context, ref core.StepRef, c core.StepChange) (core.Answer, error) {
+func (a *Around) EndStep(ctx context.Context, ref ports.StepRef, c ports.StepChange) (core.Answer, error) {
 	return around(a, "EndStep", func() (core.Answer, error) { return a.JobRepository.EndStep(ctx, ref, c) })
 }
 
 // SaveJobContext calls Do.
-func (a *Around) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
+func (a *Around) SaveJobContext(ctx context.Context, ref ports.JobRef, c *core.ExecutionContext) error {
 	return a.Do("SaveJobContext", func() error { return a.JobRepository.SaveJobContext(ctx, ref, c) })
 }
 
 // SaveStepContext calls Do.
-func (a *Around) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+func (a *Around) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	return a.Do("SaveStepContext", func() error { return a.JobRepository.SaveStepContext(ctx, ref, c) })
 }

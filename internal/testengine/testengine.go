@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -131,11 +132,11 @@ func (e *Engine) Ints(query string) []int64 {
 }
 
 // Job returns a job of these steps in sequence.
-func Job(name string, elements ...*core.StepElement) *core.Job {
-	j := &core.Job{Name: name, Restartable: true, Definition: core.Definition{Hash: "test", Text: "test"}}
+func Job(name string, elements ...*model.StepElement) *model.Job {
+	j := &model.Job{Name: name, Restartable: true, Definition: core.Definition{Hash: "test", Text: "test"}}
 	for i, e := range elements {
 		if e.Next == nil && i+1 < len(elements) {
-			e.Next = []core.Transition{{Pattern: core.ExitCompleted, Target: core.Target{Kind: core.TargetElement, Name: elements[i+1].ElementName()}}}
+			e.Next = []model.Transition{{Pattern: core.ExitCompleted, Target: model.Target{Kind: model.TargetElement, Name: elements[i+1].ElementName()}}}
 		}
 		j.Flow.Elements = append(j.Flow.Elements, e)
 	}
@@ -143,7 +144,7 @@ func Job(name string, elements ...*core.StepElement) *core.Job {
 }
 
 // Run launches the job without parameters.
-func (e *Engine) Run(j *core.Job) *core.JobExecution {
+func (e *Engine) Run(j *model.Job) *core.JobExecution {
 	e.T.Helper()
 	exec, err := e.Launcher.Run(context.Background(), j, core.Parameters{}, nil)
 	require.NoError(e.T, err)
@@ -165,11 +166,11 @@ func (e *Engine) Step(exec *core.JobExecution, name string) core.StepExecution {
 }
 
 // Chunk returns an element with a chunk step of these parts.
-func Chunk[I, O any](e *Engine, name string, size int, make func() (item.ItemReader[I], item.ItemProcessor[I, O], item.ItemWriter[O])) *core.StepElement {
+func Chunk[I, O any](e *Engine, name string, size int, make func() (item.ItemReader[I], item.ItemProcessor[I, O], item.ItemWriter[O])) *model.StepElement {
 	e.T.Helper()
 	s, err := chunk.New(chunk.Config{
 		Name: name, Size: size, Database: e.Database,
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			r, p, w := make()
 			return chunk.Parts{
 				Reader: item.EraseReader(r), Processors: []item.Processor{item.EraseProcessor(p)}, Writers: []item.Writer{item.EraseWriter(w)},
@@ -177,16 +178,16 @@ func Chunk[I, O any](e *Engine, name string, size int, make func() (item.ItemRea
 		},
 	})
 	require.NoError(e.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
 // Tasklet returns an element with a tasklet step.
-func (e *Engine) Tasklet(name string, attr tx.Attr, f core.TaskletFunc) *core.StepElement {
+func (e *Engine) Tasklet(name string, attr tx.Attr, f core.TaskletFunc) *model.StepElement {
 	e.T.Helper()
 	s, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: e.Database, Attr: attr,
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) { return f, nil },
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) { return f, nil },
 	})
 	require.NoError(e.T, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }

@@ -28,8 +28,8 @@ func (r result) String() string {
 		r.Status, r.Counters, strings.Join(r.Trace, " "), r.Skips, r.Rows, r.Processed)
 }
 
-// model is the durable state: the rows, and where a restart begins.
-type model struct {
+// historyModel is the durable state: the rows, and where a restart begins.
+type historyModel struct {
 	s    *scenario
 	rows []pair
 	// A restart opens the reader before the place from, and skips as many outcomes (rule C15a).
@@ -61,7 +61,7 @@ func failed(cause error, says ...string) error { return &failure{append(says, ca
 
 // attempt is one launch as the rules have it.
 type attempt struct {
-	*model
+	*historyModel
 	w    *world
 	plan launch
 
@@ -78,8 +78,8 @@ type attempt struct {
 }
 
 // launch runs the step once.
-func (m *model) launch(l launch) result {
-	a := &attempt{model: m, w: newWorld(m.s, l.Faults), plan: l}
+func (m *historyModel) launch(l launch) result {
+	a := &attempt{historyModel: m, w: newWorld(m.s, l.Faults), plan: l}
 	a.base.from, a.base.passed = m.from, m.passed
 	err := a.run()
 	r := result{Status: string(core.StatusCompleted), Counters: a.counters}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -186,7 +187,7 @@ func config(w *world, db tx.Database, t *target, pure bool) chunk.Config {
 	c := chunk.Config{
 		Name: "step", Size: s.Size, MaxSkippedReads: s.MaxSkips, Database: db, Retry: chunk.Retry{Limit: s.RetryLimit}, Isolate: s.Isolate,
 		KeepOutputs: s.Keep, ProcessInTransaction: s.InTx, Concurrency: s.Workers,
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			listeners := []any{skips{w}}
 			if s.Listen {
 				listeners = append(listeners, single{})

@@ -14,6 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -69,7 +71,7 @@ func newBench(t *testing.T, url string) *bench {
 // check runs the scenario with engine and model and compares every launch.
 func (b *bench) check(t *rapid.T, s *scenario) {
 	b.runs++
-	m := &model{s: s}
+	m := &historyModel{s: s}
 	type loss struct {
 		id   core.JobExecutionID
 		want core.Counters
@@ -138,7 +140,7 @@ func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 func bisectingEndsAsOneByOne(t *rapid.T, s *scenario) {
 	each := *s
 	each.Isolate = chunk.IsolateEach
-	m, n := &model{s: s}, &model{s: &each}
+	m, n := &historyModel{s: s}, &historyModel{s: &each}
 	for _, l := range s.Launches {
 		halved, single := m.launch(l), n.launch(l)
 		for _, r := range []*result{&halved, &single} {
@@ -182,7 +184,7 @@ func (b *bench) launch(t *rapid.T, s *scenario, l launch, n int) (result, core.J
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), launchTime)
 	defer cancel()
-	exec, err := launcher.Run(ctx, testengine.Job(fmt.Sprintf("run-%d", b.runs), &core.StepElement{Step: st}), core.Parameters{}, nil)
+	exec, err := launcher.Run(ctx, testengine.Job(fmt.Sprintf("run-%d", b.runs), &model.StepElement{Step: st}), core.Parameters{}, nil)
 	require.NotNil(t, exec, "launch %d: %v\n%v", n+1, err, s)
 	record := b.step(t, exec.ID)
 	r := result{Status: string(record.Status), Counters: record.Counters, Trace: w.trace, Processed: w.processed, says: []string{record.Error}}
@@ -222,7 +224,7 @@ func (b *bench) rows(t *rapid.T) []pair {
 // skips reads the stored skips, and checks the parts of each that do not depend on the order of events:
 // class, text, item, mark.
 func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string {
-	items, err := b.repository.SkippedItems(t.Context(), core.SkipFilter{Execution: id, Limit: 1000})
+	items, err := b.repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: id, Limit: 1000})
 	require.NoError(t, err)
 	var list []string
 	for _, k := range items {

@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -28,9 +29,10 @@ import (
 )
 
 // Module provides, to an fx application of your own, an *App and its parts: *registry.Registry,
-// tx.Provider (a *gormdb.DBProvider), *repository.Repository, core.JobRepository, task.Repository,
-// *repository.Checkpoints, *Operator and *TaskService. Add registrations such as Reader and Item next to it. When your application stops, the App stops its
-// work and waits for it, before the databases are closed.
+// tx.Provider (a *gormdb.DBProvider), *repository.Repository (a [JobRepository]),
+// *repository.Checkpoints, *[Operator] and *[TaskService]. Add registrations such as Reader and Item
+// next to it. When your application stops, the App stops its work and waits for it, before the databases
+// are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
@@ -113,7 +115,7 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 
 // newRepository: the engine is notified of the parts that a job plans here, also if a command runs the
 // job.
-func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, core.JobRepository) {
+func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, ports.JobRepository) {
 	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
 	return r, repository.Patient{Repository: r}
 }
@@ -123,7 +125,7 @@ func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *reposi
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
 
-func newLauncher(r core.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
+func newLauncher(r ports.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
 	return job.NewLauncher(job.Config{
 		Repository: r, Stores: c, Observer: o.Observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
 		Executor: step.NewSimpleStepExecutor(r, r.Database(), o.Observer), RemoveLeft: removeLeft,
@@ -146,7 +148,7 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 type App struct {
 	*operator.Service
 	// Repository is the history of executions.
-	Repository core.JobRepository
+	Repository JobRepository
 	// Tasks submits and operates tasks.
 	Tasks *runtime.TaskService
 	// Observer combines all observers of the application, including the log. Pass it to guard.NewTable

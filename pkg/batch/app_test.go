@@ -14,6 +14,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -246,7 +247,7 @@ flow:
 	_, err = app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: x\nparameters: {n: {type: int}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n"), Params: map[string]string{"n": "x"}})
 	var parameter *core.ParameterError
 	require.ErrorAs(t, err, &parameter)
-	executions, err := app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 10})
+	executions, err := app.Repository.Executions(t.Context(), ports.ExecutionFilter{Limit: 10})
 	require.NoError(t, err)
 	require.Empty(t, executions)
 }
@@ -272,7 +273,7 @@ func TestCloseStopsWhatTheOptionsStartedAndClosesTheDatabases(t *testing.T) {
 		require.NoError(t, err)
 		_, err = db.Conn().ExecContext(t.Context(), "select 1")
 		require.Error(t, err)
-		_, err = app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 1})
+		_, err = app.Repository.Executions(t.Context(), ports.ExecutionFilter{Limit: 1})
 		require.Error(t, err)
 	})
 }
@@ -316,7 +317,7 @@ func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, execution.Status, execution.Error)
 }
 
-func awaitHeartbeat(ctx context.Context, r core.JobRepository, id core.JobExecutionID) error {
+func awaitHeartbeat(ctx context.Context, r ports.JobRepository, id core.JobExecutionID) error {
 	before, err := r.Execution(ctx, id)
 	if err != nil {
 		return err

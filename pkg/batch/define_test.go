@@ -65,7 +65,7 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 		"other kind":   {batch.NewJob("bill").Step("load", chunkOf(func(c *batch.Chunk) { c.Reader = none })), []string{"job bill: step load: chunk.reader: this takes a reader, and here is a tasklet"}},
 		"constructor":  {batch.NewJob("bill").Step("load", batch.TaskletOf(42)), []string{"job bill: step load: tasklet: the constructor is a int, not a function"}},
 		"constructor's configuration": {batch.NewJob("bill").Step("load", batch.TaskletOf(func(PriceConfig) batch.TaskletFunc { return nothing })),
-			[]string{"job bill: step load: tasklet: the constructor takes a batch_test.PriceConfig, which nothing gives it"}},
+			[]string{"job bill: step load: tasklet: the constructor takes a batch_test.PriceConfig, which a job in Go does not provide"}},
 		"no work":   {batch.NewJob("bill").Step("load", nil), []string{"job bill: step load: step load does nothing"}},
 		"name":      {batch.NewJob("bill").Step("load it", none), []string{`job bill: step load it: the name "load it" of a step is no identifier`}},
 		"job name":  {batch.NewJob("1 bill").Step("load", none), []string{`job 1 bill: "1 bill" is no name for a job`}},

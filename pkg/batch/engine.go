@@ -12,12 +12,12 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
@@ -31,7 +31,7 @@ type engines struct {
 	Deciders []deciderName `group:"surfin.decidernames"`
 }
 
-func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, task.Repository, error) {
+func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, taskports.Repository, error) {
 	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
 	if err == nil {
 		t = t.Masking(v.Values)
@@ -43,7 +43,7 @@ func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*ta
 }
 
 // newEngine makes the engine of the settings, for work in the repository's database.
-func newEngine(h history, t task.Repository, s Settings, built engines) (engine.Engine, error) {
+func newEngine(h history, t taskports.Repository, s Settings, built engines) (engine.Engine, error) {
 	if isLocal(s) {
 		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; the application's repository announces to the engine
 		deciders := []string{runtime.DefaultDecider}

@@ -40,7 +40,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/..."}
+	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/..."}
 }
 
 // admits reports whether a room that may import the pattern may import the package.
@@ -54,7 +54,8 @@ func admits(pattern, dir string) bool {
 // rooms are the import rules of docs/architecture.md, from the ground up.
 func rooms() []room {
 	core, tx, ours := "pkg/batch/core/...", "pkg/batch/tx/...", helpers
-	steps := []string{core, tx, "pkg/batch/chunk/...", "internal/redrive", "internal/job/..."}
+	model, ports := "internal/model", "internal/ports/..."
+	steps := []string{core, tx, model, ports, "pkg/batch/chunk/...", "internal/redrive", "internal/job/..."}
 	return []room{
 		{path: "pkg/batch/batchtest/...", kit: true},
 		{path: "pkg/batch/batchtest/itemtest/...", kit: true},
@@ -70,38 +71,43 @@ func rooms() []room {
 		{path: "internal/jsontext/...", std: true},
 		{path: "internal/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
 		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "internal/jsontext/..."}, std: true},
-		{path: "pkg/batch/core/registry/...", may: []string{core, tx, "internal/calendar"}, std: true},
+		{path: "pkg/batch/core/registry/...", may: []string{ports, core, tx, "internal/calendar"}, std: true},
+		{path: ports, may: []string{core, "internal/calendar"}, std: true},
+		{path: model, may: []string{core, ports, "internal/workslot"}, std: true},
+		{path: "internal/workslot", std: true},
+		{path: "pkg/batch/core/task", may: []string{core, "internal/calendar", "internal/workslot"}, std: true},
 		{path: core, may: []string{"internal/jsontext", "internal/calendar"}, std: true},
 		{path: tx, std: true},
-		{path: "pkg/batch/chunk/...", may: []string{core, tx}},
-		{path: "internal/redrive", may: []string{core, tx, "pkg/batch/chunk"}},
-		{path: "pkg/batch/step/...", may: []string{core, tx, "internal/confine"}},
-		{path: "internal/job/...", may: []string{core, "internal/lease", "internal/confine"}},
+		{path: "pkg/batch/chunk/...", may: []string{model, ports, core, tx}},
+		{path: "internal/redrive", may: []string{model, ports, core, tx, "pkg/batch/chunk"}},
+		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/workslot", core, tx, "internal/confine"}},
+		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", core, "internal/lease", "internal/confine"}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
-		{path: "internal/schedule/...", may: []string{core, "internal/calendar"}},
+		{path: "internal/schedule/...", may: []string{core, "internal/ports/taskports", "internal/calendar"}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
-		{path: "internal/runtime/...", may: []string{"internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest"}},
-		{path: "pkg/batch/repository/...", may: []string{core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
+		{path: "internal/runtime/...", may: []string{model, ports, "internal/workslot", "internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest"}},
+		{path: "pkg/batch/repository/...", may: []string{ports, model, core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "internal/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
 		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
-		{path: "internal/jobtest/...", may: []string{core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
+		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{core, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{model, ports, core, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "internal/cli/...", may: []string{core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", ours}},
+		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", ours}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
+		{path: "pkg/batch/adaptor/item/skips", may: []string{core, model, ports}}, // reads the history
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
 		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/..."}},
 		{path: "pkg/batch", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/conformance/..."}, // tests only
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
-		{path: "internal/lease/...", may: []string{core, "internal/boottime", "internal/errorclass"}},
-		{path: "internal/logfolder", may: []string{core}, std: true},
+		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/logfolder", may: []string{core, ports}, std: true},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
 		{path: "internal/pgxconn", may: []string{tx}},
 		{path: "internal/migrator/...", may: []string{tx, "internal/dberr/...", "internal/sqlscript/..."}},
@@ -110,7 +116,7 @@ func rooms() []room {
 		{path: "internal/jsonfile/...", may: []string{core, "internal/jsontext", "internal/filestream/...", "internal/nearest"}},
 		{path: "internal/confine", may: []string{core}, std: true},
 		{path: "internal/filestream/...", may: []string{core, "internal/nearest", "internal/confine"}},
-		{path: "internal/process/...", may: []string{core, "internal/secret"}},
+		{path: "internal/process/...", may: []string{model, core, "internal/secret"}},
 		{path: "internal/expression", may: []string{core, "internal/jsontext", "internal/calendar", "internal/nearest"}},
 		{path: "internal/*/...", may: []string{core, "internal/nearest"}},
 		{path: "cmd/...", may: []string{"pkg/batch/..."}},

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -108,7 +109,7 @@ func TestAWorkerGivesPlacedWorkBackThatItCannotBegin(t *testing.T) {
 				require.Eventually(t, func() bool {
 					list, err := able.Repository.PlacedOf(t.Context(), running.Execution().ID)
 					require.NoError(t, err)
-					return slices.ContainsFunc(list, func(p core.Placed) bool { return p.State == core.PlaceOrphaned })
+					return slices.ContainsFunc(list, func(p ports.Placed) bool { return p.State == ports.PlaceOrphaned })
 				}, time.Minute, 5*time.Millisecond, "it is not given back")
 				placedWorker(t, able, 1)
 				require.Equal(t, core.StatusCompleted, ended(t, running).Status)

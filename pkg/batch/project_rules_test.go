@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 const maxLines = 500
@@ -353,7 +353,7 @@ func TestTheStatusTableOfThePagesIsTheOneOfTheCode(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics.md"))
 	require.NoError(t, err)
-	for _, m := range core.Executions().Moves() {
+	for _, m := range ports.Executions().Moves() {
 		var from []string
 		for _, s := range m.From {
 			from = append(from, string(s))

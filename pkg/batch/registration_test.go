@@ -80,7 +80,7 @@ type deaf struct{}
 func TestAListenerMustListenToSomething(t *testing.T) {
 	t.Parallel()
 	_, err := batch.NewRegistry(batch.Listener("deaf", func() *deaf { return &deaf{} }))
-	require.ErrorContains(t, err, `listener "deaf": the constructor returns *batch_test.deaf, which implements no interface of a listener`)
+	require.ErrorContains(t, err, `listener "deaf": the constructor returns *batch_test.deaf, which implements no listener interface`)
 	_, err = batch.NewRegistry(batch.Reader[int]("none", func() *deaf { return &deaf{} }))
 	require.ErrorContains(t, err, `reader "none": the constructor returns *batch_test.deaf, which is not a item.ItemReader[int]`)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -43,19 +44,19 @@ func (r *remoteChild) start() *batch.Running {
 
 func (r *remoteChild) children() []core.JobExecution {
 	r.Helper()
-	list, err := r.app.Repository.Executions(r.Context(), core.ExecutionFilter{JobName: "child"})
+	list, err := r.app.Repository.Executions(r.Context(), ports.ExecutionFilter{JobName: "child"})
 	require.NoError(r, err)
 	return list
 }
 
 // begin makes owner the worker of the child once it was launched n times.
-func (r *remoteChild) begin(n int, owner core.Owner) core.JobRef {
+func (r *remoteChild) begin(n int, owner core.Owner) ports.JobRef {
 	r.Helper()
 	require.Eventually(r, func() bool { return len(r.children()) == n }, time.Minute, 5*time.Millisecond)
 	id := r.children()[0].ID
-	resumed, err := r.app.Repository.Resume(r.Context(), id, core.ResumeRequest{Owner: owner, Lease: time.Hour})
+	resumed, err := r.app.Repository.Resume(r.Context(), id, ports.ResumeRequest{Owner: owner, Lease: time.Hour})
 	require.NoError(r, err)
-	return core.JobRef{ID: id, Owner: owner, Epoch: resumed.Execution.Epoch}
+	return ports.JobRef{ID: id, Owner: owner, Epoch: resumed.Execution.Epoch}
 }
 
 // Rule P7: a child that was lost with its worker is launched again, three times in all.
@@ -108,7 +109,7 @@ func TestARestartedParentWaitsForTheChildThatStillRuns(t *testing.T) {
 			require.NoError(t, err)
 			return len(steps) == 1
 		}, time.Minute, 5*time.Millisecond)
-		_, err = r.app.Repository.ChangeJob(t.Context(), child, core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
+		_, err = r.app.Repository.ChangeJob(t.Context(), child, ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 		require.NoError(t, err)
 		parent, err := again.Wait()
 		require.NoError(t, err)

@@ -15,6 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -152,7 +154,7 @@ type taskParts struct {
 	Steps      *runtime.StepTasks
 	Events     *inbox.Events
 	// Places have the work that the leader assigns.
-	Places []core.Places
+	Places []ports.Places
 }
 
 // stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made after
@@ -237,8 +239,8 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
 }
 
-func places(stored task.Repository, executions *repository.Repository) []core.Places {
-	return []core.Places{stored, executions}
+func places(stored taskports.Repository, executions *repository.Repository) []ports.Places {
+	return []ports.Places{stored, executions}
 }
 
 // secretsOf finds the secrets that tasks may send to a host.
@@ -257,7 +259,7 @@ func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context
 
 // stockHandlers returns the handlers of every application. shell's is off unless its settings enable
 // it: a submitter of such a task runs any command.
-func stockHandlers(jobs *operator.Service, queries task.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
+func stockHandlers(jobs *operator.Service, queries taskports.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
 	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
 	if s.Tasks.Shell {
 		off = ""

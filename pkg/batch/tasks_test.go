@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -107,7 +108,7 @@ func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 // than the setting, and nothing before that.
 func purgedByLeader(t *testing.T, app *batch.App, provider tx.Provider, group task.GroupID) {
 	t.Helper()
-	acted, err := app.Tasks.Set(t.Context(), task.HistoryRetention, "1", runtime.By{Actor: "me"})
+	acted, err := app.Tasks.Set(t.Context(), taskports.HistoryRetention, "1", runtime.By{Actor: "me"})
 	require.NoError(t, err)
 	require.Equal(t, "applied", acted.Answer)
 	db, err := provider.Database(tx.Default)
@@ -138,7 +139,7 @@ func TestAHandlerThatCannotBeMadeIsAnErrorAtStart(t *testing.T) {
 	for want, o := range map[string]fx.Option{
 		`handler of tasks "mail" needs a *batch_test.letters`:      batch.Handler("mail", newMail),
 		`the constructor takes a batch_test.options`:               batch.Handler("mail", func(options) *mail { return nil }),
-		`which is no task.Handler`:                                 batch.Handler("mail", func() int { return 1 }),
+		`which is not a task.Handler`:                              batch.Handler("mail", func() int { return 1 }),
 		`handler of tasks "shell": there are two`:                  batch.Handler("shell", func() *mail { return &mail{} }),
 		`decider of tasks "x": the constructor returns int, which`: batch.TaskDecider("x", func() int { return 1 }),
 	} {

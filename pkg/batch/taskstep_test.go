@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -155,7 +156,7 @@ func launch(t *testing.T, app *batch.App) core.JobExecution {
 func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecution) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		list, err := app.Repository.Executions(t.Context(), core.ExecutionFilter{Limit: 1})
+		list, err := app.Repository.Executions(t.Context(), ports.ExecutionFilter{Limit: 1})
 		require.NoError(t, err)
 		if len(list) == 0 {
 			return false
@@ -259,16 +260,16 @@ func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
 	app, _ := app(t, testdb.SQLite(t), newSquares().handler())
 	require.NoError(t, app.Prepare(t.Context()))
 	owner := core.Owner{Host: "h", PID: 1}
-	launched, err := app.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "lost", Restartable: true, Owner: owner, Lease: time.Hour})
+	launched, err := app.Repository.Launch(t.Context(), ports.LaunchRequest{JobName: "lost", Restartable: true, Owner: owner, Lease: time.Hour})
 	require.NoError(t, err)
-	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
-	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+	ref := ports.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = app.Repository.ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	step, err := app.Repository.StartStep(t.Context(), ref, core.StepStart{Name: "square"})
+	step, err := app.Repository.StartStep(t.Context(), ref, ports.StepStart{Name: "square"})
 	require.NoError(t, err)
 	accepted, err := app.Tasks.Submit(t.Context(), task.Submission{Step: step.ID, Tasks: []task.Spec{{Type: "square"}, {Type: "square"}}})
 	require.NoError(t, err)
-	_, err = app.Repository.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed, Error: "lost"})
+	_, err = app.Repository.ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusFailed, Error: "lost"})
 	require.NoError(t, err)
 	_, err = app.Abandon(t.Context(), ref.ID)
 	require.NoError(t, err)

@@ -11,10 +11,12 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/logfolder"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
@@ -86,14 +88,14 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 		return nil, err
 	}
 	duties = append(duties, placing.Duties(placementPoll, lostPoll)...)
-	var store task.LogStore
+	var store taskports.LogStore
 	if folder != "" {
 		store = logfolder.New(folder)
 	}
 	duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, store, logPoll))
 	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, deciderPoll))
-	duties = append(duties, runtime.PurgeOld(t.Repository, task.HistoryRetention, purgePoll, a.purgeJobs, a.purgeTasks, a.purgeEvents),
-		runtime.PurgeOld(t.Repository, task.AuditRetention, purgePoll, a.purgeActs))
+	duties = append(duties, runtime.PurgeOld(t.Repository, taskports.HistoryRetention, purgePoll, a.purgeJobs, a.purgeTasks, a.purgeEvents),
+		runtime.PurgeOld(t.Repository, taskports.AuditRetention, purgePoll, a.purgeActs))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
 	}
@@ -112,20 +114,20 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 
 func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 	observer := a.parts.Observer
-	executor := func(t core.Transitions) core.StepExecutor {
+	executor := func(t ports.Transitions) model.StepExecutor {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 	}
 	return &runtime.Parts{
 		Repository: repository.Patient{Repository: a.parts.Repository}, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
-		Services: core.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: core.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
+		Services: model.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: model.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Worker:   name,
-		Resume: func(ctx context.Context, j *core.Job, id core.JobExecutionID, stop <-chan struct{}) error {
+		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {
 			// It continues a parked execution, until it is over or parked again. If this worker stops,
 			// another one continues it.
 			_, err := a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop, Worker: name})
 			return err
 		},
-		Branch: func(ctx context.Context, j *core.Job, of *core.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
+		Branch: func(ctx context.Context, j *model.Job, of *ports.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error) {
 			return a.parts.Launcher.Branch(ctx, j, of, job.BranchRequest{Since: since, Release: stop, Executor: executor})
 		},
 	}
@@ -170,7 +172,7 @@ func (a *App) purgeActs(ctx context.Context, age time.Duration) (more bool, err 
 }
 
 func (a *App) purgeJobs(ctx context.Context, age time.Duration) (more bool, err error) {
-	ctx = core.WithActor(ctx, inTheAudit)
+	ctx = ports.WithActor(ctx, inTheAudit)
 	purged, err := a.Service.Purge(ctx, operator.PurgeRequest{EndedBefore: time.Now().Add(-age), Batches: 1})
 	return purged.Executions > 0, err
 }

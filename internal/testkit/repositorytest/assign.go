@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -32,7 +33,7 @@ func partsAreAssigned(b *bench) {
 		repo := b.other()
 		all.Go(func() {
 			for {
-				a, err := repo.AssignPartition(b.ctx, core.AssignRequest{Owner: owner(name), Lease: time.Hour})
+				a, err := repo.AssignPartition(b.ctx, ports.AssignRequest{Owner: owner(name), Lease: time.Hour})
 				if err != nil {
 					b.Error(err)
 				}
@@ -68,7 +69,7 @@ func partsAreAssigned(b *bench) {
 	require.ErrorIs(b, err, core.ErrLostOwner)
 }
 
-func (b *bench) lost(a *core.Assignment) {
+func (b *bench) lost(a *ports.Assignment) {
 	b.Helper()
 	d := b.db.Dialect()
 	b.exec("UPDATE %sstep_execution SET lease_until = started_at WHERE id = "+d.Placeholder(1), int64(a.Step.ID))
@@ -79,7 +80,7 @@ func lostPartIsAssigned(b *bench) {
 	first := b.assign("v")
 	require.Equal(b, manager.ID, first.Manager.ID)
 	counters := core.Counters{Read: 4, Write: 4, Commit: 1}
-	require.NoError(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{Counters: counters, Position: item.Position(`4`)}))
+	require.NoError(b, b.checkpoint(stepRef(first.Step), ports.Checkpoint{Counters: counters, Position: item.Position(`4`)}))
 	require.Nil(b, b.assign("w"), "its lease lives")
 	b.lost(first)
 	second := b.assign("w")
@@ -88,11 +89,11 @@ func lostPartIsAssigned(b *bench) {
 	require.Equal(b, item.Position(`4`), second.Step.Position)
 	require.Equal(b, counters, second.Step.Counters)
 	require.Equal(b, []core.Owner{owner("v")}, second.Step.AssignedFrom)
-	require.ErrorIs(b, b.checkpoint(stepRef(first.Step), core.Checkpoint{}), core.ErrLostOwner)
-	_, err := b.repo.EndStep(b.ctx, stepRef(first.Step), core.StepChange{To: core.StatusCompleted})
+	require.ErrorIs(b, b.checkpoint(stepRef(first.Step), ports.Checkpoint{}), core.ErrLostOwner)
+	_, err := b.repo.EndStep(b.ctx, stepRef(first.Step), ports.StepChange{To: core.StatusCompleted})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 
-	third, err := b.repo.AssignPartition(b.ctx, core.AssignRequest{Owner: owner("x"), Lease: time.Hour, Dead: func(o core.Owner) bool { return o == owner("w") }})
+	third, err := b.repo.AssignPartition(b.ctx, ports.AssignRequest{Owner: owner("x"), Lease: time.Hour, Dead: func(o core.Owner) bool { return o == owner("w") }})
 	require.NoError(b, err)
 	require.Equal(b, owner("x"), third.Step.Owner, "a worker that is known to be dead is not waited for")
 	require.Equal(b, []core.Owner{owner("v"), owner("w")}, third.Step.AssignedFrom)
@@ -100,7 +101,7 @@ func lostPartIsAssigned(b *bench) {
 
 func poisonPartFails(b *bench) {
 	_, manager, _ := b.managed(1, true)
-	for range core.DefaultPartAttempts {
+	for range ports.DefaultPartAttempts {
 		b.lost(b.assign("w"))
 	}
 	require.Nil(b, b.assign("w"))
@@ -119,13 +120,13 @@ func lostPartIsStopped(b *bench) {
 	b.lost(a)
 	require.Nil(b, b.assign("x"))
 	require.Zero(b, b.open(manager))
-	_, err = b.repo.EndStep(b.ctx, stepRef(a.Step), core.StepChange{To: core.StatusCompleted})
+	_, err = b.repo.EndStep(b.ctx, stepRef(a.Step), ports.StepChange{To: core.StatusCompleted})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 }
 
 func partIsReleased(b *bench) {
 	_, manager, _ := b.managed(1, true)
-	for range 2 * core.DefaultPartAttempts { // no attempt has failed
+	for range 2 * ports.DefaultPartAttempts { // no attempt has failed
 		a := b.assign("w")
 		require.NotNil(b, a)
 		require.Empty(b, a.Step.Error)
@@ -157,17 +158,17 @@ func partReleasedAfterStopEnds(b *bench) {
 		require.NoError(b, err)
 		require.Equal(b, core.StatusStopped, steps[0].Status)
 		require.Zero(b, b.open(manager))
-		b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
+		b.change(jobRef(resumed.Execution), ports.JobChange{To: core.StatusStopped})
 	}
 }
 
 func jobTakesParts(b *bench) {
 	ref, manager, _ := b.managed(2, true)
 	a := b.assign("w")
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	_, err := b.repo.HeartbeatStep(b.ctx, stepRef(a.Step), time.Hour)
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	require.ErrorIs(b, b.checkpoint(stepRef(a.Step), core.Checkpoint{}), core.ErrLostOwner)
+	require.ErrorIs(b, b.checkpoint(stepRef(a.Step), ports.Checkpoint{}), core.ErrLostOwner)
 	require.Nil(b, b.assign("x"))
 	require.Zero(b, b.open(manager))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -110,13 +111,13 @@ func launchCost(b *bench) {
 	for range 30 {
 		_, ref := b.started("a", 1)
 		_, step := b.step(ref, "one", nil)
-		b.end(step, core.StepChange{To: core.StatusFailed})
-		b.change(ref, core.JobChange{To: core.StatusFailed})
+		b.end(step, ports.StepChange{To: core.StatusFailed})
+		b.change(ref, ports.JobChange{To: core.StatusFailed})
 		w.take()
 		launched, err := b.repo.Launch(b.ctx, b.request("a", 1))
 		require.NoError(b, err)
 		costs = append(costs, len(w.take()))
-		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+		b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusFailed})
 	}
 	want := 5
 	if b.db.SingleWriter() { // checks before it waits for the writer
@@ -135,7 +136,7 @@ func launchCost(b *bench) {
 	_, err := b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
 	require.Len(b, w.take(), want+2, "two more for a take-over, however many steps")
-	b.change(core.JobRef{ID: ref.ID + 1, Owner: req.Owner, Epoch: ref.Epoch + 1}, core.JobChange{To: core.StatusFailed})
+	b.change(ports.JobRef{ID: ref.ID + 1, Owner: req.Owner, Epoch: ref.Epoch + 1}, ports.JobChange{To: core.StatusFailed})
 	w.take()
 	req.FromStart = true
 	_, err = b.repo.Launch(b.ctx, req)
@@ -147,7 +148,7 @@ func operationCost(b *bench) {
 	w := b.watch()
 	_, ref := b.started("a", 1)
 	w.take()
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(1000)})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(1000)})
 	require.NoError(b, err)
 	inserts := map[tx.Dialect]int{tx.SQLite: 63, tx.Postgres: 2}[w.Dialect()]
 	require.Equal(b, 2+inserts, len(w.take()), "the guard, the batches, one audit row")
@@ -169,7 +170,7 @@ func checkpointCost(b *bench) {
 	_, step := b.step(ref, "one", nil)
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("k", 1))
-	for _, c := range []core.Checkpoint{{Position: item.Position(`1`)}, {Position: item.Position(`2`), Context: memory}} {
+	for _, c := range []ports.Checkpoint{{Position: item.Position(`1`)}, {Position: item.Position(`2`), Context: memory}} {
 		w.take()
 		require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 			return b.repo.Checkpoint(ctx, step, c)
@@ -182,7 +183,7 @@ func checkpointCost(b *bench) {
 	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
-	b.end(step, core.StepChange{To: core.StatusCompleted})
+	b.end(step, ports.StepChange{To: core.StatusCompleted})
 	require.Len(b, w.take(), 2, "the guarded update and its audit row")
 }
 
@@ -193,7 +194,7 @@ func explorerCost(b *bench) {
 		b.step(ref, "two", nil)
 	}
 	w := b.watch()
-	require.Len(b, b.list(core.ExecutionFilter{JobName: "load", Statuses: statuses()}), 5)
+	require.Len(b, b.list(ports.ExecutionFilter{JobName: "load", Statuses: statuses()}), 5)
 	require.Len(b, w.take(), 1)
 	_, err := b.repo.LastSteps(b.ctx, 1, 0)
 	require.NoError(b, err)
@@ -207,30 +208,30 @@ func lookupsUseIndexes(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "one", nil)
 	require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		if err := b.repo.Checkpoint(ctx, step, core.Checkpoint{}); err != nil {
+		if err := b.repo.Checkpoint(ctx, step, ports.Checkpoint{}); err != nil {
 			return err
 		}
 		require.ErrorIs(b, b.repo.MarkRedriven(ctx, 9, []int64{1}), core.ErrRedriven)
 		return nil
 	}))
-	b.skipped(core.SkipFilter{Execution: ref.ID})
-	b.skipped(core.SkipFilter{Execution: ref.ID, Step: "one", Phase: core.PhaseRead, Left: true, After: 7})
-	b.skipped(core.SkipFilter{})
+	b.skipped(ports.SkipFilter{Execution: ref.ID})
+	b.skipped(ports.SkipFilter{Execution: ref.ID, Step: "one", Phase: core.PhaseRead, Left: true, After: 7})
+	b.skipped(ports.SkipFilter{})
 	_, err := b.repo.SkippedItem(b.ctx, 1)
 	require.ErrorIs(b, err, core.ErrNotFound)
 	_, _, err = b.repo.Reclaim(b.ctx, step)
 	require.NoError(b, err)
-	b.list(core.ExecutionFilter{RedriveOf: ref.ID})
+	b.list(ports.ExecutionFilter{RedriveOf: ref.ID})
 	_, err = b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.NoError(b, err)
 	req := b.request("b", 1)
 	req.Dead = dead
 	_, err = b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
-	b.list(core.ExecutionFilter{JobName: "load"})
-	b.list(core.ExecutionFilter{JobName: "load", Before: 9, Statuses: statuses()[:2]})
-	b.list(core.ExecutionFilter{Statuses: statuses()[:2]})
-	_, err = b.repo.Judged(b.ctx, core.JudgedRequest{IDs: []core.JobExecutionID{ref.ID, 9}})
+	b.list(ports.ExecutionFilter{JobName: "load"})
+	b.list(ports.ExecutionFilter{JobName: "load", Before: 9, Statuses: statuses()[:2]})
+	b.list(ports.ExecutionFilter{Statuses: statuses()[:2]})
+	_, err = b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: []core.JobExecutionID{ref.ID, 9}})
 	require.NoError(b, err)
 	_, err = b.repo.Steps(b.ctx, ref.ID)
 	require.NoError(b, err)

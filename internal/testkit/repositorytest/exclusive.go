@@ -6,17 +6,18 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func (b *bench) keyed(name string, day int64, key core.ExclusiveKey) core.LaunchRequest {
+func (b *bench) keyed(name string, day int64, key core.ExclusiveKey) ports.LaunchRequest {
 	b.Helper()
 	req := b.request(name, day)
 	req.Exclusive = key
 	return req
 }
 
-func (b *bench) excluded(req core.LaunchRequest) core.ExclusiveError {
+func (b *bench) excluded(req ports.LaunchRequest) core.ExclusiveError {
 	b.Helper()
 	_, err := b.repo.Launch(b.ctx, req)
 	var refused *core.ExclusiveError
@@ -47,7 +48,7 @@ func oneOfAKey(b *bench) {
 	// Another key, no key and another job do not conflict.
 	other := b.keyed("c", 5, north)
 	other.JobName = "other"
-	for _, req := range []core.LaunchRequest{b.keyed("c", 3, core.ExclusiveJob), b.keyed("c", 4, ""), b.keyed("c", 6, ""), other} {
+	for _, req := range []ports.LaunchRequest{b.keyed("c", 3, core.ExclusiveJob), b.keyed("c", 4, ""), b.keyed("c", 6, ""), other} {
 		require.NoError(b, b.repo.CheckExclusive(b.ctx, req.JobName, req.Exclusive, nil))
 		_, err := b.repo.Launch(b.ctx, req)
 		require.NoError(b, err)
@@ -57,10 +58,10 @@ func oneOfAKey(b *bench) {
 func keyIsFree(b *bench) {
 	for day, end := range []func(e *core.JobExecution){
 		func(e *core.JobExecution) {
-			b.change(jobRef(e), core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
+			b.change(jobRef(e), ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 		},
 		func(e *core.JobExecution) {
-			b.change(jobRef(e), core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
+			b.change(jobRef(e), ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 		},
 		func(e *core.JobExecution) { // a stop was requested, then it was abandoned
 			_, err := b.repo.RequestStop(b.ctx, e.ID, "test")
@@ -74,18 +75,18 @@ func keyIsFree(b *bench) {
 			require.Len(b, ended, 1)
 		},
 		func(e *core.JobExecution) { // a parked one is active, and has no owner
-			_, err := b.repo.Park(b.ctx, jobRef(e), core.Parking{})
+			_, err := b.repo.Park(b.ctx, jobRef(e), ports.Parking{})
 			require.NoError(b, err)
 			b.excluded(b.keyed("c", 100, core.ExclusiveJob))
 			resumed, err := b.resume("d", e.ID)
 			require.NoError(b, err)
 			b.excluded(b.keyed("c", 100, core.ExclusiveJob))
-			b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
+			b.change(jobRef(resumed.Execution), ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 		},
 	} {
 		launched, err := b.repo.Launch(b.ctx, b.keyed("a", int64(day), core.ExclusiveJob))
 		require.NoError(b, err, day)
-		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusStarted})
+		b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusStarted})
 		b.excluded(b.keyed("b", 100, core.ExclusiveJob))
 		end(launched.Execution)
 	}
@@ -94,7 +95,7 @@ func keyIsFree(b *bench) {
 func lostKeyIsTakenOver(b *bench) {
 	lost, err := b.repo.Launch(b.ctx, b.keyed("a", 1, core.ExclusiveJob))
 	require.NoError(b, err)
-	b.change(jobRef(lost.Execution), core.JobChange{To: core.StatusStarted})
+	b.change(jobRef(lost.Execution), ports.JobChange{To: core.StatusStarted})
 	step, ref := b.step(jobRef(lost.Execution), "load", nil)
 
 	req := b.keyed("b", 2, core.ExclusiveJob)
@@ -109,7 +110,7 @@ func lostKeyIsTakenOver(b *bench) {
 	require.Equal(b, core.StatusFailed, ended.Status)
 	require.Equal(b, core.LostOwner, ended.Error)
 	require.Equal(b, core.StatusFailed, b.onlyStep(ended.ID).Status)
-	require.ErrorIs(b, b.checkpoint(ref, core.Checkpoint{}), core.ErrLostOwner, "step %d", step.ID)
+	require.ErrorIs(b, b.checkpoint(ref, ports.Checkpoint{}), core.ErrLostOwner, "step %d", step.ID)
 	audit, err := b.repo.Audit(b.ctx, ended.ID)
 	require.NoError(b, err)
 	require.Equal(b, "take over", audit[len(audit)-1].Act)
@@ -117,8 +118,8 @@ func lostKeyIsTakenOver(b *bench) {
 
 	// It resumes when the key is free again.
 	b.excluded(b.keyed("a", 1, core.ExclusiveJob))
-	b.change(jobRef(next.Execution), core.JobChange{To: core.StatusStarted})
-	b.change(jobRef(next.Execution), core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
+	b.change(jobRef(next.Execution), ports.JobChange{To: core.StatusStarted})
+	b.change(jobRef(next.Execution), ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 	again, err := b.repo.Launch(b.ctx, b.keyed("a", 1, core.ExclusiveJob))
 	require.NoError(b, err)
 	require.Equal(b, 2, again.Execution.Attempt)
@@ -133,7 +134,7 @@ func oneOfAKeyWins(b *bench) {
 	for n := range launchers {
 		repo := b.New(b.Connect(b.T), nil)
 		name := string(rune('a' + n))
-		requests := make([]core.LaunchRequest, rounds)
+		requests := make([]ports.LaunchRequest, rounds)
 		for i := range requests {
 			requests[i] = b.keyed(name, int64(n*rounds+i), core.ExclusiveJob)
 			requests[i].Dead = func(o core.Owner) bool { return o.Boot == "dead" }
@@ -158,9 +159,9 @@ func oneOfAKeyWins(b *bench) {
 				default:
 					won[n]++
 					i++
-					_, err := repo.ChangeJob(b.ctx, jobRef(launched.Execution), core.JobChange{To: core.StatusStarted})
+					_, err := repo.ChangeJob(b.ctx, jobRef(launched.Execution), ports.JobChange{To: core.StatusStarted})
 					if running.Unlock(); err == nil {
-						_, err = repo.ChangeJob(b.ctx, jobRef(launched.Execution), core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
+						_, err = repo.ChangeJob(b.ctx, jobRef(launched.Execution), ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 					}
 					errs[n] = err
 				}

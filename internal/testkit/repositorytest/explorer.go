@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -26,7 +27,7 @@ func notThere(b *bench) {
 	require.ErrorIs(b, err, core.ErrNotFound)
 	_, err = b.repo.LastExecution(b.ctx, "load", "key")
 	require.ErrorIs(b, err, core.ErrNotFound)
-	list, err := b.repo.Executions(b.ctx, core.ExecutionFilter{})
+	list, err := b.repo.Executions(b.ctx, ports.ExecutionFilter{})
 	require.NoError(b, err)
 	require.Empty(b, list)
 	steps, err := b.repo.Steps(b.ctx, 1)
@@ -37,7 +38,7 @@ func notThere(b *bench) {
 	require.Empty(b, last)
 }
 
-func (b *bench) list(filter core.ExecutionFilter) (ids []core.JobExecutionID) {
+func (b *bench) list(filter ports.ExecutionFilter) (ids []core.JobExecutionID) {
 	b.Helper()
 	list, err := b.repo.Executions(b.ctx, filter)
 	require.NoError(b, err)
@@ -53,7 +54,7 @@ func listsByKey(b *bench) {
 		all = append([]core.JobExecutionID{b.launch("a", day).ID}, all...)
 	}
 	var paged []core.JobExecutionID
-	filter := core.ExecutionFilter{Limit: 3}
+	filter := ports.ExecutionFilter{Limit: 3}
 	for {
 		page, err := b.repo.Executions(b.ctx, filter)
 		require.NoError(b, err)
@@ -72,7 +73,7 @@ func listsByKey(b *bench) {
 	for day := range int64(48) {
 		b.launch("a", 100+day)
 	}
-	require.Len(b, b.list(core.ExecutionFilter{}), 50, "the default page")
+	require.Len(b, b.list(ports.ExecutionFilter{}), 50, "the default page")
 }
 
 func listsByFilter(b *bench) {
@@ -84,26 +85,26 @@ func listsByFilter(b *bench) {
 			launched, err := b.repo.Launch(b.ctx, req)
 			require.NoError(b, err)
 			if day%2 == 0 {
-				b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+				b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusFailed})
 				failed[job] = append([]core.JobExecutionID{launched.Execution.ID}, failed[job]...)
 			}
 		}
 	}
-	require.Len(b, b.list(core.ExecutionFilter{JobName: "load"}), 4)
-	require.Len(b, b.list(core.ExecutionFilter{Statuses: []core.Status{core.StatusFailed}}), 4)
-	require.Len(b, b.list(core.ExecutionFilter{Statuses: []core.Status{core.StatusFailed, core.StatusStarting}}), 8)
-	both := core.ExecutionFilter{JobName: "load", Statuses: []core.Status{core.StatusFailed}}
+	require.Len(b, b.list(ports.ExecutionFilter{JobName: "load"}), 4)
+	require.Len(b, b.list(ports.ExecutionFilter{Statuses: []core.Status{core.StatusFailed}}), 4)
+	require.Len(b, b.list(ports.ExecutionFilter{Statuses: []core.Status{core.StatusFailed, core.StatusStarting}}), 8)
+	both := ports.ExecutionFilter{JobName: "load", Statuses: []core.Status{core.StatusFailed}}
 	require.Equal(b, failed["load"], b.list(both))
 	both.Before = failed["load"][0]
 	require.Equal(b, failed["load"][1:], b.list(both))
-	require.Empty(b, b.list(core.ExecutionFilter{JobName: "other"}))
+	require.Empty(b, b.list(ports.ExecutionFilter{JobName: "other"}))
 }
 
 func lastOfInstance(b *bench) {
 	var last *core.JobExecution
 	for range 3 {
 		last = b.launch("a", 1)
-		b.change(jobRef(last), core.JobChange{To: core.StatusFailed})
+		b.change(jobRef(last), ports.JobChange{To: core.StatusFailed})
 	}
 	b.launch("a", 2)
 	found, err := b.repo.LastExecution(b.ctx, "load", b.request("a", 1).Params.Key())
@@ -119,15 +120,15 @@ func lastOfInstance(b *bench) {
 	require.Len(b, w.take(), 1)
 	brief := briefly(*found)
 	require.Equal(b, map[core.JobInstanceID]core.JobExecution{last.InstanceID: brief}, all)
-	page, err := b.repo.Executions(b.ctx, core.ExecutionFilter{Instance: last.InstanceID, Limit: 1, Brief: true})
+	page, err := b.repo.Executions(b.ctx, ports.ExecutionFilter{Instance: last.InstanceID, Limit: 1, Brief: true})
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecution{brief}, page)
-	page, err = b.repo.Executions(b.ctx, core.ExecutionFilter{Instance: last.InstanceID, Limit: 1})
+	page, err = b.repo.Executions(b.ctx, ports.ExecutionFilter{Instance: last.InstanceID, Limit: 1})
 	require.NoError(b, err)
 	require.Equal(b, []core.JobExecution{*found}, page)
 }
 
-// briefly removes the fields that core.ExecutionFilter.Brief leaves out.
+// briefly removes the fields that ports.ExecutionFilter.Brief leaves out.
 func briefly(e core.JobExecution) core.JobExecution {
 	e.Definition.Text, e.Definition.Files, e.Definition.Hash = "", nil, ""
 	e.Time, e.Exclusive, e.Task, e.ParentCall, e.Epoch = time.Time{}, "", 0, 0, 0
@@ -137,21 +138,21 @@ func briefly(e core.JobExecution) core.JobExecution {
 // judgedAsNewest compares the statement for several executions with the statements for each.
 func judgedAsNewest(b *bench) {
 	first := b.launch("a", 1)
-	b.change(jobRef(first), core.JobChange{To: core.StatusFailed})
+	b.change(jobRef(first), ports.JobChange{To: core.StatusFailed})
 	_, again := b.started("a", 1)
 	b.step(again, "one", nil)
 	_, ref := b.started("a", 2)
 	_, step := b.step(ref, "one", nil)
-	b.end(step, core.StepChange{To: core.StatusUnknown})
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.end(step, ports.StepChange{To: core.StatusUnknown})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	b.launch("b", 3)
 	b.exec("UPDATE %sjob_execution SET lease_until = created_at WHERE id = 4")
 	w := b.watch()
-	ids, err := b.repo.ExecutionIDs(b.ctx, core.ExecutionFilter{})
+	ids, err := b.repo.ExecutionIDs(b.ctx, ports.ExecutionFilter{})
 	require.NoError(b, err)
-	require.Equal(b, b.list(core.ExecutionFilter{}), ids)
+	require.Equal(b, b.list(ports.ExecutionFilter{}), ids)
 	w.take()
-	judged, err := b.repo.Judged(b.ctx, core.JudgedRequest{IDs: append(ids, 99), Dead: dead})
+	judged, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: append(ids, 99), Dead: dead})
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
 	require.Len(b, judged, len(ids))
@@ -165,7 +166,7 @@ func judgedAsNewest(b *bench) {
 		if want.Execution.ID == exec.ID {
 			want.Execution = *exec
 		} else {
-			want = core.NewestAttempt{Execution: core.JobExecution{ID: want.Execution.ID, InstanceID: exec.InstanceID, Status: want.Execution.Status}}
+			want = ports.NewestAttempt{Execution: core.JobExecution{ID: want.Execution.ID, InstanceID: exec.InstanceID, Status: want.Execution.Status}}
 		}
 		require.Equal(b, want, j.Newest)
 	}
@@ -173,7 +174,7 @@ func judgedAsNewest(b *bench) {
 	require.True(b, judged[1].Newest.Uncertain)
 	require.EqualValues(b, 1, judged[2].Newest.Unfinished)
 	require.Equal(b, again.ID, judged[3].Newest.Execution.ID)
-	listed, err := b.repo.Judged(b.ctx, core.JudgedRequest{IDs: ids[:1], Brief: true})
+	listed, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: ids[:1], Brief: true})
 	require.NoError(b, err)
 	require.Equal(b, briefly(judged[0].Execution), listed[0].Execution)
 }
@@ -185,7 +186,7 @@ func bulk(b *bench) {
 	_, step := b.step(one, "second", nil)
 	_, two := b.started("a", 2)
 	b.step(two, "first", nil)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{
 		{Phase: core.PhaseRead, Class: "parse"}, {Phase: core.PhaseRead, Class: "parse"}, {Phase: core.PhaseWrite},
 	}}))
 	w.take()
@@ -193,7 +194,7 @@ func bulk(b *bench) {
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
 	require.Len(b, steps, 2)
-	for _, ref := range []core.JobRef{one, two} {
+	for _, ref := range []ports.JobRef{one, two} {
 		want, err := b.repo.Steps(b.ctx, ref.ID)
 		require.NoError(b, err)
 		require.Equal(b, want, steps[ref.ID])
@@ -207,7 +208,7 @@ func bulk(b *bench) {
 	counts, err := b.repo.SkipCounts(b.ctx, one.ID)
 	require.NoError(b, err)
 	require.Len(b, w.take(), 1)
-	require.Equal(b, []core.SkipCount{
+	require.Equal(b, []ports.SkipCount{
 		{Step: "second", Phase: core.PhaseRead, Class: "parse", Count: 2, Left: 1},
 		{Step: "second", Phase: core.PhaseWrite, Count: 1, Left: 1},
 	}, counts)
@@ -222,10 +223,10 @@ func lastSteps(b *bench) {
 		for n := range 3 - attempt { // one after the other completes
 			name := fmt.Sprintf("step %d", n)
 			_, step := b.step(ref, name, nil)
-			b.end(step, core.StepChange{To: core.StatusFailed, Counters: core.Counters{Read: int64(attempt)}})
+			b.end(step, ports.StepChange{To: core.StatusFailed, Counters: core.Counters{Read: int64(attempt)}})
 			newest[name] = step.ID
 		}
-		b.change(ref, core.JobChange{To: core.StatusFailed})
+		b.change(ref, ports.JobChange{To: core.StatusFailed})
 	}
 	_, ref := b.started("a", 2)
 	b.step(ref, "step 0", nil)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -22,7 +23,7 @@ func journalTests() []test {
 	}
 }
 
-func (b *bench) visit(id core.JobExecutionID, visits ...core.FlowVisit) {
+func (b *bench) visit(id core.JobExecutionID, visits ...ports.FlowVisit) {
 	b.Helper()
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		recorded, err := b.repo.RecordVisits(ctx, id, visits)
@@ -31,11 +32,11 @@ func (b *bench) visit(id core.JobExecutionID, visits ...core.FlowVisit) {
 	}))
 }
 
-func (b *bench) visitStep(ref core.JobRef, name string, ordinal int64) {
+func (b *bench) visitStep(ref ports.JobRef, name string, ordinal int64) {
 	b.Helper()
-	step, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: name, Visit: core.Visit{Ordinal: ordinal, Element: name}})
+	step, err := b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: name, Visit: core.Visit{Ordinal: ordinal, Element: name}})
 	require.NoError(b, err)
-	b.end(stepRef(*step), core.StepChange{To: core.StatusCompleted})
+	b.end(stepRef(*step), ports.StepChange{To: core.StatusCompleted})
 }
 
 func (b *bench) visits(id core.JobInstanceID, since core.JobExecutionID) []string {
@@ -50,8 +51,8 @@ func (b *bench) visits(id core.JobInstanceID, since core.JobExecutionID) []strin
 	return list
 }
 
-func decision(ordinal int64, verdict string) core.FlowVisit {
-	return core.FlowVisit{Visit: core.Visit{Ordinal: ordinal, Element: "more"}, Kind: core.VisitDecision, Verdict: verdict}
+func decision(ordinal int64, verdict string) ports.FlowVisit {
+	return ports.FlowVisit{Visit: core.Visit{Ordinal: ordinal, Element: "more"}, Kind: ports.VisitDecision, Verdict: verdict}
 }
 
 // journalIsReadShort has a step and a decision take turns 10,000 times.
@@ -65,7 +66,7 @@ func journalIsReadShort(b *bench) {
 	b.exec(rounds + `INSERT INTO %[1]sstep_execution (job_execution_id, job_name, name, flow, ordinal, element, status, owner, epoch, started_at)
 		SELECT s.job_execution_id, s.job_name, s.name, s.flow, 2 * round.n - 1, s.element, s.status, s.owner, s.epoch, s.started_at
 		FROM %[1]sstep_execution s CROSS JOIN round`)
-	b.visit(ref.ID, core.FlowVisit{Visit: core.Visit{Ordinal: 20001, Element: "more"}, Kind: core.VisitStop})
+	b.visit(ref.ID, ports.FlowVisit{Visit: core.Visit{Ordinal: 20001, Element: "more"}, Kind: ports.VisitStop})
 	require.Equal(b, 10000, b.count("%sstep_execution"))
 
 	w := b.watch()
@@ -77,7 +78,7 @@ func journalIsReadAnew(b *bench) {
 	exec, ref := b.started("a", 1)
 	b.visitStep(ref, "work", 1)
 	b.visit(ref.ID, decision(2, "AGAIN"))
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	second, again := b.started("b", 1)
 	b.visitStep(again, "work", 3)
 	b.visit(again.ID, decision(4, "ON"))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -107,7 +108,7 @@ func instanceIdentity(b *bench) {
 
 func completeIsRefused(b *bench) {
 	exec, ref := b.started("a", 1)
-	b.change(ref, core.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
+	b.change(ref, ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
 	var complete *core.InstanceCompleteError
 	require.ErrorAs(b, err, &complete)
@@ -137,7 +138,7 @@ func attemptsAgain(b *bench) {
 	exec, ref := b.started("a", 1)
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("rows", 42))
-	b.change(ref, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "no such file", Context: memory})
+	b.change(ref, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed, Error: "no such file", Context: memory})
 
 	launched, err := b.repo.Launch(b.ctx, b.request("b", 1))
 	require.NoError(b, err)
@@ -158,14 +159,14 @@ func attemptsAgain(b *bench) {
 
 	_, err = b.repo.RequestStop(b.ctx, second.ID, "test")
 	require.NoError(b, err)
-	b.change(jobRef(second), core.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped})
+	b.change(jobRef(second), ports.JobChange{To: core.StatusStopped, ExitCode: core.ExitStopped})
 	require.Equal(b, 3, b.launch("c", 1).Attempt)
 }
 
 func notRestartable(b *bench) {
 	for day, end := range []core.Status{core.StatusFailed, core.StatusStopped} {
 		_, ref := b.started("a", int64(day))
-		b.change(ref, core.JobChange{To: end})
+		b.change(ref, ports.JobChange{To: end})
 		req := b.request("b", int64(day))
 		req.Restartable = false
 		_, err := b.repo.Launch(b.ctx, req)
@@ -176,12 +177,12 @@ func notRestartable(b *bench) {
 
 func abandonedOrUnknown(b *bench) {
 	_, ref := b.started("a", 1)
-	b.change(ref, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "commit: connection lost"})
+	b.change(ref, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "commit: connection lost"})
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
 	require.ErrorIs(b, err, core.ErrUnknownStatus)
 
 	ended := b.execution(ref.ID)
-	b.change(ref, core.JobChange{To: core.StatusAbandoned})
+	b.change(ref, ports.JobChange{To: core.StatusAbandoned})
 	_, err = b.repo.Launch(b.ctx, b.request("b", 1))
 	require.ErrorIs(b, err, core.ErrAbandoned)
 
@@ -192,12 +193,12 @@ func abandonedOrUnknown(b *bench) {
 }
 
 func settled(b *bench) {
-	lost := core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "commit: connection lost", Settles: true}
+	lost := ports.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "commit: connection lost", Settles: true}
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
 	b.end(step, lost)
 	require.True(b, b.onlyStep(ref.ID).Settles)
-	b.change(ref, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
+	b.change(ref, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
 	require.True(b, b.execution(ref.ID).Settles)
 	next, err := b.repo.Launch(b.ctx, b.request("b", 1))
 	require.NoError(b, err)
@@ -208,21 +209,21 @@ func settled(b *bench) {
 	require.Equal(b, core.ExitFailed, was.ExitCode)
 	require.Equal(b, ref.Epoch+1, was.Epoch)
 	require.Equal(b, core.StatusFailed, b.onlyStep(ref.ID).Status)
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner)
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{}), core.ErrLostOwner)
 
 	_, other := b.started("c", 2)
 	_, step = b.step(other, "load", nil)
 	b.end(step, lost)
 	_, step = b.step(other, "authored", nil)
-	b.end(step, core.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown})
-	b.change(other, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
+	b.end(step, ports.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown})
+	b.change(other, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
 	_, err = b.repo.Launch(b.ctx, b.request("d", 2))
 	require.ErrorIs(b, err, core.ErrUnknownStatus, "nothing tells the outcome of one of its steps")
 
 	_, third := b.started("e", 3)
 	_, step = b.step(third, "load", nil)
 	b.end(step, lost)
-	b.change(third, core.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
+	b.change(third, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
 	ended, err := b.repo.Recover(b.ctx, operator, nil)
 	require.NoError(b, err)
 	require.Len(b, ended, 1)
@@ -249,10 +250,10 @@ func launchedAgain(b *bench) {
 
 func oneWins(b *bench) {
 	const rounds, racers = 5, 20
-	repos := []core.JobRepository{b.repo, b.other()}
+	repos := []ports.JobRepository{b.repo, b.other()}
 	for round := range int64(rounds) {
 		type result struct {
-			launched core.Launched
+			launched ports.Launched
 			err      error
 		}
 		results := make([]result, racers)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -55,7 +56,7 @@ func heartbeatTellsStop(b *bench) {
 
 func heartbeatIsGuarded(b *bench) {
 	exec, ref := b.started("a", 1)
-	for _, wrong := range []core.JobRef{
+	for _, wrong := range []ports.JobRef{
 		{ID: ref.ID + 1, Owner: ref.Owner, Epoch: ref.Epoch},
 		{ID: ref.ID, Owner: owner("b"), Epoch: ref.Epoch},
 		{ID: ref.ID, Owner: ref.Owner, Epoch: ref.Epoch + 1},
@@ -64,7 +65,7 @@ func heartbeatIsGuarded(b *bench) {
 		require.ErrorIs(b, err, core.ErrLostOwner)
 	}
 	require.Equal(b, exec.LeaseUntil, b.execution(exec.ID).LeaseUntil)
-	b.change(ref, core.JobChange{To: core.StatusCompleted})
+	b.change(ref, ports.JobChange{To: core.StatusCompleted})
 	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.ErrorIs(b, err, core.ErrLostOwner)
 }
@@ -75,9 +76,9 @@ func stopInEveryState(b *bench) {
 		b.force("job_execution", int64(exec.ID), status)
 		b.events.take()
 		answer, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
-		seen := legal(core.MoveRequestStop, status)
+		seen := legal(ports.MoveRequestStop, status)
 		require.Equal(b, []core.Transitioned{{
-			Machine: "job execution", Move: core.MoveRequestStop, ID: int64(exec.ID), To: core.StatusStopping, Current: status, Answer: seen, Trigger: "request stop",
+			Machine: "job execution", Move: ports.MoveRequestStop, ID: int64(exec.ID), To: core.StatusStopping, Current: status, Answer: seen, Trigger: "request stop",
 		}}, b.events.take())
 		want := seen
 		if status == core.StatusStopping {
@@ -107,7 +108,7 @@ func stopOfChildren(b *bench) {
 	}
 	running, over, other := child(1, parent.ID), child(2, parent.ID), child(3, b.launch("a", 2).ID)
 	grandchild := child(4, running.ID)
-	b.change(jobRef(over), core.JobChange{To: core.StatusFailed})
+	b.change(jobRef(over), ports.JobChange{To: core.StatusFailed})
 	_, err := b.other().RequestStop(b.ctx, parent.ID, "test")
 	require.NoError(b, err)
 	late := child(5, parent.ID)
@@ -125,19 +126,19 @@ func ownerFinishesStopping(b *bench) {
 		_, step := b.step(ref, "one", nil)
 		_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
-		b.end(step, core.StepChange{To: core.StatusStopped})
-		b.change(ref, core.JobChange{To: end})
+		b.end(step, ports.StepChange{To: core.StatusStopped})
+		b.change(ref, ports.JobChange{To: end})
 	}
 	// A request that comes before the start is reported by the rejection of the start.
 	exec := b.launch("a", 99)
 	_, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
 	require.NoError(b, err)
-	answer, err := b.repo.ChangeJob(b.ctx, jobRef(exec), core.JobChange{To: core.StatusStarted})
+	answer, err := b.repo.ChangeJob(b.ctx, jobRef(exec), ports.JobChange{To: core.StatusStarted})
 	require.Equal(b, core.Rejected, answer)
 	found, mine := core.FoundIn(err)
 	require.True(b, mine)
 	require.Equal(b, core.StatusStopping, found)
-	b.change(jobRef(exec), core.JobChange{To: core.StatusStopped})
+	b.change(jobRef(exec), ports.JobChange{To: core.StatusStopped})
 }
 
 // heldWriter runs f while another process's transaction holds the one writer. f's context ends

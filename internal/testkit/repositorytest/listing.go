@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -40,7 +41,7 @@ func randomExecutions(b *bench, random *rand.Rand, pick func(list ...string) str
 			continue // that instance runs
 		}
 		if to := core.Status(pick("FAILED", "STOPPED", "")); to != "" {
-			b.change(jobRef(launched.Execution), core.JobChange{To: to, ExitCode: pick("FAILED", "RED", "BLUE")})
+			b.change(jobRef(launched.Execution), ports.JobChange{To: to, ExitCode: pick("FAILED", "RED", "BLUE")})
 		}
 	}
 }
@@ -56,11 +57,11 @@ func filtersAgree(b *bench) {
 		at = "created_at + (40 - id) % 7 * interval '1 second'"
 	}
 	b.exec("UPDATE %sjob_execution SET created_at = " + strings.ReplaceAll(at, "%", "%%"))
-	all, err := b.repo.Executions(b.ctx, core.ExecutionFilter{Limit: 1000})
+	all, err := b.repo.Executions(b.ctx, ports.ExecutionFilter{Limit: 1000})
 	require.NoError(b, err)
 	require.Greater(b, len(all), 20)
 	for range 300 {
-		f := core.ExecutionFilter{Limit: 1 + random.IntN(5)}
+		f := ports.ExecutionFilter{Limit: 1 + random.IntN(5)}
 		some := all[random.IntN(len(all))]
 		if random.IntN(2) == 0 {
 			f.JobName = some.JobName
@@ -107,7 +108,7 @@ func filtersAgree(b *bench) {
 	}
 }
 
-func selects(f core.ExecutionFilter, e core.JobExecution) bool {
+func selects(f ports.ExecutionFilter, e core.JobExecution) bool {
 	return (f.JobName == "" || e.JobName == f.JobName) &&
 		(f.Instance == 0 || e.InstanceID == f.Instance) &&
 		(f.ExitCode == "" || e.ExitCode == f.ExitCode) &&
@@ -137,11 +138,11 @@ func timesOutOfOrder(b *bench) {
 	shift(2, "5000 minutes")
 	shift(4, "-5000 minutes")
 	at := func(id core.JobExecutionID) time.Time { return b.execution(id).CreatedAt }
-	require.Equal(b, []core.JobExecutionID{2}, b.list(core.ExecutionFilter{CreatedFrom: at(5).Add(time.Minute)}))
-	require.Equal(b, []core.JobExecutionID{4}, b.list(core.ExecutionFilter{CreatedTo: at(1)}))
-	require.Equal(b, []core.JobExecutionID{5, 3}, b.list(core.ExecutionFilter{CreatedFrom: at(3), CreatedTo: at(2)}))
-	require.Empty(b, b.list(core.ExecutionFilter{CreatedFrom: at(2), CreatedTo: at(2)}), "the end is not in it")
-	require.Len(b, b.list(core.ExecutionFilter{CreatedFrom: at(4)}), 5)
+	require.Equal(b, []core.JobExecutionID{2}, b.list(ports.ExecutionFilter{CreatedFrom: at(5).Add(time.Minute)}))
+	require.Equal(b, []core.JobExecutionID{4}, b.list(ports.ExecutionFilter{CreatedTo: at(1)}))
+	require.Equal(b, []core.JobExecutionID{5, 3}, b.list(ports.ExecutionFilter{CreatedFrom: at(3), CreatedTo: at(2)}))
+	require.Empty(b, b.list(ports.ExecutionFilter{CreatedFrom: at(2), CreatedTo: at(2)}), "the end is not in it")
+	require.Len(b, b.list(ports.ExecutionFilter{CreatedFrom: at(4)}), 5)
 }
 
 func listsInstances(b *bench) {
@@ -156,7 +157,7 @@ func listsInstances(b *bench) {
 	require.NoError(b, err)
 
 	var paged []core.JobInstance
-	for filter := (core.InstanceFilter{JobName: "load", Limit: 3}); ; {
+	for filter := (ports.InstanceFilter{JobName: "load", Limit: 3}); ; {
 		page, err := b.repo.Instances(b.ctx, filter)
 		require.NoError(b, err)
 		if len(page) == 0 {
@@ -166,7 +167,7 @@ func listsInstances(b *bench) {
 		filter.Before = page[len(page)-1].ID
 	}
 	require.Equal(b, all, paged)
-	list, err := b.repo.Instances(b.ctx, core.InstanceFilter{})
+	list, err := b.repo.Instances(b.ctx, ports.InstanceFilter{})
 	require.NoError(b, err)
 	require.Len(b, list, 8)
 	require.Equal(b, launched.Execution.InstanceID, list[0].ID)
@@ -190,7 +191,7 @@ func listsJobs(b *bench) {
 				req.JobName = name
 				launched, err := b.repo.Launch(b.ctx, req)
 				require.NoError(b, err)
-				b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+				b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusFailed})
 				newest, err := b.repo.Execution(b.ctx, launched.Execution.ID)
 				require.NoError(b, err)
 				last[name] = briefly(*newest)
@@ -242,7 +243,7 @@ func (b *bench) filtersUseIndexes(w *watched) {
 	from := time.Unix(1700000000, 0).Add(3000 * time.Minute)
 	soon := time.Unix(1700000000, 0).Add(9990 * time.Minute) // a few are equally new
 	failed := []core.Status{core.StatusFailed}
-	for _, f := range []core.ExecutionFilter{
+	for _, f := range []ports.ExecutionFilter{
 		{}, {Before: 5000}, {JobName: "job3"}, {JobName: "job3", Before: 5000}, {Instance: 77}, {ExitCode: "RARE"}, {ExitCode: "RARE", JobName: "job1"},
 		{Statuses: failed}, {Statuses: failed, JobName: "job0"}, {Statuses: statuses()}, {Statuses: statuses(), JobName: "job0", Before: 9000},
 		{Statuses: failed, ExitCode: "FAILED"}, {RedriveOf: 5}, {Task: 5},
@@ -265,7 +266,7 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 	b.Helper()
 	failed := []core.Status{core.StatusFailed}
 	old := time.Unix(1700000000, 0).Add(30 * time.Minute)
-	page, err := b.repo.ExecutionIDs(b.ctx, core.ExecutionFilter{})
+	page, err := b.repo.ExecutionIDs(b.ctx, ports.ExecutionFilter{})
 	require.NoError(b, err)
 	w.take()
 	var instances []core.JobInstanceID
@@ -277,14 +278,14 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 		do   func() error
 	}{
 		{"jobs", func() error { _, err := b.repo.Jobs(b.ctx); return err }},
-		{"judged", func() error { _, err := b.repo.Judged(b.ctx, core.JudgedRequest{IDs: page}); return err }},
-		{"one judged", func() error { _, err := b.repo.Judged(b.ctx, core.JudgedRequest{IDs: page[:1]}); return err }},
+		{"judged", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: page}); return err }},
+		{"one judged", func() error { _, err := b.repo.Judged(b.ctx, ports.JudgedRequest{IDs: page[:1]}); return err }},
 		{"steps of executions", func() error { _, err := b.repo.StepsOf(b.ctx, page...); return err }},
 		{"last executions", func() error { _, err := b.repo.LastExecutions(b.ctx, instances...); return err }},
 		{"newest attempts", func() error { _, err := b.repo.NewestAttempts(b.ctx, dead, instances...); return err }},
-		{"instances", func() error { _, err := b.repo.Instances(b.ctx, core.InstanceFilter{}); return err }},
+		{"instances", func() error { _, err := b.repo.Instances(b.ctx, ports.InstanceFilter{}); return err }},
 		{"instances of job", func() error {
-			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", Before: 8000})
+			_, err := b.repo.Instances(b.ctx, ports.InstanceFilter{JobName: "job4", Before: 8000})
 			return err
 		}},
 		{"instance", func() error { _, err := b.repo.Instance(b.ctx, "job4", "key4"); return err }},
@@ -296,23 +297,23 @@ func (b *bench) lookupsUseIndexes(w *watched) {
 		{"recover", func() error { _, err := b.repo.Recover(b.ctx, operator, nil); return err }},
 		{"abandon", func() error { return b.repo.Abandon(b.ctx, 20, operator) }},
 		{"purge", func() error {
-			_, err := b.repo.Purge(b.ctx, core.PurgeFilter{EndedBefore: old, KeepLast: 5}, operator)
+			_, err := b.repo.Purge(b.ctx, ports.PurgeFilter{EndedBefore: old, KeepLast: 5}, operator)
 			return err
 		}},
 		{"purge of a job, dry", func() error {
-			_, err := b.repo.Purge(b.ctx, core.PurgeFilter{EndedBefore: old, JobName: "job0", Statuses: failed, DryRun: true}, operator)
+			_, err := b.repo.Purge(b.ctx, ports.PurgeFilter{EndedBefore: old, JobName: "job0", Statuses: failed, DryRun: true}, operator)
 			return err
 		}},
 		{"purge of an instance", func() error {
-			_, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: 9999}, operator)
+			_, err := b.repo.Purge(b.ctx, ports.PurgeFilter{Instance: 9999}, operator)
 			return err
 		}},
 		{"newest repetition", func() error {
-			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", BaseKey: "key4", Limit: 1})
+			_, err := b.repo.Instances(b.ctx, ports.InstanceFilter{JobName: "job4", BaseKey: "key4", Limit: 1})
 			return err
 		}},
 		{"newest instance", func() error {
-			_, err := b.repo.Instances(b.ctx, core.InstanceFilter{JobName: "job4", OnlyBase: true, Limit: 1})
+			_, err := b.repo.Instances(b.ctx, ports.InstanceFilter{JobName: "job4", OnlyBase: true, Limit: 1})
 			return err
 		}},
 		{"last purged", func() error { _, err := b.repo.LastPurged(b.ctx, "job4"); return missing(err) }},

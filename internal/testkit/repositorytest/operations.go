@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -38,7 +39,7 @@ const operator = "ada@host"
 func (b *bench) ended(name string, day int64, to core.Status) *core.JobExecution {
 	b.Helper()
 	_, ref := b.started(name, day)
-	b.change(ref, core.JobChange{To: to})
+	b.change(ref, ports.JobChange{To: to})
 	return b.execution(ref.ID)
 }
 
@@ -53,10 +54,10 @@ func abandonsTheNewestOnly(b *bench) {
 	require.ErrorIs(b, err, core.ErrNotMostRecent)
 	require.Equal(b, &core.NotNewestError{JobName: "load", Execution: older.ID, Newest: newest.ID, Status: core.StatusStarted}, refused)
 	require.Equal(b, older, b.execution(older.ID))
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	require.NoError(b, b.repo.Abandon(b.ctx, newest.ID, operator))
 
-	repos := []core.JobRepository{b.repo, b.other()}
+	repos := []ports.JobRepository{b.repo, b.other()}
 	for day := range int64(5) {
 		last := b.ended("a", 10+day, core.StatusFailed)
 		abandoned := make(chan error, 1)
@@ -68,7 +69,7 @@ func abandonsTheNewestOnly(b *bench) {
 		}
 		require.NoError(b, err)
 		require.Equal(b, core.StatusFailed, b.execution(last.ID).Status)
-		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+		b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusFailed})
 	}
 }
 
@@ -129,13 +130,13 @@ func abandonTakesFromOwner(b *bench) {
 
 	_, err = b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	_, err = b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusStopped})
+	_, err = b.repo.ChangeJob(b.ctx, ref, ports.JobChange{To: core.StatusStopped})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	_, err = b.repo.EndStep(b.ctx, step, core.StepChange{To: core.StatusStopped})
+	_, err = b.repo.EndStep(b.ctx, step, ports.StepChange{To: core.StatusStopped})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "more"})
+	_, err = b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "more"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner)
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{}), core.ErrLostOwner)
 	require.ErrorIs(b, b.repo.SaveJobContext(b.ctx, ref, changed(b)), core.ErrLostOwner)
 }
 
@@ -145,7 +146,7 @@ func changed(b *bench) *core.ExecutionContext {
 	return memory
 }
 
-func (b *bench) stopping() (core.JobRef, core.StepRef) {
+func (b *bench) stopping() (ports.JobRef, ports.StepRef) {
 	b.Helper()
 	b.exec("CREATE TABLE business (id bigint) -- %s")
 	_, ref := b.started("a", 1)
@@ -193,7 +194,7 @@ func abandonWaitsForChunk(b *bench) {
 
 func oneAbandons(b *bench) {
 	ref, _ := b.stopping()
-	repos := []core.JobRepository{b.repo, b.other()}
+	repos := []ports.JobRepository{b.repo, b.other()}
 	const racers = 10
 	errs := make([]error, racers)
 	var group sync.WaitGroup
@@ -211,7 +212,7 @@ func recoverEndsLost(b *bench) {
 	alive, _ := b.started("alive", 1)
 	expired, ref := b.started("expired", 2)
 	_, open := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 4}, Position: item.Position(`4`)}))
+	require.NoError(b, b.checkpoint(open, ports.Checkpoint{Counters: core.Counters{Read: 4}, Position: item.Position(`4`)}))
 	crashed := b.launch("crashed", 3)
 	stopping, ref := b.started("crashed", 4)
 	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
@@ -238,7 +239,7 @@ func recoverEndsLost(b *bench) {
 	found := b.onlyStep(expired.ID)
 	require.Equal(b, core.StatusFailed, found.Status)
 	require.Equal(b, item.Position(`4`), found.Position)
-	require.ErrorIs(b, b.checkpoint(open, core.Checkpoint{}), core.ErrLostOwner)
+	require.ErrorIs(b, b.checkpoint(open, ports.Checkpoint{}), core.ErrLostOwner)
 	require.Equal(b, 4, b.count("%saudit WHERE act = 'recover' AND actor = 'ada@host'"))
 
 	again, err := b.repo.Recover(b.ctx, operator, nil)
@@ -283,7 +284,7 @@ func recoverEndsOpenSteps(b *bench) {
 	for _, status := range []core.Status{core.StatusStarting, core.StatusStarted, core.StatusStopping} {
 		_, ref := b.started("a", 1)
 		_, step := b.step(ref, "load", nil)
-		b.change(ref, core.JobChange{To: core.StatusFailed})
+		b.change(ref, ports.JobChange{To: core.StatusFailed})
 		b.force("step_execution", int64(step.ID), status) // as no binary of ours leaves it
 
 		_, err := b.repo.Launch(b.ctx, b.request("b", 1))
@@ -298,7 +299,7 @@ func recoverEndsOpenSteps(b *bench) {
 		require.Equal(b, ref.ID, ended[0].ID)
 		require.Equal(b, core.StatusFailed, b.onlyStep(ref.ID).Status)
 		require.Equal(b, "the job ended before the step did", b.onlyStep(ref.ID).Error)
-		b.change(jobRef(b.launch("b", 1)), core.JobChange{To: core.StatusFailed})
+		b.change(jobRef(b.launch("b", 1)), ports.JobChange{To: core.StatusFailed})
 	}
 }
 
@@ -310,7 +311,7 @@ func oneRecovers(b *bench) {
 		b.step(ref, "load", nil)
 		lost[exec.ID] = exec
 	}
-	repos := []core.JobRepository{b.repo, b.other()}
+	repos := []ports.JobRepository{b.repo, b.other()}
 	results := make([][]core.JobExecution, racers)
 	errs := make([]error, racers+instances)
 	var group sync.WaitGroup
@@ -356,7 +357,7 @@ func instanceWithoutExecutions(b *bench) {
 
 func fromStart(b *bench) {
 	exec, ref := b.started("a", 1)
-	b.change(ref, core.JobChange{To: core.StatusFailed, Context: changed(b)})
+	b.change(ref, ports.JobChange{To: core.StatusFailed, Context: changed(b)})
 	req := b.request("b", 1)
 	req.FromStart = true
 	launched, err := b.repo.Launch(b.ctx, req)
@@ -369,7 +370,7 @@ func fromStart(b *bench) {
 	require.Equal(b, int64(second.ID), since)
 	require.False(b, second.Context.Changed())
 	require.Equal(b, second, b.execution(second.ID))
-	b.change(jobRef(second), core.JobChange{To: core.StatusFailed})
+	b.change(jobRef(second), ports.JobChange{To: core.StatusFailed})
 
 	since, _ = b.launch("c", 1).Context.Get(core.FromStartKey)
 	require.Equal(b, int64(second.ID), since, "the mark is carried on")
@@ -383,10 +384,10 @@ func fromStart(b *bench) {
 
 func fromElement(b *bench) {
 	exec, ref := b.started("a", 1)
-	b.change(ref, core.JobChange{To: core.StatusCompleted, Context: changed(b)})
-	kept := core.FlowVisit{Visit: core.Visit{Ordinal: 2, Element: "load"}, Kind: core.VisitJump, Target: "load"}
+	b.change(ref, ports.JobChange{To: core.StatusCompleted, Context: changed(b)})
+	kept := ports.FlowVisit{Visit: core.Visit{Ordinal: 2, Element: "load"}, Kind: ports.VisitJump, Target: "load"}
 	req := b.request("b", 1)
-	req.From = &core.LaunchFrom{After: exec.ID + 1, Visits: []core.FlowVisit{kept}}
+	req.From = &ports.LaunchFrom{After: exec.ID + 1, Visits: []ports.FlowVisit{kept}}
 	_, err := b.repo.Launch(b.ctx, req)
 	var newer *core.NotNewestError
 	require.ErrorAs(b, err, &newer)
@@ -406,15 +407,15 @@ func fromElement(b *bench) {
 	require.Equal(b, second, b.execution(second.ID))
 	visits, err := b.repo.Visits(b.ctx, second.InstanceID, second.AnewSince())
 	require.NoError(b, err)
-	require.Equal(b, []core.JournalRow{{FlowVisit: kept, Execution: second.ID}}, visits)
+	require.Equal(b, []ports.JournalRow{{FlowVisit: kept, Execution: second.ID}}, visits)
 	require.Equal(b, 1, b.count("%sflow_visit"), "a refused launch leaves nothing")
 }
 
 func auditIsListed(b *bench) {
 	exec, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	b.end(step, core.StepChange{To: core.StatusFailed, Error: "no file"})
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.end(step, ports.StepChange{To: core.StatusFailed, Error: "no file"})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	require.NoError(b, b.repo.Abandon(b.ctx, exec.ID, operator))
 	b.launch("b", 2)
 	list, err := b.repo.Audit(b.ctx, exec.ID)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -22,22 +23,22 @@ func parkTests() []test {
 	}
 }
 
-func (b *bench) parked(n int) (core.JobRef, core.StepRef, []core.StepExecution) {
+func (b *bench) parked(n int) (ports.JobRef, ports.StepRef, []core.StepExecution) {
 	b.Helper()
 	ref, manager, planned := b.managed(n, true)
-	answer, err := b.repo.Park(b.ctx, ref, core.Parking{})
+	answer, err := b.repo.Park(b.ctx, ref, ports.Parking{})
 	require.NoError(b, err)
 	require.Equal(b, core.Applied, answer)
 	return ref, manager, planned
 }
 
-func (b *bench) resume(name string, id core.JobExecutionID) (core.Resumed, error) {
-	return b.repo.Resume(b.ctx, id, core.ResumeRequest{Owner: owner(name), Lease: time.Hour})
+func (b *bench) resume(name string, id core.JobExecutionID) (ports.Resumed, error) {
+	return b.repo.Resume(b.ctx, id, ports.ResumeRequest{Owner: owner(name), Lease: time.Hour})
 }
 
-func (b *bench) assign(name string) *core.Assignment {
+func (b *bench) assign(name string) *ports.Assignment {
 	b.Helper()
-	a, err := b.repo.AssignPartition(b.ctx, core.AssignRequest{Owner: owner(name), Lease: time.Hour})
+	a, err := b.repo.AssignPartition(b.ctx, ports.AssignRequest{Owner: owner(name), Lease: time.Hour})
 	require.NoError(b, err)
 	return a
 }
@@ -52,9 +53,9 @@ func parkAndResume(b *bench) {
 	require.Equal(b, 1, b.count("%sstep_execution WHERE status = 'PARKED' AND owner = ''"))
 	_, err := b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	_, err = b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusFailed})
+	_, err = b.repo.ChangeJob(b.ctx, ref, ports.JobChange{To: core.StatusFailed})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	_, err = b.repo.EndStep(b.ctx, manager, core.StepChange{To: core.StatusFailed})
+	_, err = b.repo.EndStep(b.ctx, manager, ports.StepChange{To: core.StatusFailed})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	req := b.request("b", 1)
 	req.Dead = dead
@@ -74,7 +75,7 @@ func parkAndResume(b *bench) {
 		_, err = b.resume("b", ref.ID)
 		_, refused := errors.AsType[*core.TransitionError](err)
 		require.True(b, refused, "%v", err)
-		b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
+		b.end(stepRef(b.assign("w").Step), ports.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 1}})
 	}
 	require.Nil(b, b.assign("w"))
 	waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
@@ -94,10 +95,10 @@ func parkAndResume(b *bench) {
 	require.Error(b, err)
 
 	next := jobRef(resumed.Execution)
-	_, err = b.repo.EndStep(b.ctx, manager, core.StepChange{To: core.StatusCompleted})
+	_, err = b.repo.EndStep(b.ctx, manager, ports.StepChange{To: core.StatusCompleted})
 	require.ErrorIs(b, err, core.ErrLostOwner, "the process that parked it is fenced")
-	b.end(stepRef(resumed.Steps[0]), core.StepChange{To: core.StatusCompleted})
-	b.change(next, core.JobChange{To: core.StatusCompleted})
+	b.end(stepRef(resumed.Steps[0]), ports.StepChange{To: core.StatusCompleted})
+	b.change(next, ports.JobChange{To: core.StatusCompleted})
 }
 
 func parkRacesStop(b *bench) {
@@ -105,32 +106,32 @@ func parkRacesStop(b *bench) {
 	taken := b.assign("w")
 	_, err := b.repo.RequestStop(b.ctx, ref.ID, "test")
 	require.NoError(b, err)
-	answer, err := b.repo.Park(b.ctx, ref, core.Parking{})
+	answer, err := b.repo.Park(b.ctx, ref, ports.Parking{})
 	require.Equal(b, core.Rejected, answer)
 	_, refused := errors.AsType[*core.TransitionError](err)
 	require.True(b, refused, "%v", err)
 	require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
 
-	answer, err = b.repo.Park(b.ctx, ref, core.Parking{Stopping: true})
+	answer, err = b.repo.Park(b.ctx, ref, ports.Parking{Stopping: true})
 	require.NoError(b, err)
 	require.Equal(b, core.Applied, answer)
 	require.EqualValues(b, 1, b.open(manager))
 	stop, err := b.repo.HeartbeatStep(b.ctx, stepRef(taken.Step), time.Hour)
 	require.NoError(b, err)
 	require.True(b, stop)
-	b.end(stepRef(taken.Step), core.StepChange{To: core.StatusStopped})
+	b.end(stepRef(taken.Step), ports.StepChange{To: core.StatusStopped})
 	resumed, err := b.resume("b", ref.ID)
 	require.NoError(b, err)
 	require.Equal(b, core.StatusStopping, resumed.Execution.Status)
 	require.Equal(b, core.StatusStarted, resumed.Steps[0].Status)
-	b.end(stepRef(resumed.Steps[0]), core.StepChange{To: core.StatusStopped})
-	b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
+	b.end(stepRef(resumed.Steps[0]), ports.StepChange{To: core.StatusStopped})
+	b.change(jobRef(resumed.Execution), ports.JobChange{To: core.StatusStopped})
 }
 
 func stopOfParked(b *bench) {
 	for taken := range 4 { // none, some and all of three partitions are taken
 		ref, manager, _ := b.parked(3)
-		var assigned []*core.Assignment
+		var assigned []*ports.Assignment
 		for range taken {
 			assigned = append(assigned, b.assign("w"))
 		}
@@ -147,7 +148,7 @@ func stopOfParked(b *bench) {
 			waiting, err := b.repo.Resumable(b.ctx, "", 10, nil)
 			require.NoError(b, err)
 			require.Empty(b, waiting)
-			b.end(stepRef(a.Step), core.StepChange{To: core.StatusStopped})
+			b.end(stepRef(a.Step), ports.StepChange{To: core.StatusStopped})
 		}
 		resumed, err := b.resume("b", ref.ID)
 		require.NoError(b, err)
@@ -155,7 +156,7 @@ func stopOfParked(b *bench) {
 		answer, err = b.repo.RequestStop(b.ctx, ref.ID, "test")
 		require.NoError(b, err)
 		require.Equal(b, core.Duplicate, answer)
-		b.change(jobRef(resumed.Execution), core.JobChange{To: core.StatusStopped})
+		b.change(jobRef(resumed.Execution), ports.JobChange{To: core.StatusStopped})
 		require.Equal(b, taken, b.count("%sstep_execution WHERE status = 'STOPPED' AND assigned_count > 0 AND job_execution_id = "+b.db.Dialect().Placeholder(1), int64(ref.ID)))
 	}
 }
@@ -165,7 +166,7 @@ func lostPartsAreStopped(b *bench) {
 	expired, dead, alive := b.assign("v"), b.assign("w"), b.assign("x")
 	b.lost(expired)
 	resume := func() error {
-		_, err := b.repo.Resume(b.ctx, ref.ID, core.ResumeRequest{Owner: owner("b"), Lease: time.Hour, Dead: func(o core.Owner) bool { return o == owner("w") }})
+		_, err := b.repo.Resume(b.ctx, ref.ID, ports.ResumeRequest{Owner: owner("b"), Lease: time.Hour, Dead: func(o core.Owner) bool { return o == owner("w") }})
 		return err
 	}
 	var waits *core.TransitionError
@@ -175,9 +176,9 @@ func lostPartsAreStopped(b *bench) {
 	require.NoError(b, err)
 	require.ErrorAs(b, resume(), &waits)
 	require.EqualValues(b, 1, b.open(manager), "one has a worker")
-	_, err = b.repo.EndStep(b.ctx, stepRef(dead.Step), core.StepChange{To: core.StatusCompleted})
+	_, err = b.repo.EndStep(b.ctx, stepRef(dead.Step), ports.StepChange{To: core.StatusCompleted})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	b.end(stepRef(alive.Step), core.StepChange{To: core.StatusStopped})
+	b.end(stepRef(alive.Step), ports.StepChange{To: core.StatusStopped})
 	require.NoError(b, resume())
 	require.Equal(b, core.StatusStopping, b.execution(ref.ID).Status)
 	steps, err := b.repo.Partitions(b.ctx, manager.ID)
@@ -189,7 +190,7 @@ func lostPartsAreStopped(b *bench) {
 
 func refusedResume(b *bench) {
 	ref, manager, _ := b.parked(1)
-	b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusFailed})
+	b.end(stepRef(b.assign("w").Step), ports.StepChange{To: core.StatusFailed})
 	require.Zero(b, b.open(manager))
 	require.NoError(b, b.repo.RefuseResume(b.ctx, ref.ID, "a file\x00 is missing"))
 	require.Equal(b, "a file\uFFFD is missing", b.execution(ref.ID).Error)
@@ -207,13 +208,13 @@ func refusedResume(b *bench) {
 
 func oneResumes(b *bench) {
 	ref, _, _ := b.parked(1)
-	b.end(stepRef(b.assign("w").Step), core.StepChange{To: core.StatusFailed})
+	b.end(stepRef(b.assign("w").Step), ports.StepChange{To: core.StatusFailed})
 	var won atomic.Int32
 	var all sync.WaitGroup
 	for _, name := range []string{"b", "c", "d", "e"} {
 		repo := b.other()
 		all.Go(func() {
-			_, err := repo.Resume(b.ctx, ref.ID, core.ResumeRequest{Owner: owner(name), Lease: time.Hour})
+			_, err := repo.Resume(b.ctx, ref.ID, ports.ResumeRequest{Owner: owner(name), Lease: time.Hour})
 			if err == nil {
 				won.Add(1)
 			} else if _, refused := errors.AsType[*core.TransitionError](err); !refused {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -48,14 +49,14 @@ func parts(n int) []core.Partition {
 	return list
 }
 
-func stepRef(s core.StepExecution) core.StepRef {
-	return core.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
+func stepRef(s core.StepExecution) ports.StepRef {
+	return ports.StepRef{ID: s.ID, Owner: s.Owner, Epoch: s.Epoch}
 }
 
 func planIsStored(b *bench) {
 	exec, ref := b.started("a", 1)
 	b.events.take()
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(1201)})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(1201)})
 	require.NoError(b, err)
 	require.Len(b, planned, 1201)
 	seen := b.events.take()
@@ -76,27 +77,27 @@ func planIsStored(b *bench) {
 	require.Equal(b, 1, b.count("%sjob_execution WHERE step_count = 1201"))
 	require.Equal(b, 1, b.count("%saudit WHERE act = 'plan partitions' AND detail = 'step load, 1201 partitions' AND to_status = 'STARTING'"))
 
-	none, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "nothing", Parts: nil})
+	none, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "nothing", Parts: nil})
 	require.NoError(b, err)
 	require.Empty(b, none)
 }
 
 func planGoesOn(b *bench) {
 	_, ref := b.started("a", 1)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(2)})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(2)})
 	require.NoError(b, err)
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[1])))
 	counters := core.Counters{Read: 5, WriteSkip: 2, Commit: 1}
-	require.NoError(b, b.checkpoint(stepRef(planned[1]), core.Checkpoint{Counters: counters, Position: item.Position(`5`)}))
-	b.end(stepRef(planned[1]), core.StepChange{To: core.StatusFailed, Counters: counters})
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	require.NoError(b, b.checkpoint(stepRef(planned[1]), ports.Checkpoint{Counters: counters, Position: item.Position(`5`)}))
+	b.end(stepRef(planned[1]), ports.StepChange{To: core.StatusFailed, Counters: counters})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 
 	_, ref = b.started("a", 1)
 	history, err := b.repo.LastSteps(b.ctx, b.execution(ref.ID).InstanceID, 0)
 	require.NoError(b, err)
 	again := parts(2)[1:]
 	require.NoError(b, again[0].Context.Put("left", "here"))
-	replanned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: again, Earlier: map[string]core.StepExecution{"p1": history["load:p1"].Last}})
+	replanned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: again, Earlier: map[string]core.StepExecution{"p1": history["load:p1"].Last}})
 	require.NoError(b, err)
 	require.Equal(b, item.Position(`5`), replanned[0].Position)
 	require.Equal(b, counters, replanned[0].Before)
@@ -114,7 +115,7 @@ func newestParts(b *bench) {
 	require.Empty(b, none)
 	whole, _ := b.step(ref, "load", nil)
 	other, _ := b.step(ref, "load2", nil)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(2)})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(2)})
 	require.NoError(b, err)
 	found, err := b.repo.Newest(b.ctx, exec.InstanceID, "load")
 	require.NoError(b, err)
@@ -122,21 +123,21 @@ func newestParts(b *bench) {
 	from, _ := found[2].Context.Get("from")
 	require.Equal(b, int64(10), from)
 	for _, s := range []core.StepExecution{*whole, *other, planned[0], planned[1]} {
-		b.end(stepRef(s), core.StepChange{To: core.StatusFailed})
+		b.end(stepRef(s), ports.StepChange{To: core.StatusFailed})
 	}
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 
 	_, ref = b.started("a", 1)
 	again, _ := b.step(ref, "load", whole)
-	replanned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(2)[1:], Earlier: map[string]core.StepExecution{"p1": planned[1]}})
+	replanned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(2)[1:], Earlier: map[string]core.StepExecution{"p1": planned[1]}})
 	require.NoError(b, err)
 	found, err = b.repo.Newest(b.ctx, exec.InstanceID, "load")
 	require.NoError(b, err)
 	require.Equal(b, []core.StepExecutionID{again.ID, planned[0].ID, replanned[0].ID}, idsOf(found))
 	for _, s := range []core.StepExecution{*again, replanned[0]} {
-		b.end(stepRef(s), core.StepChange{To: core.StatusFailed})
+		b.end(stepRef(s), ports.StepChange{To: core.StatusFailed})
 	}
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 
 	_, ref = b.started("a", 1)
 	anew, _ := b.step(ref, "load", nil)
@@ -165,18 +166,18 @@ func planIsChecked(b *bench) {
 		"1 to 200 bytes":                    {{Name: strings.Repeat("x", 201)}},
 		"partition \"\\xff\"":               {{Name: "\xff"}},
 	} {
-		_, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: plan})
+		_, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: plan})
 		require.ErrorContains(b, err, text)
 		require.ErrorContains(b, err, "step load")
 	}
 	large := parts(1)
 	require.NoError(b, large[0].Context.Put("huge", strings.Repeat("x", core.MaxContextBytes)))
-	_, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: large})
+	_, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: large})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 	require.ErrorContains(b, err, "partition p0")
 	require.Empty(b, w.take(), "no statement was executed")
 
-	_, err = b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: []core.Partition{{Name: "2026/11-a_b.csv"}, {Name: "東京"}}})
+	_, err = b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: []core.Partition{{Name: "2026/11-a_b.csv"}, {Name: "東京"}}})
 	require.NoError(b, err)
 }
 
@@ -184,7 +185,7 @@ func planIsGuarded(b *bench) {
 	exec := b.launch("a", 1)
 	for _, status := range statuses() {
 		b.force("job_execution", int64(exec.ID), status)
-		_, err := b.repo.PlanPartitions(b.ctx, jobRef(exec), core.PartitionPlan{Step: "load", Parts: parts(1)})
+		_, err := b.repo.PlanPartitions(b.ctx, jobRef(exec), ports.PartitionPlan{Step: "load", Parts: parts(1)})
 		if status == core.StatusStarted || status == core.StatusStopping {
 			require.NoError(b, err, status)
 			continue
@@ -193,12 +194,12 @@ func planIsGuarded(b *bench) {
 		require.ErrorAs(b, err, &refused, status)
 	}
 	b.force("job_execution", int64(exec.ID), core.StatusStarted)
-	_, err := b.repo.PlanPartitions(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, core.PartitionPlan{Step: "load", Parts: parts(1)})
+	_, err := b.repo.PlanPartitions(b.ctx, ports.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, ports.PartitionPlan{Step: "load", Parts: parts(1)})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	require.Equal(b, 2, b.count("%sstep_execution"))
 
 	err = tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		_, err := b.repo.PlanPartitions(ctx, jobRef(exec), core.PartitionPlan{Step: "load", Parts: parts(700)})
+		_, err := b.repo.PlanPartitions(ctx, jobRef(exec), ports.PartitionPlan{Step: "load", Parts: parts(700)})
 		require.NoError(b, err)
 		return context.Canceled
 	})
@@ -208,16 +209,16 @@ func planIsGuarded(b *bench) {
 
 func planBegins(b *bench) {
 	_, ref := b.started("a", 1)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(1)})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(1)})
 	require.NoError(b, err)
 	step := stepRef(planned[0])
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner, "it has not begun")
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{}), core.ErrLostOwner, "it has not begun")
 	wrong := step
 	wrong.Owner = owner("b")
 	require.ErrorIs(b, b.repo.BeginStep(b.ctx, wrong), core.ErrLostOwner)
 	require.NoError(b, b.repo.BeginStep(b.ctx, step))
 	require.ErrorIs(b, b.repo.BeginStep(b.ctx, step), core.ErrLostOwner)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{}))
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{}))
 	found := b.onlyStep(ref.ID)
 	require.Equal(b, core.StatusStarted, found.Status)
 	require.False(b, found.StartedAt.Before(planned[0].StartedAt))
@@ -226,7 +227,7 @@ func planBegins(b *bench) {
 
 func planIsTakenOver(b *bench) {
 	_, ref := b.started("a", 1)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: parts(3)})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: parts(3)})
 	require.NoError(b, err)
 	req := b.request("b", 1)
 	req.Dead = dead
@@ -248,7 +249,7 @@ func largestPlan(b *bench) {
 	}
 	plan := parts(n)
 	begin := time.Now()
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "load", Parts: plan})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: plan})
 	require.NoError(b, err)
 	require.Len(b, planned, n)
 	b.Logf("%d partitions in %v", len(planned), time.Since(begin))
@@ -263,10 +264,10 @@ func contextsAreSaved(b *bench) {
 	memory := core.NewExecutionContext()
 	saves := map[string]func(c *core.ExecutionContext, owner core.Owner) error{
 		"job": func(c *core.ExecutionContext, owner core.Owner) error {
-			return b.repo.SaveJobContext(b.ctx, core.JobRef{ID: ref.ID, Owner: owner, Epoch: ref.Epoch}, c)
+			return b.repo.SaveJobContext(b.ctx, ports.JobRef{ID: ref.ID, Owner: owner, Epoch: ref.Epoch}, c)
 		},
 		"step": func(c *core.ExecutionContext, owner core.Owner) error {
-			return b.repo.SaveStepContext(b.ctx, core.StepRef{ID: step.ID, Owner: owner, Epoch: step.Epoch}, c)
+			return b.repo.SaveStepContext(b.ctx, ports.StepRef{ID: step.ID, Owner: owner, Epoch: step.Epoch}, c)
 		},
 	}
 	for name, save := range saves {
@@ -287,7 +288,7 @@ func contextsAreSaved(b *bench) {
 	}
 	require.Equal(b, []string{"verdict"}, b.execution(ref.ID).Context.Keys())
 	require.Equal(b, []string{"verdict"}, b.onlyStep(ref.ID).Context.Keys())
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	for name, save := range saves {
 		require.ErrorIs(b, save(memory, ref.Owner), core.ErrLostOwner, "%s: it is over", name)
 	}
@@ -327,7 +328,7 @@ func promotionsAreMerged(b *bench) {
 	all.Wait()
 	require.NoError(b, copied.Put("late", true))
 	copied.Delete("mine")
-	b.change(ref, core.JobChange{To: core.StatusFailed, Context: copied})
+	b.change(ref, ports.JobChange{To: core.StatusFailed, Context: copied})
 	keys := b.execution(ref.ID).Context.Keys()
 	require.Len(b, keys, 31, "three times ten, and the one of an older copy")
 	require.NotContains(b, keys, "mine")
@@ -341,7 +342,7 @@ func beforeIsSummed(b *bench) {
 	for range 3 {
 		step, stepRef := b.step(ref, "load", earlier)
 		require.Equal(b, total, step.Before)
-		b.end(stepRef, core.StepChange{To: core.StatusFailed, Counters: one})
+		b.end(stepRef, ports.StepChange{To: core.StatusFailed, Counters: one})
 		total = total.Add(one)
 		steps, err := b.repo.LastSteps(b.ctx, b.execution(ref.ID).InstanceID, 0)
 		require.NoError(b, err)
@@ -359,9 +360,9 @@ func endedStepIsAbandoned(b *bench) {
 		_, ref := b.started("a", int64(day))
 		_, step := b.step(ref, "load", nil)
 		counters := core.Counters{Read: 3, Rollback: 1}
-		b.end(step, core.StepChange{To: end, ExitCode: "WAIT", Error: "no file", Counters: counters, Out: map[string]any{"a": int64(1)}})
+		b.end(step, ports.StepChange{To: end, ExitCode: "WAIT", Error: "no file", Counters: counters, Out: map[string]any{"a": int64(1)}})
 		ended := b.onlyStep(ref.ID)
-		b.end(step, core.StepChange{To: core.StatusAbandoned})
+		b.end(step, ports.StepChange{To: core.StatusAbandoned})
 		want := ended
 		want.Status = core.StatusAbandoned
 		require.Equal(b, want, b.onlyStep(ref.ID))
@@ -371,24 +372,24 @@ func endedStepIsAbandoned(b *bench) {
 func gatesAreStored(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	b.end(step, core.StepChange{To: core.StatusFailed, Gate: "step.skips == 0 does not hold: 3"})
-	b.change(ref, core.JobChange{To: core.StatusFailed, ExitCode: core.ExitExpectFailed, Gate: "no"})
+	b.end(step, ports.StepChange{To: core.StatusFailed, Gate: "step.skips == 0 does not hold: 3"})
+	b.change(ref, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitExpectFailed, Gate: "no"})
 	require.Equal(b, "step.skips == 0 does not hold: 3", b.onlyStep(ref.ID).Gate)
 	require.Equal(b, "no", b.execution(ref.ID).Gate)
-	b.change(ref, core.JobChange{To: core.StatusAbandoned})
+	b.change(ref, ports.JobChange{To: core.StatusAbandoned})
 	require.Equal(b, "no", b.execution(ref.ID).Gate)
 }
 
-func (b *bench) managed(n int, forWorkers bool) (core.JobRef, core.StepRef, []core.StepExecution) {
+func (b *bench) managed(n int, forWorkers bool) (ports.JobRef, ports.StepRef, []core.StepExecution) {
 	b.Helper()
 	_, ref := b.started("a", 1)
 	_, manager := b.step(ref, "load", nil)
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Manager: manager, Step: "load", Parts: parts(n), ForWorkers: forWorkers})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Manager: manager, Step: "load", Parts: parts(n), ForWorkers: forWorkers})
 	require.NoError(b, err)
 	return ref, manager, planned
 }
 
-func (b *bench) open(manager core.StepRef) int64 {
+func (b *bench) open(manager ports.StepRef) int64 {
 	b.Helper()
 	open, err := b.repo.OpenParts(b.ctx, manager.ID)
 	require.NoError(b, err)
@@ -406,27 +407,27 @@ func partsAreCounted(b *bench) {
 	one := stepRef(planned[0])
 	require.NoError(b, b.repo.BeginStep(b.ctx, one))
 	require.EqualValues(b, 5, b.open(manager))
-	b.end(one, core.StepChange{To: core.StatusFailed})
+	b.end(one, ports.StepChange{To: core.StatusFailed})
 	require.EqualValues(b, 4, b.open(manager))
-	_, err = b.repo.EndStep(b.ctx, one, core.StepChange{To: core.StatusFailed})
+	_, err = b.repo.EndStep(b.ctx, one, ports.StepChange{To: core.StatusFailed})
 	require.NoError(b, err)
-	b.end(one, core.StepChange{To: core.StatusAbandoned})
+	b.end(one, ports.StepChange{To: core.StatusAbandoned})
 	require.EqualValues(b, 4, b.open(manager), "it was over")
 	require.Error(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		_, err := b.repo.EndStep(ctx, stepRef(planned[1]), core.StepChange{To: core.StatusStopped})
+		_, err := b.repo.EndStep(ctx, stepRef(planned[1]), ports.StepChange{To: core.StatusStopped})
 		require.NoError(b, err)
 		return context.Canceled
 	}))
 	require.EqualValues(b, 4, b.open(manager), "the end is rolled back")
-	b.end(stepRef(planned[1]), core.StepChange{To: core.StatusStopped})
+	b.end(stepRef(planned[1]), ports.StepChange{To: core.StatusStopped})
 	require.EqualValues(b, 3, b.open(manager))
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	require.Zero(b, b.open(manager))
 
-	_, err = b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Manager: manager, Step: "load", Parts: parts(1)})
+	_, err = b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Manager: manager, Step: "load", Parts: parts(1)})
 	require.Error(b, err)
 	_, ref = b.started("a", 2)
-	_, err = b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Manager: manager, Step: "load", Parts: parts(1)})
+	_, err = b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Manager: manager, Step: "load", Parts: parts(1)})
 	require.ErrorIs(b, err, core.ErrLostOwner, "the step is over")
 }
 
@@ -440,14 +441,14 @@ func lastEndsRace(b *bench) {
 				if i%2 == 1 {
 					repo = b.other()
 				}
-				_, err := repo.EndStep(b.ctx, stepRef(p), core.StepChange{To: core.StatusStopped})
+				_, err := repo.EndStep(b.ctx, stepRef(p), ports.StepChange{To: core.StatusStopped})
 				if err != nil && !errors.Is(err, core.ErrLostOwner) {
 					b.Error(err)
 				}
 			})
 		}
 		all.Go(func() {
-			if _, err := b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusFailed}); err != nil {
+			if _, err := b.repo.ChangeJob(b.ctx, ref, ports.JobChange{To: core.StatusFailed}); err != nil {
 				b.Error(err)
 			}
 		})

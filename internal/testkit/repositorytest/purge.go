@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -42,18 +43,18 @@ func (b *bench) history(random *rand.Rand) {
 			launched, err := b.repo.Launch(b.ctx, req)
 			require.NoError(b, err)
 			ref := jobRef(launched.Execution)
-			b.change(ref, core.JobChange{To: core.StatusStarted})
+			b.change(ref, ports.JobChange{To: core.StatusStarted})
 			_, step := b.step(ref, "load", nil)
-			require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{{Phase: core.PhaseRead, Class: "bad"}}}))
+			require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{{Phase: core.PhaseRead, Class: "bad"}}}))
 			end := ends[random.IntN(len(ends))]
 			if end == core.StatusStarted {
 				break
 			}
-			b.end(step, core.StepChange{To: core.StatusFailed})
+			b.end(step, ports.StepChange{To: core.StatusFailed})
 			if end == core.StatusAbandoned {
-				b.change(ref, core.JobChange{To: core.StatusFailed})
+				b.change(ref, ports.JobChange{To: core.StatusFailed})
 			}
-			b.change(ref, core.JobChange{To: end})
+			b.change(ref, ports.JobChange{To: end})
 			b.ranOn(ref.ID, day, day+random.IntN(6))
 			if end != core.StatusFailed && end != core.StatusStopped || random.IntN(3) == 0 {
 				break
@@ -79,7 +80,7 @@ func january(day int) time.Time { return time.Date(2026, 1, 1+day, 0, 0, 0, 0, t
 
 func (b *bench) instances() map[core.JobInstanceID]attempts {
 	b.Helper()
-	all, err := b.repo.Executions(b.ctx, core.ExecutionFilter{Limit: 1000})
+	all, err := b.repo.Executions(b.ctx, ports.ExecutionFilter{Limit: 1000})
 	require.NoError(b, err)
 	slices.Reverse(all)
 	found := map[core.JobInstanceID]attempts{}
@@ -93,7 +94,7 @@ func purgesAnyHistory(b *bench) {
 	random := rand.New(rand.NewPCG(3, 5))
 	for range 12 {
 		b.history(random)
-		f := core.PurgeFilter{EndedBefore: january(random.IntN(20)), KeepLast: random.IntN(4), Batch: 1 + random.IntN(6)}
+		f := ports.PurgeFilter{EndedBefore: january(random.IntN(20)), KeepLast: random.IntN(4), Batch: 1 + random.IntN(6)}
 		for _, s := range []core.Status{core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusUnknown} {
 			if random.IntN(2) == 0 {
 				f.Statuses = append(f.Statuses, s)
@@ -128,7 +129,7 @@ func purgesAnyHistory(b *bench) {
 }
 
 // judgePurge compares the remaining rows with the rules, not with their implementation.
-func (b *bench) judgePurge(f core.PurgeFilter, before, after map[core.JobInstanceID]attempts, purged core.Purged) {
+func (b *bench) judgePurge(f ports.PurgeFilter, before, after map[core.JobInstanceID]attempts, purged ports.Purged) {
 	b.Helper()
 	statuses := f.Statuses
 	if len(statuses) == 0 {
@@ -166,14 +167,14 @@ func (b *bench) judgePurge(f core.PurgeFilter, before, after map[core.JobInstanc
 		}
 		gone += len(list) - len(left)
 	}
-	require.Equal(b, core.Purged{
+	require.Equal(b, ports.Purged{
 		Instances: int64(len(before) - len(after)), Executions: int64(gone), Steps: int64(gone), SkippedItems: int64(gone),
 	}, purged)
 }
 
 func purgeIsChecked(b *bench) {
 	b.ended("a", 1, core.StatusCompleted)
-	for text, f := range map[string]core.PurgeFilter{
+	for text, f := range map[string]ports.PurgeFilter{
 		"EndedBefore":       {},
 		"active":            {EndedBefore: time.Now(), Statuses: []core.Status{core.StatusStarted}},
 		"may be negative":   {EndedBefore: time.Now(), KeepLast: -1},
@@ -183,9 +184,9 @@ func purgeIsChecked(b *bench) {
 		require.ErrorContains(b, err, text)
 	}
 	require.Equal(b, 1, b.count("%sjob_execution"))
-	purged, err := b.repo.Purge(b.ctx, core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), Batch: 1 << 30}, operator)
+	purged, err := b.repo.Purge(b.ctx, ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), Batch: 1 << 30}, operator)
 	require.NoError(b, err)
-	require.Equal(b, core.Purged{Instances: 1, Executions: 1}, purged)
+	require.Equal(b, ports.Purged{Instances: 1, Executions: 1}, purged)
 	require.Positive(b, b.count("%saudit"), "the audit stays")
 }
 
@@ -195,23 +196,23 @@ func redrivenIsKept(b *bench) {
 	req.RedriveOf = exec.ID
 	launched, err := b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
-	f := core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}
+	f := ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}
 	purged, err := b.repo.Purge(b.ctx, f, operator)
 	require.NoError(b, err)
 	require.Zero(b, purged)
-	b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+	b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusFailed})
 	purged, err = b.repo.Purge(b.ctx, f, operator)
 	require.NoError(b, err)
-	require.Equal(b, core.Purged{Instances: 1, Executions: 1}, purged)
+	require.Equal(b, ports.Purged{Instances: 1, Executions: 1}, purged)
 }
 
 func purgeOrLaunch(b *bench) {
 	const rounds = 8
 	other := b.other()
-	f := core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), Statuses: []core.Status{core.StatusFailed}}
+	f := ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), Statuses: []core.Status{core.StatusFailed}}
 	for day := range int64(rounds) {
 		first := b.ended("a", day, core.StatusFailed)
-		var launched core.Launched
+		var launched ports.Launched
 		var errs [2]error
 		start := make(chan struct{})
 		var group sync.WaitGroup
@@ -230,13 +231,13 @@ func purgeOrLaunch(b *bench) {
 			require.Equal(b, first.InstanceID, launched.Execution.InstanceID)
 			require.Len(b, list, 2)
 		}
-		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusStopped})
+		b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusStopped})
 	}
 }
 
-func (b *bench) purgeInstance(id core.JobInstanceID) core.Purged {
+func (b *bench) purgeInstance(id core.JobInstanceID) ports.Purged {
 	b.Helper()
-	purged, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: id}, operator)
+	purged, err := b.repo.Purge(b.ctx, ports.PurgeFilter{Instance: id}, operator)
 	require.NoError(b, err)
 	return purged
 }
@@ -257,12 +258,12 @@ func keepsLastParameters(b *bench) {
 	require.NoError(b, err)
 	redrive := b.request("a", 4)
 	redrive.RedriveOf = second.ID
-	for _, req := range []core.LaunchRequest{b.request("a", 3), again, redrive} {
+	for _, req := range []ports.LaunchRequest{b.request("a", 3), again, redrive} {
 		launched, err := b.repo.Launch(b.ctx, req)
 		require.NoError(b, err)
-		b.change(jobRef(launched.Execution), core.JobChange{To: core.StatusFailed})
+		b.change(jobRef(launched.Execution), ports.JobChange{To: core.StatusFailed})
 	}
-	series := func(f core.InstanceFilter) (keys []string) {
+	series := func(f ports.InstanceFilter) (keys []string) {
 		f.JobName = "load"
 		list, err := b.repo.Instances(b.ctx, f)
 		require.NoError(b, err)
@@ -272,9 +273,9 @@ func keepsLastParameters(b *bench) {
 		return keys
 	}
 	third := b.request("a", 3).Params
-	require.Equal(b, []string{again.Params.Key(), third.Key()}, series(core.InstanceFilter{BaseKey: third.BaseKey()}))
-	require.Equal(b, []string{again.Params.Key(), third.Key()}, series(core.InstanceFilter{NoRedrives: true}))
-	require.Equal(b, []string{third.Key()}, series(core.InstanceFilter{OnlyBase: true}))
+	require.Equal(b, []string{again.Params.Key(), third.Key()}, series(ports.InstanceFilter{BaseKey: third.BaseKey()}))
+	require.Equal(b, []string{again.Params.Key(), third.Key()}, series(ports.InstanceFilter{NoRedrives: true}))
+	require.Equal(b, []string{third.Key()}, series(ports.InstanceFilter{OnlyBase: true}))
 	for id := range b.instances() {
 		b.purgeInstance(id)
 	}
@@ -287,24 +288,24 @@ func deletesInstance(b *bench) {
 	b.ended("a", 1, core.StatusFailed)
 	exec, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{{Phase: core.PhaseRead}}}))
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{{Phase: core.PhaseRead}}}))
 	kept := b.ended("a", 2, core.StatusFailed)
-	_, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: exec.InstanceID}, operator)
+	_, err := b.repo.Purge(b.ctx, ports.PurgeFilter{Instance: exec.InstanceID}, operator)
 	var running *core.AlreadyRunningError
 	require.ErrorAs(b, err, &running)
 	require.Equal(b, exec.ID, running.ExecutionID)
-	b.change(ref, core.JobChange{To: core.StatusFailed})
+	b.change(ref, ports.JobChange{To: core.StatusFailed})
 
-	counted, err := b.repo.Purge(b.ctx, core.PurgeFilter{Instance: exec.InstanceID, DryRun: true}, operator)
+	counted, err := b.repo.Purge(b.ctx, ports.PurgeFilter{Instance: exec.InstanceID, DryRun: true}, operator)
 	require.NoError(b, err)
 	purged := b.purgeInstance(exec.InstanceID)
 	purged.Left = nil
-	require.Equal(b, core.Purged{Instances: 1, Executions: 2, Steps: 1, SkippedItems: 1}, purged)
+	require.Equal(b, ports.Purged{Instances: 1, Executions: 2, Steps: 1, SkippedItems: 1}, purged)
 	require.Equal(b, counted, purged)
 	require.Equal(b, map[core.JobInstanceID]attempts{kept.InstanceID: {*kept}}, b.instances())
 	require.Zero(b, b.count("%sskipped_item")+b.count("%sstep_execution"))
 	require.Equal(b, 2, b.count("%saudit WHERE act = 'purge' AND actor = 'ada@host' AND from_status = 'FAILED'"))
-	_, err = b.repo.Purge(b.ctx, core.PurgeFilter{Instance: exec.InstanceID}, operator)
+	_, err = b.repo.Purge(b.ctx, ports.PurgeFilter{Instance: exec.InstanceID}, operator)
 	require.ErrorIs(b, err, core.ErrNotFound)
 	require.Equal(b, 1, b.launch("b", 1).Attempt)
 }

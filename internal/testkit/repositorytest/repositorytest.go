@@ -1,4 +1,4 @@
-// Package repositorytest is the conformance suite of a core.JobRepository: it checks rules D1 to
+// Package repositorytest is the conformance suite of a ports.JobRepository: it checks rules D1 to
 // D6, L1, L2, L5, L6, R1 to R3 and T5 on a real database.
 //
 // It imports core and tx. Only tests import it.
@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -23,7 +24,7 @@ type Fixture struct {
 	// ends.
 	Connect func(t *testing.T) tx.Database
 	// New returns a repository on db; observer may be nil.
-	New func(db tx.Database, observer core.Observer) core.JobRepository
+	New func(db tx.Database, observer core.Observer) ports.JobRepository
 	// Prefix begins the names of the tables.
 	Prefix string
 }
@@ -52,7 +53,7 @@ type bench struct {
 	*Fixture
 	ctx    context.Context
 	db     tx.Database
-	repo   core.JobRepository
+	repo   ports.JobRepository
 	events *events
 }
 
@@ -63,7 +64,7 @@ func newBench(t *testing.T, f *Fixture) *bench {
 }
 
 // other is a second repository, as another process would have it.
-func (b *bench) other() core.JobRepository { return b.New(b.Connect(b.T), nil) }
+func (b *bench) other() ports.JobRepository { return b.New(b.Connect(b.T), nil) }
 
 type events struct {
 	mu   sync.Mutex
@@ -112,9 +113,9 @@ func definition() core.Definition {
 }
 
 // request returns a launch request for the job named; the day tells instances apart.
-func (b *bench) request(name string, day int64) core.LaunchRequest {
+func (b *bench) request(name string, day int64) ports.LaunchRequest {
 	b.Helper()
-	return core.LaunchRequest{
+	return ports.LaunchRequest{
 		JobName: "load", Restartable: true, Owner: owner(name), Lease: time.Hour,
 		Params:     b.params(core.Parameter{Name: "day", Type: core.TypeInt, Value: day, Identifying: true}),
 		Definition: definition(),
@@ -128,35 +129,35 @@ func (b *bench) launch(name string, day int64) *core.JobExecution {
 	return launched.Execution
 }
 
-func (b *bench) started(name string, day int64) (*core.JobExecution, core.JobRef) {
+func (b *bench) started(name string, day int64) (*core.JobExecution, ports.JobRef) {
 	b.Helper()
 	exec := b.launch(name, day)
-	b.change(jobRef(exec), core.JobChange{To: core.StatusStarted})
+	b.change(jobRef(exec), ports.JobChange{To: core.StatusStarted})
 	return exec, jobRef(exec)
 }
 
-func (b *bench) change(ref core.JobRef, change core.JobChange) {
+func (b *bench) change(ref ports.JobRef, change ports.JobChange) {
 	b.Helper()
 	answer, err := b.repo.ChangeJob(b.ctx, ref, change)
 	require.NoError(b, err)
 	require.Equal(b, core.Applied, answer)
 }
 
-func (b *bench) step(ref core.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, core.StepRef) {
+func (b *bench) step(ref ports.JobRef, name string, earlier *core.StepExecution) (*core.StepExecution, ports.StepRef) {
 	b.Helper()
-	step, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: name, Earlier: earlier})
+	step, err := b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: name, Earlier: earlier})
 	require.NoError(b, err)
-	return step, core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}
+	return step, ports.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}
 }
 
-func (b *bench) end(ref core.StepRef, change core.StepChange) {
+func (b *bench) end(ref ports.StepRef, change ports.StepChange) {
 	b.Helper()
 	answer, err := b.repo.EndStep(b.ctx, ref, change)
 	require.NoError(b, err)
 	require.Equal(b, core.Applied, answer)
 }
 
-func (b *bench) checkpoint(ref core.StepRef, c core.Checkpoint) error {
+func (b *bench) checkpoint(ref ports.StepRef, c ports.Checkpoint) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		return b.repo.Checkpoint(ctx, ref, c)
 	})
@@ -200,12 +201,12 @@ func (b *bench) force(table string, id int64, status core.Status) {
 	b.exec("UPDATE %s"+table+" SET last_move = '', last_epoch = 0, status = "+d.Placeholder(1)+" WHERE id = "+d.Placeholder(2), string(status), id)
 }
 
-func jobRef(e *core.JobExecution) core.JobRef {
-	return core.JobRef{ID: e.ID, Owner: e.Owner, Epoch: e.Epoch}
+func jobRef(e *core.JobExecution) ports.JobRef {
+	return ports.JobRef{ID: e.ID, Owner: e.Owner, Epoch: e.Epoch}
 }
 
 func statuses() []core.Status { return core.Statuses() }
 
 func legal(move string, current core.Status) core.Answer {
-	return core.Executions().Answer(move, 1, current, core.Mark{})
+	return ports.Executions().Answer(move, 1, current, core.Mark{})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -19,19 +20,19 @@ func requestTests() []test {
 }
 
 func claimsRequest(b *bench) {
-	key := core.RequestKey{Client: "anna", Key: "1"}
+	key := ports.RequestKey{Client: "anna", Key: "1"}
 	for range 2 {
 		known, err := b.repo.ClaimRequest(b.ctx, key, "run load")
 		require.NoError(b, err)
-		require.Equal(b, core.ClientRequest{}, known)
+		require.Equal(b, ports.ClientRequest{}, known)
 	}
 	_, err := b.repo.ClaimRequest(b.ctx, key, "run other")
-	var reused *core.KeyReusedError
+	var reused *ports.KeyReusedError
 	require.ErrorAs(b, err, &reused)
 	require.Equal(b, "1", reused.Key)
-	known, err := b.repo.ClaimRequest(b.ctx, core.RequestKey{Client: "bob", Key: "1"}, "run other")
+	known, err := b.repo.ClaimRequest(b.ctx, ports.RequestKey{Client: "bob", Key: "1"}, "run other")
 	require.NoError(b, err)
-	require.Equal(b, core.ClientRequest{}, known, "keys are those of a client")
+	require.Equal(b, ports.ClientRequest{}, known, "keys are those of a client")
 
 	for _, answer := range []string{"first", "second"} {
 		kept, err := b.other().AnswerRequest(b.ctx, key, answer)
@@ -40,15 +41,15 @@ func claimsRequest(b *bench) {
 	}
 	known, err = b.repo.ClaimRequest(b.ctx, key, "run load")
 	require.NoError(b, err)
-	require.Equal(b, core.ClientRequest{Answer: "first"}, known)
-	_, err = b.repo.AnswerRequest(b.ctx, core.RequestKey{Client: "anna", Key: "2"}, "x")
+	require.Equal(b, ports.ClientRequest{Answer: "first"}, known)
+	_, err = b.repo.AnswerRequest(b.ctx, ports.RequestKey{Client: "anna", Key: "2"}, "x")
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
 
 // requestStartsOnce launches other instances concurrently for one request.
 func requestStartsOnce(b *bench) {
 	const launches = 4
-	key := core.RequestKey{Client: "anna", Key: "1"}
+	key := ports.RequestKey{Client: "anna", Key: "1"}
 	_, err := b.repo.ClaimRequest(b.ctx, key, "run load")
 	require.NoError(b, err)
 	var all sync.WaitGroup
@@ -72,30 +73,30 @@ func requestStartsOnce(b *bench) {
 			id = won[i]
 			continue
 		}
-		require.True(b, errors.As(err, new(*core.RequestStartedError)), "%v", err)
+		require.True(b, errors.As(err, new(*ports.RequestStartedError)), "%v", err)
 	}
 	require.NotZero(b, id)
-	list, err := b.repo.Executions(b.ctx, core.ExecutionFilter{})
+	list, err := b.repo.Executions(b.ctx, ports.ExecutionFilter{})
 	require.NoError(b, err)
 	require.Len(b, list, 1)
-	instances, err := b.repo.Instances(b.ctx, core.InstanceFilter{})
+	instances, err := b.repo.Instances(b.ctx, ports.InstanceFilter{})
 	require.NoError(b, err)
 	require.Len(b, instances, 1, "those that were refused left nothing")
 	known, err := b.repo.ClaimRequest(b.ctx, key, "run load")
 	require.NoError(b, err)
-	require.Equal(b, core.ClientRequest{Execution: id}, known)
+	require.Equal(b, ports.ClientRequest{Execution: id}, known)
 
 	req := b.request("a", 100)
-	req.Request = core.RequestKey{Client: "anna", Key: "never claimed"}
+	req.Request = ports.RequestKey{Client: "anna", Key: "never claimed"}
 	_, err = b.repo.Launch(b.ctx, req)
 	require.Error(b, err)
 }
 
 func purgeForgetsRequests(b *bench) {
-	key := core.RequestKey{Client: "anna", Key: "1"}
+	key := ports.RequestKey{Client: "anna", Key: "1"}
 	_, err := b.repo.ClaimRequest(b.ctx, key, "run load")
 	require.NoError(b, err)
-	for _, filter := range []core.PurgeFilter{
+	for _, filter := range []ports.PurgeFilter{
 		{EndedBefore: time.Now().Add(-time.Hour)},
 		{EndedBefore: time.Now().Add(time.Hour), DryRun: true},
 		{EndedBefore: time.Now().Add(time.Hour), JobName: "load"},
@@ -103,11 +104,11 @@ func purgeForgetsRequests(b *bench) {
 		_, err = b.repo.Purge(b.ctx, filter, "op")
 		require.NoError(b, err)
 		_, err = b.repo.ClaimRequest(b.ctx, key, "run other")
-		require.ErrorAs(b, err, new(*core.KeyReusedError))
+		require.ErrorAs(b, err, new(*ports.KeyReusedError))
 	}
-	_, err = b.repo.Purge(b.ctx, core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}, "op")
+	_, err = b.repo.Purge(b.ctx, ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}, "op")
 	require.NoError(b, err)
 	known, err := b.repo.ClaimRequest(b.ctx, key, "run other")
 	require.NoError(b, err)
-	require.Equal(b, core.ClientRequest{}, known)
+	require.Equal(b, ports.ClientRequest{}, known)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -45,7 +46,7 @@ func skips(n int) []core.SkippedItem {
 	return list
 }
 
-func (b *bench) skipped(filter core.SkipFilter) []core.SkippedItem {
+func (b *bench) skipped(filter ports.SkipFilter) []core.SkippedItem {
 	b.Helper()
 	items, err := b.repo.SkippedItems(b.ctx, filter)
 	require.NoError(b, err)
@@ -65,14 +66,14 @@ func skipsCommit(b *bench) {
 	_, step := b.step(ref, "load", nil)
 	undone := errors.New("undone")
 	err := tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		require.NoError(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Skipped: skips(2)}))
+		require.NoError(b, b.repo.Checkpoint(ctx, step, ports.Checkpoint{Skipped: skips(2)}))
 		return undone
 	})
 	require.ErrorIs(b, err, undone)
-	require.Empty(b, b.skipped(core.SkipFilter{Execution: ref.ID}))
+	require.Empty(b, b.skipped(ports.SkipFilter{Execution: ref.ID}))
 
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: core.Counters{ProcessSkip: 2}, Skipped: skips(2)}))
-	require.Len(b, b.skipped(core.SkipFilter{Execution: ref.ID}), 2)
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Counters: core.Counters{ProcessSkip: 2}, Skipped: skips(2)}))
+	require.Len(b, b.skipped(ports.SkipFilter{Execution: ref.ID}), 2)
 	require.Equal(b, int64(2), b.onlyStep(ref.ID).Counters.ProcessSkip)
 }
 
@@ -85,8 +86,8 @@ func skipRoundTrip(b *bench) {
 	}
 	raw := item.RawText{Text: "7,é\x00\n", Offset: 1 << 40, Length: 5, Columns: []string{"id", "né"}}
 	full.Raw = &raw
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{full, {Phase: core.PhaseRead}}}))
-	found := b.skipped(core.SkipFilter{})
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{full, {Phase: core.PhaseRead}}}))
+	found := b.skipped(ports.SkipFilter{})
 	require.Len(b, found, 2)
 	first, err := b.repo.SkippedItem(b.ctx, found[0].ID)
 	require.NoError(b, err)
@@ -107,7 +108,7 @@ func skipRoundTrip(b *bench) {
 	require.Equal(b, bare, found[1])
 	_, err = b.repo.SkippedItem(b.ctx, first.ID+2)
 	require.ErrorIs(b, err, core.ErrNotFound)
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{Skipped: []core.SkippedItem{{Mark: make(item.Position, core.MaxPositionBytes+1)}}}), core.ErrContextTooLarge)
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{{Mark: make(item.Position, core.MaxPositionBytes+1)}}}), core.ErrContextTooLarge)
 }
 
 func skipsAreGuarded(b *bench) {
@@ -115,10 +116,10 @@ func skipsAreGuarded(b *bench) {
 	_, step := b.step(ref, "load", nil)
 	step.Epoch++
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		require.ErrorIs(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Skipped: skips(1)}), core.ErrLostOwner)
+		require.ErrorIs(b, b.repo.Checkpoint(ctx, step, ports.Checkpoint{Skipped: skips(1)}), core.ErrLostOwner)
 		return nil // even if the caller does not roll back
 	}))
-	require.Empty(b, b.skipped(core.SkipFilter{}))
+	require.Empty(b, b.skipped(ports.SkipFilter{}))
 }
 
 func skipsByFilter(b *bench) {
@@ -128,24 +129,24 @@ func skipsByFilter(b *bench) {
 	_, other := b.started("a", 2)
 	_, elsewhere := b.step(other, "one", nil)
 	for range 3 { // interleaved, as concurrent steps would store them
-		for _, step := range []core.StepRef{one, elsewhere, two} {
+		for _, step := range []ports.StepRef{one, elsewhere, two} {
 			read := skip(9)
 			read.Phase = core.PhaseRead
-			require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: append(skips(2), read)}))
+			require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: append(skips(2), read)}))
 		}
 	}
-	all := b.skipped(core.SkipFilter{Execution: ref.ID})
+	all := b.skipped(ports.SkipFilter{Execution: ref.ID})
 	require.Len(b, all, 18)
 	require.IsIncreasing(b, skipIDs(all))
-	require.Len(b, b.skipped(core.SkipFilter{}), 27)
-	require.Len(b, b.skipped(core.SkipFilter{Execution: ref.ID, Step: "two"}), 9)
-	require.Len(b, b.skipped(core.SkipFilter{Execution: ref.ID, Phase: core.PhaseRead}), 6)
-	require.Len(b, b.skipped(core.SkipFilter{Execution: ref.ID, Step: "two", Phase: core.PhaseRead}), 3)
-	require.Empty(b, b.skipped(core.SkipFilter{Execution: ref.ID, Step: "three"}))
-	require.Empty(b, b.skipped(core.SkipFilter{Execution: other.ID, Step: "two"}))
+	require.Len(b, b.skipped(ports.SkipFilter{}), 27)
+	require.Len(b, b.skipped(ports.SkipFilter{Execution: ref.ID, Step: "two"}), 9)
+	require.Len(b, b.skipped(ports.SkipFilter{Execution: ref.ID, Phase: core.PhaseRead}), 6)
+	require.Len(b, b.skipped(ports.SkipFilter{Execution: ref.ID, Step: "two", Phase: core.PhaseRead}), 3)
+	require.Empty(b, b.skipped(ports.SkipFilter{Execution: ref.ID, Step: "three"}))
+	require.Empty(b, b.skipped(ports.SkipFilter{Execution: other.ID, Step: "two"}))
 
 	var paged []core.SkippedItem
-	filter := core.SkipFilter{Execution: ref.ID, Limit: 5}
+	filter := ports.SkipFilter{Execution: ref.ID, Limit: 5}
 	for {
 		page := b.skipped(filter)
 		if len(page) == 0 {
@@ -156,8 +157,8 @@ func skipsByFilter(b *bench) {
 		filter.After = page[len(page)-1].ID
 	}
 	require.Equal(b, all, paged)
-	require.NoError(b, b.checkpoint(one, core.Checkpoint{Skipped: skips(60)}))
-	require.Len(b, b.skipped(core.SkipFilter{Execution: ref.ID}), 50, "the default page")
+	require.NoError(b, b.checkpoint(one, ports.Checkpoint{Skipped: skips(60)}))
+	require.Len(b, b.skipped(ports.SkipFilter{Execution: ref.ID}), 50, "the default page")
 }
 
 func (b *bench) mark(by core.JobExecutionID, ids ...int64) error {
@@ -169,8 +170,8 @@ func (b *bench) mark(by core.JobExecutionID, ids ...int64) error {
 func redrivenOnce(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: skips(2500)}))
-	left := core.SkipFilter{Execution: ref.ID, Left: true, Limit: 5000}
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: skips(2500)}))
+	left := ports.SkipFilter{Execution: ref.ID, Left: true, Limit: 5000}
 	ids := skipIDs(b.skipped(left))
 	require.Len(b, ids, 2500)
 	require.NoError(b, b.mark(77, ids[:2400]...))
@@ -189,14 +190,14 @@ func redrivenOnce(b *bench) {
 func redrivenRollsBack(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Skipped: skips(1)}))
-	ids := skipIDs(b.skipped(core.SkipFilter{}))
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: skips(1)}))
+	ids := skipIDs(b.skipped(ports.SkipFilter{}))
 	undone := errors.New("undone")
 	require.ErrorIs(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		require.NoError(b, b.repo.MarkRedriven(ctx, 77, ids))
 		return undone
 	}), undone)
-	require.Len(b, b.skipped(core.SkipFilter{Left: true}), 1)
+	require.Len(b, b.skipped(ports.SkipFilter{Left: true}), 1)
 }
 
 func redriveIsLinked(b *bench) {
@@ -212,9 +213,9 @@ func redriveIsLinked(b *bench) {
 		redrives = append([]core.JobExecutionID{launched.Execution.ID}, redrives...)
 	}
 	require.Zero(b, b.execution(original.ID).RedriveOf)
-	require.Equal(b, redrives, b.list(core.ExecutionFilter{RedriveOf: original.ID}))
-	require.Equal(b, redrives[1:], b.list(core.ExecutionFilter{RedriveOf: original.ID, Before: redrives[0], Statuses: statuses()}))
-	require.Empty(b, b.list(core.ExecutionFilter{RedriveOf: redrives[0]}))
+	require.Equal(b, redrives, b.list(ports.ExecutionFilter{RedriveOf: original.ID}))
+	require.Equal(b, redrives[1:], b.list(ports.ExecutionFilter{RedriveOf: original.ID, Before: redrives[0], Statuses: statuses()}))
+	require.Empty(b, b.list(ports.ExecutionFilter{RedriveOf: redrives[0]}))
 }
 
 func skipCost(b *bench) {
@@ -225,7 +226,7 @@ func skipCost(b *bench) {
 	for _, n := range []int{0, 1, 11, 12, 1000} {
 		w.take()
 		require.NoError(b, tx.NewManager(w).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-			return b.repo.Checkpoint(ctx, step, core.Checkpoint{Skipped: skips(n)})
+			return b.repo.Checkpoint(ctx, step, ports.Checkpoint{Skipped: skips(n)})
 		}))
 		seen := w.take()
 		require.Equal(b, 1+(n+rows-1)/rows, len(seen), "statements for %d skips", n)
@@ -234,7 +235,7 @@ func skipCost(b *bench) {
 			require.True(b, strings.HasPrefix(s.text, "INSERT "))
 		}
 	}
-	b.skipped(core.SkipFilter{Execution: ref.ID, Step: "load", Left: true})
+	b.skipped(ports.SkipFilter{Execution: ref.ID, Step: "load", Left: true})
 	require.Len(b, w.take(), 1)
 	_, _, err := b.repo.Reclaim(b.ctx, step)
 	require.NoError(b, err)
@@ -247,20 +248,20 @@ func reclaims(b *bench) {
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("k", "v"))
 	counters := core.Counters{Read: 3, Write: 2, ReadSkip: 1, Commit: 1, Rollback: 4}
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: item.Position(`7`), Context: memory}))
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Counters: counters, Position: item.Position(`7`), Context: memory}))
 
 	next, found, err := b.repo.Reclaim(b.ctx, step)
 	require.NoError(b, err)
-	require.Equal(b, core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch + 1}, next)
+	require.Equal(b, ports.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch + 1}, next)
 	require.Equal(b, counters, found.Counters)
 	require.Equal(b, item.Position(`7`), found.Position)
 	require.Equal(b, []string{"k"}, found.Context.Keys())
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{Position: item.Position(`8`)}), core.ErrLostOwner)
-	require.NoError(b, b.checkpoint(next, core.Checkpoint{Counters: counters, Position: item.Position(`8`)}))
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{Position: item.Position(`8`)}), core.ErrLostOwner)
+	require.NoError(b, b.checkpoint(next, ports.Checkpoint{Counters: counters, Position: item.Position(`8`)}))
 	again, found, err := b.repo.Reclaim(b.ctx, next)
 	require.NoError(b, err)
 	require.Equal(b, item.Position(`8`), found.Position)
-	b.end(again, core.StepChange{To: core.StatusCompleted, Counters: counters})
+	b.end(again, ports.StepChange{To: core.StatusCompleted, Counters: counters})
 }
 
 // reclaimWaits ends the old transaction while another connection reclaims.
@@ -270,10 +271,10 @@ func reclaimWaits(b *bench) {
 	for _, commits := range []bool{true, false} {
 		undone := errors.New("undone")
 		t := &taking{done: make(chan struct{})}
-		var found core.Checkpoint
+		var found ports.Checkpoint
 		next, other := step, b.other()
 		err := tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-			require.NoError(b, b.repo.Checkpoint(ctx, step, core.Checkpoint{Position: item.Position(fmt.Sprintf(`"%v"`, commits))}))
+			require.NoError(b, b.repo.Checkpoint(ctx, step, ports.Checkpoint{Position: item.Position(fmt.Sprintf(`"%v"`, commits))}))
 			go func() {
 				defer close(t.done)
 				next, found, t.err = other.Reclaim(b.ctx, step)
@@ -301,7 +302,7 @@ func reclaimWaits(b *bench) {
 func reclaimIsGuarded(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	for _, wrong := range []core.StepRef{
+	for _, wrong := range []ports.StepRef{
 		{ID: step.ID + 1, Owner: step.Owner, Epoch: step.Epoch},
 		{ID: step.ID, Owner: owner("b"), Epoch: step.Epoch},
 		{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch + 1},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -25,7 +26,7 @@ func stepStartsInRunningJob(b *bench) {
 	for _, status := range statuses() {
 		b.force("job_execution", int64(exec.ID), status)
 		b.events.take()
-		step, err := b.repo.StartStep(b.ctx, jobRef(exec), core.StepStart{Name: "one"})
+		step, err := b.repo.StartStep(b.ctx, jobRef(exec), ports.StepStart{Name: "one"})
 		seen := b.events.take()
 		require.Len(b, seen, 1)
 		require.Equal(b, "start step", seen[0].Trigger)
@@ -45,7 +46,7 @@ func stepStartsInRunningJob(b *bench) {
 	require.Equal(b, 2, b.count("%sstep_execution"))
 
 	b.force("job_execution", int64(exec.ID), core.StatusStarted)
-	_, err := b.repo.StartStep(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, core.StepStart{Name: "one"})
+	_, err := b.repo.StartStep(b.ctx, ports.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, ports.StepStart{Name: "one"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	var refused *core.TransitionError
 	require.ErrorAs(b, err, &refused)
@@ -65,8 +66,8 @@ func stepGoesOn(b *bench) {
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("sum", 1.5))
 	counters := core.Counters{Read: 1, Filter: 2, Write: 3, ReadSkip: 4, ProcessSkip: 5, WriteSkip: 6, Commit: 7, Rollback: 8}
-	require.NoError(b, b.checkpoint(stepRef, core.Checkpoint{Counters: counters, Position: item.Position(`{"line":7}`), Context: memory}))
-	b.end(stepRef, core.StepChange{To: core.StatusFailed, Counters: counters})
+	require.NoError(b, b.checkpoint(stepRef, ports.Checkpoint{Counters: counters, Position: item.Position(`{"line":7}`), Context: memory}))
+	b.end(stepRef, ports.StepChange{To: core.StatusFailed, Counters: counters})
 	earlier := b.onlyStep(ref.ID)
 
 	again, _ := b.step(ref, "load", &earlier)
@@ -81,7 +82,7 @@ func stepGoesOn(b *bench) {
 	require.Empty(b, again.ExitCode+again.Error)
 
 	earlier.Position = item.Position(strings.Repeat("1", core.MaxPositionBytes+1))
-	_, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "load", Earlier: &earlier})
+	_, err := b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "load", Earlier: &earlier})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 }
 
@@ -91,7 +92,7 @@ func endStepIsWritten(b *bench) {
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("last", "x"))
 	counters := core.Counters{Read: 10, Write: 9, Filter: 1, Commit: 2}
-	b.end(stepRef, core.StepChange{
+	b.end(stepRef, ports.StepChange{
 		To: core.StatusCompleted, ExitCode: "LOADED", Counters: counters, Context: memory, Out: map[string]any{"rows": int64(9)},
 	})
 	found := b.onlyStep(ref.ID)
@@ -102,7 +103,7 @@ func endStepIsWritten(b *bench) {
 	require.Equal(b, []string{"last"}, found.Context.Keys())
 	require.False(b, found.EndedAt.Before(found.StartedAt))
 
-	answer, err := b.repo.EndStep(b.ctx, stepRef, core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 11}})
+	answer, err := b.repo.EndStep(b.ctx, stepRef, ports.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 11}})
 	require.NoError(b, err)
 	require.Equal(b, core.Duplicate, answer)
 	require.Equal(b, found, b.onlyStep(ref.ID), "a duplicate changes nothing")
@@ -115,26 +116,26 @@ func resultsKeepTypes(b *bench) {
 		"int": int64(1) << 60, "float": float64(2), "tenth": 0.1, "big": 1e300, "text": "2", "yes": true, "none": nil,
 		"nested": map[string]any{"list": []any{int64(1), 1.0, "x"}},
 	}
-	b.end(stepRef, core.StepChange{To: core.StatusCompleted, Out: out})
+	b.end(stepRef, ports.StepChange{To: core.StatusCompleted, Out: out})
 	require.Equal(b, out, b.onlyStep(ref.ID).Out)
 
 	_, stepRef = b.step(ref, "again", nil)
 	for _, refused := range []any{make(chan int), strings.Repeat("x", core.MaxContextBytes)} {
-		_, err := b.repo.EndStep(b.ctx, stepRef, core.StepChange{To: core.StatusCompleted, Out: map[string]any{"bad": refused}})
+		_, err := b.repo.EndStep(b.ctx, stepRef, ports.StepChange{To: core.StatusCompleted, Out: map[string]any{"bad": refused}})
 		require.ErrorContains(b, err, "results of the step")
 	}
-	b.end(stepRef, core.StepChange{To: core.StatusFailed})
+	b.end(stepRef, ports.StepChange{To: core.StatusFailed})
 }
 
 func noStepOutlivesJob(b *bench) {
 	for day, end := range []core.Status{core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusUnknown} {
 		_, ref := b.started("a", int64(day))
 		_, done := b.step(ref, "done", nil)
-		b.end(done, core.StepChange{To: core.StatusCompleted})
+		b.end(done, ports.StepChange{To: core.StatusCompleted})
 		_, open := b.step(ref, "open", nil)
-		require.NoError(b, b.checkpoint(open, core.Checkpoint{Position: item.Position(`1`)}))
+		require.NoError(b, b.checkpoint(open, ports.Checkpoint{Position: item.Position(`1`)}))
 		b.events.take()
-		b.change(ref, core.JobChange{To: end})
+		b.change(ref, ports.JobChange{To: end})
 
 		steps, err := b.repo.Steps(b.ctx, ref.ID)
 		require.NoError(b, err)
@@ -143,7 +144,7 @@ func noStepOutlivesJob(b *bench) {
 		require.Equal(b, "the job ended before the step did", steps[1].Error)
 		require.False(b, steps[1].EndedAt.IsZero())
 		require.Equal(b, item.Position(`1`), steps[1].Position)
-		require.ErrorIs(b, b.checkpoint(open, core.Checkpoint{}), core.ErrLostOwner)
+		require.ErrorIs(b, b.checkpoint(open, ports.Checkpoint{}), core.ErrLostOwner)
 
 		seen := b.events.take()
 		require.Len(b, seen, 2)
@@ -159,18 +160,18 @@ func nothingStartsAfterStop(b *bench) {
 	exec, ref := b.started("a", 1)
 	_, manager := b.step(ref, "parts", nil)
 	parts := []core.Partition{{Name: "0"}, {Name: "1"}}
-	planned, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "parts", Manager: manager, Parts: parts})
+	planned, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "parts", Manager: manager, Parts: parts})
 	require.NoError(b, err)
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(planned[0])))
-	onWorkers, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "remote", Manager: manager, Parts: parts[:1], ForWorkers: true})
+	onWorkers, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "remote", Manager: manager, Parts: parts[:1], ForWorkers: true})
 	require.NoError(b, err)
 	_, err = b.repo.RequestStop(b.ctx, exec.ID, "test")
 	require.NoError(b, err)
 
 	b.events.take()
-	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "next"})
+	_, err = b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "next"})
 	require.ErrorIs(b, err, core.ErrStopped)
-	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "next", Noop: true})
+	_, err = b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "next", Noop: true})
 	require.ErrorIs(b, err, core.ErrStopped)
 	require.Empty(b, b.events.take(), "that is not a fault of the caller")
 	require.ErrorIs(b, b.repo.BeginStep(b.ctx, stepRef(planned[1])), core.ErrStopped)
@@ -178,7 +179,7 @@ func nothingStartsAfterStop(b *bench) {
 	steps, err := b.repo.StepsByID(b.ctx, []core.StepExecutionID{onWorkers[0].ID})
 	require.NoError(b, err)
 	require.Equal(b, core.StatusStopped, steps[onWorkers[0].ID].Status)
-	_, err = b.repo.StartStep(b.ctx, core.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, core.StepStart{Name: "next"})
+	_, err = b.repo.StartStep(b.ctx, ports.JobRef{ID: exec.ID, Owner: owner("b"), Epoch: 1}, ports.StepStart{Name: "next"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	request := b.request("a", 50)
 	request.Parent, request.ParentCall = exec.ID, manager.ID
@@ -186,11 +187,11 @@ func nothingStartsAfterStop(b *bench) {
 	require.NoError(b, err)
 	require.True(b, child.Execution.StopRequested)
 
-	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "recorded again", Always: true})
+	_, err = b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "recorded again", Always: true})
 	require.NoError(b, err)
-	last, err := b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})
+	last, err := b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "last", Visit: core.Visit{Flow: ports.FlowFinally, Ordinal: 1, Element: "last"}})
 	require.NoError(b, err)
-	cleaning, err := b.repo.PlanPartitions(b.ctx, ref, core.PartitionPlan{Step: "last", Manager: stepRef(*last), Parts: parts[:1]})
+	cleaning, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "last", Manager: stepRef(*last), Parts: parts[:1]})
 	require.NoError(b, err)
 	require.NoError(b, b.repo.BeginStep(b.ctx, stepRef(cleaning[0])))
 	request = b.request("a", 51)

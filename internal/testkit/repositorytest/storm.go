@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -30,7 +31,7 @@ func storm(b *bench) {
 	for n := range owners {
 		db, random := b.Connect(b.T), rand.New(rand.NewPCG(uint64(n), 17))
 		repo := b.New(db, nil)
-		requests := make([]core.LaunchRequest, instances)
+		requests := make([]ports.LaunchRequest, instances)
 		for day := range requests {
 			requests[day] = b.request(fmt.Sprint("owner", n), int64(day))
 			requests[day].Dead = dead
@@ -84,14 +85,14 @@ func storm(b *bench) {
 
 // writeOn launches an instance, and continues writing after the last attempt's rows, until it is
 // refused, stopped, done, or loses the execution.
-func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.LaunchRequest, rows int64, random *rand.Rand) error {
+func (b *bench) writeOn(db tx.Database, repo ports.JobRepository, req ports.LaunchRequest, rows int64, random *rand.Rand) error {
 	launched, err := repo.Launch(b.ctx, req)
 	if err != nil {
 		return onlyRefused(err)
 	}
 	exec := launched.Execution
 	ref := jobRef(exec)
-	if _, err := repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusStarted}); err != nil {
+	if _, err := repo.ChangeJob(b.ctx, ref, ports.JobChange{To: core.StatusStarted}); err != nil {
 		return onlyRefused(err)
 	}
 	history, err := repo.LastSteps(b.ctx, exec.InstanceID, 0)
@@ -102,9 +103,9 @@ func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.Launch
 	if h, ok := history["load"]; ok {
 		earlier = &h.Last
 	}
-	step, err := repo.StartStep(b.ctx, ref, core.StepStart{Name: "load", Earlier: earlier})
+	step, err := repo.StartStep(b.ctx, ref, ports.StepStart{Name: "load", Earlier: earlier})
 	if errors.Is(err, core.ErrStopped) { // an operator was faster (rule L13)
-		_, err = repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusStopped})
+		_, err = repo.ChangeJob(b.ctx, ref, ports.JobChange{To: core.StatusStopped})
 		return onlyRefused(err)
 	}
 	if err != nil {
@@ -120,7 +121,7 @@ func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.Launch
 		at++
 		counters.Write++
 		counters.Commit++
-		c := core.Checkpoint{Counters: counters, Position: item.Position(strconv.FormatInt(at, 10)), OnStop: func() { end = core.StatusStopped }}
+		c := ports.Checkpoint{Counters: counters, Position: item.Position(strconv.FormatInt(at, 10)), OnStop: func() { end = core.StatusStopped }}
 		if err := b.row(db, repo, stepRef(*step), exec.InstanceID, at, c); err != nil {
 			return onlyRefused(err)
 		}
@@ -128,14 +129,14 @@ func (b *bench) writeOn(db tx.Database, repo core.JobRepository, req core.Launch
 			return nil // the process dies
 		}
 	}
-	if _, err := repo.EndStep(b.ctx, stepRef(*step), core.StepChange{To: end, Counters: counters}); err != nil {
+	if _, err := repo.EndStep(b.ctx, stepRef(*step), ports.StepChange{To: end, Counters: counters}); err != nil {
 		return onlyRefused(err)
 	}
-	_, err = repo.ChangeJob(b.ctx, ref, core.JobChange{To: end})
+	_, err = repo.ChangeJob(b.ctx, ref, ports.JobChange{To: end})
 	return onlyRefused(err)
 }
 
-func (b *bench) row(db tx.Database, repo core.JobRepository, ref core.StepRef, instance core.JobInstanceID, id int64, c core.Checkpoint) error {
+func (b *bench) row(db tx.Database, repo ports.JobRepository, ref ports.StepRef, instance core.JobInstanceID, id int64, c ports.Checkpoint) error {
 	return tx.NewManager(db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, db).ExecContext(ctx, fmt.Sprintf("INSERT INTO business VALUES (%d, %d)", instance, id)); err != nil {
 			return err
@@ -144,8 +145,8 @@ func (b *bench) row(db tx.Database, repo core.JobRepository, ref core.StepRef, i
 	})
 }
 
-func (b *bench) act(repo core.JobRepository, random *rand.Rand) error {
-	list, err := repo.Executions(b.ctx, core.ExecutionFilter{Limit: 5})
+func (b *bench) act(repo ports.JobRepository, random *rand.Rand) error {
+	list, err := repo.Executions(b.ctx, ports.ExecutionFilter{Limit: 5})
 	if err != nil || len(list) == 0 {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -32,11 +33,11 @@ func takesOverExpired(b *bench) {
 	launched, err := b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
 	lost := launched.Execution
-	b.change(jobRef(lost), core.JobChange{To: core.StatusStarted})
+	b.change(jobRef(lost), ports.JobChange{To: core.StatusStarted})
 	_, done := b.step(jobRef(lost), "one", nil)
-	b.end(done, core.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 5}})
+	b.end(done, ports.StepChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted, Counters: core.Counters{Read: 5}})
 	_, open := b.step(jobRef(lost), "two", nil)
-	require.NoError(b, b.checkpoint(open, core.Checkpoint{Counters: core.Counters{Read: 10, Commit: 1}, Position: item.Position(`{"at":10}`)}))
+	require.NoError(b, b.checkpoint(open, ports.Checkpoint{Counters: core.Counters{Read: 10, Commit: 1}, Position: item.Position(`{"at":10}`)}))
 
 	other := &events{}
 	launched, err = b.New(b.Connect(b.T), other).Launch(b.ctx, b.request("b", 1))
@@ -72,16 +73,16 @@ func takesOverExpired(b *bench) {
 	require.Equal(b, []string{"job execution take over", "step execution take over", "job execution launch"}, triggers)
 
 	next, _ := b.restart(launched.Execution)
-	again, err := b.repo.StartStep(b.ctx, next, core.StepStart{Name: "two", Earlier: &steps[1]})
+	again, err := b.repo.StartStep(b.ctx, next, ports.StepStart{Name: "two", Earlier: &steps[1]})
 	require.NoError(b, err)
 	require.Equal(b, item.Position(`{"at":10}`), again.Position)
 	require.Equal(b, open.Epoch+1, again.Epoch)
 	require.Equal(b, owner("b"), again.Owner)
 }
 
-func (b *bench) restart(exec *core.JobExecution) (core.JobRef, *core.JobExecution) {
+func (b *bench) restart(exec *core.JobExecution) (ports.JobRef, *core.JobExecution) {
 	b.Helper()
-	b.change(jobRef(exec), core.JobChange{To: core.StatusStarted})
+	b.change(jobRef(exec), ports.JobChange{To: core.StatusStarted})
 	return jobRef(exec), exec
 }
 
@@ -120,19 +121,19 @@ func lostOwnerIsRefused(b *bench) {
 	_, err = b.repo.Heartbeat(b.ctx, ref, time.Hour)
 	require.ErrorIs(b, err, core.ErrLostOwner)
 	for _, to := range []core.Status{core.StatusCompleted, core.StatusFailed, core.StatusStopped} {
-		answer, err := b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: to})
+		answer, err := b.repo.ChangeJob(b.ctx, ref, ports.JobChange{To: to})
 		require.Equal(b, core.Rejected, answer)
 		require.ErrorIs(b, err, core.ErrLostOwner)
-		answer, err = b.repo.EndStep(b.ctx, step, core.StepChange{To: to})
+		answer, err = b.repo.EndStep(b.ctx, step, ports.StepChange{To: to})
 		require.Equal(b, core.Rejected, answer)
 		require.ErrorIs(b, err, core.ErrLostOwner)
 		var refused *core.TransitionError
 		require.ErrorAs(b, err, &refused)
 		require.Equal(b, core.StatusFailed, refused.Current)
 	}
-	_, err = b.repo.StartStep(b.ctx, ref, core.StepStart{Name: "two"})
+	_, err = b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "two"})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner)
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{}), core.ErrLostOwner)
 	for _, e := range b.events.take() {
 		require.Equal(b, core.Rejected, e.Answer)
 	}
@@ -142,13 +143,13 @@ func lostOwnerIsRefused(b *bench) {
 
 // chunk writes a business row and a checkpoint in one transaction; it calls between before the
 // checkpoint, and after after it.
-func (b *bench) chunk(ref core.StepRef, between, after func()) error {
+func (b *bench) chunk(ref ports.StepRef, between, after func()) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, "INSERT INTO business VALUES (1)"); err != nil {
 			return err
 		}
 		between()
-		err := b.repo.Checkpoint(ctx, ref, core.Checkpoint{Counters: core.Counters{Write: 1, Commit: 1}, Position: item.Position(`1`)})
+		err := b.repo.Checkpoint(ctx, ref, ports.Checkpoint{Counters: core.Counters{Write: 1, Commit: 1}, Position: item.Position(`1`)})
 		after()
 		return err
 	})
@@ -185,12 +186,12 @@ func lostChunkRollsBack(b *bench) {
 
 type taking struct {
 	done     chan struct{}
-	launched core.Launched
-	steps    map[string]core.StepHistory
+	launched ports.Launched
+	steps    map[string]ports.StepHistory
 	err      error
 }
 
-func (b *bench) takeOver(repo core.JobRepository) *taking {
+func (b *bench) takeOver(repo ports.JobRepository) *taking {
 	t := &taking{done: make(chan struct{})}
 	req := b.request("b", 1)
 	req.Dead = dead
@@ -247,18 +248,18 @@ func storingChunkGoesFirst(b *bench) {
 	other := b.other()
 	var t *taking
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		if err := b.repo.Checkpoint(ctx, step, core.Checkpoint{Counters: core.Counters{Commit: 1}, Position: item.Position(`1`)}); err != nil {
+		if err := b.repo.Checkpoint(ctx, step, ports.Checkpoint{Counters: core.Counters{Commit: 1}, Position: item.Position(`1`)}); err != nil {
 			return err
 		}
 		t = b.takeOver(other)
 		t.blocked(b)
 		skipped := []core.SkippedItem{{Phase: core.PhaseRead, Error: "bad"}}
-		if err := b.repo.Checkpoint(ctx, step, core.Checkpoint{Counters: core.Counters{ReadSkip: 1, Commit: 2}, Position: item.Position(`2`), Skipped: skipped}); err != nil {
+		if err := b.repo.Checkpoint(ctx, step, ports.Checkpoint{Counters: core.Counters{ReadSkip: 1, Commit: 2}, Position: item.Position(`2`), Skipped: skipped}); err != nil {
 			return err
 		}
-		_, err := b.repo.EndStep(ctx, step, core.StepChange{
+		_, err := b.repo.EndStep(ctx, step, ports.StepChange{
 			To: core.StatusCompleted, Counters: core.Counters{ReadSkip: 1, Commit: 2},
-			Visits: []core.FlowVisit{{Visit: core.Visit{Element: "next", Ordinal: 2}, Kind: core.VisitNoop}},
+			Visits: []ports.FlowVisit{{Visit: core.Visit{Element: "next", Ordinal: 2}, Kind: ports.VisitNoop}},
 		})
 		return err
 	}))
@@ -276,7 +277,7 @@ func startingStepIsFound(b *bench) {
 	other := b.other()
 	var t *taking
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		_, err := b.repo.StartStep(ctx, ref, core.StepStart{Name: "load"})
+		_, err := b.repo.StartStep(ctx, ref, ports.StepStart{Name: "load"})
 		require.NoError(b, err)
 		t = b.takeOver(other)
 		t.blocked(b)
@@ -326,7 +327,7 @@ func takesOverNotRestartable(b *bench) {
 
 func oneTakesOver(b *bench) {
 	lost := b.launch("lost", 1)
-	repos := []core.JobRepository{b.repo, b.other()}
+	repos := []ports.JobRepository{b.repo, b.other()}
 	const racers = 10
 	errs := make(chan error, racers)
 	for i := range racers {

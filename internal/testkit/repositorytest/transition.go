@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -42,14 +43,14 @@ func table(b *bench, kind string, id int64, change func(owner core.Owner, epoch 
 			audits := b.count("%saudit")
 			b.events.take()
 
-			for _, lost := range []core.JobRef{{Owner: owner("a"), Epoch: 2}, {Owner: owner("b"), Epoch: 1}} {
+			for _, lost := range []ports.JobRef{{Owner: owner("a"), Epoch: 2}, {Owner: owner("b"), Epoch: 1}} {
 				answer, err := change(lost.Owner, lost.Epoch, to)
 				require.Equal(b, core.Rejected, answer, pair)
 				require.ErrorIs(b, err, core.ErrLostOwner, pair)
 				require.Equal(b, current, status(), pair)
 			}
 			answer, err := change(owner("a"), 1, to)
-			move := core.MoveTo(to)
+			move := ports.MoveTo(to)
 			want := legal(move.Name, current)
 			require.Equal(b, want, answer, pair)
 			after := current
@@ -82,7 +83,7 @@ func table(b *bench, kind string, id int64, change func(owner core.Owner, epoch 
 func jobTable(b *bench) {
 	exec := b.launch("a", 1)
 	table(b, "job execution", int64(exec.ID), func(owner core.Owner, epoch int64, to core.Status) (core.Answer, error) {
-		return b.repo.ChangeJob(b.ctx, core.JobRef{ID: exec.ID, Owner: owner, Epoch: epoch}, core.JobChange{To: to})
+		return b.repo.ChangeJob(b.ctx, ports.JobRef{ID: exec.ID, Owner: owner, Epoch: epoch}, ports.JobChange{To: to})
 	})
 }
 
@@ -90,19 +91,19 @@ func stepTable(b *bench) {
 	_, ref := b.started("a", 1)
 	step, _ := b.step(ref, "one", nil)
 	table(b, "step execution", int64(step.ID), func(owner core.Owner, epoch int64, to core.Status) (core.Answer, error) {
-		return b.repo.EndStep(b.ctx, core.StepRef{ID: step.ID, Owner: owner, Epoch: epoch}, core.StepChange{To: to})
+		return b.repo.EndStep(b.ctx, ports.StepRef{ID: step.ID, Owner: owner, Epoch: epoch}, ports.StepChange{To: to})
 	})
 }
 
 func unknownIsNotFound(b *bench) {
-	answer, err := b.repo.ChangeJob(b.ctx, core.JobRef{ID: 99}, core.JobChange{To: core.StatusFailed})
+	answer, err := b.repo.ChangeJob(b.ctx, ports.JobRef{ID: 99}, ports.JobChange{To: core.StatusFailed})
 	require.Equal(b, core.Rejected, answer)
 	require.ErrorIs(b, err, core.ErrNotFound)
 	require.ErrorContains(b, err, "no such row")
-	answer, err = b.repo.EndStep(b.ctx, core.StepRef{ID: 99}, core.StepChange{To: core.StatusFailed})
+	answer, err = b.repo.EndStep(b.ctx, ports.StepRef{ID: 99}, ports.StepChange{To: core.StatusFailed})
 	require.Equal(b, core.Rejected, answer)
 	require.ErrorIs(b, err, core.ErrNotFound)
-	_, err = b.repo.StartStep(b.ctx, core.JobRef{ID: 99}, core.StepStart{Name: "one"})
+	_, err = b.repo.StartStep(b.ctx, ports.JobRef{ID: 99}, ports.StepStart{Name: "one"})
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
 
@@ -115,7 +116,7 @@ func jobChangeIsWritten(b *bench) {
 
 	memory := core.NewExecutionContext()
 	require.NoError(b, memory.Put("file", "in.csv"))
-	b.change(ref, core.JobChange{To: core.StatusCompleted, ExitCode: "COMPLETED WITH SKIPS", Error: "3 skipped", Context: memory})
+	b.change(ref, ports.JobChange{To: core.StatusCompleted, ExitCode: "COMPLETED WITH SKIPS", Error: "3 skipped", Context: memory})
 	require.True(b, memory.Changed(), "only the caller knows of the commit")
 	found = b.execution(exec.ID)
 	require.Equal(b, "COMPLETED WITH SKIPS", found.ExitCode)
@@ -126,7 +127,7 @@ func jobChangeIsWritten(b *bench) {
 
 	large := core.NewExecutionContext()
 	require.NoError(b, large.Put("huge", strings.Repeat("x", core.MaxContextBytes)))
-	_, err := b.repo.ChangeJob(b.ctx, ref, core.JobChange{To: core.StatusFailed, Context: large})
+	_, err := b.repo.ChangeJob(b.ctx, ref, ports.JobChange{To: core.StatusFailed, Context: large})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 	require.ErrorContains(b, err, `"huge"`)
 }
@@ -140,7 +141,7 @@ func finalStatusClearsActive(b *bench) {
 			require.NoError(b, err)
 			require.Equal(b, 1, b.count("%sjob_execution WHERE active = 1"))
 		}
-		b.change(ref, core.JobChange{To: end})
+		b.change(ref, ports.JobChange{To: end})
 		require.Zero(b, b.count("%sjob_execution WHERE active = 1"))
 	}
 }
@@ -149,8 +150,8 @@ func hostileMessages(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "one", nil)
 	message := "line 7: \xff\xfe\x00 'quoted' ? $1 " + strings.Repeat("é", 1<<20)
-	b.end(step, core.StepChange{To: core.StatusFailed, ExitCode: "F\x00", Error: message})
-	b.change(ref, core.JobChange{To: core.StatusFailed, Error: message})
+	b.end(step, ports.StepChange{To: core.StatusFailed, ExitCode: "F\x00", Error: message})
+	b.change(ref, ports.JobChange{To: core.StatusFailed, Error: message})
 	for _, stored := range []string{b.onlyStep(ref.ID).Error, b.execution(ref.ID).Error} {
 		require.True(b, strings.HasPrefix(stored, "line 7: \uFFFD\uFFFD 'quoted' ? $1 éé"), "%q", stored[:40])
 		require.Regexp(b, `é… \(\d+ bytes more\)$`, stored[len(stored)-40:])
@@ -163,7 +164,7 @@ func transitionJoins(b *bench) {
 	undo := errors.New("undo")
 	b.events.take()
 	err := tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		answer, err := b.repo.EndStep(ctx, stepRef, core.StepChange{To: core.StatusCompleted})
+		answer, err := b.repo.EndStep(ctx, stepRef, ports.StepChange{To: core.StatusCompleted})
 		require.NoError(b, err)
 		require.Equal(b, core.Applied, answer)
 		return undo
@@ -171,13 +172,13 @@ func transitionJoins(b *bench) {
 	require.ErrorIs(b, err, undo)
 	require.Equal(b, *step, b.onlyStep(ref.ID), "the success went with the work (rule T5)")
 	require.Empty(b, b.events.take(), "what is rolled back has not happened (rule R7)")
-	b.end(stepRef, core.StepChange{To: core.StatusFailed})
+	b.end(stepRef, ports.StepChange{To: core.StatusFailed})
 
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		_, err := b.repo.EndStep(ctx, core.StepRef{ID: step.ID, Owner: owner("b"), Epoch: 1}, core.StepChange{To: core.StatusCompleted})
+		_, err := b.repo.EndStep(ctx, ports.StepRef{ID: step.ID, Owner: owner("b"), Epoch: 1}, ports.StepChange{To: core.StatusCompleted})
 		require.ErrorIs(b, err, core.ErrLostOwner)
 		b.events.take()
-		_, err = b.repo.ChangeJob(ctx, ref, core.JobChange{To: core.StatusCompleted})
+		_, err = b.repo.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusCompleted})
 		require.Empty(b, b.events.take(), "it is not committed yet")
 		return err
 	}), "a rejection does not doom the transaction by itself")
@@ -188,8 +189,8 @@ func transitionJoins(b *bench) {
 func auditIsOne(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "one", nil)
-	b.end(step, core.StepChange{To: core.StatusFailed, Error: "disk full"})
-	b.change(ref, core.JobChange{To: core.StatusFailed, Error: "step one failed"})
+	b.end(step, ports.StepChange{To: core.StatusFailed, Error: "disk full"})
+	b.change(ref, ports.JobChange{To: core.StatusFailed, Error: "step one failed"})
 
 	rows, err := b.db.Conn().QueryContext(b.ctx, b.prefixed("SELECT act, actor, step_execution_id, from_status, to_status, epoch, detail FROM %saudit ORDER BY id"))
 	require.NoError(b, err)
@@ -217,7 +218,7 @@ func auditIsOne(b *bench) {
 
 func startedAgain(b *bench) {
 	_, ref := b.started("a", 1)
-	start := core.StepStart{Name: "load", Visit: core.Visit{Ordinal: 1, Element: "load"}}
+	start := ports.StepStart{Name: "load", Visit: core.Visit{Ordinal: 1, Element: "load"}}
 	first, err := b.repo.StartStep(b.ctx, ref, start)
 	require.NoError(b, err)
 	start.Again = true
@@ -229,7 +230,7 @@ func startedAgain(b *bench) {
 	require.NoError(b, err)
 	require.NotEqual(b, first.ID, third.ID)
 
-	plan := core.PartitionPlan{Manager: stepRef(*first), Step: "load", Parts: parts(3)}
+	plan := ports.PartitionPlan{Manager: stepRef(*first), Step: "load", Parts: parts(3)}
 	planned, err := b.repo.PlanPartitions(b.ctx, ref, plan)
 	require.NoError(b, err)
 	plan.Again = true
@@ -248,7 +249,7 @@ func lostReclaims(b *bench) {
 	_, ref := b.started("a", 1)
 	record, step := b.step(ref, "load", nil)
 	counters := core.Counters{Read: 2, Write: 2, Commit: 1}
-	require.NoError(b, b.checkpoint(step, core.Checkpoint{Counters: counters, Position: item.Position(`2`)}))
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Counters: counters, Position: item.Position(`2`)}))
 	for i := range int64(3) { // each from the epoch that the owner knows
 		raised, found, err := b.repo.Reclaim(b.ctx, step)
 		require.NoError(b, err)
@@ -256,12 +257,12 @@ func lostReclaims(b *bench) {
 		require.Equal(b, counters, found.Counters)
 		require.Equal(b, item.Position(`2`), found.Position)
 	}
-	require.ErrorIs(b, b.checkpoint(step, core.Checkpoint{}), core.ErrLostOwner, "the old transaction is fenced all the same")
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{}), core.ErrLostOwner, "the old transaction is fenced all the same")
 	other := step
 	other.Owner = owner("b")
-	_, err := b.repo.EndStep(b.ctx, other, core.StepChange{To: core.StatusUnknown})
+	_, err := b.repo.EndStep(b.ctx, other, ports.StepChange{To: core.StatusUnknown})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	b.end(step, core.StepChange{To: core.StatusUnknown})
+	b.end(step, ports.StepChange{To: core.StatusUnknown})
 	require.Equal(b, core.StatusUnknown, b.onlyStep(ref.ID).Status)
 
 	b.force("step_execution", int64(record.ID), core.StatusStarted)
@@ -272,7 +273,7 @@ func lostReclaims(b *bench) {
 	require.NoError(b, err)
 	_, _, err = b.repo.Reclaim(b.ctx, again)
 	require.ErrorIs(b, err, core.ErrLostOwner, "the attempt was abandoned (rule L8)")
-	_, err = b.repo.EndStep(b.ctx, again, core.StepChange{To: core.StatusCompleted})
+	_, err = b.repo.EndStep(b.ctx, again, ports.StepChange{To: core.StatusCompleted})
 	require.ErrorIs(b, err, core.ErrLostOwner)
-	b.end(fenced, core.StepChange{To: core.StatusFailed})
+	b.end(fenced, ports.StepChange{To: core.StatusFailed})
 }

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -40,7 +40,7 @@ func Step[I, O any](e *Env, c chunk.Config, parts Components[I, O]) *Run {
 		c.Database = e.Database("")
 	}
 	if c.Assemble == nil {
-		c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		c.Assemble = func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			p := chunk.Parts{Reader: item.EraseReader(parts.Reader), Writers: []item.Writer{item.EraseWriter(parts.Writer)}}
 			if parts.Processor != nil {
 				p.Processors = []item.Processor{item.EraseProcessor(parts.Processor)}

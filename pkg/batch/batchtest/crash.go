@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -238,7 +239,7 @@ func (r *crashRun) end(want *state) (got *state) {
 // newest returns the newest execution, or 0.
 func (e *Env) newest() core.JobExecutionID {
 	e.t.Helper()
-	list, err := e.Repository().Executions(e.t.Context(), core.ExecutionFilter{Limit: 1})
+	list, err := e.Repository().Executions(e.t.Context(), ports.ExecutionFilter{Limit: 1})
 	if err != nil {
 		e.t.Fatalf("batchtest: %v", err)
 	}

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -209,7 +210,7 @@ func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]strin
 const workerPoll = 20 * time.Millisecond
 
 // describe describes a job that did not complete.
-func (o orders) describe(ctx context.Context, repo core.JobRepository, id core.JobExecutionID) string {
+func (o orders) describe(ctx context.Context, repo ports.JobRepository, id core.JobExecutionID) string {
 	exec, err := repo.Execution(ctx, id)
 	if err != nil {
 		return err.Error()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -148,9 +150,9 @@ func TestASkipInAnotherDatabaseIsInTheHistoryBeforeTheStepEnds(t *testing.T) {
 	seen := 0
 	step, err := chunk.New(chunk.Config{
 		Name: "load", Size: 2, Database: e.Database("data"), Skip: chunk.LimitSkip{Limit: 1, Skippable: func(error) bool { return true }},
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			look := func() {
-				list, err := e.Repository().SkippedItems(t.Context(), core.SkipFilter{})
+				list, err := e.Repository().SkippedItems(t.Context(), ports.SkipFilter{})
 				require.NoError(t, err)
 				seen = len(list)
 			}

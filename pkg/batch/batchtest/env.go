@@ -13,6 +13,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -156,7 +158,7 @@ func (e *Env) Database(name string) tx.Database {
 }
 
 // Repository returns the history of executions.
-func (e *Env) Repository() core.JobRepository { return e.app.Repository }
+func (e *Env) Repository() ports.JobRepository { return e.app.Repository }
 
 // Job runs a job file with a fresh application on a SQLite file of the test's own: New(t).Job(file,
 // params...).
@@ -207,28 +209,28 @@ func (e *Env) Step(file, step string, params ...string) *Run {
 	if !ok {
 		e.t.Fatalf("batchtest: %s has no step %q", file, step)
 	}
-	alone, ok := found.(*core.StepElement)
+	alone, ok := found.(*model.StepElement)
 	if !ok {
 		e.t.Fatalf("batchtest: %q of %s is a %T, not a step", step, file, found)
 	}
 	only := *alone
 	only.Next = nil
-	j.Flow.Elements = []core.Element{&only}
+	j.Flow.Elements = []model.Element{&only}
 	j.Name += "/" + step
 	return e.run(j, values)
 }
 
 // RunStep runs a step that was made in Go (chunk.New, step.NewTasklet) as a job of one step. A second
 // call continues after a failed first one.
-func (e *Env) RunStep(s core.Step) *Run {
+func (e *Env) RunStep(s model.Step) *Run {
 	e.t.Helper()
-	return e.run(&core.Job{
+	return e.run(&model.Job{
 		Name: "test/" + s.Name(), Restartable: true, Definition: core.Definition{Hash: "batchtest", Text: "batchtest"},
-		Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: s}}},
+		Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: s}}},
 	}, core.Parameters{})
 }
 
-func (e *Env) run(j *core.Job, params core.Parameters) *Run {
+func (e *Env) run(j *model.Job, params core.Parameters) *Run {
 	e.t.Helper()
 	exec, err := e.launcher.Run(e.t.Context(), j, params, nil)
 	if err != nil {

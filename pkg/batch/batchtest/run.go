@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -116,13 +117,13 @@ const page = 1000
 
 // skippedItems reads all stored skips of an execution. A repository without them
 // has none.
-func skippedItems(ctx context.Context, r core.JobRepository, id core.JobExecutionID) ([]core.SkippedItem, error) {
-	store, ok := r.(core.SkippedItems)
+func skippedItems(ctx context.Context, r ports.JobRepository, id core.JobExecutionID) ([]core.SkippedItem, error) {
+	store, ok := r.(ports.SkippedItems)
 	if !ok {
 		return nil, nil
 	}
 	var all []core.SkippedItem
-	filter := core.SkipFilter{Execution: id, Limit: page}
+	filter := ports.SkipFilter{Execution: id, Limit: page}
 	for {
 		list, err := store.SkippedItems(ctx, filter)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -99,8 +100,8 @@ func (s *state) files(dir string, ignore []string) error {
 
 // history notes the counters of all attempts together and the skipped items, and violations in the
 // history. Executions up to before are not the job's.
-func (s *state) history(ctx context.Context, r core.JobRepository, before core.JobExecutionID) error {
-	list, err := r.Executions(ctx, core.ExecutionFilter{Limit: page})
+func (s *state) history(ctx context.Context, r ports.JobRepository, before core.JobExecutionID) error {
+	list, err := r.Executions(ctx, ports.ExecutionFilter{Limit: page})
 	if err != nil {
 		return err
 	}

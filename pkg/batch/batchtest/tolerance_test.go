@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -53,11 +54,11 @@ func loadOf(c *batchtest.Crash, job string, lines ...string) {
 // skipsOf checks the origins of the skips of the step load, over all its attempts.
 func skipsOf(t *testing.T, e *batchtest.Env, want ...string) {
 	t.Helper()
-	list, err := e.Repository().Executions(t.Context(), core.ExecutionFilter{})
+	list, err := e.Repository().Executions(t.Context(), ports.ExecutionFilter{})
 	require.NoError(t, err)
 	got := []string{}
 	for _, exec := range list {
-		skipped, err := e.Repository().SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID})
+		skipped, err := e.Repository().SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID})
 		require.NoError(t, err)
 		for _, s := range skipped {
 			_, line, _ := strings.Cut(s.Meta.String(), "in.csv:")

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -34,7 +36,7 @@ func TestReadingAheadChangesNothing(t *testing.T) {
 			s, err := chunk.New(chunk.Config{
 				Name: "load", Size: 7, Database: e.Database, Concurrency: workers, ReadAhead: ahead,
 				Skip: chunk.LimitSkip{Limit: 100, Skippable: func(error) bool { return true }},
-				Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 					return chunk.Parts{
 						Reader:     item.EraseReader[int](&choosyReader{seekable{numbers: numbers{n: 200}}}),
 						Processors: []item.Processor{item.EraseProcessor[int, int](choosy{})},
@@ -43,12 +45,12 @@ func TestReadingAheadChangesNothing(t *testing.T) {
 				},
 			})
 			require.NoError(t, err)
-			exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+			exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 			end := e.Step(exec, "load")
 			ends = append(ends, core.StepExecution{Counters: end.Counters, Position: end.Position})
 			rows = append(rows, e.Ints("select id from out order by id"))
-			list, err := e.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID, Limit: 1000})
+			list, err := e.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID, Limit: 1000})
 			require.NoError(t, err)
 			for i := range list {
 				list[i].CreatedAt = time.Time{}
@@ -94,7 +96,7 @@ func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 					r.n = 30
 					s, err := chunk.New(chunk.Config{
 						Name: "load", Size: 10, Database: e.Database, ReadAhead: ahead, Concurrency: workers,
-						Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+						Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 							return chunk.Parts{
 								Reader: item.EraseReader[int](&losesPlace{r, c.place}), Listeners: []any{&startsUpTo{c.listen}},
 								Processors: []item.Processor{item.EraseProcessor[int, int](sevens{fails: c.process})},
@@ -108,7 +110,7 @@ func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 						},
 					})
 					require.NoError(t, err)
-					exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+					exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 					require.Equal(t, core.StatusFailed, exec.Status)
 					require.Equal(t, c.want, e.Step(exec, "load").Counters, "%d workers, read ahead %q", workers, ahead)
 				}
@@ -205,18 +207,18 @@ func (r *watched) Read(ctx context.Context) (int, error) {
 }
 
 // aheadStep is a step of chunks of 10.
-func aheadStep(t *testing.T, e *testengine.Engine, ahead chunk.ReadAhead, r *watched, before func(int) error, listeners ...any) *core.Job {
+func aheadStep(t *testing.T, e *testengine.Engine, ahead chunk.ReadAhead, r *watched, before func(int) error, listeners ...any) *model.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
 		Name: "load", Size: 10, Database: e.Database, ReadAhead: ahead, Retry: chunk.Retry{Limit: 1},
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
 				Reader: item.EraseReader[int](r), Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: before})}, Listeners: listeners,
 			}, nil
 		},
 	})
 	require.NoError(t, err)
-	return testengine.Job("load", &core.StepElement{Step: s})
+	return testengine.Job("load", &model.StepElement{Step: s})
 }
 
 // patience bounds the wait for another goroutine.

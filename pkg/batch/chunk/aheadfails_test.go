@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -28,13 +30,13 @@ type leftBehind struct {
 
 // eitherWay runs a step over 35 numbers in chunks of 10, with and without reading ahead, and returns
 // the common result (rule C19). assemble may change its parts.
-func eitherWay(t *testing.T, config chunk.Config, assemble func(run *core.StepRun, p *chunk.Parts)) (end leftBehind) {
+func eitherWay(t *testing.T, config chunk.Config, assemble func(run *model.StepRun, p *chunk.Parts)) (end leftBehind) {
 	t.Helper()
 	for _, ahead := range []chunk.ReadAhead{chunk.ReadAheadOff, chunk.ReadAheadOn} {
 		e := engine(t, testdb.SQLite(t))
 		c := config
 		c.Name, c.Size, c.Database, c.ReadAhead = "load", 10, e.Database, ahead
-		c.Assemble = func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+		c.Assemble = func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
 			p := chunk.Parts{
 				Reader:  item.EraseReader[int](&seekable{numbers: numbers{n: 35}}),
 				Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
@@ -44,9 +46,9 @@ func eitherWay(t *testing.T, config chunk.Config, assemble func(run *core.StepRu
 		}
 		s, err := chunk.New(c)
 		require.NoError(t, err)
-		exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+		exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 		record := e.Step(exec, "load")
-		skips, err := e.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID, Limit: 100})
+		skips, err := e.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID, Limit: 100})
 		require.NoError(t, err)
 		got := leftBehind{record.Status, record.Counters, record.InHand, string(record.Position), e.Ints(allRows), len(skips)}
 		if ahead == chunk.ReadAheadOff {
@@ -91,13 +93,13 @@ func (r tellsTwo) Fill(ctx context.Context, items item.Items, n int) error {
 // The failure may come with the last item of a chunk, and is not forgotten there.
 func TestWhatFailsBehindTheLastItemReadAheadIsHandled(t *testing.T) {
 	t.Parallel()
-	end := eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
+	end := eitherWay(t, chunk.Config{}, func(_ *model.StepRun, p *chunk.Parts) {
 		p.Reader = item.EraseReader[int](&unmarkable{seekable{numbers: numbers{n: 35}}, 19})
 	})
 	require.Equal(t, core.StatusFailed, end.Status)
 
 	skip := chunk.LimitSkip{Limit: 5, Skippable: func(error) bool { return true }}
-	end = eitherWay(t, chunk.Config{Skip: skip}, func(_ *core.StepRun, p *chunk.Parts) { p.Reader = tellsTwo{p.Reader, 19} })
+	end = eitherWay(t, chunk.Config{Skip: skip}, func(_ *model.StepRun, p *chunk.Parts) { p.Reader = tellsTwo{p.Reader, 19} })
 	require.Equal(t, core.StatusCompleted, end.Status)
 	require.Equal(t, 1, end.Skips)
 }
@@ -134,7 +136,7 @@ func TestAnItemThatFailsAheadHasFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, workers := range []int{1, 3} {
-				end := eitherWay(t, chunk.Config{Concurrency: workers, Retry: chunk.Retry{Limit: c.retries}}, func(_ *core.StepRun, p *chunk.Parts) {
+				end := eitherWay(t, chunk.Config{Concurrency: workers, Retry: chunk.Retry{Limit: c.retries}}, func(_ *model.StepRun, p *chunk.Parts) {
 					p.Processors = []item.Processor{item.EraseProcessor[int, int](&failsOnce{fail: c.fail})}
 				})
 				require.Equal(t, c.status, end.Status)
@@ -150,7 +152,7 @@ func (r stepping) SkipItem(context.Context) error { r.next++; return nil }
 
 func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
 	t.Parallel()
-	end := eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
+	end := eitherWay(t, chunk.Config{}, func(_ *model.StepRun, p *chunk.Parts) {
 		p.Reader = item.EraseReader[int](&watched{seekable: seekable{numbers: numbers{n: 35}}, on: func(n int) error {
 			if n == 15 {
 				runtime.Goexit()
@@ -162,7 +164,7 @@ func TestAReaderThatEndsItsGoroutineCountsTheSame(t *testing.T) {
 	require.Equal(t, core.Counters{Read: 5}, end.InHand)
 
 	// Also if items were processed ahead of another failure.
-	end = eitherWay(t, chunk.Config{Skip: chunk.LimitSkip{Limit: 5}}, func(_ *core.StepRun, p *chunk.Parts) {
+	end = eitherWay(t, chunk.Config{Skip: chunk.LimitSkip{Limit: 5}}, func(_ *model.StepRun, p *chunk.Parts) {
 		p.Reader = item.EraseReader[int](stepping{&watched{seekable: seekable{numbers: numbers{n: 35}}, on: func(n int) error {
 			switch n {
 			case 18:
@@ -192,7 +194,7 @@ func (l *stopsBefore) BeforeChunk(context.Context) error {
 
 func TestAStopBeforeAChunkThrowsAwayWhatWasReadAheadOfIt(t *testing.T) {
 	t.Parallel()
-	end := eitherWay(t, chunk.Config{}, func(run *core.StepRun, p *chunk.Parts) {
+	end := eitherWay(t, chunk.Config{}, func(run *model.StepRun, p *chunk.Parts) {
 		p.Listeners = []any{&stopsBefore{2, run.Services.Stop.Request}}
 	})
 	require.Equal(t, core.StatusStopped, end.Status)
@@ -214,7 +216,7 @@ func (r *acknowledges) AfterChunk(context.Context, core.Counters) error {
 func TestAReaderThatListensReadsNothingAhead(t *testing.T) {
 	t.Parallel()
 	r := &acknowledges{seekable: seekable{numbers: numbers{n: 35}}}
-	eitherWay(t, chunk.Config{}, func(_ *core.StepRun, p *chunk.Parts) {
+	eitherWay(t, chunk.Config{}, func(_ *model.StepRun, p *chunk.Parts) {
 		r.next, r.acknowledged = 0, nil
 		p.Reader = item.EraseReader[int](r)
 	})
@@ -262,7 +264,7 @@ func TestAFailureThatComesWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
 	run := func(before func(int) error, listeners ...any) *core.JobExecution {
 		s, err := chunk.New(chunk.Config{
 			Name: "load", Size: 5, Database: e.Database, Skip: chunk.LimitSkip{Limit: 5, Skippable: func(error) bool { return true }},
-			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+			Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 				return chunk.Parts{
 					Reader:  tellsTwo{item.EraseReader[int](&numbers{n: 12}), 4},
 					Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database, before: before})}, Listeners: listeners,
@@ -270,7 +272,7 @@ func TestAFailureThatComesWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
 			},
 		})
 		require.NoError(t, err)
-		return e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+		return e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 	}
 	require.Equal(t, core.StatusFailed, run(at(2, times(1, errBad)), refusesSkips{}).Status)
 	require.Equal(t, upTo(5), e.Ints(allRows))

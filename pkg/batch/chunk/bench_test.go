@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -37,7 +39,7 @@ func BenchmarkChunk(b *testing.B) {
 				if c.change != nil {
 					c.change(&config)
 				}
-				config.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				config.Assemble = func(context.Context, *model.StepRun) (chunk.Parts, error) {
 					return chunk.Parts{
 						Reader:     item.EraseReader[int](&benchReader{items: items}),
 						Processors: []item.Processor{item.EraseProcessor[int, int](benchProcessor{})},
@@ -46,9 +48,9 @@ func BenchmarkChunk(b *testing.B) {
 				}
 				s, err := chunk.New(config)
 				require.NoError(b, err)
-				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+				exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 				require.Equal(b, core.StatusCompleted, exec.Status, exec.Error)
-				_, err = e.Repository.Purge(b.Context(), core.PurgeFilter{Instance: exec.InstanceID}, "bench")
+				_, err = e.Repository.Purge(b.Context(), ports.PurgeFilter{Instance: exec.InstanceID}, "bench")
 				require.NoError(b, err)
 				n += items
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -86,7 +88,7 @@ func engine(t *testing.T, url string) *testengine.Engine {
 	return e
 }
 
-func load(e *testengine.Engine, r item.ItemReader[int], p processorFunc, before func(int) error) *core.Job {
+func load(e *testengine.Engine, r item.ItemReader[int], p processorFunc, before func(int) error) *model.Job {
 	return testengine.Job("load", testengine.Chunk(e, "load", 10, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 		return r, p, &inserts{db: e.Database, before: before}
 	}))
@@ -148,10 +150,10 @@ func TestAFailureRollsBackItsChunkAndARestartGoesOnAfterTheLastCommit(t *testing
 		}
 		return nil
 	}
-	cases := map[string]func(e *testengine.Engine, r item.ItemReader[int]) *core.Job{
-		"in the writer":    func(e *testengine.Engine, r item.ItemReader[int]) *core.Job { return load(e, r, same, failAt(17)) },
-		"in the processor": func(e *testengine.Engine, r item.ItemReader[int]) *core.Job { return load(e, r, failing(17), nil) },
-		"a panic":          func(e *testengine.Engine, r item.ItemReader[int]) *core.Job { return load(e, r, same, panicking) },
+	cases := map[string]func(e *testengine.Engine, r item.ItemReader[int]) *model.Job{
+		"in the writer":    func(e *testengine.Engine, r item.ItemReader[int]) *model.Job { return load(e, r, same, failAt(17)) },
+		"in the processor": func(e *testengine.Engine, r item.ItemReader[int]) *model.Job { return load(e, r, failing(17), nil) },
+		"a panic":          func(e *testengine.Engine, r item.ItemReader[int]) *model.Job { return load(e, r, same, panicking) },
 	}
 	readers := map[string]func() item.ItemReader[int]{
 		"reader without a position": func() item.ItemReader[int] { return &numbers{n: 35} },
@@ -325,13 +327,13 @@ func TestANewDefinitionIsRefusedWhereTheOldOneHasCommittedMeanwhile(t *testing.T
 
 		j = load(e, &seekable{numbers: numbers{n: 25}}, same, nil)
 		j.Definition.Hash = "another"
-		j.CheckRestart = func(context.Context, *core.JobExecution, core.History, core.Parameters) ([]string, error) {
+		j.CheckRestart = func(context.Context, *core.JobExecution, ports.History, core.Parameters) ([]string, error) {
 			return []string{"load"}, nil
 		}
 		exec, err = e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, core.ErrCommittedMeanwhile.Error())
+		require.Contains(t, exec.Error, ports.ErrCommittedMeanwhile.Error())
 
 		exec, err = e.Launcher.Run(t.Context(), j, core.Parameters{}, nil)
 		require.NoError(t, err)

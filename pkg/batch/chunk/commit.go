@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -322,7 +323,7 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 	if err := p.takeWarnings(); err != nil {
 		return err
 	}
-	return p.exec.Services.Checkpoints.Checkpoint(ctx, p.exec.Ref, core.Checkpoint{
+	return p.exec.Services.Checkpoints.Checkpoint(ctx, p.exec.Ref, ports.Checkpoint{
 		Counters: p.exec.Step.Counters.Add(u.counters), Position: u.encoded, Context: p.exec.Step.Context,
 		Skipped: p.skipRecords(w, u), OnStop: p.exec.Services.Stop.Request,
 	})
@@ -332,8 +333,8 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 // other transaction can write it (rule C10). It is queried as long as the lease allows. If it cannot be
 // read, the next attempt reads it. A COMMIT is never retried.
 func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, failure error) error {
-	var ref core.StepRef
-	var found core.Checkpoint
+	var ref ports.StepRef
+	var found ports.Checkpoint
 	err := p.exec.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
 		ref, found, err = p.exec.Services.Checkpoints.Reclaim(ctx, p.exec.Ref)
 		return err

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -59,12 +61,12 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 
 // silent is a repository that does not report how a COMMIT ended.
 type silent struct {
-	core.JobRepository
+	ports.JobRepository
 	err error
 }
 
-func (r silent) Reclaim(context.Context, core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return core.StepRef{}, core.Checkpoint{}, r.err
+func (r silent) Reclaim(context.Context, ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return ports.StepRef{}, ports.Checkpoint{}, r.err
 }
 
 // TestARestartJudgesACommitThatNobodyCould: the row of the step is its checkpoint, so the record of the
@@ -106,7 +108,7 @@ func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 						first = false
 						return errors.Join(c.how, h.Rollback())
 					}},
-					Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+					Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 						return chunk.Parts{
 							Reader:  item.EraseReader[int](&numbers{n: 25}),
 							Writers: []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
@@ -114,12 +116,12 @@ func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 					},
 				})
 				require.NoError(t, err)
-				exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+				exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 				record := e.Step(exec, "load")
 				require.Equal(t, c.status, record.Status, record.Error)
 				require.Equal(t, c.committed, record.Counters, record.Error)
 
-				exec = e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+				exec = e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 				require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 				rows := e.Ints(allRows)
 				require.Len(t, rows, 25)
@@ -179,21 +181,21 @@ func TestAListenerOfStepAndChunksIsOne(t *testing.T) {
 		told, onlyStep, part := &counting{}, &onlyBefore{}, &counting{}
 		s, err := chunk.New(chunk.Config{
 			Name: "load", Size: 10, Database: e.Database,
-			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+			Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 				return chunk.Parts{
 					Reader:    item.EraseReader[int](&numbers{n: 25}),
 					Writers:   []item.Writer{item.EraseWriter[int](&inserts{db: e.Database})},
 					Listeners: []any{part, told},
 				}, nil
 			},
-			Listeners: func(context.Context, *core.StepRun) ([]any, error) { return []any{told, onlyStep}, nil },
-			Expect: &core.Condition{Text: "write == 25", Holds: func(_ context.Context, v *core.View) (bool, error) {
+			Listeners: func(context.Context, *model.StepRun) ([]any, error) { return []any{told, onlyStep}, nil },
+			Expect: &model.Condition{Text: "write == 25", Holds: func(_ context.Context, v *core.View) (bool, error) {
 				return v.Step.Total().Write == 25, nil
 			}},
-			Promote: &core.Promotion{Keys: map[string]string{"rows": "loaded"}, Strict: true},
+			Promote: &model.Promotion{Keys: map[string]string{"rows": "loaded"}, Strict: true},
 		})
 		require.NoError(t, err)
-		exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+		exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, counting{before: 1, chunks: 3, after: 25, closed: 1}, *told)
 		require.Equal(t, counting{chunks: 3}, *part, "too late for the start, and not the step's to close")

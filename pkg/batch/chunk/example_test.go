@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -38,7 +38,7 @@ func ExampleChunkStep() {
 	var step *chunk.ChunkStep
 	step, err := chunk.New(chunk.Config{
 		Name: "load", Size: 2, Database: db,
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
 				Reader:  item.EraseReader[string](&words{left: []string{"a", "b", "c"}}),
 				Writers: []item.Writer{item.EraseWriter[string](printer{})},

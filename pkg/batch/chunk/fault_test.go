@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -46,7 +48,7 @@ func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 	if c.Database == nil {
 		c.Database = f.e.Database
 	}
-	c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
+	c.Assemble = func(context.Context, *model.StepRun) (chunk.Parts, error) {
 		parts := chunk.Parts{
 			Reader: item.EraseReader(f.reader), Writers: []item.Writer{item.EraseWriter[int](&inserts{db: f.e.Database, before: f.before})},
 			Listeners: f.listen,
@@ -61,7 +63,7 @@ func (f fixture) runUntil(t *testing.T, stop chan struct{}) *core.JobExecution {
 	}
 	s, err := chunk.New(c)
 	require.NoError(t, err)
-	exec, err := f.e.Launcher.Run(context.Background(), testengine.Job("load", &core.StepElement{Step: s}), core.Parameters{}, stop)
+	exec, err := f.e.Launcher.Run(context.Background(), testengine.Job("load", &model.StepElement{Step: s}), core.Parameters{}, stop)
 	require.NoError(t, err)
 	return exec
 }
@@ -146,7 +148,7 @@ func TestASplitFindsTheBadItemWithFewTransactionsByBisecting(t *testing.T) {
 				require.Equal(t, int64(999), counters.Write)
 				require.Equal(t, int64(1), counters.WriteSkip)
 				require.LessOrEqual(t, counters.Commit+counters.Rollback+1, most, "transactions, that of the verdict included")
-				skips, err := e.Repository.SkippedItems(context.Background(), core.SkipFilter{Execution: exec.ID})
+				skips, err := e.Repository.SkippedItems(context.Background(), ports.SkipFilter{Execution: exec.ID})
 				require.NoError(t, err)
 				require.Len(t, skips, 1)
 				require.JSONEq(t, "617", string(skips[0].Item))
@@ -231,7 +233,7 @@ func TestProcessingInTheTransactionIsUndoneWithIt(t *testing.T) {
 		}
 		c := f.config
 		c.Name, c.Size, c.Database = "load", 10, e.Database
-		c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		c.Assemble = func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
 				Reader:     item.EraseReader(f.reader),
 				Processors: []item.Processor{item.EraseProcessor[int, int](&notes{e.Database})},
@@ -240,7 +242,7 @@ func TestProcessingInTheTransactionIsUndoneWithIt(t *testing.T) {
 		}
 		s, err := chunk.New(c)
 		require.NoError(t, err)
-		exec := e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+		exec := e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		want := slices.Delete(upTo(25), 17, 18)
 		require.Equal(t, want, e.Ints(allRows))
@@ -300,7 +302,7 @@ func TestAStopDuringABackoffRollsTheChunkBackWhole(t *testing.T) {
 	s, err := chunk.New(chunk.Config{
 		Name: "load", Size: 10, Database: e.Database,
 		Retry: chunk.Retry{Limit: 1, Backoff: config.Backoff{Initial: time.Hour, Multiplier: 1}},
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			fail := func(i int) error {
 				if i == 13 {
 					close(stop)
@@ -315,7 +317,7 @@ func TestAStopDuringABackoffRollsTheChunkBackWhole(t *testing.T) {
 		},
 	})
 	require.NoError(t, err)
-	exec, err := e.Launcher.Run(context.Background(), testengine.Job("load", &core.StepElement{Step: s}), core.Parameters{}, stop)
+	exec, err := e.Launcher.Run(context.Background(), testengine.Job("load", &model.StepElement{Step: s}), core.Parameters{}, stop)
 	require.NoError(t, err)
 	require.Equal(t, core.StatusStopped, exec.Status, exec.Error)
 	require.Equal(t, upTo(10), e.Ints(allRows))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -16,7 +17,7 @@ import (
 // of the step is in the work (rule C19).
 type filler struct {
 	step      *Step
-	stop      core.StopSignal
+	stop      model.StopSignal
 	listeners *listeners
 	source    source
 	// encoders are the writers; empty means that nothing is encoded ahead.
@@ -78,7 +79,7 @@ func newSource(r item.Reader, retries bool) source {
 	}
 }
 
-func newFiller(s *Step, stop core.StopSignal, parts Parts, l *listeners) (*filler, error) {
+func newFiller(s *Step, stop model.StopSignal, parts Parts, l *listeners) (*filler, error) {
 	f := &filler{step: s, stop: stop, listeners: l, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1}
 	if len(parts.Processors) == 0 {
 		return f, nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -46,12 +47,12 @@ func loadScripted(t *testing.T, e *testengine.Engine, w *scripted) *core.JobExec
 	s, err := chunk.New(chunk.Config{
 		Name: "load", Size: 10, Database: e.Database,
 		Retry: chunk.Retry{Limit: 3, Retryable: all}, Skip: chunk.LimitSkip{Limit: 100, Skippable: all},
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{Reader: item.EraseReader[int](&numbers{n: 25}), Writers: []item.Writer{item.EraseWriter[int](w)}}, nil
 		},
 	})
 	require.NoError(t, err)
-	return e.Run(testengine.Job("load", &core.StepElement{Step: s}))
+	return e.Run(testengine.Job("load", &model.StepElement{Step: s}))
 }
 
 func TestAScriptThatEndsTheChunksTransactionEndsTheStep(t *testing.T) {

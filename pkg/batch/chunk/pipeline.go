@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -15,7 +16,7 @@ import (
 // pipeline is one execution of a chunk step: it fills one work after the other and commits each.
 type pipeline struct {
 	step *Step
-	exec *core.StepRun
+	exec *model.StepRun
 
 	filler     *filler
 	sinks      []sink
@@ -78,7 +79,7 @@ func newSink(w item.Writer) sink {
 	}
 }
 
-func newPipeline(s *Step, run *core.StepRun, parts Parts) (*pipeline, error) {
+func newPipeline(s *Step, run *model.StepRun, parts Parts) (*pipeline, error) {
 	if parts.Reader == nil || len(parts.Writers) == 0 {
 		return nil, fmt.Errorf("chunk step %s needs a reader and a writer", s.Name())
 	}

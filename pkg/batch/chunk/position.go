@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -133,13 +134,13 @@ func WriterPositions(at item.Position) []item.Position {
 
 // PreviousOf returns the function with the reader's last position in the newest complete instance
 // before this one; nil if there is none.
-func PreviousOf(run *core.StepRun) func(ctx context.Context) (item.Position, error) {
+func PreviousOf(run *model.StepRun) func(ctx context.Context) (item.Position, error) {
 	return func(ctx context.Context) (item.Position, error) {
 		if step, part, is := strings.Cut(run.Step.Name, ":"); is {
 			return nil, fmt.Errorf("partition %s of step %s: the previous instance may have had other partitions, so its position does not show what they have read", part, step)
 		}
 		at, err := run.Services.Attempts.LastCompleted(ctx, run.Data.Job.JobName, run.Step.Name, run.Data.Job.InstanceID)
-		if errors.Is(err, core.ErrNoService) {
+		if errors.Is(err, model.ErrNoService) {
 			return nil, nil // a sample has no history
 		}
 		if err != nil {
@@ -152,7 +153,7 @@ func PreviousOf(run *core.StepRun) func(ctx context.Context) (item.Position, err
 
 // AttemptOf returns the function that describes the attempt to a writer: run.Attempt, with the
 // positions of writers in Left and From. Call it before the first commit.
-func AttemptOf(run *core.StepRun) func(ctx context.Context) (core.Attempt, error) {
+func AttemptOf(run *model.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {
 		a, err := run.Attempt(ctx)
 		var left []item.Position

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -41,7 +42,7 @@ func (p *publisher) Position() (item.Position, error) {
 func (p *publisher) Release(context.Context) error { p.note("release"); return nil }
 func (p *publisher) Finish(context.Context) error  { p.note("finish"); return nil }
 
-func publishing(e *testengine.Engine, r item.ItemReader[int], p *publisher) *core.Job {
+func publishing(e *testengine.Engine, r item.ItemReader[int], p *publisher) *model.Job {
 	return testengine.Job("publish", testengine.Chunk(e, "publish", 2, func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
 		return r, processorFunc(same), p
 	}))

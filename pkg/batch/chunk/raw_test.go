@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -44,7 +46,7 @@ func skippedTexts[T any](t *testing.T, url, job string, texts ...string) []core.
 	e := testengine.New(t, url)
 	step, err := chunk.New(chunk.Config{
 		Name: "load", Database: e.Database, Size: 10, Skip: chunk.LimitSkip{Limit: 1000},
-		Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
 				Reader:  item.EraseReader[T](&badReader[T]{texts: texts}),
 				Writers: []item.Writer{item.EraseWriter[T](discard[T]{})},
@@ -52,9 +54,9 @@ func skippedTexts[T any](t *testing.T, url, job string, texts ...string) []core.
 		},
 	})
 	require.NoError(t, err)
-	exec := e.Run(testengine.Job(job, &core.StepElement{Step: step}))
+	exec := e.Run(testengine.Job(job, &model.StepElement{Step: step}))
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
-	found, err := e.Repository.SkippedItems(t.Context(), core.SkipFilter{Execution: exec.ID, Limit: 1000})
+	found, err := e.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: exec.ID, Limit: 1000})
 	require.NoError(t, err)
 	require.EqualValues(t, len(texts), e.Step(exec, "load").Counters.ReadSkip)
 	return found

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -49,7 +50,7 @@ type Sampled struct {
 // item. Retry and skip are as in the step; if the step would fail on an item, the sample continues with
 // the next one, if the reader can. The error is about assembling, opening or closing, or the end of
 // ctx. Of run only Job, Steps, Part and the observer matter.
-func (s *Step) Sample(ctx context.Context, run *core.StepRun, n int, see func(Sampled) error) (err error) {
+func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(Sampled) error) (err error) {
 	ctx = tx.WithHoldings(ctx, nil, nil) // as the executor does: a reader may keep connections
 	own := *run
 	own.Services.Fill()

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -50,7 +51,7 @@ func (shout) Process(_ context.Context, text string) (string, error) {
 func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r item.ItemReader[int], f textOf, n int) ([]string, error) {
 	t.Helper()
 	c.Name, c.Database = "load", e.Database
-	c.Assemble = func(context.Context, *core.StepRun) (chunk.Parts, error) {
+	c.Assemble = func(context.Context, *model.StepRun) (chunk.Parts, error) {
 		return chunk.Parts{
 			Reader: item.EraseReader(r), Processors: []item.Processor{item.EraseProcessor[int, string](f), item.EraseProcessor[string, string](shout{})},
 			Writers: []item.Writer{item.EraseWriter[string](untouchable{t})}, Listeners: []any{untouchable{t}},
@@ -59,7 +60,7 @@ func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r item.ItemRead
 	s, err := chunk.New(c)
 	require.NoError(t, err)
 	var lines []string
-	err = s.Sample(t.Context(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}}, n, func(got chunk.Sampled) error {
+	err = s.Sample(t.Context(), &model.StepRun{Data: model.StepContext{Job: &core.JobExecution{}}}, n, func(got chunk.Sampled) error {
 		line := fmt.Sprintf("%d %s %s %s", got.Number, got.Read, got.Stages, got.Fate)
 		if got.Err != nil {
 			line += fmt.Sprintf(" %s %s: %v", got.Phase, got.Class, got.Err)
@@ -166,19 +167,19 @@ func TestAProcessorThatWritesIsRefusedInASample(t *testing.T) {
 func TestASampleThatCannotBeginSaysWhyAndClosesWhatItOpened(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
-	s, err := chunk.New(chunk.Config{Name: "load", Database: e.Database, Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) { panic("no parts") }})
+	s, err := chunk.New(chunk.Config{Name: "load", Database: e.Database, Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) { panic("no parts") }})
 	require.NoError(t, err)
 	see := func(chunk.Sampled) error { return nil }
-	require.ErrorContains(t, s.Sample(t.Context(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}}, 1, see), "panic: no parts")
+	require.ErrorContains(t, s.Sample(t.Context(), &model.StepRun{Data: model.StepContext{Job: &core.JobExecution{}}}, 1, see), "panic: no parts")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := &seekable{numbers: numbers{n: 5}}
-	s, err = chunk.New(chunk.Config{Name: "load", Database: e.Database, Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+	s, err = chunk.New(chunk.Config{Name: "load", Database: e.Database, Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 		return chunk.Parts{Reader: item.EraseReader(r)}, nil
 	}})
 	require.NoError(t, err)
 	enough := errors.New("enough")
-	err = s.Sample(ctx, &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}}, 5, func(got chunk.Sampled) error {
+	err = s.Sample(ctx, &model.StepRun{Data: model.StepContext{Job: &core.JobExecution{}}}, 5, func(got chunk.Sampled) error {
 		require.True(t, json.Valid(got.Read))
 		cancel(enough)
 		return nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -48,11 +50,11 @@ type Config struct {
 	// Timeout is the time after which the step fails; 0 means none.
 	Timeout time.Duration
 	// Assemble makes the components of one step execution.
-	Assemble func(ctx context.Context, run *core.StepRun) (Parts, error)
+	Assemble func(ctx context.Context, run *model.StepRun) (Parts, error)
 
 	// Targets returns the targets of one execution that only one writer may write, such as the names of
 	// files, without making them; nil means none.
-	Targets func(ctx context.Context, run *core.StepRun) ([]string, error)
+	Targets func(ctx context.Context, run *model.StepRun) ([]string, error)
 
 	// CreatesTargets means that a writer is an item.PartsPreparer.
 	CreatesTargets bool
@@ -80,11 +82,11 @@ type Config struct {
 	ReadAhead ReadAhead
 	// Listeners makes the listeners of one step execution, of any of the interfaces of core/listener.go
 	// except the job interfaces; nil means only the listeners of Parts.
-	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 	// Expect must hold when the work is done, or the step fails; commits stay. nil expects nothing.
-	Expect *core.Condition
+	Expect *model.Condition
 	// Promote copies keys of the step's context to the job's; nil means none.
-	Promote *core.Promotion
+	Promote *model.Promotion
 	// Classify names the class of an error for a stored skip; nil means exception.ClassOf.
 	Classify func(error) string
 }
@@ -114,7 +116,7 @@ type Bound struct {
 	Names []string
 }
 
-// Step is a chunk step: a [core.Step].
+// Step is a chunk step: a [model.Step].
 type Step struct {
 	config Config
 	tx     *tx.Manager
@@ -180,23 +182,23 @@ func (s *Step) Kind() string { return "chunk" }
 func (s *Step) Timeout() time.Duration { return s.config.Timeout }
 
 // StepListeners makes the listeners of one execution.
-func (s *Step) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (s *Step) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	if s.config.Listeners == nil {
 		return nil, nil
 	}
 	return s.config.Listeners(ctx, run)
 }
 
-// Targets implements core.Targeted.
-func (s *Step) Targets(ctx context.Context, run *core.StepRun) ([]string, error) {
+// Targets implements model.Targeted.
+func (s *Step) Targets(ctx context.Context, run *model.StepRun) ([]string, error) {
 	if s.config.Targets == nil {
 		return nil, nil
 	}
 	return s.config.Targets(ctx, run)
 }
 
-// PrepareParts implements core.PartsPreparer.
-func (s *Step) PrepareParts(ctx context.Context, run *core.StepRun) error {
+// PrepareParts implements model.PartsPreparer.
+func (s *Step) PrepareParts(ctx context.Context, run *model.StepRun) error {
 	if !s.config.CreatesTargets {
 		return nil
 	}
@@ -219,22 +221,22 @@ func (s *Step) PrepareParts(ctx context.Context, run *core.StepRun) error {
 }
 
 // Expect is the step's gate, or nil.
-func (s *Step) Expect() *core.Condition { return s.config.Expect }
+func (s *Step) Expect() *model.Condition { return s.config.Expect }
 
 // Promote selects the keys that the step copies to the job's context, or nil.
-func (s *Step) Promote() *core.Promotion { return s.config.Promote }
+func (s *Step) Promote() *model.Promotion { return s.config.Promote }
 
 // Execute runs the step from run.Step.Position to the end of its data. It returns nil when all items
 // have a verdict and are committed, core.ErrStopped after a chunk if a stop was requested, otherwise
 // the error that made the step fail: uncommitted work is then rolled back, and the position is the last
 // commit's (rule C9).
-func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
+func (s *Step) Execute(ctx context.Context, run *model.StepRun) (err error) {
 	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
 		return err
 	}
 	defer func() { err = run.SyncHistory(ctx, err) }()
 	if run.Data.NewDefinition && len(run.Step.Position) > 0 {
-		return fmt.Errorf("step %s: %w", run.Step.Name, core.ErrCommittedMeanwhile)
+		return fmt.Errorf("step %s: %w", run.Step.Name, ports.ErrCommittedMeanwhile)
 	}
 	if c := run.Step.Context; c != nil { // of the previous attempt
 		c.Delete(core.ErrorClassKey)
@@ -275,7 +277,7 @@ func (s *Step) Execute(ctx context.Context, run *core.StepRun) (err error) {
 	return p.checkLeftOut()
 }
 
-func (s *Step) assemble(ctx context.Context, run *core.StepRun) (parts Parts, err error) {
+func (s *Step) assemble(ctx context.Context, run *model.StepRun) (parts Parts, err error) {
 	err = guarded(func() (err error) { parts, err = s.config.Assemble(ctx, run); return err })
 	return parts, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -54,7 +55,7 @@ func commits(e *testengine.Engine) (skips []int64) {
 
 func storedLines(t *testing.T, f fixture, exec *core.JobExecution) (lines []int64) {
 	t.Helper()
-	skips, err := f.e.Repository.SkippedItems(context.Background(), core.SkipFilter{Execution: exec.ID, Limit: 10000})
+	skips, err := f.e.Repository.SkippedItems(context.Background(), ports.SkipFilter{Execution: exec.ID, Limit: 10000})
 	require.NoError(t, err)
 	for _, s := range skips {
 		lines = append(lines, s.Meta.Line)
@@ -178,7 +179,7 @@ func TestManySkipsOfEachPhaseInOneChunkAreStoredInOrder(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		c := f.e.Step(exec, "load").Counters
 		require.Equal(t, []int64{900, 200, 200, 200}, []int64{c.ReadSkip, c.ProcessSkip, c.WriteSkip, c.Write})
-		skips, err := f.e.Repository.SkippedItems(context.Background(), core.SkipFilter{Execution: exec.ID, Limit: 10000})
+		skips, err := f.e.Repository.SkippedItems(context.Background(), ports.SkipFilter{Execution: exec.ID, Limit: 10000})
 		require.NoError(t, err)
 		require.Len(t, skips, 1300)
 		for i, s := range skips[:900] {

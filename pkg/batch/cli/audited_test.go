@@ -16,6 +16,7 @@ import (
 
 	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
@@ -51,26 +52,26 @@ flow:
 
 func (s *audited) acts() map[string][]acting {
 	return map[string][]acting{
-		"migrate":             {{[]string{"migrate"}, core.VerbMigrate, 0}},
-		"run":                 {{[]string{"run", "skips.yaml"}, core.VerbRun, 0}, {[]string{"run", "fails.yaml"}, core.VerbRun, 1}},
-		"next":                {{[]string{"next", "daily.yaml"}, core.VerbRun, 0}},
-		"backfill":            {{[]string{"backfill", "daily.yaml", "day=2026-01-01..2026-01-01"}, core.VerbRun, 0}},
-		"copy":                {{[]string{"copy", "in.csv", "table:copied", "--type", "id=string"}, core.VerbRun, 0}},
-		"restart":             {{[]string{"restart", "EXEC:fails"}, core.VerbRestart, 1}},
-		"skips redrive":       {{[]string{"skips", "redrive", "EXEC:skips"}, core.VerbRedrive, -1}},
-		"stop":                {{[]string{"stop", "EXEC:held"}, core.VerbStop, 0}},
-		"abandon":             {{[]string{"abandon", "EXEC:fails"}, core.VerbAbandon, 0}},
-		"recover":             {{[]string{"recover"}, core.VerbRecover, 0}},
-		"register":            {{[]string{"register", "daily.yaml"}, core.VerbRegister, 0}},
-		"definitions disable": {{[]string{"definitions", "disable", "daily"}, core.VerbDisable, 0}},
-		"definitions enable":  {{[]string{"definitions", "enable", "daily"}, core.VerbEnable, 0}},
-		"unregister":          {{[]string{"unregister", "daily"}, core.VerbUnregister, 0}},
-		"settings set":        {{[]string{"settings", "set", "audit_retention_days", "400"}, core.VerbSet, 0}},
-		"tasks submit":        {{[]string{"tasks", "submit", "tasks.json"}, core.VerbSubmit, 0}, {[]string{"tasks", "submit", "tasks.json"}, core.VerbSubmit, 0}},
-		"tasks cancel":        {{[]string{"tasks", "cancel", "1"}, core.VerbCancel, 0}, {[]string{"tasks", "cancel", "--group", "2"}, core.VerbCancelGroup, 0}},
-		"tasks rerun":         {{[]string{"tasks", "rerun", "1"}, core.VerbRerun, 0}},
-		"events offer":        {{[]string{"events", "offer", "1"}, core.VerbOffer, 0}},
-		"purge":               {{[]string{"purge", "--older-than", "0s", "--yes"}, core.VerbPurge, 0}},
+		"migrate":             {{[]string{"migrate"}, ports.VerbMigrate, 0}},
+		"run":                 {{[]string{"run", "skips.yaml"}, ports.VerbRun, 0}, {[]string{"run", "fails.yaml"}, ports.VerbRun, 1}},
+		"next":                {{[]string{"next", "daily.yaml"}, ports.VerbRun, 0}},
+		"backfill":            {{[]string{"backfill", "daily.yaml", "day=2026-01-01..2026-01-01"}, ports.VerbRun, 0}},
+		"copy":                {{[]string{"copy", "in.csv", "table:copied", "--type", "id=string"}, ports.VerbRun, 0}},
+		"restart":             {{[]string{"restart", "EXEC:fails"}, ports.VerbRestart, 1}},
+		"skips redrive":       {{[]string{"skips", "redrive", "EXEC:skips"}, ports.VerbRedrive, -1}},
+		"stop":                {{[]string{"stop", "EXEC:held"}, ports.VerbStop, 0}},
+		"abandon":             {{[]string{"abandon", "EXEC:fails"}, ports.VerbAbandon, 0}},
+		"recover":             {{[]string{"recover"}, ports.VerbRecover, 0}},
+		"register":            {{[]string{"register", "daily.yaml"}, ports.VerbRegister, 0}},
+		"definitions disable": {{[]string{"definitions", "disable", "daily"}, ports.VerbDisable, 0}},
+		"definitions enable":  {{[]string{"definitions", "enable", "daily"}, ports.VerbEnable, 0}},
+		"unregister":          {{[]string{"unregister", "daily"}, ports.VerbUnregister, 0}},
+		"settings set":        {{[]string{"settings", "set", "audit_retention_days", "400"}, ports.VerbSet, 0}},
+		"tasks submit":        {{[]string{"tasks", "submit", "tasks.json"}, ports.VerbSubmit, 0}, {[]string{"tasks", "submit", "tasks.json"}, ports.VerbSubmit, 0}},
+		"tasks cancel":        {{[]string{"tasks", "cancel", "1"}, ports.VerbCancel, 0}, {[]string{"tasks", "cancel", "--group", "2"}, ports.VerbCancelGroup, 0}},
+		"tasks rerun":         {{[]string{"tasks", "rerun", "1"}, ports.VerbRerun, 0}},
+		"events offer":        {{[]string{"events", "offer", "1"}, ports.VerbOffer, 0}},
+		"purge":               {{[]string{"purge", "--older-than", "0s", "--yes"}, ports.VerbPurge, 0}},
 	}
 }
 
@@ -128,7 +129,7 @@ func (s *audited) newest() operator.ActView {
 func (s *audited) prepare(path string, args []string) []string {
 	s.t.Helper()
 	launch := func(lease time.Duration) {
-		_, err := s.on.Repository.Launch(s.t.Context(), core.LaunchRequest{JobName: "held", Owner: core.Owner{Host: "elsewhere", PID: 1}, Lease: lease})
+		_, err := s.on.Repository.Launch(s.t.Context(), ports.LaunchRequest{JobName: "held", Owner: core.Owner{Host: "elsewhere", PID: 1}, Lease: lease})
 		require.NoError(s.t, err)
 	}
 	switch path {

@@ -1,12 +1,8 @@
 package core
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -42,55 +38,9 @@ func (a Attempt) Scope() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// Attempts reads the state of the attempts of a step.
-type Attempts interface {
-	// OpenAttempts returns the identity of the repository, and the owners of the attempts of the step
-	// in the instance that have not recorded that their components are closed, with IDs from first up
-	// to, not including, before.
-	OpenAttempts(ctx context.Context, instance JobInstanceID, step string, first, before StepExecutionID) (repository string, owners []Owner, err error)
-	// LeftBy returns the positions of the step's attempts in the instance, before one, that did not
-	// complete.
-	LeftBy(ctx context.Context, instance JobInstanceID, step string, before StepExecutionID) ([]item.Position, error)
-	// LastCompleted returns the position at which the step completed in the newest complete instance of
-	// the job that was made before one, apart from redrives, or nil (rule IL1). It outlives a purge.
-	LastCompleted(ctx context.Context, job, step string, before JobInstanceID) (item.Position, error)
-	// Newest returns the newest record of the step in the instance, first, and its partitions' in the
-	// order of their IDs; nothing if the step has not run. It leaves out redrives and partitions of
-	// work that the step completed before it began again.
-	Newest(ctx context.Context, instance JobInstanceID, step string) ([]StepExecution, error)
-	// LeftBehind returns the leftovers of attempts of the instance's steps that did not complete.
-	LeftBehind(ctx context.Context, instance JobInstanceID) ([]LeftBehind, error)
-	// A step that reports skipped items reads them here.
-	SkipReader
-}
-
 // LeftBehind is the data outside any database that an incomplete step left, according to its last
 // position: part of a file, for example.
 type LeftBehind struct {
 	Attempt
 	Position item.Position
-}
-
-// Attempt describes the attempt of the run. It reads the repository.
-func (r *StepRun) Attempt(ctx context.Context) (Attempt, error) {
-	if r.Step == nil {
-		return Attempt{}, errors.New("the step has no history of its attempts")
-	}
-	first, instance, name := r.Step.ID, r.Data.Job.InstanceID, r.Step.Name
-	if r.Data.Earlier != nil {
-		first = r.Data.Earlier.First // 0 if unknown: all attempts count
-	}
-	repository, open, err := r.Services.Attempts.OpenAttempts(ctx, instance, name, first, r.Step.ID)
-	if err != nil {
-		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", name, err)
-	}
-	left, err := r.Services.Attempts.LeftBy(ctx, instance, name, r.Step.ID)
-	if err != nil {
-		return Attempt{}, fmt.Errorf("step %s: read its attempts: %w", name, err)
-	}
-	alive := func(o Owner) bool { return !r.Services.Owners.IsDead(o) }
-	return Attempt{
-		Repository: repository, Instance: instance, Step: name, ID: r.Step.ID,
-		Exclusive: !slices.ContainsFunc(open, alive) && !slices.ContainsFunc(r.Step.AssignedFrom, alive), Left: left,
-	}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -17,12 +18,12 @@ import (
 func TestTheMostSpecificPatternWinsWhateverTheOrder(t *testing.T) {
 	t.Parallel()
 	order := []string{"COMPLETED", "F??LED", "?????????", "C*D*", "COMP*", "C?MP*", "C*", "*"}
-	transitions := make([]core.Transition, len(order))
+	transitions := make([]model.Transition, len(order))
 	for i, p := range order {
-		transitions[len(order)-1-i] = core.Transition{Pattern: p, Target: core.Target{Name: p}}
+		transitions[len(order)-1-i] = model.Transition{Pattern: p, Target: model.Target{Name: p}}
 	}
 	for code, want := range map[string]string{"COMPLETED": "COMPLETED", "FAILED": "F??LED", "COMPLETES": "?????????", "CODED": "C*D*", "COMPUTES!!": "COMP*", "CLOSED?": "C*", "X": "*", "": "*"} {
-		got, ok := core.Next(transitions, core.StatusFailed, code)
+		got, ok := model.Next(transitions, core.StatusFailed, code)
 		require.True(t, ok, code)
 		if want == "C*" {
 			require.Contains(t, []string{"C*", "C*D*"}, got.Name)
@@ -30,7 +31,7 @@ func TestTheMostSpecificPatternWinsWhateverTheOrder(t *testing.T) {
 		}
 		require.Equal(t, want, got.Name, code)
 	}
-	_, ok := core.Next(transitions[3:3], core.StatusCompleted, "COMPLETED")
+	_, ok := model.Next(transitions[3:3], core.StatusCompleted, "COMPLETED")
 	require.False(t, ok)
 }
 
@@ -43,7 +44,7 @@ func TestAPatternMatchesAsItsCharactersSay(t *testing.T) {
 		{"*", "", true}, {"?", "", false}, {"a*b", "ab", true}, {"a*b", "axxb", true}, {"a*b", "axxbc", false},
 		{"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xaybz", true}, {"**", "x", true}, {"[a]", "a", false}, {"ü?", "üä", true},
 	} {
-		require.Equal(t, c.want, core.MatchPattern(c.pattern, c.code), "%s against %s", c.pattern, c.code)
+		require.Equal(t, c.want, model.MatchPattern(c.pattern, c.code), "%s against %s", c.pattern, c.code)
 	}
 }
 

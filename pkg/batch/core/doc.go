@@ -1,6 +1,7 @@
-// Package core is the vocabulary of the framework: jobs, flows and steps; execution
-// records, parameters and the execution context; the table of moves and the journal;
-// events; and the repository's interfaces. Items are in core/item. It contains no engine.
+// Package core is the vocabulary of the framework: statuses, execution records, parameters and the
+// execution context; tasklets, deciders, partitioners and listeners; guarded moves; events and errors.
+// Items are in core/item, tasks in core/task. The engine's own types are in internal/model (a compiled
+// job) and internal/ports (the repository).
 //
-// It imports the standard library, core/exception, core/item and core/row only.
+// It imports the standard library, its folders, internal/calendar and internal/jsontext.
 package core

@@ -8,12 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 func TestTheTableOfMovesHasOneAnswerForEveryStateAndMove(t *testing.T) {
 	t.Parallel()
-	m := core.Executions()
+	m := ports.Executions()
 	for _, current := range core.Statuses() {
 		for _, move := range m.Moves() {
 			legal := core.Rejected
@@ -33,21 +34,21 @@ func TestTheTableOfMovesHasOneAnswerForEveryStateAndMove(t *testing.T) {
 
 func TestTheTableOfMovesIsInOrder(t *testing.T) {
 	t.Parallel()
-	_, err := core.NewMachine("execution", core.Executions().Moves()...)
+	_, err := core.NewMachine("execution", ports.Executions().Moves()...)
 	require.NoError(t, err)
 	for _, to := range core.Statuses() {
-		move := core.MoveTo(to)
+		move := ports.MoveTo(to)
 		require.Equal(t, to, move.To)
 		if to == core.StatusStarting || to == core.StatusParked {
 			require.Empty(t, move.From, "an owner has no such move")
 			continue
 		}
-		require.Equal(t, core.Executions().Move(move.Name), move)
+		require.Equal(t, ports.Executions().Move(move.Name), move)
 	}
-	for _, move := range core.Executions().Moves() {
+	for _, move := range ports.Executions().Moves() {
 		for _, from := range move.From {
 			if from.IsOver() {
-				require.Contains(t, []string{core.MoveAbandon, core.MoveSettle}, move.Name, "work that is over stays over")
+				require.Contains(t, []string{ports.MoveAbandon, ports.MoveSettle}, move.Name, "work that is over stays over")
 			}
 		}
 	}
@@ -119,7 +120,7 @@ func TestEachPairOfStatesIsJudgedAlone(t *testing.T) {
 
 func TestAnEarlierMoveIsReadFromARejection(t *testing.T) {
 	t.Parallel()
-	refused := core.TransitionError{Current: core.StatusCompleted, Epoch: 3, Last: core.Mark{Move: core.MoveComplete, Epoch: 3}}
+	refused := core.TransitionError{Current: core.StatusCompleted, Epoch: 3, Last: core.Mark{Move: ports.MoveComplete, Epoch: 3}}
 	found, mine := core.FoundIn(fmt.Errorf("end: %w", &refused))
 	require.True(t, mine)
 	require.Equal(t, core.StatusCompleted, found)

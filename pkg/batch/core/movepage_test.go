@@ -5,8 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 func TestAMachineIsDrawnFromItsTable(t *testing.T) {
@@ -31,11 +32,11 @@ func TestAMachineIsDrawnFromItsTable(t *testing.T) {
 // The page of the state machines states the reason for every move.
 func TestEveryMoveOfOursSaysWhatAsksForItAndWhatItPrevents(t *testing.T) {
 	t.Parallel()
-	for _, move := range core.Executions().Moves() {
+	for _, move := range ports.Executions().Moves() {
 		require.NotEmpty(t, move.Trigger, move.Name)
 		require.NotEmpty(t, move.Prevents, move.Name)
 	}
-	for _, move := range task.Machine().Moves() {
+	for _, move := range taskports.Machine().Moves() {
 		require.NotEmpty(t, move.Trigger, move.Name)
 		require.NotEmpty(t, move.Prevents, move.Name)
 	}

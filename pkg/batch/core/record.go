@@ -337,3 +337,8 @@ func (s StepExecution) Warnings() []string {
 	}
 	return strings.Split(text, "\n")
 }
+
+// FromStartKey is the job context key under which an instance remembers the ID of the execution that
+// ran everything again, or everything except its journal's work (LaunchFrom): older executions are
+// history only.
+const FromStartKey = "surfin.from_start"

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -91,7 +93,7 @@ func (r Results) Encode() ([]byte, error) {
 		return data, nil
 	}
 	longest, largest := -1, ""
-	for _, key := range sortedKeys(r) {
+	for _, key := range slices.Sorted(maps.Keys(r)) {
 		one, err := json.Marshal(withPoints(r[key]))
 		if err != nil {
 			return nil, fmt.Errorf("results of the step: key %q: %w", key, err)

@@ -6,10 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-var _ core.Acts = (*Repository)(nil)
+var _ ports.Acts = (*Repository)(nil)
 
 // Acts of both tables share one list: one table's numbers are even, the other's odd.
 const (
@@ -21,8 +22,8 @@ const (
 
 const actPage = 50
 
-// Acts implements core.Acts: one statement, and one more for a page after the first.
-func (r *Repository) Acts(ctx context.Context, f core.ActFilter) ([]core.Act, error) {
+// Acts implements ports.Acts: one statement, and one more for a page after the first.
+func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
 	conditions, args := []string{"1 = 1"}, []any{}
 	where := func(holds bool, condition string, list ...any) {
 		if holds {
@@ -62,9 +63,9 @@ func (r *Repository) Acts(ctx context.Context, f core.ActFilter) ([]core.Act, er
 	if err != nil {
 		return nil, fmt.Errorf("list acts: %w", err)
 	}
-	list := make([]core.Act, len(rows))
+	list := make([]ports.Act, len(rows))
 	for i, row := range rows {
-		list[i] = core.Act{ID: row.ID, At: row.At.Time, Verb: row.Verb, Actor: row.Actor, JobName: row.JobName, Execution: row.Execution, Task: row.Task, Detail: row.Detail}
+		list[i] = ports.Act{ID: row.ID, At: row.At.Time, Verb: row.Verb, Actor: row.Actor, JobName: row.JobName, Execution: row.Execution, Task: row.Task, Detail: row.Detail}
 	}
 	return list, nil
 }
@@ -74,12 +75,12 @@ func likeText(text string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
 }
 
-// NoteAct implements core.Acts.
+// NoteAct implements ports.Acts.
 func (r *Repository) NoteAct(ctx context.Context, verb, actor, detail string) error {
 	return r.auditDefinition(ctx, verb, actor, "", storable(detail))
 }
 
-// PurgeActs implements core.Acts. It reads the oldest rows only, however many younger ones exist.
+// PurgeActs implements ports.Acts. It reads the oldest rows only, however many younger ones exist.
 func (r *Repository) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	for _, table := range []string{"{audit}", "{task_audit}"} {
 		done := r.store.exec(ctx, "DELETE FROM "+table+" WHERE id IN (SELECT id FROM (SELECT id, at FROM "+table+" ORDER BY id LIMIT ?) AS oldest WHERE at < {later})",

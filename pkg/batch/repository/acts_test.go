@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -20,7 +21,7 @@ func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 		r := repository.New(db, repository.Options{})
 		require.NoError(t, r.Migrate(t.Context()))
 		for _, detail := range []string{"old", "older", "young"} {
-			require.NoError(t, r.NoteAct(t.Context(), core.VerbMigrate, "ada (root@host)", detail))
+			require.NoError(t, r.NoteAct(t.Context(), ports.VerbMigrate, "ada (root@host)", detail))
 		}
 		age := map[tx.Dialect]string{tx.Postgres: "at - interval '3 days'", tx.SQLite: "at - 259200000000"}[db.Dialect()]
 		_, err := db.Conn().ExecContext(t.Context(), "UPDATE surfin_audit SET at = "+age+" WHERE detail <> 'young'")
@@ -31,14 +32,14 @@ func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 		n, err = r.PurgeActs(t.Context(), 2*24*time.Hour, 100)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		acts, err := r.Acts(t.Context(), core.ActFilter{Actor: "ada"})
+		acts, err := r.Acts(t.Context(), ports.ActFilter{Actor: "ada"})
 		require.NoError(t, err)
 		require.Len(t, acts, 1)
 		require.Equal(t, "young", acts[0].Detail)
-		none, err := r.Acts(t.Context(), core.ActFilter{Actor: "a%a"})
+		none, err := r.Acts(t.Context(), ports.ActFilter{Actor: "a%a"})
 		require.NoError(t, err)
 		require.Empty(t, none, "a name is no pattern")
-		_, err = r.Acts(t.Context(), core.ActFilter{Before: 4711})
+		_, err = r.Acts(t.Context(), ports.ActFilter{Before: 4711})
 		require.ErrorIs(t, err, core.ErrNotFound)
 	})
 }
@@ -69,12 +70,12 @@ func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 			require.NoError(t, err, text)
 		}
 		require.NoError(t, r.Migrate(t.Context()))
-		acts, err := r.Acts(t.Context(), core.ActFilter{})
+		acts, err := r.Acts(t.Context(), ports.ActFilter{})
 		require.NoError(t, err)
 		had := map[string]string{}
 		for _, a := range acts {
 			had[a.Verb] = a.Actor
 		}
-		require.Equal(t, map[string]string{core.VerbAbandon: "ada@host", core.VerbRun: "API client anna", core.VerbEnable: "ada@host", core.VerbSet: "ada@host"}, had)
+		require.Equal(t, map[string]string{ports.VerbAbandon: "ada@host", ports.VerbRun: "API client anna", ports.VerbEnable: "ada@host", ports.VerbSet: "ada@host"}, had)
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -23,10 +24,10 @@ type assignable struct {
 	Placed         bool
 }
 
-// AssignPartition implements core.Assignments. The guarded UPDATE compares again the values that
+// AssignPartition implements ports.Assignments. The guarded UPDATE compares again the values that
 // were read: of several concurrent workers one gets the partition, and a worker that has extended
 // its lease meanwhile keeps it.
-func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest) (*core.Assignment, error) {
+func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	if req.Lease <= 0 {
 		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
 	}
@@ -38,7 +39,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 		dead := c.isDead(req.Dead)
 		if held := c.Row.Owner != "" && !c.Expired && !dead; held || slices.Contains(req.Except, c.DefinitionHash) {
 			if req.Part != 0 {
-				return nil, &core.NotNowError{Part: c.Row.ID, Definition: c.DefinitionHash}
+				return nil, &ports.NotNowError{Part: c.Row.ID, Definition: c.DefinitionHash}
 			}
 			continue
 		}
@@ -64,7 +65,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req core.AssignRequest
 
 // assignable reads the candidates for the request: the partition that it names, with any
 // definition, or several.
-func (r *Repository) assignable(ctx context.Context, req core.AssignRequest) (found []assignable, err error) {
+func (r *Repository) assignable(ctx context.Context, req ports.AssignRequest) (found []assignable, err error) {
 	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
 	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
 	if req.Part == 0 { // the first ones by their index, as in Ready
@@ -94,7 +95,7 @@ func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead 
 		if c.Row.Owner != "" && !c.Expired && !isDead {
 			continue
 		}
-		if _, _, err := r.assign(ctx, c, isDead, core.AssignRequest{}); err != nil {
+		if _, _, err := r.assign(ctx, c, isDead, ports.AssignRequest{}); err != nil {
 			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
 		}
 	}
@@ -107,21 +108,21 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 
 // assign makes the transition that is due for a partition. It reports whether the caller owns the
 // partition now, and returns the steps of a branch that it resumes.
-func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req core.AssignRequest) (taken bool, resumed []core.StepRef, err error) {
-	ref := core.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
-	m := stepMove(ref, core.Executions().Move(core.MoveAssign), actAssign)
+func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req ports.AssignRequest) (taken bool, resumed []ports.StepRef, err error) {
+	ref := ports.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
+	m := stepMove(ref, ports.Executions().Move(ports.MoveAssign), actAssign)
 	m.race = true
 	switch {
 	case c.StopRequested:
-		m.move = core.Executions().Move(core.MoveStop)
+		m.move = ports.Executions().Move(ports.MoveStop)
 		reason := "its worker returned it, and a stop was requested"
 		if c.Row.Owner != "" {
 			reason = "its worker is lost, and a stop was requested"
 		}
 		m.outcome(core.ExitStopped, reason, "")
 		m.set("ended_at = COALESCE(ended_at, {now})")
-	case c.Row.AssignedCount >= cmp.Or(req.MaxAttempts, core.DefaultPartAttempts):
-		m.move = core.Executions().Move(core.MoveTakeOver)
+	case c.Row.AssignedCount >= cmp.Or(req.MaxAttempts, ports.DefaultPartAttempts):
+		m.move = ports.Executions().Move(ports.MoveTakeOver)
 		m.outcome(core.ExitFailed, fmt.Sprintf("%s, for the %d. time", lostOwner, c.Row.AssignedCount), "")
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	default:
@@ -132,7 +133,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 		m.set("lease_until = {later}", req.Lease.Microseconds())
 	}
 	m.set("epoch = epoch + 1")
-	if m.move.Name == core.MoveAssign {
+	if m.move.Name == ports.MoveAssign {
 		m.condition, m.conditionArgs = r.unlessStopped(), []any{c.Row.ID, c.Row.ID}
 	}
 	if c.Row.Owner != "" && !dead {
@@ -140,7 +141,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	}
 	var answer core.Answer
 	_, err = r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
-		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied || m.move.Name != core.MoveAssign {
+		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied || m.move.Name != ports.MoveAssign {
 			return err
 		}
 		if c.Placed {
@@ -157,15 +158,15 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req co
 	if _, lost := errors.AsType[*core.TransitionError](err); lost || errors.Is(err, errNotAssigned) { // another worker was faster
 		return false, nil, nil
 	}
-	return err == nil && answer == core.Applied && m.move.Name == core.MoveAssign, resumed, err
+	return err == nil && answer == core.Applied && m.move.Name == ports.MoveAssign, resumed, err
 }
 
-func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*core.Assignment, error) {
+func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*ports.Assignment, error) {
 	steps, err := r.steps(ctx, "id = ?", id)
 	if err != nil || len(steps) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("read the partition %d", id))
 	}
-	a := &core.Assignment{Step: steps[0]}
+	a := &ports.Assignment{Step: steps[0]}
 	var managers []struct {
 		Row    stepExecution `gorm:"embedded"`
 		Shared string
@@ -215,9 +216,9 @@ func (r *Repository) steps(ctx context.Context, condition string, args ...any) (
 	return records, nil
 }
 
-// HeartbeatStep implements core.Assignments with one guarded UPDATE, which touches no indexed
+// HeartbeatStep implements ports.Assignments with one guarded UPDATE, which touches no indexed
 // column and leaves no audit row.
-func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease time.Duration) (stop bool, err error) {
+func (r *Repository) HeartbeatStep(ctx context.Context, ref ports.StepRef, lease time.Duration) (stop bool, err error) {
 	var rows []struct{ StopRequested bool }
 	err = r.store.scan(ctx, &rows, "UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
 		r.stopRequested()+" AS stop_requested", lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
@@ -230,9 +231,9 @@ func (r *Repository) HeartbeatStep(ctx context.Context, ref core.StepRef, lease 
 	return rows[0].StopRequested, nil
 }
 
-// ReleasePartition implements core.Assignments.
-func (r *Repository) ReleasePartition(ctx context.Context, ref core.StepRef, refused string) error {
-	m := stepMove(ref, core.Executions().Move(core.MoveRelease), actRelease)
+// ReleasePartition implements ports.Assignments.
+func (r *Repository) ReleasePartition(ctx context.Context, ref ports.StepRef, refused string) error {
+	m := stepMove(ref, ports.Executions().Move(ports.MoveRelease), actRelease)
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
 	m.set("error_text = ?", storable(refused))

@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -10,12 +11,12 @@ import (
 // partition. A step of a lost worker ends and runs again from its last commit. A step that was
 // given back continues in the same attempt, as the steps of a resumed execution do, under the
 // guards that takeBranch returns.
-func (r *Repository) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]core.StepRef, error) {
+func (r *Repository) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
 	lost, err := r.failOpen(ctx, ofBranch, int64(part), openStep+" AND status <> 'PARKED'", lostOwner)
 	if err != nil {
 		return nil, err
 	}
-	l.noteSteps(lost, actAssign, core.Executions().Move(core.MoveEndWithJob))
+	l.noteSteps(lost, actAssign, ports.Executions().Move(ports.MoveEndWithJob))
 	return r.resumeSteps(ctx, walkOf{ofBranch, int64(part)}, owner, l)
 }
 
@@ -31,7 +32,7 @@ func (r *Repository) endBranches(ctx context.Context, ended []stepExecution) err
 		}
 		_, err := r.recorded(ctx, "", func(ctx context.Context, l *ledger) error {
 			steps, err := r.failOpen(ctx, ofBranch, int64(part.ID), openStep, branchIsOver)
-			l.noteSteps(steps, actEndStep, core.Executions().Move(core.MoveEndWithJob))
+			l.noteSteps(steps, actEndStep, ports.Executions().Move(ports.MoveEndWithJob))
 			return err
 		})
 		if err != nil {

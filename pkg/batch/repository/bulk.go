@@ -9,10 +9,11 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// StepsOf implements core.BulkExplorer with one statement.
+// StepsOf implements ports.BulkExplorer with one statement.
 func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
 	if len(ids) == 0 {
@@ -32,7 +33,7 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	return steps, nil
 }
 
-// LastExecutions implements core.BulkExplorer with one statement, over the index of the
+// LastExecutions implements ports.BulkExplorer with one statement, over the index of the
 // instances' executions.
 func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
 	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
@@ -50,10 +51,10 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	return last, nil
 }
 
-// NewestAttempts implements core.BulkExplorer with one statement per batchSize ids, over the index
+// NewestAttempts implements ports.BulkExplorer with one statement per batchSize ids, over the index
 // of the instances' executions.
-func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
-	attempts := make(map[core.JobInstanceID]core.NewestAttempt, len(ids))
+func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
+	attempts := make(map[core.JobInstanceID]ports.NewestAttempt, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		rows := make([]newestExecution, 0, len(batch))
 		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until, local_times,
@@ -93,10 +94,10 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 	return core.JobExecutionID(number), core.Status(status), nil
 }
 
-// Judged implements core.BulkExplorer with one statement per batchSize ids. The ids are its only
+// Judged implements ports.BulkExplorer with one statement per batchSize ids. The ids are its only
 // parameters, so PostgreSQL plans it once per connection.
-func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
-	judged := make([]core.JudgedExecution, 0, len(req.IDs))
+func (r *Repository) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
+	judged := make([]ports.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
 		rows := make([]judgedRow, 0, len(batch))
 		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], listed(batch)), &rows); err != nil {
@@ -110,29 +111,29 @@ func (r *Repository) Judged(ctx context.Context, req core.JudgedRequest) ([]core
 			judged = append(judged, j)
 		}
 	}
-	slices.SortFunc(judged, func(a, b core.JudgedExecution) int { return cmp.Compare(b.Execution.ID, a.Execution.ID) })
+	slices.SortFunc(judged, func(a, b ports.JudgedExecution) int { return cmp.Compare(b.Execution.ID, a.Execution.ID) })
 	return judged, nil
 }
 
-func (j *judgedRow) record(dead func(core.Owner) bool) (core.JudgedExecution, error) {
+func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, error) {
 	exec, err := j.Judged.Row.with(j.Judged.Params)
 	if err != nil {
-		return core.JudgedExecution{}, err
+		return ports.JudgedExecution{}, err
 	}
 	id, status, err := j.newest()
 	if err != nil {
-		return core.JudgedExecution{}, err
+		return ports.JudgedExecution{}, err
 	}
-	newest := core.NewestAttempt{Execution: core.JobExecution{ID: id, InstanceID: exec.InstanceID, Status: status}}
+	newest := ports.NewestAttempt{Execution: core.JobExecution{ID: id, InstanceID: exec.InstanceID, Status: status}}
 	if id == exec.ID {
 		newest = j.Judged.attempt(exec, dead)
 	}
-	return core.JudgedExecution{Execution: exec, Newest: newest}, nil
+	return ports.JudgedExecution{Execution: exec, Newest: newest}, nil
 }
 
-// SkipCounts implements core.BulkExplorer with one statement, over the index of the
+// SkipCounts implements ports.BulkExplorer with one statement, over the index of the
 // execution's skipped items.
-func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]core.SkipCount, error) {
+func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
 	var rows []struct {
 		Step, Class string
 		Phase       core.Phase
@@ -145,9 +146,9 @@ func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]
 	if err != nil {
 		return nil, fmt.Errorf("count the skipped items of job execution %d: %w", id, err)
 	}
-	counts := make([]core.SkipCount, len(rows))
+	counts := make([]ports.SkipCount, len(rows))
 	for i, row := range rows {
-		counts[i] = core.SkipCount{Step: row.Step, Phase: row.Phase, Class: row.Class, Count: row.Total, Left: row.Open}
+		counts[i] = ports.SkipCount{Step: row.Step, Phase: row.Phase, Class: row.Class, Count: row.Total, Left: row.Open}
 	}
 	return counts, nil
 }

@@ -7,19 +7,20 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Checkpoint implements core.CheckpointStore with exactly one statement, in the transaction that
+// Checkpoint implements ports.CheckpointStore with exactly one statement, in the transaction that
 // ctx must carry (tx.ErrNoTransaction otherwise), and one more for every batch of skipped items. A
 // position above core.MaxPositionBytes or a context above core.MaxContextBytes is refused before
 // that (core.ErrContextTooLarge).
 //
 // The context is written only if it changed. Only the caller knows whether the transaction
 // committed, so it marks the context as stored: call Stored after the commit.
-func (r *Repository) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	t, ok := tx.From(ctx, r.store.db.Name())
 	if !ok {
 		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, r.store.db.Name(), tx.ErrNoTransaction)

@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -34,7 +35,7 @@ type stagedSkip struct {
 
 // stageSkips stores the skips in the database of the data, in the chunk's transaction (rule C12).
 // They are numbered by the attempt's counters, so each number is used once.
-func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c core.Checkpoint) error {
+func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c ports.Checkpoint) error {
 	number := c.Counters.Skips() - int64(len(c.Skipped))
 	for batch := range slices.Chunk(c.Skipped, s.store.rowsAtOnce(4)) {
 		var args []any

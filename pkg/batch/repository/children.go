@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -31,7 +32,7 @@ func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID
 
 // stopUnbegun ends an execution that was launched for workers and that no worker has begun.
 func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *ledger) error {
-	stop := core.Executions().Move(core.MoveStop)
+	stop := ports.Executions().Move(ports.MoveStop)
 	var rows []jobExecution
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, active = NULL, ended_at = {now}
@@ -48,7 +49,7 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1
-		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = c.parent_call AND s.flow = ?)`, id, core.FlowFinally)
+		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = c.parent_call AND s.flow = ?)`, id, ports.FlowFinally)
 	if err != nil {
 		return fmt.Errorf("job execution %d: read its child jobs: %w", id, err)
 	}
@@ -60,7 +61,7 @@ func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, a
 	return nil
 }
 
-// RecoverChildren implements core.Parks.
+// RecoverChildren implements ports.Parks.
 func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
 	lost, err := r.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
 	if err != nil {
@@ -76,7 +77,7 @@ func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead fun
 
 // before returns the execution of the instance before this one, or nil.
 func (r *Repository) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
-	list, err := r.Executions(ctx, core.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
+	list, err := r.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -21,7 +22,7 @@ type family struct {
 	db            tx.Database
 	repo          *repository.Repository
 	heard         *heard
-	parent, child core.JobRef
+	parent, child ports.JobRef
 }
 
 func newFamily(t *testing.T, name string, db tx.Database) *family {
@@ -30,30 +31,30 @@ func newFamily(t *testing.T, name string, db tx.Database) *family {
 	f.repo = repository.New(db, repository.Options{Announcer: f.heard})
 	require.NoError(t, f.repo.Migrate(t.Context()))
 	me := core.Owner{Host: "here", PID: 1}
-	launch := func(req core.LaunchRequest) core.JobRef {
+	launch := func(req ports.LaunchRequest) ports.JobRef {
 		req.Owner, req.Lease, req.JobName = me, time.Hour, name+req.JobName
 		launched, err := f.repo.Launch(t.Context(), req)
 		require.NoError(t, err)
-		return core.JobRef{ID: launched.Execution.ID, Owner: me, Epoch: launched.Execution.Epoch}
+		return ports.JobRef{ID: launched.Execution.ID, Owner: me, Epoch: launched.Execution.Epoch}
 	}
-	f.parent = launch(core.LaunchRequest{JobName: "parent"})
-	_, err := f.repo.ChangeJob(t.Context(), f.parent, core.JobChange{To: core.StatusStarted})
+	f.parent = launch(ports.LaunchRequest{JobName: "parent"})
+	_, err := f.repo.ChangeJob(t.Context(), f.parent, ports.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	f.child = launch(core.LaunchRequest{JobName: "child", Parent: f.parent.ID, ForWorkers: true})
-	require.Equal(t, []core.Ready{{Execution: f.child.ID, Epoch: f.child.Epoch}}, f.heard.list)
+	f.child = launch(ports.LaunchRequest{JobName: "child", Parent: f.parent.ID, ForWorkers: true})
+	require.Equal(t, []ports.Ready{{Execution: f.child.ID, Epoch: f.child.Epoch}}, f.heard.list)
 	return f
 }
 
 func (f *family) begin() {
 	f.Helper()
-	resumed, err := f.repo.Resume(f.Context(), f.child.ID, core.ResumeRequest{Owner: f.child.Owner, Lease: time.Hour})
+	resumed, err := f.repo.Resume(f.Context(), f.child.ID, ports.ResumeRequest{Owner: f.child.Owner, Lease: time.Hour})
 	require.NoError(f, err)
 	require.True(f, resumed.First)
 	f.child.Epoch = resumed.Execution.Epoch
 }
 
 func (f *family) park() error {
-	_, err := f.repo.Park(f.Context(), f.parent, core.Parking{})
+	_, err := f.repo.Park(f.Context(), f.parent, ports.Parking{})
 	return err
 }
 
@@ -70,7 +71,7 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 				parked <- f.park()
 			}()
 			err := tx.NewManager(f.db).Do(f.Context(), tx.Attr{}, func(ctx context.Context) error {
-				_, err := f.repo.ChangeJob(ctx, f.child, core.JobChange{To: core.StatusCompleted})
+				_, err := f.repo.ChangeJob(ctx, f.child, ports.JobChange{To: core.StatusCompleted})
 				close(first)
 				time.Sleep(100 * time.Millisecond) // the park has to wait for the lock; without a lock it would have ended
 				return err
@@ -95,11 +96,11 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 		for name, end := range ends {
 			f := newFamily(t, name, db)
 			require.NoError(t, end(f), name)
-			require.Equal(t, []core.Ready{{Execution: f.parent.ID, Epoch: f.parent.Epoch}}, f.heard.list[1:], name)
-			resumed, err := f.repo.Resume(t.Context(), f.parent.ID, core.ResumeRequest{Owner: f.parent.Owner, Lease: time.Hour})
+			require.Equal(t, []ports.Ready{{Execution: f.parent.ID, Epoch: f.parent.Epoch}}, f.heard.list[1:], name)
+			resumed, err := f.repo.Resume(t.Context(), f.parent.ID, ports.ResumeRequest{Owner: f.parent.Owner, Lease: time.Hour})
 			require.NoError(t, err, name)
 			require.False(t, resumed.First, name)
-			_, err = f.repo.ChangeJob(t.Context(), core.JobRef{ID: f.parent.ID, Owner: f.parent.Owner, Epoch: resumed.Execution.Epoch}, core.JobChange{To: core.StatusFailed})
+			_, err = f.repo.ChangeJob(t.Context(), ports.JobRef{ID: f.parent.ID, Owner: f.parent.Owner, Epoch: resumed.Execution.Epoch}, ports.JobChange{To: core.StatusFailed})
 			require.NoError(t, err, name)
 		}
 	})
@@ -115,7 +116,7 @@ func TestAbandoningAParentReachesItsChildren(t *testing.T) {
 			if name == "runs" {
 				f.begin()
 			}
-			_, err := f.repo.ChangeJob(t.Context(), f.parent, core.JobChange{To: core.StatusFailed})
+			_, err := f.repo.ChangeJob(t.Context(), f.parent, ports.JobChange{To: core.StatusFailed})
 			require.NoError(t, err)
 			require.NoError(t, f.repo.Abandon(t.Context(), f.parent.ID, "me"))
 			child, err := f.repo.Execution(t.Context(), f.child.ID)
@@ -123,7 +124,7 @@ func TestAbandoningAParentReachesItsChildren(t *testing.T) {
 			require.Equal(t, []any{status, true}, []any{child.Status, child.StopRequested}, name)
 			entries, err := f.repo.Audit(t.Context(), f.child.ID)
 			require.NoError(t, err)
-			asked := slices.IndexFunc(entries, func(a core.AuditEntry) bool { return a.Act == "request stop" })
+			asked := slices.IndexFunc(entries, func(a ports.AuditEntry) bool { return a.Act == "request stop" })
 			require.GreaterOrEqual(t, asked, 0, name)
 			require.Equal(t, "me", entries[asked].Actor, name)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -36,7 +38,7 @@ type CheckpointOptions struct {
 }
 
 // Checkpoints keeps the checkpoints of a repository's steps in the databases that the steps work
-// in, if these are not the repository's (rule C18): a core.CheckpointStores. Position, counters and
+// in, if these are not the repository's (rule C18): a model.CheckpointStores. Position, counters and
 // skips commit there, in the chunk's own transaction. A restart trusts them; the repository's
 // records follow.
 //
@@ -49,7 +51,7 @@ type Checkpoints struct {
 	options    CheckpointOptions
 }
 
-var _ core.CheckpointStores = (*Checkpoints)(nil)
+var _ model.CheckpointStores = (*Checkpoints)(nil)
 
 // NewCheckpoints returns the checkpoints of r in the databases of provider.
 func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptions) *Checkpoints {
@@ -96,13 +98,13 @@ func checkpointTables(p *store) tableSet {
 	}
 }
 
-// Acquire implements core.CheckpointStores. It locks the step's row, which waits for a chunk that
+// Acquire implements model.CheckpointStores. It locks the step's row, which waits for a chunk that
 // the previous attempt is just committing, and then names this attempt in it. IDs of attempts only
 // grow, so from then on an earlier attempt can neither commit nor claim, and the committed state is
 // final (rule L5).
 //
 // An attempt that does not continue an earlier one begins without a position.
-func (c *Checkpoints) Acquire(ctx context.Context, run *core.StepRun, database string) (core.ClaimedStore, error) {
+func (c *Checkpoints) Acquire(ctx context.Context, run *model.StepRun, database string) (ports.ClaimedStore, error) {
 	s, err := c.claim(ctx, run, database)
 	if err != nil {
 		return nil, fmt.Errorf("claim step %s in database %s: %w", run.Step.Name, database, err)
@@ -110,7 +112,7 @@ func (c *Checkpoints) Acquire(ctx context.Context, run *core.StepRun, database s
 	return s, nil
 }
 
-func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database string) (*claimed, error) {
+func (c *Checkpoints) claim(ctx context.Context, run *model.StepRun, database string) (*claimed, error) {
 	p, err := c.store(database)
 	if err != nil {
 		return nil, err
@@ -139,7 +141,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *core.StepRun, database str
 	return s, nil
 }
 
-// HasCommitted implements core.CheckpointStores.
+// HasCommitted implements model.CheckpointStores.
 func (c *Checkpoints) HasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error) {
 	if database == c.repository.Database() {
 		return false, nil
@@ -253,13 +255,13 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 		s.start, err = before.record()
 		return err
 	case s.isSuperseded(before.StepExecutionID): // from the start: the state that earlier executions left does not count
-		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
+		s.start = ports.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
 		return fmt.Errorf("%w: step execution %d has committed, but not here; does the step use another database than before, or was the database restored from an older backup? "+
-			"To start over, remove its rows and restart with --from-start", core.ErrCheckpointMissing, s.run.Data.Earlier.ID)
+			"To start over, remove its rows and restart with --from-start", ports.ErrCheckpointMissing, s.run.Data.Earlier.ID)
 	case before.StepExecutionID == 0:
-		s.start = core.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
+		s.start = ports.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	}
 	var err error
@@ -272,7 +274,7 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 // epoch: an assignment of a partition follows all claims of earlier assignments.
 const claimShift = 20
 
-func claimRef(ref core.StepRef) core.StepRef {
+func claimRef(ref ports.StepRef) ports.StepRef {
 	ref.Epoch <<= claimShift
 	return ref
 }

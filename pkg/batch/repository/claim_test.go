@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -64,35 +66,35 @@ func connectCross(t *testing.T, history, data string) *cross {
 
 // attempt is one attempt of step load, which continues from the previous one.
 type attempt struct {
-	*core.StepRun
-	ref core.JobRef
+	*model.StepRun
+	ref ports.JobRef
 }
 
 // attempt launches the job, and takes a running one over.
 func (c *cross) attempt(owner string) *attempt {
 	c.Helper()
-	launched, err := c.repo.Launch(c.Context(), core.LaunchRequest{
+	launched, err := c.repo.Launch(c.Context(), ports.LaunchRequest{
 		JobName: "load", Restartable: true, Owner: core.Owner{Host: owner, PID: 7}, Lease: time.Hour,
 		Dead: func(core.Owner) bool { return true },
 	})
 	require.NoError(c, err)
 	exec := launched.Execution
-	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
-	_, err = c.repo.ChangeJob(c.Context(), ref, core.JobChange{To: core.StatusStarted})
+	ref := ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
+	_, err = c.repo.ChangeJob(c.Context(), ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(c, err)
 	history, err := c.repo.LastSteps(c.Context(), exec.InstanceID, 0)
 	require.NoError(c, err)
-	run := &core.StepRun{
-		Data:     core.StepContext{Job: exec, JobRef: ref},
-		Services: core.StepServices{Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()},
+	run := &model.StepRun{
+		Data:     model.StepContext{Job: exec, JobRef: ref},
+		Services: model.StepServices{Checkpoints: c.repo, Stores: c.stores, Observer: core.Observers()},
 	}
 	run.Services.Fill()
 	if h, ok := history["load"]; ok && h.Last.Status != core.StatusCompleted {
 		run.Data.Earlier = &h.Last
 	}
-	run.Step, err = c.repo.StartStep(c.Context(), ref, core.StepStart{Name: "load", Earlier: run.Data.Earlier})
+	run.Step, err = c.repo.StartStep(c.Context(), ref, ports.StepStart{Name: "load", Earlier: run.Data.Earlier})
 	require.NoError(c, err)
-	run.Ref = core.StepRef{ID: run.Step.ID, Owner: run.Step.Owner, Epoch: run.Step.Epoch}
+	run.Ref = ports.StepRef{ID: run.Step.ID, Owner: run.Step.Owner, Epoch: run.Step.Epoch}
 	return &attempt{run, ref}
 }
 
@@ -103,7 +105,7 @@ func (c *cross) claimed(owner string) *attempt {
 	return a
 }
 
-func (c *cross) commit(a *attempt, row int, p core.Checkpoint) error {
+func (c *cross) commit(a *attempt, row int, p ports.Checkpoint) error {
 	return tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, c.data).ExecContext(ctx, fmt.Sprintf("INSERT INTO people VALUES (%d)", row)); err != nil {
 			return err
@@ -129,16 +131,16 @@ func (c *cross) stored(a *attempt) core.StepExecution {
 
 func (c *cross) skipped(a *attempt) []core.SkippedItem {
 	c.Helper()
-	items, err := c.repo.SkippedItems(c.Context(), core.SkipFilter{Execution: a.Data.Job.ID})
+	items, err := c.repo.SkippedItems(c.Context(), ports.SkipFilter{Execution: a.Data.Job.ID})
 	require.NoError(c, err)
 	return items
 }
 
 func (c *cross) end(a *attempt, to core.Status, counters core.Counters) {
 	c.Helper()
-	_, err := c.repo.EndStep(c.Context(), a.Ref, core.StepChange{To: to, Counters: counters})
+	_, err := c.repo.EndStep(c.Context(), a.Ref, ports.StepChange{To: to, Counters: counters})
 	require.NoError(c, err)
-	_, err = c.repo.ChangeJob(c.Context(), a.ref, core.JobChange{To: to})
+	_, err = c.repo.ChangeJob(c.Context(), a.ref, ports.JobChange{To: to})
 	require.NoError(c, err)
 }
 
@@ -153,7 +155,7 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 		memory := first.Step.Context
 		require.NoError(c, memory.Put("seen", int64(3)))
 		want := core.Counters{Read: 5, Filter: 1, Write: 3, WriteSkip: 1, Commit: 2, Rollback: 1}
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: want, Position: position(5), Context: memory}))
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{Counters: want, Position: position(5), Context: memory}))
 		require.Empty(c, c.stored(first).Position, "the repository does not know yet: the process dies here")
 
 		second := c.claimed("b")
@@ -166,7 +168,7 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 
 		require.NoError(c, second.SyncHistory(c.Context(), nil))
 		require.Equal(c, core.Counters{}, c.stored(second).Counters, "the counters of another attempt are not its own")
-		require.NoError(c, c.commit(second, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(7)}))
+		require.NoError(c, c.commit(second, 2, ports.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(7)}))
 		require.NoError(c, second.SyncHistory(c.Context(), nil))
 		require.Equal(c, position(7), c.stored(second).Position)
 		require.Equal(c, core.Counters{Read: 2, Write: 2, Commit: 1}, c.stored(second).Counters)
@@ -188,7 +190,7 @@ func TestTheCheckpointBesideTheDataSaysWhetherWorkIsCommitted(t *testing.T) {
 		require.False(c, committed("data", "load", first.Step.ID), "it has not claimed the step")
 		require.NoError(c, first.UseDatabase(c.Context(), "data"))
 		require.False(c, committed("data", "load", first.Step.ID), "it has committed nothing")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Read: 1}, Position: position(1)}))
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{Counters: core.Counters{Read: 1}, Position: position(1)}))
 		require.False(c, c.stored(first).HasCommitted(), "the process dies here")
 		require.True(c, committed("data", "load", first.Step.ID))
 		require.False(c, committed("data", "load", first.Step.ID+1), "that is of work before")
@@ -202,16 +204,16 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheDataDatabase(t *testing.T) {
 	eachPair(t, func(c *cross) {
 		late := c.attempt("late") // it started, and sleeps before its claim
 		first := c.claimed("a")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(1)}))
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{Position: position(1)}))
 		second := c.claimed("b")
-		require.ErrorIs(c, c.commit(first, 2, core.Checkpoint{Position: position(2)}), core.ErrLostOwner)
+		require.ErrorIs(c, c.commit(first, 2, ports.Checkpoint{Position: position(2)}), core.ErrLostOwner)
 		require.Equal(c, 1, c.people(), "its rows are rolled back")
 		_, _, err := first.Services.Checkpoints.Reclaim(c.Context(), first.Ref)
 		require.ErrorIs(c, err, core.ErrLostOwner)
 		require.ErrorIs(c, first.SyncHistory(c.Context(), nil), core.ErrLostOwner)
 		require.ErrorIs(c, late.UseDatabase(c.Context(), "data"), core.ErrLostOwner)
 		require.Equal(c, position(1), second.Step.Position)
-		require.NoError(c, c.commit(second, 2, core.Checkpoint{Position: position(2)}))
+		require.NoError(c, c.commit(second, 2, ports.Checkpoint{Position: position(2)}))
 	})
 }
 
@@ -257,7 +259,7 @@ func (c *cross) writeOn(a *attempt, last, upTo int, some chan struct{}) error {
 		}
 	}
 	for at++; at <= last; at++ {
-		if err := c.commit(a, at, core.Checkpoint{Position: position(at)}); err != nil {
+		if err := c.commit(a, at, ports.Checkpoint{Position: position(at)}); err != nil {
 			return err
 		}
 		if at >= upTo {
@@ -273,7 +275,7 @@ func TestAClaimWaitsForTheTransactionOfTheOwnerBefore(t *testing.T) {
 		first := c.claimed("a")
 		second := c.attempt("b")
 		err := tx.NewManager(c.data).Do(c.Context(), tx.Attr{}, func(ctx context.Context) error {
-			require.NoError(c, first.Services.Checkpoints.Checkpoint(ctx, first.Ref, core.Checkpoint{Position: position(1)}))
+			require.NoError(c, first.Services.Checkpoints.Checkpoint(ctx, first.Ref, ports.Checkpoint{Position: position(1)}))
 			other := connectCross(c.T, "sqlite:"+c.TempDir()+"/unused.db", c.url)
 			blocked := repository.NewCheckpoints(c.repo, other.provider, repository.CheckpointOptions{Wait: 200 * time.Millisecond})
 			_, err := blocked.Acquire(c.Context(), second.StepRun, "data")
@@ -304,7 +306,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 			return lines
 		}
 		first := c.claimed("a")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{
 			Counters: core.Counters{WriteSkip: 2}, Position: position(2), Skipped: []core.SkippedItem{skip(1), skip(2)},
 		}))
 		require.Empty(c, c.skipped(first))
@@ -318,7 +320,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 		require.Equal(c, &item.RawText{Text: "x\x00", Length: 2}, got.Raw)
 		require.Equal(c, "load", got.Step)
 
-		require.NoError(c, c.commit(first, 2, core.Checkpoint{
+		require.NoError(c, c.commit(first, 2, ports.Checkpoint{
 			Counters: core.Counters{WriteSkip: 3}, Position: position(3), Skipped: []core.SkippedItem{skip(3)},
 		}))
 		// A move of the tables that was interrupted before it removed the originals.
@@ -327,7 +329,7 @@ func TestSkipsReachTheRepositoryOnceWhereverAMoveIsCutOff(t *testing.T) {
 		require.NoError(c, first.Committed(c.Context()))
 		_, err = c.data.Conn().ExecContext(c.Context(), "INSERT INTO surfin_checkpoint_skip SELECT * FROM copy")
 		require.NoError(c, err)
-		require.NoError(c, c.commit(first, 3, core.Checkpoint{
+		require.NoError(c, c.commit(first, 3, ports.Checkpoint{
 			Counters: core.Counters{WriteSkip: 4}, Position: position(4), Skipped: []core.SkippedItem{skip(4)},
 		}))
 
@@ -345,19 +347,19 @@ func TestTheRepositoryIsToldNowAndThenWhatARunningStepCommitted(t *testing.T) {
 	eachPair(t, func(c *cross) {
 		quiet := c.claimed("a")
 		want := core.Counters{Read: 2, Write: 2, Commit: 1}
-		require.NoError(c, c.commit(quiet, 1, core.Checkpoint{Counters: want, Position: position(2)}))
+		require.NoError(c, c.commit(quiet, 1, ports.Checkpoint{Counters: want, Position: position(2)}))
 		require.NoError(c, quiet.Committed(c.Context()))
 		require.Equal(c, core.Counters{}, c.stored(quiet).Counters, "a chunk costs the repository nothing")
 
 		c.stores = repository.NewCheckpoints(c.repo, c.provider, repository.CheckpointOptions{Every: time.Nanosecond})
 		told := c.claimed("b")
-		require.NoError(c, c.commit(told, 2, core.Checkpoint{Counters: want, Position: position(4)}))
+		require.NoError(c, c.commit(told, 2, ports.Checkpoint{Counters: want, Position: position(4)}))
 		require.NoError(c, told.Committed(c.Context()))
 		require.Equal(c, want, c.stored(told).Counters)
 		require.Equal(c, position(4), c.stored(told).Position)
 
 		c.attempt("c") // takes over, and has not reached the step
-		require.NoError(c, c.commit(told, 3, core.Checkpoint{Counters: want, Position: position(6)}))
+		require.NoError(c, c.commit(told, 3, ports.Checkpoint{Counters: want, Position: position(6)}))
 		require.ErrorIs(c, told.Committed(c.Context()), core.ErrLostOwner)
 	})
 }
@@ -366,7 +368,7 @@ func TestARecordThatKnowsMoreThanTheCheckpointKeepsIt(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
 		first := c.claimed("a")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(2)}))
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 1}, Position: position(2)}))
 		failure := errors.New("the step fails")
 		require.Equal(c, failure.Error(), first.SyncHistory(c.Context(), failure).Error())
 		c.end(first, core.StatusFailed, core.Counters{Read: 4, Write: 2, Commit: 1, Rollback: 1})
@@ -379,11 +381,11 @@ func TestAStepThatStartsOverForgetsItsCheckpoint(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
 		first := c.claimed("a")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(2)}))
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{Position: position(2)}))
 		require.NoError(c, first.SyncHistory(c.Context(), nil))
-		_, err := c.repo.EndStep(c.Context(), first.Ref, core.StepChange{To: core.StatusCompleted})
+		_, err := c.repo.EndStep(c.Context(), first.Ref, ports.StepChange{To: core.StatusCompleted})
 		require.NoError(c, err)
-		_, err = c.repo.ChangeJob(c.Context(), first.ref, core.JobChange{To: core.StatusFailed})
+		_, err = c.repo.ChangeJob(c.Context(), first.ref, ports.JobChange{To: core.StatusFailed})
 		require.NoError(c, err)
 
 		second := c.claimed("b")
@@ -399,20 +401,20 @@ func TestAnUnknownCommitIsJudgedByTheRowBesideTheData(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
 		a := c.claimed("a")
-		want := core.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(1)}
+		want := ports.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(1)}
 		require.NoError(c, c.commit(a, 1, want))
 		ref, found, err := a.Services.Checkpoints.Reclaim(c.Context(), a.Ref)
 		require.NoError(c, err)
 		require.Equal(c, a.Ref, ref, "the guard of the repository's row is as it was")
 		require.Equal(c, want.Counters, found.Counters)
 		require.Equal(c, want.Position, found.Position)
-		require.NoError(c, c.commit(a, 2, core.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 2}, Position: position(2)}))
+		require.NoError(c, c.commit(a, 2, ports.Checkpoint{Counters: core.Counters{Read: 2, Write: 2, Commit: 2}, Position: position(2)}))
 		b := c.claimed("b") // its first commit did not happen
 		_, found, err = b.Services.Checkpoints.Reclaim(c.Context(), b.Ref)
 		require.NoError(c, err)
 		require.Equal(c, core.Counters{}, found.Counters, "those of another attempt are not its own")
 		require.Equal(c, position(2), found.Position)
-		require.NoError(c, c.commit(b, 3, core.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(3)}))
+		require.NoError(c, c.commit(b, 3, ports.Checkpoint{Counters: core.Counters{Read: 1, Write: 1, Commit: 1}, Position: position(3)}))
 		require.NoError(c, b.SyncHistory(c.Context(), nil))
 		c.end(b, core.StatusCompleted, core.Counters{Read: 1, Write: 1, Commit: 1})
 	})
@@ -422,12 +424,12 @@ func TestACheckpointThatIsNotWhereTheStepCommittedIsMissed(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
 		first := c.claimed("a")
-		require.NoError(c, c.commit(first, 1, core.Checkpoint{Position: position(1)}))
+		require.NoError(c, c.commit(first, 1, ports.Checkpoint{Position: position(1)}))
 		require.NoError(c, first.SyncHistory(c.Context(), nil))
 		_, err := c.data.Conn().ExecContext(c.Context(), "DELETE FROM surfin_checkpoint")
 		require.NoError(c, err)
 		second := c.attempt("b")
-		require.ErrorIs(c, second.UseDatabase(c.Context(), "data"), core.ErrCheckpointMissing)
+		require.ErrorIs(c, second.UseDatabase(c.Context(), "data"), ports.ErrCheckpointMissing)
 	})
 }
 
@@ -445,7 +447,7 @@ func TestTwoRepositoriesShareADatabaseOfData(t *testing.T) {
 			a := c.claimed("a")
 			require.Equal(t, core.StepExecutionID(1), a.Step.ID)
 			require.Empty(t, a.Step.Position)
-			require.NoError(t, c.commit(a, i, core.Checkpoint{Position: position(i + 1)}))
+			require.NoError(t, c.commit(a, i, ports.Checkpoint{Position: position(i + 1)}))
 		}
 		require.Equal(t, position(1), one.claimed("b").Step.Position)
 		require.Equal(t, position(2), two.claimed("b").Step.Position)

@@ -7,22 +7,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// claimed is a core.ClaimedStore: the checkpoints of one attempt in the database that it works in.
+// claimed is a ports.ClaimedStore: the checkpoints of one attempt in the database that it works in.
 // It is used by one goroutine at a time.
 type claimed struct {
 	store       *store
 	repository  *Repository
-	run         *core.StepRun
+	run         *model.StepRun
 	key         checkpointKey
-	identity    string       // of the instance
-	instanceKey string       // of its parameters
-	ref         core.StepRef // with the epoch of this database's row, not of the repository's
-	start       core.Checkpoint
+	identity    string        // of the instance
+	instanceKey string        // of its parameters
+	ref         ports.StepRef // with the epoch of this database's row, not of the repository's
+	start       ports.Checkpoint
 	adopts      bool // start comes from a row that the operator accepted (rule C18a)
 	updates     [2]string
 	every       time.Duration
@@ -73,12 +75,12 @@ func (c *checkpoint) counters() core.Counters {
 
 // record returns the committed state of the attempt that claimed the row. The counters are zero if
 // an earlier attempt counted them.
-func (c *checkpoint) record() (core.Checkpoint, error) {
+func (c *checkpoint) record() (ports.Checkpoint, error) {
 	context, err := core.ParseExecutionContext([]byte(c.Context))
 	if err != nil {
-		return core.Checkpoint{}, fmt.Errorf("stored context: %w", err)
+		return ports.Checkpoint{}, fmt.Errorf("stored context: %w", err)
 	}
-	r := core.Checkpoint{Context: context}
+	r := ports.Checkpoint{Context: context}
 	if c.Position != "" {
 		r.Position = item.Position(c.Position)
 	}
@@ -88,21 +90,23 @@ func (c *checkpoint) record() (core.Checkpoint, error) {
 	return r, nil
 }
 
+// Database implements ports.CheckpointStore.
 func (s *claimed) Database() string { return s.store.db.Name() }
 
-func (s *claimed) Start() core.Checkpoint { return s.start }
+// Start implements ports.ClaimedStore.
+func (s *claimed) Start() ports.Checkpoint { return s.start }
 
-// Checkpoint implements core.CheckpointStore as Repository.Checkpoint does, in the transaction of
+// Checkpoint implements ports.CheckpointStore as Repository.Checkpoint does, in the transaction of
 // the data: one statement, and one more for every batch of skips. It does not see a stop of the
 // job: the next notification of the repository does.
-func (s *claimed) Checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+func (s *claimed) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	if err := s.checkpoint(ctx, ref, c); err != nil {
 		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
 	}
 	return nil
 }
 
-func (s *claimed) checkpoint(ctx context.Context, ref core.StepRef, c core.Checkpoint) error {
+func (s *claimed) checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	t, ok := tx.From(ctx, s.store.db.Name())
 	switch {
 	case !ok:
@@ -165,19 +169,19 @@ func (s *claimed) checkpointSQL(withContext bool) string {
 	return s.store.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards + s.store.fence(n+1))
 }
 
-// Reclaim implements core.CheckpointStore, on the row in this database (rule C10). It
+// Reclaim implements ports.CheckpointStore, on the row in this database (rule C10). It
 // returns ref itself: the guard of the repository's row does not change.
-func (s *claimed) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+func (s *claimed) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	found, err := s.reclaim(ctx)
 	if err != nil {
-		return ref, core.Checkpoint{}, fmt.Errorf("reclaim step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
+		return ref, ports.Checkpoint{}, fmt.Errorf("reclaim step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
 	}
 	return ref, found, nil
 }
 
 // reclaim raises the epoch of the row. It can be repeated if the reply is lost: no other process
 // raises the epoch of this attempt's row, so a greater one is its own.
-func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
+func (s *claimed) reclaim(ctx context.Context) (ports.Checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.transact(ctx, func(ctx context.Context) error {
 		return s.store.scan(ctx, &rows, `UPDATE {checkpoint} SET epoch = epoch + 1
@@ -189,13 +193,13 @@ func (s *claimed) reclaim(ctx context.Context) (core.Checkpoint, error) {
 		err = core.ErrLostOwner
 	}
 	if err != nil {
-		return core.Checkpoint{}, err
+		return ports.Checkpoint{}, err
 	}
 	s.ref.Epoch = rows[0].Epoch
 	return rows[0].record()
 }
 
-// Committed implements core.ClaimedStore. It notifies the repository of skips at once, and of
+// Committed implements ports.ClaimedStore. It notifies the repository of skips at once, and of
 // counters at intervals. A failed notification is repeated, at the latest by SyncHistory.
 func (s *claimed) Committed(ctx context.Context) error {
 	if !s.hasNewSkips && time.Since(s.notifiedAt) < s.every {
@@ -210,7 +214,7 @@ func (s *claimed) Committed(ctx context.Context) error {
 	return nil
 }
 
-// SyncHistory implements core.ClaimedStore. If the repository cannot be reached it tries again, as
+// SyncHistory implements ports.ClaimedStore. If the repository cannot be reached it tries again, as
 // long as the lease lasts (rule L9).
 func (s *claimed) SyncHistory(ctx context.Context) error {
 	return s.run.Services.Lease.Record(context.WithoutCancel(ctx), s.notifyRepository)

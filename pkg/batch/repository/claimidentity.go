@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -43,7 +44,7 @@ func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, ste
 // an empty one if it replaces another instance's row.
 func (s *claimed) admit(ctx context.Context, before *checkpoint) (*checkpoint, error) {
 	accepts := s.run.Data.AcceptChanges || s.run.Data.Job.AnewSince() != 0
-	refused := &core.RestoredError{Database: s.store.db.Name(), Step: s.key.step, Instance: s.key.instance, Attempt: before.StepExecutionID}
+	refused := &ports.RestoredError{Database: s.store.db.Name(), Step: s.key.step, Instance: s.key.instance, Attempt: before.StepExecutionID}
 	switch {
 	case before.StepExecutionID == 0 || before.Instance != s.identity && before.Position == "": // nothing is committed
 		if accepts {
@@ -51,24 +52,24 @@ func (s *claimed) admit(ctx context.Context, before *checkpoint) (*checkpoint, e
 		}
 		return &checkpoint{}, s.admitNew(ctx, refused)
 	case before.Instance == "" && strings.HasPrefix(s.identity, oldIdentity):
-		refused.Kind = core.RestoredOld
+		refused.Kind = ports.RestoredOld
 	case before.Instance != s.identity:
-		refused.Kind = core.RestoredInstance
+		refused.Kind = ports.RestoredInstance
 	default:
 		known, err := s.knows(ctx, before)
 		if err != nil || known {
 			return before, err
 		}
-		refused.Kind = core.RestoredAttempt
+		refused.Kind = ports.RestoredAttempt
 	}
 	if !accepts {
 		return nil, refused
 	}
-	if refused.Kind == core.RestoredInstance {
+	if refused.Kind == ports.RestoredInstance {
 		return &checkpoint{}, nil
 	}
 	taken := *before
-	if s.adopts = s.run.Data.AcceptChanges; refused.Kind == core.RestoredAttempt {
+	if s.adopts = s.run.Data.AcceptChanges; refused.Kind == ports.RestoredAttempt {
 		taken.StepExecutionID, taken.CountedID = 0, 0 // they name other attempts here
 	}
 	return &taken, nil
@@ -92,7 +93,7 @@ func (s *claimed) knows(ctx context.Context, before *checkpoint) (bool, error) {
 
 // admitNew looks for a row of the same parameters under a number that this history has not given,
 // or has given to another instance.
-func (s *claimed) admitNew(ctx context.Context, refused *core.RestoredError) error {
+func (s *claimed) admitNew(ctx context.Context, refused *ports.RestoredError) error {
 	var rows []struct {
 		InstanceID      core.JobInstanceID
 		Instance        string
@@ -122,7 +123,7 @@ func (s *claimed) admitNew(ctx context.Context, refused *core.RestoredError) err
 	for _, row := range rows {
 		uid, is := known[row.InstanceID]
 		if is && uid != row.Instance || !is && row.InstanceID > s.key.instance {
-			refused.Kind, refused.Instance, refused.Attempt = core.RestoredInstance, row.InstanceID, row.StepExecutionID
+			refused.Kind, refused.Instance, refused.Attempt = ports.RestoredInstance, row.InstanceID, row.StepExecutionID
 			return refused
 		}
 	}

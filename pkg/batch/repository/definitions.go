@@ -11,11 +11,11 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-var _ task.Definitions = (*Repository)(nil)
+var _ taskports.Definitions = (*Repository)(nil)
 
 // The acts of audit rows about definitions, which name no execution.
 const (
@@ -42,11 +42,11 @@ type jobDefinition struct {
 	UpdatedBy       string
 }
 
-// Register implements task.Definitions: one transaction, which locks the row.
-func (r *Repository) Register(ctx context.Context, d task.Definition, actor string) (task.Registration, error) {
+// Register implements taskports.Definitions: one transaction, which locks the row.
+func (r *Repository) Register(ctx context.Context, d taskports.Definition, actor string) (taskports.Registration, error) {
 	row, err := definitionRow(d)
 	if err != nil {
-		return task.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
+		return taskports.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
 	}
 	row.UpdatedBy = actor
 	for tries := 1; ; tries++ {
@@ -68,9 +68,9 @@ func (r *Repository) Register(ctx context.Context, d task.Definition, actor stri
 			continue // another process registered the name concurrently
 		}
 		if err != nil {
-			return task.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
+			return taskports.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
 		}
-		made := task.Registration{Changed: changed}
+		made := taskports.Registration{Changed: changed}
 		if before != nil {
 			made.Before = before.Version
 		}
@@ -106,11 +106,11 @@ func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefini
 
 // timesOf returns the part of a stored schedule that determines when it is due.
 func timesOf(schedule string) string {
-	var s task.Schedule
+	var s taskports.Schedule
 	if schedule == "" || json.Unmarshal([]byte(schedule), &s) != nil {
 		return schedule
 	}
-	times, err := json.Marshal(task.Schedule{Cron: s.Cron, Timezone: s.Timezone, Calendar: s.Calendar, WhenClosed: s.WhenClosed})
+	times, err := json.Marshal(taskports.Schedule{Cron: s.Cron, Timezone: s.Timezone, Calendar: s.Calendar, WhenClosed: s.WhenClosed})
 	if err != nil { // plain data has a JSON form
 		return schedule
 	}
@@ -122,20 +122,20 @@ func (d *jobDefinition) isSame(row *jobDefinition) bool {
 		d.Schedule == row.Schedule && d.Budget == row.Budget
 }
 
-// Definition implements task.Definitions: one statement.
-func (r *Repository) Definition(ctx context.Context, name string) (task.Definition, error) {
+// Definition implements taskports.Definitions: one statement.
+func (r *Repository) Definition(ctx context.Context, name string) (taskports.Definition, error) {
 	var rows []jobDefinition
 	if err := gormtx.Find(r.store.session(ctx).Where("name = ?", name), &rows); err != nil {
-		return task.Definition{}, fmt.Errorf("read the definition of job %s: %w", name, err)
+		return taskports.Definition{}, fmt.Errorf("read the definition of job %s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return task.Definition{}, fmt.Errorf("definition of job %s: %w", name, core.ErrNotFound)
+		return taskports.Definition{}, fmt.Errorf("definition of job %s: %w", name, core.ErrNotFound)
 	}
 	return rows[0].record()
 }
 
-// Definitions implements task.Definitions: one statement.
-func (r *Repository) Definitions(ctx context.Context, filter task.DefinitionFilter) ([]task.Definition, error) {
+// Definitions implements taskports.Definitions: one statement.
+func (r *Repository) Definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
 	query := r.store.session(ctx).Omit("definition_text", "definition_files").Order("name")
 	if filter.Scheduled {
 		query = query.Where("enabled AND schedule <> ''")
@@ -144,7 +144,7 @@ func (r *Repository) Definitions(ctx context.Context, filter task.DefinitionFilt
 	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, fmt.Errorf("list definitions: %w", err)
 	}
-	list := make([]task.Definition, 0, len(rows))
+	list := make([]taskports.Definition, 0, len(rows))
 	var errs []error
 	for i := range rows {
 		d, err := rows[i].record()
@@ -157,8 +157,8 @@ func (r *Repository) Definitions(ctx context.Context, filter task.DefinitionFilt
 	return list, errors.Join(errs...)
 }
 
-// EnableDefinition implements task.Definitions: one guarded UPDATE and its audit row.
-func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (task.Definition, bool, error) {
+// EnableDefinition implements taskports.Definitions: one guarded UPDATE and its audit row.
+func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (taskports.Definition, bool, error) {
 	act, until := actDisable, "scheduled_until"
 	if enabled { // times that were due while it was disabled do not count as missed
 		act, until = actEnable, "{now}"
@@ -173,13 +173,13 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 		return r.auditDefinition(ctx, act, actor, name, name)
 	})
 	if err != nil {
-		return task.Definition{}, false, fmt.Errorf("%s the schedule of job %s: %w", act, name, err)
+		return taskports.Definition{}, false, fmt.Errorf("%s the schedule of job %s: %w", act, name, err)
 	}
 	d, err := r.Definition(ctx, name)
 	return d, changed, err
 }
 
-// Unregister implements task.Definitions: one DELETE and its audit row.
+// Unregister implements taskports.Definitions: one DELETE and its audit row.
 func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		done := r.store.exec(ctx, "DELETE FROM {job_definition} WHERE name = ?", name)
@@ -197,8 +197,8 @@ func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 	return nil
 }
 
-// Advance implements task.Definitions: one guarded UPDATE, and its audit row.
-func (r *Repository) Advance(ctx context.Context, d task.Definition, until time.Time, note string) (bool, error) {
+// Advance implements taskports.Definitions: one guarded UPDATE, and its audit row.
+func (r *Repository) Advance(ctx context.Context, d taskports.Definition, until time.Time, note string) (bool, error) {
 	done := r.store.exec(ctx, "UPDATE {job_definition} SET scheduled_until = ? WHERE id = ? AND enabled AND version = ? AND scheduled_until = ?",
 		instant{Time: until}, d.ID, d.Files.Hash, instant{Time: d.ScheduledUntil})
 	if done.Error != nil {
@@ -210,7 +210,7 @@ func (r *Repository) Advance(ctx context.Context, d task.Definition, until time.
 	return done.RowsAffected > 0, nil
 }
 
-// Now implements task.Definitions.
+// Now implements taskports.Definitions.
 func (r *Repository) Now(ctx context.Context) (time.Time, error) {
 	var rows []struct{ At instant }
 	if err := r.store.scan(ctx, &rows, "SELECT {now} AS at"); err != nil {
@@ -223,7 +223,7 @@ func (r *Repository) auditDefinition(ctx context.Context, act, actor, job, detai
 	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail, Verb: act, Person: actor, JobName: job}).Error
 }
 
-func definitionRow(d task.Definition) (*jobDefinition, error) {
+func definitionRow(d taskports.Definition) (*jobDefinition, error) {
 	files, err := encodeFiles(d.Files.Files)
 	if err != nil {
 		return nil, err
@@ -246,14 +246,14 @@ func definitionRow(d task.Definition) (*jobDefinition, error) {
 	}, nil
 }
 
-func (d *jobDefinition) record() (task.Definition, error) {
-	made := task.Definition{
+func (d *jobDefinition) record() (taskports.Definition, error) {
+	made := taskports.Definition{
 		ID: d.ID, Name: d.Name, Enabled: d.Enabled, ScheduledUntil: d.ScheduledUntil.Time,
 		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, UpdatedBy: d.UpdatedBy,
 	}
 	files, err := decodeFiles(d.DefinitionFiles)
 	if err == nil && d.Schedule != "" {
-		made.Schedule = &task.Schedule{}
+		made.Schedule = &taskports.Schedule{}
 		err = json.Unmarshal([]byte(d.Schedule), made.Schedule)
 	}
 	if err == nil {

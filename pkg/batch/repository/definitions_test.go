@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,10 +19,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func nightly(text, cron string) task.Definition {
-	return task.Definition{
+func nightly(text, cron string) taskports.Definition {
+	return taskports.Definition{
 		Name: "nightly", Files: core.NewDefinition(text, "/jobs/nightly.yaml", []core.DefinitionFile{{Name: "a.yaml", Text: "job: a"}}),
-		Schedule: &task.Schedule{Cron: cron, Timezone: "Europe/Berlin", CatchUp: "last", Overlap: "queue"},
+		Schedule: &taskports.Schedule{Cron: cron, Timezone: "Europe/Berlin", CatchUp: "last", Overlap: "queue"},
 		Budget:   task.Budget{MaxAttempts: 3, Deadline: time.Hour},
 	}
 }
@@ -94,7 +95,7 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 		require.NoError(t, err)
 		made, err := r.Register(ctx, nightly("job: nightly", "@daily"), "ann")
 		require.NoError(t, err)
-		names := func(f task.DefinitionFilter) (list []string) {
+		names := func(f taskports.DefinitionFilter) (list []string) {
 			found, err := r.Definitions(ctx, f)
 			require.NoError(t, err)
 			for _, d := range found {
@@ -103,15 +104,15 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 			}
 			return list
 		}
-		require.Equal(t, []string{"b", "nightly"}, names(task.DefinitionFilter{}))
-		require.Equal(t, []string{"nightly"}, names(task.DefinitionFilter{Scheduled: true}))
+		require.Equal(t, []string{"b", "nightly"}, names(taskports.DefinitionFilter{}))
+		require.Equal(t, []string{"nightly"}, names(taskports.DefinitionFilter{Scheduled: true}))
 
 		off, changed, err := r.EnableDefinition(ctx, "nightly", false, "bob")
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.False(t, off.Enabled)
 		require.Equal(t, made.Definition.ScheduledUntil, off.ScheduledUntil)
-		require.Empty(t, names(task.DefinitionFilter{Scheduled: true}))
+		require.Empty(t, names(taskports.DefinitionFilter{Scheduled: true}))
 		moved, err := r.Advance(ctx, off, time.Now(), "")
 		require.NoError(t, err)
 		require.False(t, moved, "it is disabled")
@@ -194,7 +195,7 @@ func TestOfManyThatRegisterANameAtOnceOneRowIsLeft(t *testing.T) {
 		}
 		group.Wait()
 		require.NoError(t, errors.Join(errs...))
-		list, err := e.Repository.Definitions(t.Context(), task.DefinitionFilter{})
+		list, err := e.Repository.Definitions(t.Context(), taskports.DefinitionFilter{})
 		require.NoError(t, err)
 		require.Len(t, list, 1)
 		require.Len(t, acts(t, e), n)

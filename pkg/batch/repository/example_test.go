@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -20,7 +21,7 @@ func ExampleNew() {
 
 	fmt.Println(errors.Is(r.CheckSchema(ctx), core.ErrSchemaMissing))
 	fmt.Println(r.Migrate(ctx), r.CheckSchema(ctx))
-	executions, err := r.Executions(ctx, core.ExecutionFilter{Limit: 10})
+	executions, err := r.Executions(ctx, ports.ExecutionFilter{Limit: 10})
 	fmt.Println(len(executions), err)
 	// Output:
 	// true

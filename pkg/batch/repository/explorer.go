@@ -10,6 +10,7 @@ import (
 	"gorm.io/gorm"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -20,7 +21,7 @@ const DefaultPageSize = 50
 // bind variables.
 const batchSize = 1000
 
-// Execution implements core.Explorer; it returns core.ErrNotFound for an unknown ID.
+// Execution implements ports.Explorer; it returns core.ErrNotFound for an unknown ID.
 func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	found, err := r.executions(r.store.session(ctx).Where("id = ?", id), false, 1)
 	if err != nil {
@@ -32,7 +33,7 @@ func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*co
 	return &found[0], nil
 }
 
-// LastExecution implements core.Explorer; it returns core.ErrNotFound if there is none.
+// LastExecution implements ports.Explorer; it returns core.ErrNotFound if there is none.
 func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
 	found, err := r.executions(r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1), false, 1)
 	if err != nil {
@@ -48,8 +49,8 @@ func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
-// Executions implements core.Explorer: newest first, by key, never by offset, with one statement.
-func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
+// Executions implements ports.Explorer: newest first, by key, never by offset, with one statement.
+func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query, limit := r.filtered(ctx, filter, timed)
 	found, err := r.executions(query, filter.Brief, limit)
@@ -59,9 +60,9 @@ func (r *Repository) Executions(ctx context.Context, filter core.ExecutionFilter
 	return found, nil
 }
 
-// ExecutionIDs implements core.Explorer with one statement, or with two if the filter has only
+// ExecutionIDs implements ports.Explorer with one statement, or with two if the filter has only
 // CreatedFrom and the newest page has older executions too.
-func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecutionID, error) {
+func (r *Repository) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
 	ids, known, err := r.newestSince(ctx, filter)
 	if err != nil || known {
 		return ids, err
@@ -75,7 +76,7 @@ func (r *Repository) ExecutionIDs(ctx context.Context, filter core.ExecutionFilt
 }
 
 // onlySince reports whether the filter selects executions by a time of creation that is open-ended.
-func onlySince(filter core.ExecutionFilter) bool {
+func onlySince(filter ports.ExecutionFilter) bool {
 	return !filter.CreatedFrom.IsZero() && filter.CreatedTo.IsZero()
 }
 
@@ -88,7 +89,7 @@ type createdAt struct {
 // since the filter's time: then it is the page of the filter. IDs mostly follow the order of
 // creation, but the database does not know that: it would read all executions since that time, and
 // sort them by ID.
-func (r *Repository) newestSince(ctx context.Context, filter core.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
+func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
 	from := filter.CreatedFrom
 	if !onlySince(filter) {
 		return nil, false, nil
@@ -109,7 +110,7 @@ func (r *Repository) newestSince(ctx context.Context, filter core.ExecutionFilte
 
 // filtered returns the query of a page, and its size. With apart, the page's IDs are selected in a
 // subquery, as they always are for several statuses.
-func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
+func (r *Repository) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
@@ -131,7 +132,7 @@ func (r *Repository) filtered(ctx context.Context, filter core.ExecutionFilter, 
 // newestFirst is the order of a page with one status or none. For executions since a time, it keeps
 // the database from using the index by ID: such a page is mostly short (newestSince handles the
 // others), and the index would be read to its beginning.
-func newestFirst(filter core.ExecutionFilter) string {
+func newestFirst(filter ports.ExecutionFilter) string {
 	if onlySince(filter) {
 		return "id + 0 DESC"
 	}
@@ -139,7 +140,7 @@ func newestFirst(filter core.ExecutionFilter) string {
 }
 
 // selected returns the conditions of the filter without the statuses.
-func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args []any) {
+func (r *Repository) selected(filter ports.ExecutionFilter) (where []string, args []any) {
 	and := func(condition string, values ...any) {
 		where, args = append(where, r.store.sql(condition)), append(args, values...)
 	}
@@ -180,7 +181,7 @@ func (r *Repository) selected(filter core.ExecutionFilter) (where []string, args
 // Each is read from the end of an index. An IN of statuses would have to choose between sorting the
 // frequent ones and searching for the rare ones. Times do not follow the order of IDs: for a range
 // of times only the IDs are sorted, from an index.
-func (r *Repository) pages(where []string, args []any, filter core.ExecutionFilter) (string, []any) {
+func (r *Repository) pages(where []string, args []any, filter ports.ExecutionFilter) (string, []any) {
 	var parts []string
 	var all []any
 	page := func(where []string, values ...any) {
@@ -216,7 +217,7 @@ func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.J
 	return found, nil
 }
 
-// Steps implements core.Explorer. For an unknown execution, as for one without steps, the list is
+// Steps implements ports.Explorer. For an unknown execution, as for one without steps, the list is
 // empty.
 func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	var rows []stepExecution
@@ -239,9 +240,9 @@ type stepHistory struct {
 	Attempts int
 }
 
-// LastSteps implements core.Explorer with one statement, which reads the wide
+// LastSteps implements ports.Explorer with one statement, which reads the wide
 // columns (position, context) of the newest rows only.
-func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
+func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	var rows []stepHistory
 	err := r.store.session(ctx).Model(&stepExecution{}).
 		Select(r.store.columns(&stepExecution{})+", h.attempts").
@@ -252,13 +253,13 @@ func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of job instance %d: %w", id, err)
 	}
-	steps := make(map[string]core.StepHistory, len(rows))
+	steps := make(map[string]ports.StepHistory, len(rows))
 	for i := range rows {
 		record, err := rows[i].Row.record()
 		if err != nil {
 			return nil, err
 		}
-		steps[record.Name] = core.StepHistory{Last: *record, Attempts: rows[i].Attempts}
+		steps[record.Name] = ports.StepHistory{Last: *record, Attempts: rows[i].Attempts}
 	}
 	return steps, nil
 }

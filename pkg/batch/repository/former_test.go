@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -27,7 +28,7 @@ func TestALaunchDoesNotReachAnInstanceOfTheFormerReading(t *testing.T) {
 		local := func(hour int) core.Parameters { return at(hour-2, time.Date(2026, 7, 1, hour, 0, 0, 0, time.UTC)) }
 		launch := func(params core.Parameters) (core.JobExecutionID, error) {
 			checked := r.CheckFormer(t.Context(), "j", params)
-			l, err := r.Launch(t.Context(), core.LaunchRequest{JobName: "j", Params: params, Owner: core.Owner{Host: "h", PID: 1, Boot: "b"}, Lease: time.Minute, Restartable: true})
+			l, err := r.Launch(t.Context(), ports.LaunchRequest{JobName: "j", Params: params, Owner: core.Owner{Host: "h", PID: 1, Boot: "b"}, Lease: time.Minute, Restartable: true})
 			if checked != nil {
 				require.Equal(t, checked, err)
 			}

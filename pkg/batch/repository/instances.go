@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Instance implements core.Explorer; it returns core.ErrNotFound if there is none.
+// Instance implements ports.Explorer; it returns core.ErrNotFound if there is none.
 func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
 	var rows []jobInstance
 	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
@@ -24,8 +25,8 @@ func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.J
 	return &record, nil
 }
 
-// Instances implements core.Explorer: one statement, by key, never by offset.
-func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) ([]core.JobInstance, error) {
+// Instances implements ports.Explorer: one statement, by key, never by offset.
+func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
@@ -59,7 +60,7 @@ func (r *Repository) Instances(ctx context.Context, filter core.InstanceFilter) 
 	return list, nil
 }
 
-// LastPurged implements core.Explorer: one statement.
+// LastPurged implements ports.Explorer: one statement.
 func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
 	var rows []struct {
 		Param      jobExecutionParam `gorm:"embedded"`
@@ -87,7 +88,7 @@ func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobE
 // someJobs is the typical number of jobs in a history.
 const someJobs = 16
 
-// Jobs implements core.Explorer. For each job it reads index entries only: the next name, and the
+// Jobs implements ports.Explorer. For each job it reads index entries only: the next name, and the
 // last entry of that name.
 func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	list, err := r.executions(r.store.session(ctx).Where(r.store.sql(`id IN (
@@ -102,15 +103,15 @@ func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	return list, nil
 }
 
-// Audit implements core.Operations: one statement.
-func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]core.AuditEntry, error) {
+// Audit implements ports.Operations: one statement.
+func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
 	var rows []audit
 	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
 	}
-	list := make([]core.AuditEntry, len(rows))
+	list := make([]ports.AuditEntry, len(rows))
 	for i, row := range rows {
-		list[i] = core.AuditEntry{
+		list[i] = ports.AuditEntry{
 			At: row.At.Time, Act: row.Act, Actor: row.Actor, Step: row.StepExecutionID,
 			From: row.FromStatus, To: row.ToStatus, Epoch: row.Epoch, Detail: row.Detail,
 		}

@@ -8,15 +8,16 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Visits implements core.Journal with one statement. The database reads the whole journal of the
+// Visits implements ports.Journal with one statement. The database reads the whole journal of the
 // instance and returns a row per attempt, flow, element and kind: a loop of many rounds around a
 // step is one row, and so is a step that ran again in its visit because its worker was lost. Each
 // visit of a split or a flow has its own log and its own rows.
-func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
+func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
 	var rows []journalRow
 	err := r.store.scan(ctx, &rows, `SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
 		SELECT v.*, ROW_NUMBER() OVER (PARTITION BY job_execution_id, flow, element,
@@ -29,14 +30,14 @@ func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since co
 			SELECT f.job_execution_id, f.flow, f.ordinal, f.element, f.kind, f.verdict, f.target, 0
 			FROM {flow_visit} f JOIN {job_execution} e ON e.id = f.job_execution_id
 			WHERE e.instance_id = ? AND e.id >= ?
-		) v) newest WHERE place = 1`, id, since, core.FlowFinally, id, since)
+		) v) newest WHERE place = 1`, id, since, ports.FlowFinally, id, since)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of job instance %d: %w", id, err)
 	}
-	visits := make([]core.JournalRow, len(rows))
+	visits := make([]ports.JournalRow, len(rows))
 	for i, row := range rows {
-		visits[i] = core.JournalRow{
-			FlowVisit: core.FlowVisit{
+		visits[i] = ports.JournalRow{
+			FlowVisit: ports.FlowVisit{
 				Visit: core.Visit{Flow: row.Flow, Ordinal: row.Ordinal, Element: row.Element},
 				Kind:  row.Kind, Verdict: row.Verdict, Target: row.Target,
 			},
@@ -52,13 +53,13 @@ type journalRow struct {
 	Flow           string
 	Ordinal        int64
 	Element        string
-	Kind           core.VisitKind
+	Kind           ports.VisitKind
 	Verdict        string
 	Target         string
 	StepID         core.StepExecutionID
 }
 
-// StepsByID implements core.Journal.
+// StepsByID implements ports.Journal.
 func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
 	steps := make(map[core.StepExecutionID]core.StepExecution, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
@@ -77,10 +78,10 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 	return steps, nil
 }
 
-// RecordVisits implements core.Journal with one INSERT for a batch of rows. It compares no guard: a
+// RecordVisits implements ports.Journal with one INSERT for a batch of rows. It compares no guard: a
 // row records the attempt's visit, and the guard of the work itself decides whether that work
 // commits.
-func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []core.FlowVisit) (bool, error) {
+func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []ports.FlowVisit) (bool, error) {
 	current, in := tx.From(ctx, r.store.db.Name())
 	if !in || current.ReadOnly() {
 		return false, nil
@@ -93,7 +94,7 @@ func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, r
 
 // storeVisits inserts rows of the journal. Branches of a split may store the same rows: existing
 // rows stay.
-func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, visits []core.FlowVisit) error {
+func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, visits []ports.FlowVisit) error {
 	if len(visits) == 0 {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -45,7 +46,7 @@ const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 // lostOwner is the reason shown by an execution that was taken over.
 const lostOwner = core.LostOwner
 
-// Launch implements core.Launches. It is one transaction that first locks the instance's row, so
+// Launch implements ports.Launches. It is one transaction that first locks the instance's row, so
 // launches of one instance are serialized. It takes at most eight statements however long the
 // history is (rules L1, R2; a take-over of very many steps writes their audit rows in batches), and
 // one more if it runs from the start. A key costs one more, and three to end an execution that has
@@ -53,9 +54,9 @@ const lostOwner = core.LostOwner
 //
 // A take-over is committed even if the launch is then refused because the job is not restartable:
 // the lost execution has ended in either case.
-func (r *Repository) Launch(ctx context.Context, req core.LaunchRequest) (core.Launched, error) {
+func (r *Repository) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if req.JobName == "" || req.Lease <= 0 {
-		return core.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
+		return ports.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
 	}
 	ctx, end := r.boundLaunch(ctx, req)
 	defer end()
@@ -73,9 +74,9 @@ var errFreed = errors.New("it found an execution that has ended")
 
 const maxTries = 20
 
-func (r *Repository) tryLaunch(ctx context.Context, req core.LaunchRequest) (core.Launched, error) {
+func (r *Repository) tryLaunch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if err := r.refuseRunning(ctx, req); err != nil {
-		return core.Launched{}, err
+		return ports.Launched{}, err
 	}
 	l := &launch{repo: r, req: req}
 	_, err := r.recorded(ctx, req.Owner.String(), l.run)
@@ -84,14 +85,14 @@ func (r *Repository) tryLaunch(ctx context.Context, req core.LaunchRequest) (cor
 	case errors.Is(err, errLaunchedBefore):
 		return l.launched, nil
 	case errors.As(err, &refusal):
-		return core.Launched{}, refusal.reason
+		return ports.Launched{}, refusal.reason
 	case dberr.IsUniqueViolation(err):
-		return core.Launched{}, r.explainConflict(ctx, req, err)
+		return ports.Launched{}, r.explainConflict(ctx, req, err)
 	case err != nil:
-		return core.Launched{}, r.wrapOwner(ctx, req, fmt.Errorf("launch job %s: %w", req.JobName, err))
+		return ports.Launched{}, r.wrapOwner(ctx, req, fmt.Errorf("launch job %s: %w", req.JobName, err))
 	}
 	if l.refused != nil {
-		return core.Launched{}, l.refused
+		return ports.Launched{}, l.refused
 	}
 	return l.launched, nil
 }
@@ -109,10 +110,10 @@ var errLaunchedBefore = errors.New("it was launched before")
 type launch struct {
 	repo     *Repository
 	ledger   *ledger
-	req      core.LaunchRequest
+	req      ports.LaunchRequest
 	instance core.JobInstanceID
 	attempts int64 // launches of the instance, including this one
-	launched core.Launched
+	launched ports.Launched
 	refused  error // after a take-over, which is committed nevertheless
 }
 
@@ -139,9 +140,9 @@ const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
 
 // attempt returns the state that a launch judges. exec is the record of the row.
-func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) core.NewestAttempt {
+func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) ports.NewestAttempt {
 	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
-	return core.NewestAttempt{
+	return ports.NewestAttempt{
 		Execution: exec, Lost: runs && (s.Expired || dead != nil && dead(exec.Owner)),
 		Open: s.open(), Uncertain: s.Uncertain, Settles: s.Settles, Unfinished: s.Unfinished,
 	}
@@ -237,7 +238,7 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 
 // refuseRunning refuses an instance that runs, on a database with one writer, without waiting for
 // that writer: it may well be the running job (rule L7).
-func (r *Repository) refuseRunning(ctx context.Context, req core.LaunchRequest) error {
+func (r *Repository) refuseRunning(ctx context.Context, req ports.LaunchRequest) error {
 	if !r.store.db.SingleWriter() || req.Again {
 		return nil
 	}
@@ -396,11 +397,11 @@ func (l *launch) noteLaunch(row *jobExecution) {
 func (l *launch) verb() string {
 	switch {
 	case l.req.RedriveOf != 0:
-		return core.VerbRedrive
+		return ports.VerbRedrive
 	case l.launched.Previous != nil:
-		return core.VerbRestart
+		return ports.VerbRestart
 	}
-	return core.VerbRun
+	return ports.VerbRun
 }
 
 // follow copies to the new execution the values that it continues from the previous one, if any.
@@ -460,7 +461,7 @@ func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningE
 
 // explainConflict returns the error of a launch that a unique index stopped: that the instance is
 // active (the last line of defense after the instance's lock), or that the key is taken.
-func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest, cause error) error {
+func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchRequest, cause error) error {
 	row, err := r.active(ctx, req)
 	if err == nil && row == nil {
 		err = r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
@@ -478,7 +479,7 @@ func (r *Repository) explainConflict(ctx context.Context, req core.LaunchRequest
 	return alreadyRunning(row, core.OpenWork{})
 }
 
-func (r *Repository) active(ctx context.Context, req core.LaunchRequest) (*jobExecution, error) {
+func (r *Repository) active(ctx context.Context, req ports.LaunchRequest) (*jobExecution, error) {
 	var rows []jobExecution
 	err := gormtx.Find(r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1"), &rows)
 	if err != nil {

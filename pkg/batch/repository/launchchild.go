@@ -5,7 +5,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 // inheritStop copies a requested stop from the parent to a new child, unless the child belongs to
@@ -23,6 +23,6 @@ func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	}
 	var flow []string
 	err = l.repo.store.scan(ctx, &flow, "SELECT flow FROM {step_execution} WHERE id = ?", l.req.ParentCall)
-	child.StopRequested = len(flow) == 0 || flow[0] != core.FlowFinally
+	child.StopRequested = len(flow) == 0 || flow[0] != ports.FlowFinally
 	return err
 }

@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Heartbeat implements core.Launches with one guarded UPDATE, which touches no indexed column and
+// Heartbeat implements ports.Launches with one guarded UPDATE, which touches no indexed column and
 // leaves no audit row. An execution that has ended has no lease to extend: that is
 // core.ErrLostOwner as well.
-func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.Duration) (bool, error) {
+func (r *Repository) Heartbeat(ctx context.Context, ref ports.JobRef, lease time.Duration) (bool, error) {
 	if lease <= 0 {
 		return false, fmt.Errorf("heartbeat of job execution %d: a lease of %v is not positive", ref.ID, lease)
 	}
@@ -28,8 +29,8 @@ func (r *Repository) Heartbeat(ctx context.Context, ref core.JobRef, lease time.
 	return rows[0].StopRequested, nil
 }
 
-// WriterHeld implements core.Launches.
+// WriterHeld implements ports.Launches.
 func (r *Repository) WriterHeld() time.Duration { return r.store.db.WriterHeld() }
 
 // running are the states in which an owner holds a lease: the states that can fail.
-func running() []core.Status { return core.MoveTo(core.StatusFailed).From }
+func running() []core.Status { return ports.MoveTo(core.StatusFailed).From }

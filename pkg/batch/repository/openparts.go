@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -70,7 +71,7 @@ func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) erro
 	return nil
 }
 
-// OpenParts implements core.PartitionPlans.
+// OpenParts implements ports.PartitionPlans.
 func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
 	var open []int64
 	err := r.store.scan(ctx, &open, "SELECT open_parts FROM {step_execution} WHERE id = ?", manager)
@@ -83,8 +84,8 @@ func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID
 	return open[0], nil
 }
 
-// StopPartitions implements core.PartitionPlans.
-func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error {
+// StopPartitions implements ports.PartitionPlans.
+func (r *Repository) StopPartitions(ctx context.Context, job ports.JobRef) error {
 	_, err := r.recorded(ctx, job.Owner.String(), func(ctx context.Context, l *ledger) error {
 		held, err := r.holdJob(ctx, job, 0, true)
 		if err == nil && held == nil {
@@ -103,11 +104,11 @@ func (r *Repository) StopPartitions(ctx context.Context, job core.JobRef) error 
 
 // ofFinally is the condition that row s of a partition belongs to a step of `finally`, which a stop
 // does not stop (rule L13).
-const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + core.FlowFinally + `'`
+const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + ports.FlowFinally + `'`
 
 // stopUnassigned ends the partitions that no worker has taken, except parts of `finally`.
 func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
-	stop := core.Executions().Move(core.MoveStop)
+	stop := ports.Executions().Move(ports.MoveStop)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution} AS s
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch, ended_at = {now}

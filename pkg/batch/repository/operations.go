@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
 const jobAbandoned = "the job was abandoned"
 
-// Abandon implements core.Operations in one transaction: one guarded UPDATE, one of the steps, and
+// Abandon implements ports.Operations in one transaction: one guarded UPDATE, one of the steps, and
 // their audit rows. In STOPPING it raises the epoch of the execution and of every unfinished step,
 // so that the owner commits nothing more: a chunk that is just committing either counts or rolls
 // back with its rows (rule L5). It requests a stop of the child jobs. To abandon an abandoned
@@ -25,7 +26,7 @@ const jobAbandoned = "the job was abandoned"
 func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
-		move: core.MoveTo(core.StatusAbandoned), actor: actor, reason: jobAbandoned,
+		move: ports.MoveTo(core.StatusAbandoned), actor: actor, reason: jobAbandoned,
 	}
 	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
 	m.set("ended_at = COALESCE(ended_at, {now})")
@@ -94,7 +95,7 @@ func (e *notAbandonedError) Error() string {
 
 func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.running} }
 
-// Recover implements core.Operations with a transaction for each execution, so that a failure of
+// Recover implements ports.Operations with a transaction for each execution, so that a failure of
 // one does not keep the others. The lease is judged again under the row's lock: an owner that
 // renews it meanwhile keeps it. The result includes executions that had already ended with an
 // unfinished step.

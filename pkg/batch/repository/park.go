@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Park implements core.Parks: the guarded UPDATE of the job, one of its open steps that are not
+// Park implements ports.Parks: the guarded UPDATE of the job, one of its open steps that are not
 // partitions, and with Stopping one of the partitions that no worker has taken.
-func (r *Repository) Park(ctx context.Context, ref core.JobRef, p core.Parking) (core.Answer, error) {
+func (r *Repository) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
-		move: core.Executions().Move(core.MovePark), guard: &guard{ref.Owner.String(), ref.Epoch}, visits: p.Visits,
+		move: ports.Executions().Move(ports.MovePark), guard: &guard{ref.Owner.String(), ref.Epoch}, visits: p.Visits,
 	}
 	if !p.Stopping {
 		m.condition = "NOT stop_requested"
@@ -56,7 +57,7 @@ func refusal(err error) error {
 
 // parkSteps parks the unfinished steps of a job's own walk, or of a branch.
 func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
-	park := core.Executions().Move(core.MovePark)
+	park := ports.Executions().Move(ports.MovePark)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
@@ -109,34 +110,34 @@ const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_executi
 
 const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
-// Resumable implements core.Parks.
+// Resumable implements ports.Parks.
 func (r *Repository) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
 	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" AND NOT "+placedExecution+" ORDER BY id LIMIT ?",
-		core.Executions().Move(core.MoveResume).From, append([]string{"none"}, except...), worker, limit)
+		ports.Executions().Move(ports.MoveResume).From, append([]string{"none"}, except...), worker, limit)
 	if err != nil {
 		return nil, fmt.Errorf("find parked executions: %w", err)
 	}
 	return ids, nil
 }
 
-// RefuseResume implements core.Parks.
+// RefuseResume implements ports.Parks.
 func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error {
 	err := r.store.exec(ctx, "UPDATE {job_execution} SET error_text = ? WHERE id = ? AND owner = '' AND status IN ?",
-		storable(reason), id, core.Executions().Move(core.MoveResume).From).Error
+		storable(reason), id, ports.Executions().Move(ports.MoveResume).From).Error
 	if err != nil {
 		return fmt.Errorf("job execution %d: store the reason that it is not resumed: %w", id, err)
 	}
 	return nil
 }
 
-// Resume implements core.Parks. A process that lost the reply finds its own transition.
-func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest) (core.Resumed, error) {
+// Resume implements ports.Parks. A process that lost the reply finds its own transition.
+func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
 	if req.Lease <= 0 {
-		return core.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
+		return ports.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
 	}
 	if err := r.stopLost(ctx, id, req.Dead); err != nil {
-		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
+		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
 	var before []jobExecution // to begin it if it has not started
 	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
@@ -150,24 +151,24 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 		return err
 	})
 	if err != nil {
-		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
+		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
 	exec, err := r.Execution(ctx, id)
 	if err != nil {
-		return core.Resumed{}, err
+		return ports.Resumed{}, err
 	}
 	steps, err := r.Steps(ctx, id)
 	if err != nil {
-		return core.Resumed{}, err
+		return ports.Resumed{}, err
 	}
 	if exec.Owner.String() != req.Owner.String() { // its lease had expired before it was read
-		return core.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, core.ErrLostOwner)
+		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, core.ErrLostOwner)
 	}
-	resumed := core.Resumed{Execution: exec}
+	resumed := ports.Resumed{Execution: exec}
 	if len(before) > 0 && before[0].StartedAt.IsZero() {
 		resumed.First = true
 		if resumed.Previous, err = r.before(ctx, exec); err != nil {
-			return core.Resumed{}, err
+			return ports.Resumed{}, err
 		}
 	}
 	for _, s := range steps {
@@ -178,8 +179,8 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req cor
 	return resumed, nil
 }
 
-func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest, l *ledger) error {
-	start, stop := core.Executions().Move(core.MoveResume), core.Executions().Move(core.MoveResumeToStop)
+func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
+	start, stop := ports.Executions().Move(ports.MoveResume), ports.Executions().Move(ports.MoveResumeToStop)
 	var rows []struct {
 		jobExecution `gorm:"embedded"`
 		Placed       bool
@@ -230,17 +231,17 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 }
 
 // resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
-func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]core.StepRef, error) {
-	resume := core.Executions().Move(core.MoveResume)
+func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
+	resume := ports.Executions().Move(ports.MoveResume)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
 		WHERE `+of.column+` = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL`+of.condition()+`
 		RETURNING id, job_execution_id, status_before, epoch`, resume.To, resume.Name, owner.String(), of.id, core.StatusParked)
 	l.noteSteps(steps, actResume, resume)
-	refs := make([]core.StepRef, len(steps))
+	refs := make([]ports.StepRef, len(steps))
 	for i, s := range steps {
-		refs[i] = core.StepRef{ID: s.ID, Owner: owner, Epoch: s.Epoch}
+		refs[i] = ports.StepRef{ID: s.ID, Owner: owner, Epoch: s.Epoch}
 	}
 	return refs, err
 }

@@ -8,17 +8,18 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 const maxPartitionName = 200
 
-// PlanPartitions implements core.PartitionPlans in one transaction: first the guarded UPDATE of the
+// PlanPartitions implements ports.PartitionPlans in one transaction: first the guarded UPDATE of the
 // job execution, as in StartStep, then the manager's, which counts the partitions, then the rows in
 // batches, and one audit row for all of them. A plan with more than core.MaxPartitions, a repeated
 // name or an invalid one is refused before the transaction.
-func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
 	if err := checkPlan(plan.Parts); err != nil {
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
@@ -81,7 +82,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job core.JobRef, plan c
 
 // holdManager locks the row of the step that plans, and counts the partitions. It returns
 // ErrLostOwner if the guard finds no row.
-func (r *Repository) holdManager(ctx context.Context, plan core.PartitionPlan) error {
+func (r *Repository) holdManager(ctx context.Context, plan ports.PartitionPlan) error {
 	manager := plan.Manager
 	if manager.ID == 0 {
 		return nil
@@ -94,7 +95,7 @@ func (r *Repository) holdManager(ctx context.Context, plan core.PartitionPlan) e
 	return done.Error
 }
 
-// Partitions implements core.PartitionPlans.
+// Partitions implements ports.PartitionPlans.
 func (r *Repository) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
 	records, err := r.steps(ctx, "manager_id = ?", manager)
 	if err != nil {
@@ -132,7 +133,7 @@ func checkPartitionName(name string) error {
 
 // planRows returns the new rows, in STARTING. A partition's context comes from the partition, on a
 // restart too; only position and counters continue from the previous attempt.
-func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error) {
+func planRows(job ports.JobRef, plan ports.PartitionPlan) ([]*stepExecution, error) {
 	rows := make([]*stepExecution, len(plan.Parts))
 	for i, part := range plan.Parts {
 		var from *core.StepExecution
@@ -165,7 +166,7 @@ func planRows(job core.JobRef, plan core.PartitionPlan) ([]*stepExecution, error
 
 // insertPlan writes the rows and sets their IDs. It is written without gorm, which would take
 // seconds for a large plan.
-func (r *Repository) insertPlan(ctx context.Context, job core.JobRef, step, jobName string, rows []*stepExecution) error {
+func (r *Repository) insertPlan(ctx context.Context, job ports.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
 	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(len(rows[0].planned()))) {
 		for _, row := range batch {
@@ -245,17 +246,17 @@ func (s *stepExecution) firstID() any {
 	return int64(*s.FirstID)
 }
 
-// BeginStep implements core.PartitionPlans: one guarded UPDATE, and an audit row in its
+// BeginStep implements ports.PartitionPlans: one guarded UPDATE, and an audit row in its
 // transaction. A step that has left STARTING, by any process, must not run: that is
 // core.ErrLostOwner as well. After a stop request it returns core.ErrStopped (rule L13).
-func (r *Repository) BeginStep(ctx context.Context, ref core.StepRef) error {
+func (r *Repository) BeginStep(ctx context.Context, ref ports.StepRef) error {
 	return r.beginStep(ctx, ref, false)
 }
 
 // beginStep is BeginStep. again means that the reply to the same request was lost: then a step that
 // this very transition began is a success.
-func (r *Repository) beginStep(ctx context.Context, ref core.StepRef, again bool) error {
-	m := stepMove(ref, core.MoveTo(core.StatusStarted), actBeginStep)
+func (r *Repository) beginStep(ctx context.Context, ref ports.StepRef, again bool) error {
+	m := stepMove(ref, ports.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")
 	m.condition, m.conditionArgs, m.race = r.unlessStopped(), []any{ref.ID, ref.ID}, true
 	answer, err := r.transition(ctx, m)

@@ -3,6 +3,8 @@ package repository
 import (
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -15,7 +17,7 @@ import (
 // call within a transaction, which is lost with its connection.
 type Patient struct{ *Repository }
 
-var _ core.JobRepository = Patient{}
+var _ ports.JobRepository = Patient{}
 
 // patiently calls f with the patience of ctx. again reports whether f was called before.
 func patiently[T any](ctx context.Context, r Patient, f func(ctx context.Context, again bool) (T, error)) (T, error) {
@@ -24,7 +26,7 @@ func patiently[T any](ctx context.Context, r Patient, f func(ctx context.Context
 	}
 	var answer T
 	again := false
-	err := core.Patiently(ctx, func(ctx context.Context) (err error) {
+	err := model.Patiently(ctx, func(ctx context.Context) (err error) {
 		answer, err = f(ctx, again)
 		again = true
 		return err
@@ -43,53 +45,53 @@ func writing(ctx context.Context, r Patient, f func(ctx context.Context) error) 
 }
 
 type raised struct {
-	ref core.StepRef
-	at  core.Checkpoint
+	ref ports.StepRef
+	at  ports.Checkpoint
 }
 
-// Launch implements core.Launches.
-func (r Patient) Launch(ctx context.Context, req core.LaunchRequest) (core.Launched, error) {
-	return patiently(ctx, r, func(ctx context.Context, again bool) (core.Launched, error) {
+// Launch implements ports.Launches.
+func (r Patient) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
+	return patiently(ctx, r, func(ctx context.Context, again bool) (ports.Launched, error) {
 		req.Again = again
 		return r.Repository.Launch(ctx, req)
 	})
 }
 
-// CheckFormer implements core.Launches.
+// CheckFormer implements ports.Launches.
 func (r Patient) CheckFormer(ctx context.Context, jobName string, params core.Parameters) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.CheckFormer(ctx, jobName, params) })
 }
 
-// CheckExclusive implements core.Launches.
+// CheckExclusive implements ports.Launches.
 func (r Patient) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.CheckExclusive(ctx, jobName, key, dead) })
 }
 
-// RequestStop implements core.Launches.
+// RequestStop implements ports.Launches.
 func (r Patient) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
 	return reading(ctx, r, func(ctx context.Context) (core.Answer, error) { return r.Repository.RequestStop(ctx, id, actor) })
 }
 
-// ChangeJob implements core.Transitions.
-func (r Patient) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
+// ChangeJob implements ports.Transitions.
+func (r Patient) ChangeJob(ctx context.Context, ref ports.JobRef, change ports.JobChange) (core.Answer, error) {
 	return reading(ctx, r, func(ctx context.Context) (core.Answer, error) { return r.Repository.ChangeJob(ctx, ref, change) })
 }
 
-// StartStep implements core.Transitions.
-func (r Patient) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
+// StartStep implements ports.Transitions.
+func (r Patient) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	return patiently(ctx, r, func(ctx context.Context, again bool) (*core.StepExecution, error) {
 		start.Again = again
 		return r.Repository.StartStep(ctx, job, start)
 	})
 }
 
-// EndStep implements core.Transitions.
-func (r Patient) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+// EndStep implements ports.Transitions.
+func (r Patient) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	return reading(ctx, r, func(ctx context.Context) (core.Answer, error) { return r.Repository.EndStep(ctx, ref, change) })
 }
 
-// Fence implements core.Transitions.
-func (r Patient) Fence(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+// Fence implements ports.Transitions.
+func (r Patient) Fence(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	found, err := reading(ctx, r, func(ctx context.Context) (f raised, err error) {
 		f.ref, f.at, err = r.Repository.Fence(ctx, ref)
 		return f, err
@@ -97,8 +99,8 @@ func (r Patient) Fence(ctx context.Context, ref core.StepRef) (core.StepRef, cor
 	return found.ref, found.at, err
 }
 
-// Reclaim implements core.CheckpointStore.
-func (r Patient) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
+// Reclaim implements ports.CheckpointStore.
+func (r Patient) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	found, err := reading(ctx, r, func(ctx context.Context) (f raised, err error) {
 		f.ref, f.at, err = r.Repository.Reclaim(ctx, ref)
 		return f, err
@@ -106,162 +108,162 @@ func (r Patient) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, c
 	return found.ref, found.at, err
 }
 
-// SaveJobContext implements core.Transitions.
-func (r Patient) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
+// SaveJobContext implements ports.Transitions.
+func (r Patient) SaveJobContext(ctx context.Context, ref ports.JobRef, c *core.ExecutionContext) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.SaveJobContext(ctx, ref, c) })
 }
 
-// SaveStepContext implements core.Transitions.
-func (r Patient) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+// SaveStepContext implements ports.Transitions.
+func (r Patient) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.SaveStepContext(ctx, ref, c) })
 }
 
-// PlanPartitions implements core.PartitionPlans.
-func (r Patient) PlanPartitions(ctx context.Context, job core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+// PlanPartitions implements ports.PartitionPlans.
+func (r Patient) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
 	return patiently(ctx, r, func(ctx context.Context, again bool) ([]core.StepExecution, error) {
 		plan.Again = again
 		return r.Repository.PlanPartitions(ctx, job, plan)
 	})
 }
 
-// Partitions implements core.PartitionPlans.
+// Partitions implements ports.PartitionPlans.
 func (r Patient) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.StepExecution, error) { return r.Repository.Partitions(ctx, manager) })
 }
 
-// OpenParts implements core.PartitionPlans.
+// OpenParts implements ports.PartitionPlans.
 func (r Patient) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
 	return reading(ctx, r, func(ctx context.Context) (int64, error) { return r.Repository.OpenParts(ctx, manager) })
 }
 
-// StopPartitions implements core.PartitionPlans.
-func (r Patient) StopPartitions(ctx context.Context, job core.JobRef) error {
+// StopPartitions implements ports.PartitionPlans.
+func (r Patient) StopPartitions(ctx context.Context, job ports.JobRef) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.StopPartitions(ctx, job) })
 }
 
-// BeginStep implements core.PartitionPlans.
-func (r Patient) BeginStep(ctx context.Context, ref core.StepRef) error {
+// BeginStep implements ports.PartitionPlans.
+func (r Patient) BeginStep(ctx context.Context, ref ports.StepRef) error {
 	_, err := patiently(ctx, r, func(ctx context.Context, again bool) (struct{}, error) {
 		return struct{}{}, r.Repository.beginStep(ctx, ref, again)
 	})
 	return err
 }
 
-// Resume implements core.Parks.
-func (r Patient) Resume(ctx context.Context, id core.JobExecutionID, req core.ResumeRequest) (core.Resumed, error) {
-	return reading(ctx, r, func(ctx context.Context) (core.Resumed, error) { return r.Repository.Resume(ctx, id, req) })
+// Resume implements ports.Parks.
+func (r Patient) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
+	return reading(ctx, r, func(ctx context.Context) (ports.Resumed, error) { return r.Repository.Resume(ctx, id, req) })
 }
 
-// PromotePartition implements core.Assignments.
-func (r Patient) PromotePartition(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+// PromotePartition implements ports.Assignments.
+func (r Patient) PromotePartition(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	return writing(ctx, r, func(ctx context.Context) error { return r.Repository.PromotePartition(ctx, ref, c) })
 }
 
-// Recover implements core.Operations.
+// Recover implements ports.Operations.
 func (r Patient) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.JobExecution, error) { return r.Repository.Recover(ctx, actor, dead) })
 }
 
-// Execution implements core.Explorer.
+// Execution implements ports.Explorer.
 func (r Patient) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) (*core.JobExecution, error) { return r.Repository.Execution(ctx, id) })
 }
 
-// Executions implements core.Explorer.
-func (r Patient) Executions(ctx context.Context, filter core.ExecutionFilter) ([]core.JobExecution, error) {
+// Executions implements ports.Explorer.
+func (r Patient) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.JobExecution, error) { return r.Repository.Executions(ctx, filter) })
 }
 
-// Steps implements core.Explorer.
+// Steps implements ports.Explorer.
 func (r Patient) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.StepExecution, error) { return r.Repository.Steps(ctx, id) })
 }
 
-// LastSteps implements core.Explorer.
-func (r Patient) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]core.StepHistory, error) {
-	return reading(ctx, r, func(ctx context.Context) (map[string]core.StepHistory, error) {
+// LastSteps implements ports.Explorer.
+func (r Patient) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
+	return reading(ctx, r, func(ctx context.Context) (map[string]ports.StepHistory, error) {
 		return r.Repository.LastSteps(ctx, id, since)
 	})
 }
 
-// Instance implements core.Explorer.
+// Instance implements ports.Explorer.
 func (r Patient) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
 	return reading(ctx, r, func(ctx context.Context) (*core.JobInstance, error) { return r.Repository.Instance(ctx, jobName, key) })
 }
 
-// Instances implements core.Explorer.
-func (r Patient) Instances(ctx context.Context, filter core.InstanceFilter) ([]core.JobInstance, error) {
+// Instances implements ports.Explorer.
+func (r Patient) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.JobInstance, error) { return r.Repository.Instances(ctx, filter) })
 }
 
-// LastExecution implements core.Explorer.
+// LastExecution implements ports.Explorer.
 func (r Patient) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) (*core.JobExecution, error) {
 		return r.Repository.LastExecution(ctx, jobName, key)
 	})
 }
 
-// StepsOf implements core.BulkExplorer.
+// StepsOf implements ports.BulkExplorer.
 func (r Patient) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) (map[core.JobExecutionID][]core.StepExecution, error) {
 		return r.Repository.StepsOf(ctx, ids...)
 	})
 }
 
-// NewestAttempts implements core.BulkExplorer.
-func (r Patient) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.NewestAttempt, error) {
-	return reading(ctx, r, func(ctx context.Context) (map[core.JobInstanceID]core.NewestAttempt, error) {
+// NewestAttempts implements ports.BulkExplorer.
+func (r Patient) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
+	return reading(ctx, r, func(ctx context.Context) (map[core.JobInstanceID]ports.NewestAttempt, error) {
 		return r.Repository.NewestAttempts(ctx, dead, ids...)
 	})
 }
 
-// Judged implements core.BulkExplorer.
-func (r Patient) Judged(ctx context.Context, req core.JudgedRequest) ([]core.JudgedExecution, error) {
-	return reading(ctx, r, func(ctx context.Context) ([]core.JudgedExecution, error) { return r.Repository.Judged(ctx, req) })
+// Judged implements ports.BulkExplorer.
+func (r Patient) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
+	return reading(ctx, r, func(ctx context.Context) ([]ports.JudgedExecution, error) { return r.Repository.Judged(ctx, req) })
 }
 
-// StepWork implements core.BulkExplorer.
+// StepWork implements ports.BulkExplorer.
 func (r Patient) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
 	return reading(ctx, r, func(ctx context.Context) (core.StepWork, error) { return r.Repository.StepWork(ctx, ids...) })
 }
 
-// SkippedItems implements core.SkipReader.
-func (r Patient) SkippedItems(ctx context.Context, filter core.SkipFilter) ([]core.SkippedItem, error) {
+// SkippedItems implements ports.SkipReader.
+func (r Patient) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.SkippedItem, error) { return r.Repository.SkippedItems(ctx, filter) })
 }
 
-// LastSkipped implements core.SkipReader.
-func (r Patient) LastSkipped(ctx context.Context, filter core.SkipFilter) (int64, error) {
+// LastSkipped implements ports.SkipReader.
+func (r Patient) LastSkipped(ctx context.Context, filter ports.SkipFilter) (int64, error) {
 	return reading(ctx, r, func(ctx context.Context) (int64, error) { return r.Repository.LastSkipped(ctx, filter) })
 }
 
-// LeftBy implements core.Attempts.
+// LeftBy implements ports.Attempts.
 func (r Patient) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]item.Position, error) {
 		return r.Repository.LeftBy(ctx, instance, step, before)
 	})
 }
 
-// LastCompleted implements core.Attempts.
+// LastCompleted implements ports.Attempts.
 func (r Patient) LastCompleted(ctx context.Context, job, step string, before core.JobInstanceID) (item.Position, error) {
 	return reading(ctx, r, func(ctx context.Context) (item.Position, error) {
 		return r.Repository.LastCompleted(ctx, job, step, before)
 	})
 }
 
-// Newest implements core.Attempts.
+// Newest implements ports.Attempts.
 func (r Patient) Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.StepExecution, error) {
 		return r.Repository.Newest(ctx, instance, step)
 	})
 }
 
-// LeftBehind implements core.Attempts.
+// LeftBehind implements ports.Attempts.
 func (r Patient) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
 	return reading(ctx, r, func(ctx context.Context) ([]core.LeftBehind, error) { return r.Repository.LeftBehind(ctx, instance) })
 }
 
-// OpenAttempts implements core.Attempts.
+// OpenAttempts implements ports.Attempts.
 func (r Patient) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (repository string, owners []core.Owner, err error) {
 	owners, err = reading(ctx, r, func(ctx context.Context) (list []core.Owner, err error) {
 		repository, list, err = r.Repository.OpenAttempts(ctx, instance, step, first, before)
@@ -270,12 +272,12 @@ func (r Patient) OpenAttempts(ctx context.Context, instance core.JobInstanceID, 
 	return repository, owners, err
 }
 
-// Visits implements core.Journal.
-func (r Patient) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]core.JournalRow, error) {
-	return reading(ctx, r, func(ctx context.Context) ([]core.JournalRow, error) { return r.Repository.Visits(ctx, id, since) })
+// Visits implements ports.Journal.
+func (r Patient) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
+	return reading(ctx, r, func(ctx context.Context) ([]ports.JournalRow, error) { return r.Repository.Visits(ctx, id, since) })
 }
 
-// StepsByID implements core.Journal.
+// StepsByID implements ports.Journal.
 func (r Patient) StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
 	return reading(ctx, r, func(ctx context.Context) (map[core.StepExecutionID]core.StepExecution, error) {
 		return r.Repository.StepsByID(ctx, ids)

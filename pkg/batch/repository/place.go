@@ -8,12 +8,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	guarded "github.com/surfin-batch/surfin/pkg/batch/guard"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-var _ core.Places = (*Repository)(nil)
+var _ ports.Places = (*Repository)(nil)
 
 // Placements of partitions and child jobs have their own rows (rules PL1 to PL5): the transitions
 // of the work's row are the same with and without one. Rows are locked in the order work,
@@ -32,7 +33,7 @@ const (
 var errNotAssigned = errors.New("the leader has not assigned it to this worker")
 
 func (r *Repository) placements() *guarded.Table[string] {
-	return guarded.NewTable(r.store.db, r.store.prefix+"placement", core.Placements(), r.observer)
+	return guarded.NewTable(r.store.db, r.store.prefix+"placement", ports.Placements(), r.observer)
 }
 
 func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
@@ -55,12 +56,12 @@ func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, part
 // placeExecution stores the placement of a new execution. One that is run by its own process has
 // already begun.
 func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID, on *core.Placement, forWorkers bool) error {
-	wants, state := on.Stored(), core.PlaceRunning
+	wants, state := on.Stored(), ports.PlaceRunning
 	if wants == "" {
 		return nil
 	}
 	if forWorkers {
-		state = core.PlacePending
+		state = ports.PlacePending
 	}
 	return r.store.exec(ctx, "INSERT INTO {placement} (child_id, wants, state, created_at) VALUES (?, ?, ?, {now})", id, wants, state).Error
 }
@@ -73,7 +74,7 @@ func (r *Repository) startPlaced(ctx context.Context, column string, id int64, w
 	if err := r.store.scan(ctx, &ids, "SELECT id FROM {placement} WHERE "+column+" = ?", id); err != nil || len(ids) == 0 {
 		return err == nil, err
 	}
-	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceStart, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
+	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: ports.MovePlaceStart, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
 		{SQL: "id = ?", Args: []any{ids[0]}}, {SQL: "worker = ?", Args: []any{worker}},
 	}})
 	return len(moved) > 0, err
@@ -100,23 +101,23 @@ const (
 	waitingChild = `owner = '' AND active = 1 AND status IN ('PARKED', 'STOPPING') AND NOT stop_requested AND NOT ` + waits
 )
 
-func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]core.Placed, error) {
+func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]ports.Placed, error) {
 	var rows []placedRow
 	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
 		return nil, fmt.Errorf("look for work with a placement: %w", err)
 	}
-	list := make([]core.Placed, len(rows))
+	list := make([]ports.Placed, len(rows))
 	for i, row := range rows {
 		on, err := core.ParsePlacement(row.Wants)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement of %s of job execution %d: %w", row.Name, row.Execution, err)
 		}
-		list[i] = core.Placed{
-			Kind: core.PlacedPart, ID: row.Part, Name: row.Name, Execution: row.Execution, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker,
+		list[i] = ports.Placed{
+			Kind: ports.PlacedPart, ID: row.Part, Name: row.Name, Execution: row.Execution, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker,
 			Attempt: row.Attempt, Priority: defaultPriority, Since: row.Since.Time,
 		}
 		if row.Part == 0 {
-			list[i].Kind, list[i].ID = core.PlacedExecution, row.Child
+			list[i].Kind, list[i].ID = ports.PlacedExecution, row.Child
 		}
 		if row.Parent != nil {
 			list[i].Parent = *row.Parent
@@ -128,19 +129,19 @@ func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]co
 // defaultPriority is the default of tasks: partitions and executions queue with them.
 const defaultPriority = 2
 
-// Unassigned implements core.Places.
-func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass) core.Room) ([]core.Placed, error) {
+// Unassigned implements ports.Places.
+func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
 	var classes []string
 	if err := r.store.scan(ctx, &classes, "SELECT DISTINCT wants FROM {placement} WHERE state IN ('PENDING', 'ORPHANED')"); err != nil {
 		return nil, fmt.Errorf("look for work with a placement: %w", err)
 	}
-	var all []core.Placed
+	var all []ports.Placed
 	for _, wants := range classes {
 		on, err := core.ParsePlacement(wants)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", wants, err)
 		}
-		has := room(core.PlacedClass{On: on})
+		has := room(ports.PlacedClass{On: on})
 		if has.Free <= 0 {
 			continue
 		}
@@ -165,22 +166,22 @@ func (r *Repository) led(epoch int64) guarded.Condition {
 	return guarded.Condition{SQL: r.store.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}}
 }
 
-// AssignPlaced implements core.Places. It raises the epoch of the work, so that its deliveries to
+// AssignPlaced implements ports.Places. It raises the epoch of the work, so that its deliveries to
 // another worker find nothing.
-func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
+func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
 	skip := ""
 	if r.store.db.Dialect() == tx.Postgres {
 		skip = " FOR NO KEY UPDATE SKIP LOCKED"
 	}
 	var text, column string
 	switch work.Kind {
-	case core.PlacedTask:
+	case ports.PlacedTask:
 		return 0, nil
-	case core.PlacedPart:
+	case ports.PlacedPart:
 		column = "part_id"
 		text = `UPDATE {step_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {step_execution} WHERE id = ? AND epoch = ? AND ` + openStep + `
 			AND (owner = '' OR lease_until <= {now})` + skip + `) RETURNING epoch`
-	case core.PlacedExecution:
+	case ports.PlacedExecution:
 		column = "child_id"
 		text = `UPDATE {job_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {job_execution} WHERE id = ? AND epoch = ? AND owner = '' AND active = 1` + skip + `) RETURNING epoch`
 	}
@@ -191,7 +192,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker 
 			return err
 		}
 		moved, err := r.placements().MoveAll(ctx, guarded.Bulk{
-			Move: core.MovePlaceAssign, Limit: 1, Trigger: "leader", Where: []guarded.Condition{{SQL: column + " = ?", Args: []any{work.ID}}, r.led(leader)},
+			Move: ports.MovePlaceAssign, Limit: 1, Trigger: "leader", Where: []guarded.Condition{{SQL: column + " = ?", Args: []any{work.ID}}, r.led(leader)},
 			Set: []guarded.Assignment{
 				guarded.Set("worker", worker), guarded.Set("leader_epoch", leader), guarded.SetSQL("attempt", "attempt + 1"), guarded.SetSQL("assigned_at", r.store.sql("{now}")),
 			},
@@ -207,7 +208,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker 
 	return epoch, nil
 }
 
-// OrphanPlaced implements core.Places. It also makes the transition return.
+// OrphanPlaced implements ports.Places. It also makes the transition return.
 func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	table := r.placements()
 	returned := r.store.sql(`(EXISTS (SELECT 1 FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE s.id = part_id AND ` + waitingPart + `)
@@ -220,8 +221,8 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 		where guarded.Condition
 		set   []guarded.Assignment
 	}{
-		{core.MovePlaceReturn, guarded.Condition{SQL: returned}, nil},
-		{core.MovePlaceOrphan, guarded.Condition{SQL: gone, Args: []any{-after.Microseconds()}}, []guarded.Assignment{guarded.Set("leader_epoch", leader)}},
+		{ports.MovePlaceReturn, guarded.Condition{SQL: returned}, nil},
+		{ports.MovePlaceOrphan, guarded.Condition{SQL: gone, Args: []any{-after.Microseconds()}}, []guarded.Assignment{guarded.Set("leader_epoch", leader)}},
 	} {
 		moved, err := table.MoveAll(ctx, guarded.Bulk{Move: move.name, Limit: limit, Trigger: "leader", Where: []guarded.Condition{move.where, r.led(leader)}, Set: move.set})
 		if err != nil {
@@ -232,13 +233,13 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 	return n, nil
 }
 
-// GiveBack implements core.Parks.
-func (r *Repository) GiveBack(ctx context.Context, work core.Ready, worker string) error {
+// GiveBack implements ports.Parks.
+func (r *Repository) GiveBack(ctx context.Context, work ports.Ready, worker string) error {
 	column, id := "child_id", int64(work.Execution)
 	if work.Part != 0 {
 		column, id = "part_id", int64(work.Part)
 	}
-	_, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceOrphan, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
+	_, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: ports.MovePlaceOrphan, Limit: 1, Trigger: "worker", Where: []guarded.Condition{
 		{SQL: column + " = ?", Args: []any{id}}, {SQL: "worker = ?", Args: []any{worker}},
 	}})
 	if err != nil {
@@ -247,15 +248,15 @@ func (r *Repository) GiveBack(ctx context.Context, work core.Ready, worker strin
 	return nil
 }
 
-// EndPlaced implements core.Places.
+// EndPlaced implements ports.Places.
 func (r *Repository) EndPlaced(ctx context.Context, leader int64, limit int) (int, error) {
 	over := r.store.sql("NOT EXISTS (SELECT 1 FROM {step_execution} WHERE id = part_id AND " + openStep + ") AND NOT EXISTS (SELECT 1 FROM {job_execution} WHERE id = child_id AND active = 1)")
-	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: core.MovePlaceEnd, Limit: limit, Trigger: "leader", Where: []guarded.Condition{{SQL: over}, r.led(leader)}})
+	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: ports.MovePlaceEnd, Limit: limit, Trigger: "leader", Where: []guarded.Condition{{SQL: over}, r.led(leader)}})
 	return len(moved), err
 }
 
-// AssignedTo implements core.Places.
-func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]core.Placed, error) {
+// AssignedTo implements ports.Places.
+func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
 	var some []int64
 	err := r.store.scan(ctx, &some, "SELECT id FROM {placement} WHERE state = 'ASSIGNED' AND worker = ? LIMIT 1", worker)
 	if err != nil || len(some) == 0 { // as nearly always
@@ -270,7 +271,7 @@ func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) (
 	return append(children, parts...), err
 }
 
-// LoadOf implements core.Places: it counts partitions that workers have, work assigned to them, and
+// LoadOf implements ports.Places: it counts partitions that workers have, work assigned to them, and
 // executions with a placement that they continue.
 func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	var rows []struct {
@@ -292,7 +293,7 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 
 // PlacedOf returns placed work that no worker has begun: partitions and child jobs of executions,
 // and the executions themselves.
-func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]core.Placed, error) {
+func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

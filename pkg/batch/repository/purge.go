@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -20,7 +21,7 @@ const (
 	MaxPurgeBatch     = batchSize
 )
 
-// Purge implements core.Operations, in batches: each is a transaction that locks the instances, as
+// Purge implements ports.Operations, in batches: each is a transaction that locks the instances, as
 // a launch does, and judges them again under the lock. It pages by key, so an interrupted purge can
 // be repeated.
 //
@@ -36,9 +37,9 @@ const (
 // For each job the parameters of the newest deleted instance stay, for LastPurged.
 //
 // Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes those.
-func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor string) (core.Purged, error) {
+func (r *Repository) Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error) {
 	if err := checkPurge(&filter); err != nil {
-		return core.Purged{}, fmt.Errorf("purge: %w", err)
+		return ports.Purged{}, fmt.Errorf("purge: %w", err)
 	}
 	p := &purge{repo: r, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
 	run := p.run
@@ -51,7 +52,7 @@ func (r *Repository) Purge(ctx context.Context, filter core.PurgeFilter, actor s
 	return p.done, nil
 }
 
-func checkPurge(filter *core.PurgeFilter) error {
+func checkPurge(filter *ports.PurgeFilter) error {
 	if filter.EndedBefore.IsZero() && filter.Instance == 0 {
 		return errors.New("EndedBefore is required")
 	}
@@ -75,13 +76,13 @@ func checkPurge(filter *core.PurgeFilter) error {
 
 type purge struct {
 	repo   *Repository
-	filter core.PurgeFilter
+	filter ports.PurgeFilter
 	actor  string
 	kept   map[string]core.JobInstanceID // by job: instances from this one on are kept
 	// seen are instances already judged. A dry run deletes nothing, so it meets an instance once
 	// for each execution.
 	seen map[core.JobInstanceID]bool
-	done core.Purged
+	done ports.Purged
 }
 
 type purgeable struct {
@@ -166,7 +167,7 @@ func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 
 // batch judges instances under their locks and deletes the deletable ones.
 func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error {
-	var done core.Purged
+	var done ports.Purged
 	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
 		if !p.filter.DryRun {
 			if err := p.repo.lockInstances(ctx, instances); err != nil {
@@ -196,7 +197,7 @@ func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error
 	return nil
 }
 
-func (p *purge) add(done core.Purged) {
+func (p *purge) add(done ports.Purged) {
 	p.done.Instances += done.Instances
 	p.done.Executions += done.Executions
 	p.done.Steps += done.Steps
@@ -207,7 +208,7 @@ func (p *purge) add(done core.Purged) {
 // one deletes the instance that the filter names, in one transaction.
 func (p *purge) one(ctx context.Context) error {
 	id := p.filter.Instance
-	var done core.Purged
+	var done ports.Purged
 	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
 		if !p.filter.DryRun {
 			if err := p.repo.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
@@ -241,7 +242,7 @@ func (p *purge) one(ctx context.Context) error {
 }
 
 // delete deletes executions, and the instances without any other. A dry run counts them.
-func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, instances []core.JobInstanceID) (done core.Purged, err error) {
+func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, instances []core.JobInstanceID) (done ports.Purged, err error) {
 	if p.filter.DryRun {
 		done, err = p.repo.countExecutions(ctx, executions)
 		done.Instances = int64(len(instances))
@@ -319,10 +320,10 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 }
 
 // deleteExecutions deletes executions and their dependent rows, and leaves an audit row for each.
-func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done core.Purged, err error) {
+func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done ports.Purged, err error) {
 	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail, verb, person, job_name)
-			SELECT {now}, ?, ?, id, status, epoch, job_name, ?, ?, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, core.VerbPurge, actor, batch).Error
+			SELECT {now}, ?, ?, id, status, epoch, job_name, ?, ?, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, ports.VerbPurge, actor, batch).Error
 		if err == nil { // from now on their acts are found by job, too
 			err = r.store.exec(ctx, `UPDATE {audit} SET job_name = (SELECT e.job_name FROM {job_execution} e WHERE e.id = {audit}.job_execution_id)
 				WHERE job_execution_id IN ? AND verb <> '' AND job_name = ''`, batch).Error
@@ -358,7 +359,7 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 	return done, nil
 }
 
-func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done core.Purged, err error) {
+func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done ports.Purged, err error) {
 	done.Executions = int64(len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		var steps, skips int64
@@ -395,7 +396,7 @@ func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceI
 }
 
 // keepPositions stores, for each step, the position at which it completed in its newest complete
-// instance: a later instance continues reading there (core.Attempts.LastCompleted).
+// instance: a later instance continues reading there (ports.Attempts.LastCompleted).
 func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionID) error {
 	return r.store.exec(ctx, `INSERT INTO {purged_position} (job_name, step, instance_id, position)
 		SELECT job_name, name, instance_id, position FROM (

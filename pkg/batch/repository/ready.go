@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -17,10 +18,10 @@ func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, p
 		return nil
 	}
 	for batch := range slices.Chunk(rows, announceBatch) {
-		list := make([]core.Ready, 0, len(batch))
+		list := make([]ports.Ready, 0, len(batch))
 		for i, row := range batch {
 			if parts[i].On.Stored() == "" {
-				list = append(list, core.Ready{Part: row.ID, Execution: row.JobExecutionID, Epoch: row.Epoch})
+				list = append(list, ports.Ready{Part: row.ID, Execution: row.JobExecutionID, Epoch: row.Epoch})
 			}
 		}
 		parts = parts[len(batch):]
@@ -43,7 +44,7 @@ func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) 
 // of two concurrent transactions one sees the other's changes.
 func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND NOT `+placedExecution,
-		id, core.Executions().Move(core.MoveResume).From, "")
+		id, ports.Executions().Move(ports.MoveResume).From, "")
 }
 
 // readyPart and readyExecution select the columns of a readyRow.
@@ -60,14 +61,14 @@ type readyRow struct {
 	Since     instant
 }
 
-func (r *Repository) ready(ctx context.Context, text string, args ...any) ([]core.Ready, error) {
+func (r *Repository) ready(ctx context.Context, text string, args ...any) ([]ports.Ready, error) {
 	var rows []readyRow
 	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
 		return nil, err
 	}
-	list := make([]core.Ready, len(rows))
+	list := make([]ports.Ready, len(rows))
 	for i, row := range rows {
-		list[i] = core.Ready{Part: row.Part, Execution: row.Execution, Epoch: row.Epoch, Since: row.Since.Time}
+		list[i] = ports.Ready{Part: row.Part, Execution: row.Execution, Epoch: row.Epoch, Since: row.Since.Time}
 	}
 	return list, nil
 }
@@ -86,16 +87,16 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 	return nil
 }
 
-// Ready implements core.Parks, with one statement for each kind.
-func (r *Repository) Ready(ctx context.Context, after core.ReadyPlace, limit int) ([]core.Ready, error) {
+// Ready implements ports.Parks, with one statement for each kind.
+func (r *Repository) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
 	// The job is a subquery for each partition, not a join: then the first partitions are found by
 	// their index. A join would read and sort the partitions of all active jobs.
 	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
 			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
-	var parked []core.Ready
+	var parked []ports.Ready
 	if err == nil {
 		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` AND NOT `+placedExecution+` ORDER BY id LIMIT ?`,
-			core.Executions().Move(core.MoveResume).From, after.Execution, "", limit)
+			ports.Executions().Move(ports.MoveResume).From, after.Execution, "", limit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("find work that is ready: %w", err)
@@ -131,5 +132,5 @@ func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) 
 // the process that resumes it cancels them.
 func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
-		id, core.Executions().Move(core.MoveResume).From)
+		id, ports.Executions().Move(ports.MoveResume).From)
 }

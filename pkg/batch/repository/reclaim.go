@@ -5,33 +5,34 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Reclaim implements core.CheckpointStore with one guarded UPDATE, which touches no indexed column.
+// Reclaim implements ports.CheckpointStore with one guarded UPDATE, which touches no indexed column.
 // It waits for the row as long as ctx allows. Then the transaction with the failed COMMIT has
 // ended, and because of the new epoch nothing of it can commit later (rule C10). If the reply is
 // lost it can be repeated: the row records that this very transition raised the epoch.
-func (r *Repository) Reclaim(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return r.raiseEpoch(ctx, ref, core.MoveReclaim)
+func (r *Repository) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return r.raiseEpoch(ctx, ref, ports.MoveReclaim)
 }
 
-// Fence implements core.Transitions. Reclaim protects an attempt that continues; Fence does the
+// Fence implements ports.Transitions. Reclaim protects an attempt that continues; Fence does the
 // same against one that was abandoned: no write with an older epoch is accepted any more (rule L8).
-func (r *Repository) Fence(ctx context.Context, ref core.StepRef) (core.StepRef, core.Checkpoint, error) {
-	return r.raiseEpoch(ctx, ref, core.MoveFence)
+func (r *Repository) Fence(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return r.raiseEpoch(ctx, ref, ports.MoveFence)
 }
 
-func (r *Repository) raiseEpoch(ctx context.Context, ref core.StepRef, move string) (raised core.StepRef, found core.Checkpoint, err error) {
+func (r *Repository) raiseEpoch(ctx context.Context, ref ports.StepRef, move string) (raised ports.StepRef, found ports.Checkpoint, err error) {
 	raised, found, err = r.tryRaiseEpoch(ctx, ref, move)
 	if err != nil {
-		return ref, core.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
+		return ref, ports.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
 	}
 	return raised, found, nil
 }
 
-func (r *Repository) tryRaiseEpoch(ctx context.Context, ref core.StepRef, move string) (core.StepRef, core.Checkpoint, error) {
-	m := core.Executions().Move(move)
+func (r *Repository) tryRaiseEpoch(ctx context.Context, ref ports.StepRef, move string) (ports.StepRef, ports.Checkpoint, error) {
+	m := ports.Executions().Move(move)
 	var rows []stepExecution
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		return r.store.scan(ctx, &rows, "UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
@@ -43,21 +44,21 @@ func (r *Repository) tryRaiseEpoch(ctx context.Context, ref core.StepRef, move s
 		err = core.ErrLostOwner
 	}
 	if err != nil {
-		return ref, core.Checkpoint{}, err
+		return ref, ports.Checkpoint{}, err
 	}
 	record, err := rows[0].record()
 	if err != nil {
-		return ref, core.Checkpoint{}, err
+		return ref, ports.Checkpoint{}, err
 	}
 	ref.Epoch = record.Epoch
-	return ref, core.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
+	return ref, ports.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
 }
 
 // repeatable returns the transitions after which one that raises the epoch may be made from the
 // older epoch: itself, if its reply was lost, and for a fence also a reclaim.
 func repeatable(move string) []string {
-	if move == core.MoveFence {
-		return []string{core.MoveFence, core.MoveReclaim}
+	if move == ports.MoveFence {
+		return []string{ports.MoveFence, ports.MoveReclaim}
 	}
 	return []string{move}
 }

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -18,26 +19,26 @@ type Options struct {
 	Observer core.Observer
 	// Announcer notifies workers of partitions and parked executions that wait for one. If nil,
 	// workers find them in the tables.
-	Announcer core.Announcer
+	Announcer ports.Announcer
 	// Mask is applied to every text about an event before it is stored: messages, results, contexts
 	// and skipped items. If nil, they are stored unchanged.
 	Mask func(text string) string
 }
 
-// Repository is a core.JobRepository. It is safe for concurrent use.
+// Repository is a ports.JobRepository. It is safe for concurrent use.
 //
 // Every method uses the transaction that ctx carries for the repository's database, if any, else
 // its own connection or transaction.
 type Repository struct {
 	store     *store
 	observer  core.Observer
-	announcer core.Announcer // may be nil
+	announcer ports.Announcer // may be nil
 	// checkpoints are the two texts of the statement that is executed per chunk, without and with
 	// the execution context.
 	checkpoints [2]string
 }
 
-var _ core.JobRepository = (*Repository)(nil)
+var _ ports.JobRepository = (*Repository)(nil)
 
 // New returns the repository in db. It does no I/O: CheckSchema reports whether the tables exist.
 func New(db tx.Database, options Options) *Repository {

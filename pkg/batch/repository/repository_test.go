@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testkit/repositorytest"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
@@ -36,7 +37,7 @@ func TestRepository(t *testing.T) {
 						}
 						return connect(t, address)
 					},
-					New: func(db tx.Database, observer core.Observer) core.JobRepository {
+					New: func(db tx.Database, observer core.Observer) ports.JobRepository {
 						return repository.New(db, repository.Options{Observer: observer})
 					},
 					Prefix: repository.DefaultPrefix,
@@ -74,7 +75,7 @@ func TestLaunchSeesWhatItWaitedForWhateverTheServersDefaultIsolation(t *testing.
 	errs := make(chan error, racers)
 	for range racers {
 		go func() {
-			_, err := repo.Launch(t.Context(), core.LaunchRequest{JobName: "load", Owner: core.Owner{Host: "h"}, Lease: time.Hour})
+			_, err := repo.Launch(t.Context(), ports.LaunchRequest{JobName: "load", Owner: core.Owner{Host: "h"}, Lease: time.Hour})
 			errs <- err
 		}()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -13,32 +14,32 @@ type clientRequest struct {
 	Answer         string
 }
 
-// ClaimRequest implements core.Requests: an INSERT, and a query if the key exists.
-func (r *Repository) ClaimRequest(ctx context.Context, key core.RequestKey, fingerprint string) (core.ClientRequest, error) {
+// ClaimRequest implements ports.Requests: an INSERT, and a query if the key exists.
+func (r *Repository) ClaimRequest(ctx context.Context, key ports.RequestKey, fingerprint string) (ports.ClientRequest, error) {
 	made := r.store.exec(ctx, `INSERT INTO {client_request} (client, request_key, fingerprint, created_at) VALUES (?, ?, ?, {now})
 		ON CONFLICT (client, request_key) DO NOTHING`, key.Client, key.Key, fingerprint)
 	if made.Error != nil {
-		return core.ClientRequest{}, fmt.Errorf("claim request %q: %w", key.Key, made.Error)
+		return ports.ClientRequest{}, fmt.Errorf("claim request %q: %w", key.Key, made.Error)
 	}
 	if made.RowsAffected == 1 {
-		return core.ClientRequest{}, nil
+		return ports.ClientRequest{}, nil
 	}
 	row, err := r.request(ctx, key)
 	switch {
 	case err != nil:
-		return core.ClientRequest{}, err
+		return ports.ClientRequest{}, err
 	case row.Fingerprint != fingerprint:
-		return core.ClientRequest{}, &core.KeyReusedError{Key: key.Key}
+		return ports.ClientRequest{}, &ports.KeyReusedError{Key: key.Key}
 	}
-	known := core.ClientRequest{Answer: row.Answer}
+	known := ports.ClientRequest{Answer: row.Answer}
 	if row.JobExecutionID != nil {
 		known.Execution = *row.JobExecutionID
 	}
 	return known, nil
 }
 
-// AnswerRequest implements core.Requests.
-func (r *Repository) AnswerRequest(ctx context.Context, key core.RequestKey, answer string) (string, error) {
+// AnswerRequest implements ports.Requests.
+func (r *Repository) AnswerRequest(ctx context.Context, key ports.RequestKey, answer string) (string, error) {
 	kept := r.store.exec(ctx, "UPDATE {client_request} SET answer = ? WHERE client = ? AND request_key = ? AND answer = ''", answer, key.Client, key.Key)
 	if kept.Error != nil {
 		return "", fmt.Errorf("store the response to request %q: %w", key.Key, kept.Error)
@@ -50,7 +51,7 @@ func (r *Repository) AnswerRequest(ctx context.Context, key core.RequestKey, ans
 	return row.Answer, err
 }
 
-func (r *Repository) request(ctx context.Context, key core.RequestKey) (clientRequest, error) {
+func (r *Repository) request(ctx context.Context, key ports.RequestKey) (clientRequest, error) {
 	var rows []clientRequest
 	err := r.store.scan(ctx, &rows, "SELECT fingerprint, job_execution_id, answer FROM {client_request} WHERE client = ? AND request_key = ?", key.Client, key.Key)
 	if err != nil {
@@ -66,12 +67,12 @@ func (r *Repository) request(ctx context.Context, key core.RequestKey) (clientRe
 // launches for one request the second waits here for the first, and is refused.
 func (l *launch) claim(ctx context.Context, id core.JobExecutionID) error {
 	key := l.req.Request
-	if key == (core.RequestKey{}) {
+	if key == (ports.RequestKey{}) {
 		return nil
 	}
 	noted := l.repo.store.exec(ctx, "UPDATE {client_request} SET job_execution_id = ? WHERE client = ? AND request_key = ? AND job_execution_id IS NULL", id, key.Client, key.Key)
 	if noted.Error == nil && noted.RowsAffected == 0 {
-		return &refusalError{&core.RequestStartedError{Key: key.Key}}
+		return &refusalError{&ports.RequestStartedError{Key: key.Key}}
 	}
 	return noted.Error
 }

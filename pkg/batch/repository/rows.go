@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -120,7 +121,7 @@ type flowVisit struct {
 	Flow           string              `gorm:"primaryKey"`
 	Ordinal        int64               `gorm:"primaryKey"`
 	Element        string
-	Kind           core.VisitKind
+	Kind           ports.VisitKind
 	Verdict        string
 	Target         string
 	CreatedAt      instant
@@ -292,5 +293,5 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 
 // settles reports whether a checkpoint determines the outcome of an UNKNOWN execution.
 func settles(s core.Status, lastMove string) bool {
-	return s == core.StatusUnknown && lastMove == core.MoveLoseCommit
+	return s == core.StatusUnknown && lastMove == ports.MoveLoseCommit
 }

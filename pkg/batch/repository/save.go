@@ -6,15 +6,16 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// SaveJobContext implements core.Transitions: it locks the row under the guard, merges the changed
+// SaveJobContext implements ports.Transitions: it locks the row under the guard, merges the changed
 // keys and writes the context. It touches no indexed column and leaves no audit row; an unchanged
 // context costs no statement.
-func (r *Repository) SaveJobContext(ctx context.Context, ref core.JobRef, c *core.ExecutionContext) error {
+func (r *Repository) SaveJobContext(ctx context.Context, ref ports.JobRef, c *core.ExecutionContext) error {
 	if ref.Branch != 0 {
-		return r.PromotePartition(ctx, core.StepRef{ID: ref.Branch, Owner: ref.Owner, Epoch: ref.Epoch}, c)
+		return r.PromotePartition(ctx, ports.StepRef{ID: ref.Branch, Owner: ref.Owner, Epoch: ref.Epoch}, c)
 	}
 	err := r.mergeContext(ctx, c, "id = ? AND owner = ? AND epoch = ? AND status IN ?", ref.ID, ref.Owner.String(), ref.Epoch, running())
 	if err != nil {
@@ -23,9 +24,9 @@ func (r *Repository) SaveJobContext(ctx context.Context, ref core.JobRef, c *cor
 	return nil
 }
 
-// PromotePartition implements core.Assignments. The job is locked before the partition is read, as
+// PromotePartition implements ports.Assignments. The job is locked before the partition is read, as
 // everywhere.
-func (r *Repository) PromotePartition(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+func (r *Repository) PromotePartition(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	err := r.mergeContext(ctx, c, r.store.sql(`active = 1 AND id = (SELECT job_execution_id FROM {step_execution} s
 		WHERE s.id = ? AND s.`+ownEpoch+` AND s.status IN ? AND s.lease_until IS NOT NULL)`),
 		ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
@@ -74,8 +75,8 @@ func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionC
 	return rows[0].ID, string(text), err
 }
 
-// SaveStepContext implements core.Transitions: one guarded UPDATE, if the context changed.
-func (r *Repository) SaveStepContext(ctx context.Context, ref core.StepRef, c *core.ExecutionContext) error {
+// SaveStepContext implements ports.Transitions: one guarded UPDATE, if the context changed.
+func (r *Repository) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	text, write, err := encodeContext(c)
 	if err != nil {
 		return fmt.Errorf("context of step execution %d: %w", ref.ID, err)

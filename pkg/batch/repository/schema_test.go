@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/migrator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -111,19 +112,19 @@ func TestSchemaWithAddedColumnsAndTablesIsUsedByAnOlderBinary(t *testing.T) {
 	})
 }
 
-func run(t *testing.T, repo core.JobRepository) core.JobExecutionID {
+func run(t *testing.T, repo ports.JobRepository) core.JobExecutionID {
 	t.Helper()
-	launched, err := repo.Launch(t.Context(), core.LaunchRequest{JobName: "load", Restartable: true, Owner: core.Owner{Host: "h"}, Lease: 1e9})
+	launched, err := repo.Launch(t.Context(), ports.LaunchRequest{JobName: "load", Restartable: true, Owner: core.Owner{Host: "h"}, Lease: 1e9})
 	require.NoError(t, err)
 	exec := launched.Execution
-	ref := core.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
-	_, err = repo.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusStarted})
+	ref := ports.JobRef{ID: exec.ID, Owner: exec.Owner, Epoch: exec.Epoch}
+	_, err = repo.ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(t, err)
-	step, err := repo.StartStep(t.Context(), ref, core.StepStart{Name: "one"})
+	step, err := repo.StartStep(t.Context(), ref, ports.StepStart{Name: "one"})
 	require.NoError(t, err)
-	_, err = repo.EndStep(t.Context(), core.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}, core.StepChange{To: core.StatusFailed})
+	_, err = repo.EndStep(t.Context(), ports.StepRef{ID: step.ID, Owner: step.Owner, Epoch: step.Epoch}, ports.StepChange{To: core.StatusFailed})
 	require.NoError(t, err)
-	_, err = repo.ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed})
+	_, err = repo.ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusFailed})
 	require.NoError(t, err)
 	_, err = repo.LastSteps(t.Context(), exec.InstanceID, 0)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -11,9 +12,9 @@ import (
 // the transaction that may still commit, and resumes after the position that the row has then (rule
 // L5).
 func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
-	move := core.Executions().Move(core.MoveSettle)
+	move := ports.Executions().Move(ports.MoveSettle)
 	set := " SET status_before = status, status = ?, exit_code = CASE WHEN exit_code = ? THEN ? ELSE exit_code END, last_move = ?, last_epoch = epoch, epoch = epoch + 1"
-	args := []any{move.To, core.ExitUnknown, core.ExitFailed, move.Name, id, move.From, core.MoveLoseCommit}
+	args := []any{move.To, core.ExitUnknown, core.ExitFailed, move.Name, id, move.From, ports.MoveLoseCommit}
 	var jobs []jobExecution
 	err := r.store.scan(ctx, &jobs, "UPDATE {job_execution}"+set+" WHERE id = ? AND status IN ? AND last_move = ? RETURNING id, status_before, epoch", args...)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -117,9 +118,9 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 	return nil
 }
 
-// SkippedItems implements core.SkippedItems: one statement, by key, never by
+// SkippedItems implements ports.SkippedItems: one statement, by key, never by
 // offset.
-func (r *Repository) SkippedItems(ctx context.Context, filter core.SkipFilter) ([]core.SkippedItem, error) {
+func (r *Repository) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
@@ -131,8 +132,8 @@ func (r *Repository) SkippedItems(ctx context.Context, filter core.SkipFilter) (
 	return items, nil
 }
 
-// LastSkipped implements core.SkipReader.
-func (r *Repository) LastSkipped(ctx context.Context, filter core.SkipFilter) (id int64, err error) {
+// LastSkipped implements ports.SkipReader.
+func (r *Repository) LastSkipped(ctx context.Context, filter ports.SkipFilter) (id int64, err error) {
 	where, args := skipsWhere(filter)
 	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where, args...); err != nil {
 		return 0, fmt.Errorf("find the last skipped item: %w", err)
@@ -142,7 +143,7 @@ func (r *Repository) LastSkipped(ctx context.Context, filter core.SkipFilter) (i
 
 const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
 
-func skipsWhere(filter core.SkipFilter) (condition string, args []any) {
+func skipsWhere(filter ports.SkipFilter) (condition string, args []any) {
 	where, args := []string{"k.id > ?"}, []any{filter.After}
 	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
 	if filter.UpTo != 0 {
@@ -176,7 +177,7 @@ func skipsWhere(filter core.SkipFilter) (condition string, args []any) {
 	return strings.Join(where, " AND "), args
 }
 
-// SkippedItem implements core.SkippedItems.
+// SkippedItem implements ports.SkippedItems.
 func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error) {
 	items, err := r.skipped(ctx, "k.id = ?", id)
 	if err != nil {
@@ -205,7 +206,7 @@ func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]
 	return items, nil
 }
 
-// MarkRedriven implements core.SkippedItems. It must run in a transaction (tx.ErrNoTransaction
+// MarkRedriven implements ports.SkippedItems. It must run in a transaction (tx.ErrNoTransaction
 // otherwise): the one of the chunk that writes the items.
 func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
 	if _, ok := tx.From(ctx, r.store.db.Name()); !ok {

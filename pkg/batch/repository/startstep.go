@@ -8,18 +8,19 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// StartStep implements core.Transitions. The guarded UPDATE of the job execution comes first and
+// StartStep implements ports.Transitions. The guarded UPDATE of the job execution comes first and
 // holds its row, so that a take-over either comes before it (and the step is refused) or after it
 // (and finds the step). The same holds for a stop: once a request is committed no step starts,
 // except steps of `finally` (rule L13). It touches no indexed column.
 //
 // It refuses with core.ErrStopped after a stop request, else with a *core.TransitionError, with
 // core.ErrLostOwner in the chain if owner or epoch differ.
-func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.StepStart) (*core.StepExecution, error) {
+func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	name := start.Name
 	row, err := newStep(job, name, start.Earlier)
 	if err != nil {
@@ -28,13 +29,13 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 	row.Flow, row.Ordinal, row.Element = start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element
 	returned := []clause.Column{{Name: "id"}, {Name: "started_at"}}
 	if start.Noop {
-		row.Status, row.LastMove, row.ExitCode, row.EndedAt = core.StatusCompleted, core.MoveComplete, core.ExitNoop, clock(0)
+		row.Status, row.LastMove, row.ExitCode, row.EndedAt = core.StatusCompleted, ports.MoveComplete, core.ExitNoop, clock(0)
 		returned = append(returned, clause.Column{Name: "ended_at"})
 	}
 	v := verdict{answer: core.Applied}
 	var found *stepExecution
 	err = r.store.transact(ctx, func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job, 1, start.Always || start.Visit.Flow == core.FlowFinally)
+		held, err := r.holdJob(ctx, job, 1, start.Always || start.Visit.Flow == ports.FlowFinally)
 		if err != nil {
 			return err
 		}
@@ -64,20 +65,20 @@ func (r *Repository) StartStep(ctx context.Context, job core.JobRef, start core.
 	}
 	if v.err != nil {
 		if !errors.Is(v.err, core.ErrStopped) {
-			r.answered(ctx, jobMachine, int64(job.ID), core.MoveTo(core.StatusStarted), actStartStep, v)
+			r.answered(ctx, jobMachine, int64(job.ID), ports.MoveTo(core.StatusStarted), actStartStep, v)
 		}
 		return nil, fmt.Errorf("start step %s: %w", name, v.err)
 	}
 	if found != nil {
 		row = found
 	}
-	r.answered(ctx, stepMachine, int64(row.ID), core.MoveTo(row.Status), actStartStep, v)
+	r.answered(ctx, stepMachine, int64(row.ID), ports.MoveTo(row.Status), actStartStep, v)
 	return row.record()
 }
 
 // startedBefore returns the row that the same request has created, if its reply was lost. The
 // caller holds the job's row, so the transaction of that request has ended.
-func (r *Repository) startedBefore(ctx context.Context, job core.JobRef, start core.StepStart, row *stepExecution) (*stepExecution, error) {
+func (r *Repository) startedBefore(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (*stepExecution, error) {
 	var rows []stepExecution
 	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
 		job.ID, start.Name, start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element).
@@ -91,10 +92,10 @@ func (r *Repository) startedBefore(ctx context.Context, job core.JobRef, start c
 // newStep returns the row of a new step execution, which continues where earlier ended. Counters
 // begin at zero, because they count one attempt (rule C11); the earlier attempts' counts are kept
 // separately.
-func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
+func newStep(job ports.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
 	row := &stepExecution{
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
-		Owner: job.Owner.String(), Epoch: job.Epoch, LastMove: core.MoveStart, LastEpoch: job.Epoch, StartedAt: clock(0),
+		Owner: job.Owner.String(), Epoch: job.Epoch, LastMove: ports.MoveStart, LastEpoch: job.Epoch, StartedAt: clock(0),
 	}
 	if job.Branch != 0 {
 		row.BranchID = &job.Branch
@@ -126,7 +127,7 @@ func newStep(job core.JobRef, name string, earlier *core.StepExecution) (*stepEx
 
 // holdJob locks the job execution's row under its guard for so many new steps, or returns nil.
 // Unless always is set it ignores an execution with a requested stop.
-func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int, always bool) (*jobExecution, error) {
+func (r *Repository) holdJob(ctx context.Context, job ports.JobRef, steps int, always bool) (*jobExecution, error) {
 	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
 	if job.Branch != 0 {
 		held, err := r.holdBranch(ctx, job)
@@ -149,7 +150,7 @@ func (r *Repository) holdJob(ctx context.Context, job core.JobRef, steps int, al
 // holdBranch locks the row of the job, and then the row of the partition that walks the branch,
 // under its guard: a process that takes the partition from its worker either comes before it, and
 // the step is refused, or after it, and finds the step.
-func (r *Repository) holdBranch(ctx context.Context, job core.JobRef) (bool, error) {
+func (r *Repository) holdBranch(ctx context.Context, job ports.JobRef) (bool, error) {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
 		lock = " FOR NO KEY UPDATE"
@@ -165,19 +166,19 @@ func (r *Repository) holdBranch(ctx context.Context, job core.JobRef) (bool, err
 	return len(found) > 0, err
 }
 
-func stepStates() []core.Status { return core.MoveTo(core.StatusCompleted).From }
+func stepStates() []core.Status { return ports.MoveTo(core.StatusCompleted).From }
 
 // refuseStep returns why holdJob found no row. No answer is benign: without its own row the step
 // must not run.
-func (r *Repository) refuseStep(ctx context.Context, job core.JobRef) (verdict, error) {
+func (r *Repository) refuseStep(ctx context.Context, job ports.JobRef) (verdict, error) {
 	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: core.MoveTo(core.StatusStarted),
+		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: ports.MoveTo(core.StatusStarted),
 		guard: &guard{job.Owner.String(), job.Epoch},
 	}
 	if job.Branch != 0 {
 		m.machine, m.table, m.id = stepMachine, "{step_execution}", int64(job.Branch)
 	}
-	v, err := r.classify(ctx, m, core.Executions())
+	v, err := r.classify(ctx, m, ports.Executions())
 	if err != nil {
 		return v, err
 	}
@@ -217,5 +218,5 @@ func (r *Repository) unlessStopped() string {
 	return r.store.sql(`(NOT (SELECT j.stop_requested FROM {job_execution} j
 			WHERE j.id = (SELECT p.job_execution_id FROM {step_execution} p WHERE p.id = ?)` + lock + `)
 		OR EXISTS (SELECT 1 FROM {step_execution} p JOIN {step_execution} m ON m.id = p.manager_id
-			WHERE p.id = ? AND m.flow = '` + core.FlowFinally + `'))`)
+			WHERE p.id = ? AND m.flow = '` + ports.FlowFinally + `'))`)
 }

@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -11,7 +12,7 @@ import (
 // positions are final. endLost returns nil if the execution has moved, or if its owner has renewed
 // its lease, unless that owner is known to be dead.
 func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
-	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, core.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
+	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, ports.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
 	if act != actTakeOver { // a take-over has locked the row: its parent must not follow
 		first, args = r.parentFirst(), append(args, row.ID)
 	}
@@ -26,7 +27,7 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 	}
 	l.note(jobMachine, int64(row.ID), audit{
 		JobExecutionID: row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + row.Owner,
-	}, act, core.Executions().Move(core.MoveTakeOver))
+	}, act, ports.Executions().Move(ports.MoveTakeOver))
 	if err := r.endSteps(ctx, row.ID, lostOwner, act, l); err != nil {
 		return nil, err
 	}
@@ -35,7 +36,7 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 
 func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
 	steps, err := r.failSteps(ctx, id, reason)
-	l.noteSteps(steps, act, core.Executions().Move(core.MoveEndWithJob))
+	l.noteSteps(steps, act, ports.Executions().Move(ports.MoveEndWithJob))
 	return err
 }
 
@@ -60,7 +61,7 @@ func (r *Repository) failOpen(ctx context.Context, column string, id int64, stat
 			epoch = epoch + 1, ended_at = {now}
 		WHERE `+column+` = ? AND `+states+r.managersFirst(column)+`
 		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
-		core.StatusFailed, core.ExitFailed, reason, core.MoveEndWithJob, id, id)
+		core.StatusFailed, core.ExitFailed, reason, ports.MoveEndWithJob, id, id)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ type ledger struct {
 func (l *ledger) note(machine string, id int64, row audit, act string, move core.Move[core.Status]) {
 	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, move.To
 	if act == actRecover && row.StepExecutionID == 0 {
-		row.Verb, row.Person = core.VerbRecover, l.actor
+		row.Verb, row.Person = ports.VerbRecover, l.actor
 	}
 	l.audits = append(l.audits, row)
 	l.events = append(l.events, core.Transitioned{

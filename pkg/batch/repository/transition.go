@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -22,12 +23,12 @@ const (
 // jobIsOver is the reason shown by a step that was unfinished when its job ended.
 const jobIsOver = "the job ended before the step did"
 
-// ChangeJob implements core.Transitions: one guarded UPDATE, and an audit row in its transaction. A
+// ChangeJob implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. A
 // final status also fails every unfinished step: no step outlives its job (rule T5), and a process
 // that still runs one commits nothing. An empty ExitCode or Error leaves the stored one. The
 // changed keys of the context are merged. The caller marks them as stored once the transaction of
 // ctx commits.
-func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core.JobChange) (core.Answer, error) {
+func (r *Repository) ChangeJob(ctx context.Context, ref ports.JobRef, change ports.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
 		move: endOf(change.To, change.Settles), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
@@ -45,13 +46,13 @@ func (r *Repository) ChangeJob(ctx context.Context, ref core.JobRef, change core
 	return r.transition(ctx, m)
 }
 
-// RequestStop implements core.Launches. Any process may request it: no owner is compared. A
+// RequestStop implements ports.Launches. Any process may request it: no owner is compared. A
 // repeated request returns core.Duplicate. Running child jobs receive the request too, and each
 // sees it at its own next commit.
 func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop, actor: actor,
-		move: core.Executions().Move(core.MoveRequestStop),
+		move: ports.Executions().Move(ports.MoveRequestStop),
 	}
 	m.set("stop_requested = ?", true)
 	answer, err := r.transition(ctx, m)
@@ -68,9 +69,9 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 // the outcome.
 func endOf(to core.Status, settles bool) core.Move[core.Status] {
 	if to == core.StatusUnknown && settles {
-		return core.Executions().Move(core.MoveLoseCommit)
+		return ports.Executions().Move(ports.MoveLoseCommit)
 	}
-	return core.MoveTo(to)
+	return ports.MoveTo(to)
 }
 
 func hasEnded(err error) bool {
@@ -78,10 +79,10 @@ func hasEnded(err error) bool {
 	return ok && refused.Current != "" && refused.Current.IsOver()
 }
 
-// EndStep implements core.Transitions: one guarded UPDATE, and an audit row in its transaction. The
+// EndStep implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. The
 // context is handled as in ChangeJob. A step that moves to ABANDONED keeps its counters, which its
 // end has written.
-func (r *Repository) EndStep(ctx context.Context, ref core.StepRef, change core.StepChange) (core.Answer, error) {
+func (r *Repository) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
 	m.detail = change.Error
 	m.outcome(change.ExitCode, change.Error, change.Gate)
@@ -137,7 +138,7 @@ type guardedMove struct {
 	reason         string // of steps that end with their job; '' means jobIsOver
 	move           core.Move[core.Status]
 	act, detail    string
-	visits         []core.FlowVisit // visits of the job's journal, stored with the transition
+	visits         []ports.FlowVisit // visits of the job's journal, stored with the transition
 	sets           []string
 	args           []any
 	race           bool // others may make the same transition, and to be late is not an error
@@ -148,7 +149,7 @@ type guardedMove struct {
 	conditionArgs []any
 }
 
-func stepMove(ref core.StepRef, move core.Move[core.Status], act string) *guardedMove {
+func stepMove(ref ports.StepRef, move core.Move[core.Status], act string) *guardedMove {
 	return &guardedMove{
 		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: act,
 		move: move, guard: &guard{ref.Owner.String(), ref.Epoch},
@@ -183,7 +184,7 @@ func (m *guardedMove) context(c *core.ExecutionContext) error {
 // ownEpoch is the guard of a step's row: its owner and epoch. The epoch may also be one that the
 // owner itself raised, from this very one, without knowing: the reply to its Reclaim was lost (rule
 // C10). An epoch that a fence raised does not match: that attempt was abandoned (rule L8).
-const ownEpoch = "owner = ? AND (epoch = ? OR last_move = '" + core.MoveReclaim + "' AND last_epoch = ?)"
+const ownEpoch = "owner = ? AND (epoch = ? OR last_move = '" + ports.MoveReclaim + "' AND last_epoch = ?)"
 
 func (m *guardedMove) where() (string, []any) {
 	switch {
@@ -219,7 +220,7 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 	}
 	v.race = m.race
 	r.answered(ctx, m.machine, m.id, m.move, m.act, v)
-	ended := core.Executions().Move(core.MoveEndWithJob)
+	ended := ports.Executions().Move(ports.MoveEndWithJob)
 	for _, step := range v.failed {
 		r.answered(ctx, stepMachine, int64(step.StepExecutionID), ended, step.Act, verdict{answer: core.Applied, current: step.FromStatus})
 	}
@@ -265,7 +266,7 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 // updates again if the row has just moved to a status from which the transition is allowed.
 // Statuses only move forward within an epoch, so the loop ends.
 func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
-	machine := core.Executions()
+	machine := ports.Executions()
 	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
 	for range len(machine.Moves()) {
 		if len(m.move.From) > 0 {
@@ -303,7 +304,7 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
 		return v, err
 	}
-	if m.move.Name == core.MoveRequestStop && moved.FromStatus == core.StatusParked {
+	if m.move.Name == ports.MoveRequestStop && moved.FromStatus == core.StatusParked {
 		_, err := r.recorded(ctx, moved.Actor, func(ctx context.Context, l *ledger) error {
 			if err := r.stopUnassigned(ctx, moved.JobExecutionID, l); err != nil {
 				return err
@@ -365,7 +366,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 	if m.machine == jobMachine {
 		returning += ", parent_id"
 	}
-	if m.machine == jobMachine && (m.move.To.IsOver() || m.move.Name == core.MoveRequestStop) {
+	if m.machine == jobMachine && (m.move.To.IsOver() || m.move.Name == ports.MoveRequestStop) {
 		where += r.parentFirst()
 		args = append(args, m.id)
 	}
@@ -385,9 +386,9 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 	}
 	switch m.act {
 	case actRequestStop:
-		done.Verb, done.Person = core.VerbStop, m.actor
+		done.Verb, done.Person = ports.VerbStop, m.actor
 	case actAbandon:
-		done.Verb, done.Person = core.VerbAbandon, m.actor
+		done.Verb, done.Person = ports.VerbAbandon, m.actor
 	}
 	if m.machine == stepMachine {
 		done.StepExecutionID = core.StepExecutionID(m.id)
@@ -422,6 +423,6 @@ func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.
 // isOf reports whether the row belongs to the guard's owner in its epoch, or in one that this owner
 // raised without knowing.
 func (s *stepExecution) isOf(g *guard) bool {
-	own := s.Epoch == g.epoch || s.LastMove == core.MoveReclaim && s.LastEpoch == g.epoch
+	own := s.Epoch == g.epoch || s.LastMove == ports.MoveReclaim && s.LastEpoch == g.epoch
 	return s.Owner == g.owner && own
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -21,7 +23,7 @@ func TestAGateSeesTheWholeStepAndItsAnswerIsStored(t *testing.T) {
 		b := newBed(t, url)
 		for _, held := range []bool{true, false} {
 			b.launch(map[bool]string{true: "held", false: "not held"}[held])
-			earlier, err := b.Repository.StartStep(t.Context(), b.ref, core.StepStart{Name: "work"})
+			earlier, err := b.Repository.StartStep(t.Context(), b.ref, ports.StepStart{Name: "work"})
 			require.NoError(t, err)
 			earlier.Counters.Read = 60
 			var saw core.StepExecution
@@ -31,7 +33,7 @@ func TestAGateSeesTheWholeStepAndItsAnswerIsStored(t *testing.T) {
 			}, func(c *step.TaskletConfig) {
 				c.Expect = condition(func(s core.StepExecution) bool { saw = s; return held }, "skipped = 30, read = 100")
 			})
-			record := b.do(t.Context(), s, func(r *core.StepRun) { r.Data.Earlier = earlier })
+			record := b.do(t.Context(), s, func(r *model.StepRun) { r.Data.Earlier = earlier })
 			require.Equal(t, int64(100), saw.Total().Read)
 			require.Equal(t, map[string]any{"n": int64(3)}, saw.Out)
 			require.Equal(t, core.StatusCompleted, saw.Status)
@@ -64,13 +66,13 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		b := newBed(t, url)
 		promoting := func(f core.TaskletFunc, change ...func(*step.TaskletConfig)) *step.TaskletStep {
 			return b.tasklet(f, append(change, func(c *step.TaskletConfig) {
-				c.Promote = &core.Promotion{Keys: map[string]string{"sum": "total", "gone": "left"}}
+				c.Promote = &model.Promotion{Keys: map[string]string{"sum": "total", "gone": "left"}}
 			})...)
 		}
 		put := func(_ context.Context, c *core.StepContribution) error { return c.Context.Put("sum", 42) }
 
 		var caller *core.JobExecution
-		b.do(t.Context(), promoting(put), func(r *core.StepRun) { caller = r.Data.Job })
+		b.do(t.Context(), promoting(put), func(r *model.StepRun) { caller = r.Data.Job })
 		require.Equal(t, map[string]any{"total": int64(42)}, b.context())
 		require.Equal(t, map[string]any{"total": int64(42)}, valuesOf(caller.Context))
 
@@ -82,8 +84,8 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 
 		b.launch("by the walker")
 		var given map[string]any
-		b.do(t.Context(), promoting(put), func(r *core.StepRun) {
-			r.Services.Promoter = core.PromoterFunc(func(ctx context.Context, values map[string]any) error {
+		b.do(t.Context(), promoting(put), func(r *model.StepRun) {
+			r.Services.Promoter = model.PromoterFunc(func(ctx context.Context, values map[string]any) error {
 				_, in := tx.From(ctx, b.Database.Name())
 				require.True(t, in, "with the step")
 				given = values
@@ -96,8 +98,8 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		b.launch("it cannot be stored")
 		record = b.do(t.Context(), promoting(func(ctx context.Context, c *core.StepContribution) error {
 			return errors.Join(put(ctx, c), insert(b.Engine, "(7, null)")(ctx, c))
-		}), func(r *core.StepRun) {
-			r.Services.Promoter = core.PromoterFunc(func(context.Context, map[string]any) error { return testengine.ErrLine })
+		}), func(r *model.StepRun) {
+			r.Services.Promoter = model.PromoterFunc(func(context.Context, map[string]any) error { return testengine.ErrLine })
 		})
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Empty(t, b.Ints("select id from out"))
@@ -110,8 +112,8 @@ func TestPromotionInAGroupLeavesTheRowOfTheJobFree(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		b := newBed(t, url)
 		s := b.tasklet(func(_ context.Context, c *core.StepContribution) error { return c.Context.Put("sum", 42) },
-			func(c *step.TaskletConfig) { c.Promote = &core.Promotion{Keys: map[string]string{"sum": "total"}} })
-		_, err := b.grouped(b.Database, s, true, func(*core.StepRun, *core.StepExecution) {
+			func(c *step.TaskletConfig) { c.Promote = &model.Promotion{Keys: map[string]string{"sum": "total"}} })
+		_, err := b.grouped(b.Database, s, true, func(*model.StepRun, *core.StepExecution) {
 			if b.Database.SingleWriter() {
 				return
 			}
@@ -138,7 +140,7 @@ func TestPromotionWorksInASerializableTransactionThatHeartbeatsOverlap(t *testin
 		return errors.Join(err, c.Context.Put("sum", 42))
 	}, func(c *step.TaskletConfig) {
 		c.Attr.Isolation = 6 // serializable
-		c.Promote = &core.Promotion{Keys: map[string]string{"sum": "total"}}
+		c.Promote = &model.Promotion{Keys: map[string]string{"sum": "total"}}
 	}))
 	require.Equal(t, core.StatusCompleted, record.Status, record.Error)
 	require.Equal(t, map[string]any{"total": int64(42)}, b.context())
@@ -156,7 +158,7 @@ func TestListenersAreToldOnceInOrderAndBackwards(t *testing.T) {
 			return nil
 		}, listening(one, two, one), func(c *step.TaskletConfig) {
 			assemble := c.Assemble
-			c.Assemble = func(ctx context.Context, run *core.StepRun) (core.Tasklet, error) {
+			c.Assemble = func(ctx context.Context, run *model.StepRun) (core.Tasklet, error) {
 				handed = run.Listeners
 				return assemble(ctx, run)
 			}
@@ -188,10 +190,10 @@ func TestAnAbandonedStepTellsAndPromotesNothing(t *testing.T) {
 			return c.Context.Put("sum", 42)
 		}, listening(closing(closed), &noted{name: "l", log: &log}), func(c *step.TaskletConfig) {
 			c.Timeout, c.Attr.Propagation = 10*time.Millisecond, tx.NotSupported
-			c.Promote = &core.Promotion{Keys: map[string]string{"sum": "total"}}
+			c.Promote = &model.Promotion{Keys: map[string]string{"sum": "total"}}
 		})
 		var caller *core.JobExecution
-		record := b.do(t.Context(), s, func(r *core.StepRun) { caller = r.Data.Job })
+		record := b.do(t.Context(), s, func(r *model.StepRun) { caller = r.Data.Job })
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Equal(t, core.ExitFailed, record.ExitCode)
 		close(release)
@@ -247,8 +249,8 @@ func TestAStoppableTaskletIsToldOnceWhileItExecutes(t *testing.T) {
 		}()
 		before := len(observed[core.StopFailed](b))
 		record := b.do(t.Context(), b.tasklet(nil, func(c *step.TaskletConfig) {
-			c.Assemble = func(context.Context, *core.StepRun) (core.Tasklet, error) { return s, nil }
-		}), func(r *core.StepRun) { r.Services.Stop = core.StopOn(stop) })
+			c.Assemble = func(context.Context, *model.StepRun) (core.Tasklet, error) { return s, nil }
+		}), func(r *model.StepRun) { r.Services.Stop = model.StopOn(stop) })
 		require.Equal(t, core.StatusStopped, record.Status, record.Error)
 		failed := observed[core.StopFailed](b)[before:]
 		require.Equal(t, name != "well", len(failed) == 1, name)
@@ -265,9 +267,9 @@ func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
 		b.launch("stopped in a listener")
 		asked := make(chan struct{})
 		var log []string
-		stops := &stopsBefore{noted: noted{name: "l", log: &log}, callPartitioner: func() { close(asked) }}
-		record := b.do(t.Context(), b.tasklet(insert(b.Engine, "(1, null)"), listening(stops)), func(r *core.StepRun) {
-			r.Services.Stop = core.StopOn(asked)
+		stops := &stopsBefore{noted: noted{name: "l", log: &log}, ask: func() { close(asked) }}
+		record := b.do(t.Context(), b.tasklet(insert(b.Engine, "(1, null)"), listening(stops)), func(r *model.StepRun) {
+			r.Services.Stop = model.StopOn(asked)
 		})
 		require.Equal(t, core.StatusStopped, record.Status, record.Error)
 		require.Equal(t, []string{"l before", "l sees STOPPED/STOPPED", "l after", "l close"}, log)
@@ -278,10 +280,10 @@ func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
 // stopsBefore is a listener during which a stop arrives.
 type stopsBefore struct {
 	noted
-	callPartitioner func()
+	ask func()
 }
 
 func (l *stopsBefore) BeforeStep(ctx context.Context, s *core.StepExecution) error {
-	l.callPartitioner()
+	l.ask()
 	return l.noted.BeforeStep(ctx, s)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -15,8 +16,8 @@ import (
 // attempt is one execution of a step, on the step's own goroutine until it returns.
 type attempt struct {
 	executor *SimpleStepExecutor
-	step     core.Step
-	run      *core.StepRun // private
+	step     model.Step
+	run      *model.StepRun // private
 	began    time.Time
 
 	// exit is the exit code that the step itself gave to its failure.
@@ -101,7 +102,7 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 
 // isReleased reports whether the step returned so that another process continues it.
 func (a *attempt) isReleased(err error) bool {
-	signal, ok := a.run.Services.Stop.(core.ReleaseSignal)
+	signal, ok := a.run.Services.Stop.(model.ReleaseSignal)
 	return ok && errors.Is(err, core.ErrStopped) && a.success == nil && signal.Releasing()
 }
 
@@ -126,7 +127,7 @@ func (a *attempt) keepOutcome() error {
 	if a.run.Data.Outcome == nil {
 		return nil
 	}
-	text, err := core.EncodeOutcome(*a.run.Data.Outcome, a.run.Data.Job.Gate)
+	text, err := model.EncodeOutcome(*a.run.Data.Outcome, a.run.Data.Job.Gate)
 	if err != nil {
 		return err
 	}
@@ -305,6 +306,6 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
-func safely(ctx context.Context, s core.Step, run *core.StepRun) error {
+func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
 	return exception.Guard(func() error { return s.Execute(ctx, run) })
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -25,7 +27,7 @@ type asking struct {
 func (s *asking) Name() string { return "ask" }
 func (s *asking) Kind() string { return "test" }
 
-func (s *asking) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *asking) Execute(ctx context.Context, run *model.StepRun) error {
 	a, err := run.Attempt(ctx)
 	if err != nil {
 		return err
@@ -47,7 +49,7 @@ func TestAnAttemptIsExclusiveOnlyIfAllBeforeItAreOver(t *testing.T) {
 		failing := func(context.Context) error { return errors.New("broken") }
 		run := func(ctx context.Context, work func(context.Context) error) (core.Attempt, *core.JobExecution) {
 			s := &asking{work: work}
-			exec, err := e.Launcher.Run(ctx, testengine.Job("ask", &core.StepElement{Step: s}), core.Parameters{}, nil)
+			exec, err := e.Launcher.Run(ctx, testengine.Job("ask", &model.StepElement{Step: s}), core.Parameters{}, nil)
 			require.NoError(t, err)
 			return s.attempt, exec
 		}
@@ -89,18 +91,18 @@ func TestAnAttemptThatLostItsLeaseIsNotKnownToBeOver(t *testing.T) {
 			c.Dead = func(core.Owner) bool { return false }
 		})
 		ctx := t.Context()
-		l, err := e.Repository.Launch(ctx, core.LaunchRequest{
+		l, err := e.Repository.Launch(ctx, ports.LaunchRequest{
 			JobName: "ask", Definition: core.Definition{Hash: "test", Text: "test"}, Restartable: true,
 			Owner: core.Owner{Host: "elsewhere", PID: 1, Nonce: "n"}, Lease: time.Microsecond,
 		})
 		require.NoError(t, err)
-		ref := core.JobRef{ID: l.Execution.ID, Owner: l.Execution.Owner, Epoch: l.Execution.Epoch}
-		_, err = e.Repository.ChangeJob(ctx, ref, core.JobChange{To: core.StatusStarted})
+		ref := ports.JobRef{ID: l.Execution.ID, Owner: l.Execution.Owner, Epoch: l.Execution.Epoch}
+		_, err = e.Repository.ChangeJob(ctx, ref, ports.JobChange{To: core.StatusStarted})
 		require.NoError(t, err)
-		_, err = e.Repository.StartStep(ctx, ref, core.StepStart{Name: "ask"})
+		_, err = e.Repository.StartStep(ctx, ref, ports.StepStart{Name: "ask"})
 		require.NoError(t, err)
 		s := &asking{work: func(context.Context) error { return nil }}
-		exec, err := e.Launcher.Run(ctx, testengine.Job("ask", &core.StepElement{Step: s}), core.Parameters{}, nil)
+		exec, err := e.Launcher.Run(ctx, testengine.Job("ask", &model.StepElement{Step: s}), core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.False(t, s.exclusive)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,7 +24,7 @@ type bed struct {
 	*testengine.Engine
 	executor *step.SimpleStepExecutor
 	job      *core.JobExecution
-	ref      core.JobRef
+	ref      ports.JobRef
 	stop     chan struct{}
 
 	mu   sync.Mutex
@@ -57,25 +59,25 @@ func observed[E core.Event](b *bed) []E {
 
 func (b *bed) launch(name string) {
 	b.T.Helper()
-	launched, err := b.Repository.Launch(b.T.Context(), core.LaunchRequest{
+	launched, err := b.Repository.Launch(b.T.Context(), ports.LaunchRequest{
 		JobName: name, Owner: core.Owner{Host: "here", PID: 1, Nonce: name}, Lease: time.Minute, Restartable: true,
 	})
 	require.NoError(b.T, err)
 	b.job = launched.Execution
 	b.job.Context = core.NewExecutionContext()
-	b.ref = core.JobRef{ID: b.job.ID, Owner: b.job.Owner, Epoch: b.job.Epoch}
-	_, err = b.Repository.ChangeJob(b.T.Context(), b.ref, core.JobChange{To: core.StatusStarted})
+	b.ref = ports.JobRef{ID: b.job.ID, Owner: b.job.Owner, Epoch: b.job.Epoch}
+	_, err = b.Repository.ChangeJob(b.T.Context(), b.ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(b.T, err)
 }
 
-func (b *bed) run() *core.StepRun {
+func (b *bed) run() *model.StepRun {
 	job := *b.job
 	job.Context = b.job.Context.Clone()
-	return &core.StepRun{
-		Data: core.StepContext{Job: &job, JobRef: b.ref},
-		Services: core.StepServices{
-			Checkpoints: b.Repository, Plans: b.Repository, Observer: core.ObserverFunc(b.observe), Stop: core.StopOn(b.stop),
-			Promoter: core.PromoterFunc(b.promote),
+	return &model.StepRun{
+		Data: model.StepContext{Job: &job, JobRef: b.ref},
+		Services: model.StepServices{
+			Checkpoints: b.Repository, Plans: b.Repository, Observer: core.ObserverFunc(b.observe), Stop: model.StopOn(b.stop),
+			Promoter: model.PromoterFunc(b.promote),
 		},
 	}
 }
@@ -90,7 +92,7 @@ func (b *bed) promote(ctx context.Context, values map[string]any) error {
 	return b.Repository.SaveJobContext(ctx, b.ref, c)
 }
 
-func (b *bed) do(ctx context.Context, s core.Step, change ...func(*core.StepRun)) core.StepExecution {
+func (b *bed) do(ctx context.Context, s model.Step, change ...func(*model.StepRun)) core.StepExecution {
 	b.T.Helper()
 	run := b.run()
 	for _, c := range change {
@@ -144,7 +146,7 @@ func (b *bed) tasklet(f core.TaskletFunc, change ...func(*step.TaskletConfig)) *
 	b.T.Helper()
 	config := step.TaskletConfig{
 		Name: "work", Database: b.Database,
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) { return f, nil },
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) { return f, nil },
 	}
 	for _, c := range change {
 		c(&config)
@@ -175,8 +177,8 @@ func insertInto(ctx context.Context, db tx.Database, id int) error {
 // rolledBack is a COMMIT that the database answered with a rollback.
 func rolledBack(h tx.Handle) error { return errors.Join(tx.ErrRolledBack, h.Rollback()) }
 
-func condition(holds func(core.StepExecution) bool, values string) *core.Condition {
-	return &core.Condition{
+func condition(holds func(core.StepExecution) bool, values string) *model.Condition {
+	return &model.Condition{
 		Text:   "it is well",
 		Holds:  func(_ context.Context, v *core.View) (bool, error) { return holds(*v.Step), nil },
 		Values: func(*core.View) string { return values },
@@ -219,6 +221,6 @@ func (l *noted) Close(context.Context) error { return l.note("close") }
 
 func listening(list ...any) func(*step.TaskletConfig) {
 	return func(c *step.TaskletConfig) {
-		c.Listeners = func(context.Context, *core.StepRun) ([]any, error) { return list, nil }
+		c.Listeners = func(context.Context, *model.StepRun) ([]any, error) { return list, nil }
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -33,23 +35,23 @@ type callers struct {
 	last  error // of the parent's last step
 }
 
-func (c *callers) parent(t *testing.T, names ...string) *core.Job {
+func (c *callers) parent(t *testing.T, names ...string) *model.Job {
 	t.Helper()
 	inner := testengine.Job("child", c.e.Tasklet("first", tx.Attr{}, func(context.Context, *core.StepContribution) error {
 		c.first++
 		return nil
 	}), c.e.Tasklet("second", tx.Attr{}, func(context.Context, *core.StepContribution) error { return c.child }))
-	var elements []*core.StepElement
+	var elements []*model.StepElement
 	for _, name := range names {
 		s, err := step.NewJob(step.JobConfig{Name: name, Job: inner})
 		require.NoError(t, err)
-		elements = append(elements, &core.StepElement{Step: s})
+		elements = append(elements, &model.StepElement{Step: s})
 	}
 	elements = append(elements, c.e.Tasklet("last", tx.Attr{}, func(context.Context, *core.StepContribution) error { return c.last }))
 	return testengine.Job("parent", elements...)
 }
 
-func (c *callers) run(t *testing.T, j *core.Job, n int, options job.Options) *core.JobExecution {
+func (c *callers) run(t *testing.T, j *model.Job, n int, options job.Options) *core.JobExecution {
 	t.Helper()
 	exec, err := c.e.Launcher.With(options).Run(context.Background(), j, day(t, n), nil)
 	require.NoError(t, err)
@@ -101,7 +103,7 @@ func TestAPurgeKeepsTheChildOfAParentThatMayGoOn(t *testing.T) {
 		j := c.parent(t, "call")
 		require.Equal(t, core.StatusFailed, c.run(t, j, 1, job.Options{}).Status)
 		purge := func() int64 {
-			done, err := c.e.Repository.Purge(context.Background(), core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), JobName: "child"}, "test")
+			done, err := c.e.Repository.Purge(context.Background(), ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour), JobName: "child"}, "test")
 			require.NoError(t, err)
 			return done.Executions
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -16,15 +18,15 @@ import (
 type outcome struct {
 	status        core.Status
 	exit, message string
-	// settles and keep are Settles and KeepCommitted of core.StepChange.
+	// settles and keep are Settles and KeepCommitted of ports.StepChange.
 	settles, keep bool
 }
 
 // ending is the end of an attempt.
 type ending struct {
 	outcome
-	err      error           // why it failed or stopped; nil if it completed
-	change   core.StepChange // recorded, or to be recorded
+	err      error            // why it failed or stopped; nil if it completed
+	change   ports.StepChange // recorded, or to be recorded
 	endedAt  time.Time
 	promoted map[string]any
 	recorded bool    // in the step's transaction, and committed with it
@@ -57,7 +59,7 @@ func (a *attempt) outcomeOf(failure error) outcome {
 // waits for the transaction that may still commit, and the row's position and counters are final with
 // it: the step has failed as if its process had died then (rule C10).
 func (a *attempt) isJudgedHere() bool {
-	_, composite := a.step.(core.Composite)
+	_, composite := a.step.(model.Composite)
 	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.executor.database
 }
 
@@ -101,14 +103,14 @@ func (end *ending) noteOnce(err error) {
 // toChange makes the recorded change. closed means that the attempt's goroutine has returned.
 func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
-	end.change = core.StepChange{
+	end.change = ports.StepChange{
 		To: end.status, ExitCode: end.exit, Error: end.message, Settles: end.settles, KeepCommitted: end.keep, Closed: closed,
 		Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
 }
 
 // applyTo writes the ending into the record, and the promoted values into the caller's view of the job.
-func (end *ending) applyTo(run *core.StepRun) error {
+func (end *ending) applyTo(run *model.StepRun) error {
 	s := run.Step
 	s.Status, s.ExitCode, s.Error, s.Settles, s.EndedAt = end.status, end.exit, end.message, end.settles, end.endedAt
 	if len(end.promoted) > 0 && run.Data.Job.Context == nil {
@@ -125,7 +127,7 @@ func (end *ending) applyTo(run *core.StepRun) error {
 // A failure that finds the record COMPLETED by the attempt's own move is a success: it committed,
 // although the commit was reported as failed (rule C10). Observers are notified of the end when it is
 // committed (rule R7); the group notifies them of an end that it records later.
-func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.StepRun, end *ending) error {
+func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *model.StepRun, end *ending) error {
 	if end.recorded {
 		err := end.applyTo(run)
 		e.ended(ctx, kind, run, end)
@@ -135,7 +137,7 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.
 	if run.Data.Group != nil {
 		var later bool
 		if ctx, later = e.inGroup(ctx, end); later {
-			run.Deferred = &core.DeferredEnd{Ref: run.Ref, Name: run.Step.Name, Change: end.change}
+			run.Deferred = &model.DeferredEnd{Ref: run.Ref, Name: run.Step.Name, Change: end.change}
 			return end.applyTo(run)
 		}
 	}
@@ -156,7 +158,7 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *core.
 
 // write writes the final status, again if the database cannot be reached (rule L9), but not in a
 // transaction, which is lost with its connection.
-func (e *SimpleStepExecutor) write(ctx context.Context, run *core.StepRun, end *ending) error {
+func (e *SimpleStepExecutor) write(ctx context.Context, run *model.StepRun, end *ending) error {
 	once := func(ctx context.Context) error {
 		_, err := e.repository.EndStep(ctx, run.Ref, end.change)
 		return err
@@ -171,7 +173,7 @@ func (e *SimpleStepExecutor) write(ctx context.Context, run *core.StepRun, end *
 
 // ended notifies the observers of the end once the repository's transaction in ctx, such as a group's,
 // is committed. If it is reported as not committed, the group records another end, or reports this one.
-func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *core.StepRun, end *ending) {
+func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *model.StepRun, end *ending) {
 	ended := core.StepEnded{Step: *run.Step, Kind: kind, Err: end.err}
 	tx.AtEnd(ctx, e.database, func(committed bool) {
 		if !committed {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -25,13 +26,13 @@ func ExampleNewTasklet() {
 	})
 	s, err := step.NewTasklet(step.TaskletConfig{
 		Name: "empty", Database: db,
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) { return empty, nil },
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) { return empty, nil },
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	run := &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}}, Step: &core.StepExecution{Name: s.Name()}} // the executor's work
+	run := &model.StepRun{Data: model.StepContext{Job: &core.JobExecution{}}, Step: &core.StepExecution{Name: s.Name()}} // the executor's work
 	run.Services.Fill()
 	fmt.Println(s.Kind(), s.Execute(context.Background(), run), run.Step.Counters.Write)
 	// Output: tasklet <nil> 2
@@ -43,7 +44,7 @@ func ExampleNewTasklet_refused() {
 	defer done()
 	_, err := step.NewTasklet(step.TaskletConfig{
 		Name: "count", Database: db, Attr: tx.Attr{Isolation: 2},
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) { return nil, nil },
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) { return nil, nil },
 	})
 	fmt.Println(err)
 	// Output: tasklet step count: database default (sqlite) does not have the isolation level Read Committed
@@ -63,7 +64,7 @@ func ExampleNewPartitioned() {
 	defer done()
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: "load", Database: db, Attr: tx.Attr{Propagation: tx.NotSupported},
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(context.Context, *core.StepContribution) error { return nil }), nil
 		},
 	})
@@ -73,7 +74,7 @@ func ExampleNewPartitioned() {
 	}
 	s, err := step.NewPartitioned(step.PartitionConfig{
 		Step: inner, Workers: 2,
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return three{}, nil },
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return three{}, nil },
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -89,7 +90,7 @@ func ExampleNewJob() {
 	defer done()
 	report, err := step.NewTasklet(step.TaskletConfig{
 		Name: "write", Database: db,
-		Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(context.Context, *core.StepContribution) error { return nil }), nil
 		},
 	})
@@ -97,7 +98,7 @@ func ExampleNewJob() {
 		fmt.Println(err)
 		return
 	}
-	child := &core.Job{Name: "report", Restartable: true, Flow: core.Flow{Elements: []core.Element{&core.StepElement{Step: report}}}}
+	child := &model.Job{Name: "report", Restartable: true, Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: report}}}}
 	s, err := step.NewJob(step.JobConfig{
 		Name: "call", Job: child,
 		Params: func(_ context.Context, v *core.View) (core.Parameters, error) { return v.Job.Params, nil },

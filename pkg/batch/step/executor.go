@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -27,7 +29,7 @@ type Transactional interface {
 const DefaultStopTimeout = 30 * time.Second
 
 // SimpleStepExecutor records the start of a step, runs it in the transaction of its propagation, and
-// records its end: a core.StepExecutor.
+// records its end: a model.StepExecutor.
 //
 // The transaction travels in the context (tx.From), so the step's components and the repository take
 // part in it automatically. A success is recorded in the step's own transaction if that is a
@@ -36,26 +38,26 @@ const DefaultStopTimeout = 30 * time.Second
 // committed, the step is UNKNOWN (rule C10).
 //
 // Between the work of a step and the record of its success, in this order and in the step's transaction
-// if it has one: its gate is checked (core.Expecting), its listeners are notified (core.Listened), keys
-// of its context are copied to the job's (core.Promoting), and its listeners are closed. Each of them
+// if it has one: its gate is checked (model.Expecting), its listeners are notified (model.Listened), keys
+// of its context are copied to the job's (model.Promoting), and its listeners are closed. Each of them
 // can fail the step.
 //
 // A step that does not return within StopTimeout after its context has ended is abandoned: its
 // transactions are rolled back and its guard row is fenced, so that it can commit nothing any more, and
 // it is recorded as FAILED. Its goroutine cannot be killed and leaks; the record says so (rule L8). Its
-// listeners are not notified: they may be the cause. The executor waits for a core.Composite.
+// listeners are not notified: they may be the cause. The executor waits for a model.Composite.
 type SimpleStepExecutor struct {
 	// StopTimeout is DefaultStopTimeout unless set before the first Execute.
 	StopTimeout time.Duration
 
-	repository core.Transitions
+	repository ports.Transitions
 	database   string
 	observer   core.Observer
 }
 
 // NewSimpleStepExecutor returns an executor. database is the name of the
 // repository's database; observer may be nil.
-func NewSimpleStepExecutor(repository core.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
+func NewSimpleStepExecutor(repository ports.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
 	return &SimpleStepExecutor{
 		StopTimeout: DefaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
 	}
@@ -66,7 +68,7 @@ func NewSimpleStepExecutor(repository core.Transitions, database string, observe
 // was requested before the step started, or the database's own.
 //
 // In a group the end may be left to the group's owner, in run.Deferred (rule T6).
-func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
+func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
 	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
 	name := run.RecordName(s)
@@ -78,7 +80,7 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 		return nil, fmt.Errorf("step %s: start: %w", name, err)
 	}
 	run.Step = record
-	run.Ref = core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}
+	run.Ref = ports.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}
 	if err := run.MarkDefinition(); err != nil {
 		return nil, fmt.Errorf("step %s: start: %w", name, err)
 	}
@@ -100,20 +102,20 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s core.Step, run *core
 // start records the start: of a planned step, which has a record, or of a new one. In a group it does
 // so outside its transaction if the database allows: the record exists whatever the group's outcome,
 // and the row of the job, which heartbeats need, is not held until the group ends.
-func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *core.StepRun) (*core.StepExecution, error) {
+func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *model.StepRun) (*core.StepExecution, error) {
 	if run.Data.Group != nil {
 		var outside bool
 		ctx, outside = tx.Outside(ctx, e.database)
 		run.StartedInGroup = !outside
 	}
 	if d := &run.Data; d.Planned == nil {
-		return e.repository.StartStep(ctx, d.JobRef, core.StepStart{Name: name, Visit: d.Visit, Earlier: d.Earlier, Before: d.Before})
+		return e.repository.StartStep(ctx, d.JobRef, ports.StepStart{Name: name, Visit: d.Visit, Earlier: d.Earlier, Before: d.Before})
 	}
 	record := run.Data.Planned.Clone()
 	if record.Status == core.StatusStarted {
 		return &record, nil
 	}
-	if err := run.Services.Plans.BeginStep(ctx, core.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}); err != nil {
+	if err := run.Services.Plans.BeginStep(ctx, ports.StepRef{ID: record.ID, Owner: record.Owner, Epoch: record.Epoch}); err != nil {
 		return nil, err
 	}
 	record.Status, record.StartedAt = core.StatusStarted, time.Now().UTC()
@@ -126,8 +128,8 @@ var ErrAbandoned = errors.New("the step did not return in time; its goroutine st
 
 // limited runs the step within its timeout on a goroutine of its own, which works on a copy of the
 // record until it returns.
-func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core.StepRun) *ending {
-	if limited, ok := s.(core.TimeLimited); ok && limited.Timeout() > 0 {
+func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *model.StepRun) *ending {
+	if limited, ok := s.(model.TimeLimited); ok && limited.Timeout() > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s exceeded its timeout of %v", run.RecordName(s), limited.Timeout()))
 		defer cancel()
@@ -148,7 +150,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 		return returned(end)
 	case <-ctx.Done():
 	}
-	if _, composite := s.(core.Composite); composite {
+	if _, composite := s.(model.Composite); composite {
 		return returned(<-done)
 	}
 	late := time.NewTimer(e.StopTimeout)
@@ -165,7 +167,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s core.Step, run *core
 }
 
 // notifyLate notifies the observers that a component did not return before the lease ends.
-func notifyLate(ctx context.Context, run *core.StepRun, step string) {
+func notifyLate(ctx context.Context, run *model.StepRun, step string) {
 	run.Services.Observer.Observe(ctx, core.ComponentLate{
 		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
 	})
@@ -173,7 +175,7 @@ func notifyLate(ctx context.Context, run *core.StepRun, step string) {
 
 // abandon disables a step that does not return: it ends its transactions, and raises the epoch of the
 // guard row. The row's content is final then.
-func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core.StepRun, aborter *tx.Aborter) *ending {
+func (e *SimpleStepExecutor) abandon(ctx context.Context, s model.Step, run *model.StepRun, aborter *tx.Aborter) *ending {
 	failure := fmt.Errorf("step %s: %w (%w)", run.RecordName(s), ErrAbandoned, context.Cause(ctx))
 	if err := aborter.Abort(); err != nil {
 		failure = errors.Join(failure, err)
@@ -195,7 +197,7 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s core.Step, run *core
 // fence raises the epoch of the step's row. In a group the step may have worked in the group's
 // transaction, which must not commit any more; if that transaction also made the row, there is nothing
 // else to fence.
-func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failure error) error {
+func (e *SimpleStepExecutor) fence(ctx context.Context, run *model.StepRun, failure error) error {
 	if run.Data.Group != nil {
 		if current, in := tx.From(ctx, run.Data.Group.Database); in {
 			current.SetRollbackOnly(failure)
@@ -205,8 +207,8 @@ func (e *SimpleStepExecutor) fence(ctx context.Context, run *core.StepRun, failu
 			return nil
 		}
 	}
-	var ref core.StepRef
-	var committed core.Checkpoint
+	var ref ports.StepRef
+	var committed ports.Checkpoint
 	err := run.Services.Lease.Record(ctx, func(ctx context.Context) (err error) {
 		ref, committed, err = e.repository.Fence(ctx, run.Ref)
 		return err

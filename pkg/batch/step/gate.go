@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -16,7 +17,7 @@ func (e *gateError) Unwrap() error { return core.ErrExpect }
 
 // gate checks the step's expectation. The condition sees the step as it would be recorded.
 func (a *attempt) gate(ctx context.Context) error {
-	expecting, ok := a.step.(core.Expecting)
+	expecting, ok := a.step.(model.Expecting)
 	if !ok || expecting.Expect() == nil {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -19,12 +21,12 @@ var errGroup = errors.New("the group is rolled back")
 
 // grouped runs a step in a group in the database, which then commits or not. during is called while the
 // transaction is open.
-func (b *bed) grouped(db tx.Database, s core.Step, commit bool, during func(run *core.StepRun, record *core.StepExecution)) (core.StepExecution, error) {
+func (b *bed) grouped(db tx.Database, s model.Step, commit bool, during func(run *model.StepRun, record *core.StepExecution)) (core.StepExecution, error) {
 	b.T.Helper()
 	var executed core.StepExecution
 	err := tx.NewManager(db).Do(b.T.Context(), tx.Attr{}, func(ctx context.Context) error {
 		run := b.run()
-		run.Data.Group = &core.Group{Name: "both", Database: db.Name()}
+		run.Data.Group = &model.Group{Name: "both", Database: db.Name()}
 		record, err := b.executor.Execute(ctx, s, run)
 		require.NoError(b.T, err)
 		executed = *record
@@ -73,7 +75,7 @@ func TestASuccessInAGroupIsWorthWhatItsTransactionIsWorth(t *testing.T) {
 				b.launch(string(propagation) + map[bool]string{true: " commit", false: " rollback"}[commit])
 				b.Exec("delete from out")
 				s := b.tasklet(insert(b.Engine, "(7, null)"), func(config *step.TaskletConfig) { config.Attr.Propagation = propagation })
-				record, err := b.grouped(b.Database, s, commit, func(run *core.StepRun, record *core.StepExecution) {
+				record, err := b.grouped(b.Database, s, commit, func(run *model.StepRun, record *core.StepExecution) {
 					if c.refused != nil {
 						require.NotNil(t, run.Deferred, propagation)
 						require.Equal(t, core.StatusFailed, record.Status, propagation)
@@ -131,8 +133,8 @@ func TestAFailureInAGroupIsLeftToItsOwner(t *testing.T) {
 			s := b.tasklet(func(ctx context.Context, c *core.StepContribution) error {
 				return errors.Join(insert(b.Engine, "(7, null)")(ctx, c), testengine.ErrLine)
 			}, func(config *step.TaskletConfig) { config.Attr.Propagation = propagation })
-			var deferred core.DeferredEnd
-			_, err := b.grouped(b.Database, s, true, func(run *core.StepRun, record *core.StepExecution) {
+			var deferred model.DeferredEnd
+			_, err := b.grouped(b.Database, s, true, func(run *model.StepRun, record *core.StepExecution) {
 				require.Equal(t, core.StatusFailed, record.Status, propagation)
 				require.NotNil(t, run.Deferred, propagation)
 				deferred = *run.Deferred
@@ -165,7 +167,7 @@ func TestASuccessInAGroupOfAnotherDatabaseIsRecordedWhenTheGroupIsOver(t *testin
 				b.launch(string(other.Dialect()) + " " + string(propagation))
 				s := b.tasklet(func(ctx context.Context, _ *core.StepContribution) error { return insertInto(ctx, other, 7) },
 					func(config *step.TaskletConfig) { config.Attr.Propagation, config.Database = propagation, other })
-				_, err := b.grouped(other, s, true, func(run *core.StepRun, record *core.StepExecution) {
+				_, err := b.grouped(other, s, true, func(run *model.StepRun, record *core.StepExecution) {
 					require.Equal(t, !c.own, run.Deferred != nil, propagation)
 					require.Equal(t, c.refused == nil, record.Status == core.StatusCompleted, propagation)
 					stored := b.attempts()
@@ -189,7 +191,7 @@ func TestACommitOfItsOwnThatFailsInAGroupIsJudgedByTheRow(t *testing.T) {
 		s := b.tasklet(insert(b.Engine, "(7, null)"), func(config *step.TaskletConfig) {
 			config.Attr.Propagation, config.Database = tx.RequiresNew, testengine.Committing{Database: b.Database, Commit: c.commit}
 		})
-		_, err := b.grouped(b.Database, s, false, func(run *core.StepRun, record *core.StepExecution) {
+		_, err := b.grouped(b.Database, s, false, func(run *model.StepRun, record *core.StepExecution) {
 			require.Equal(t, c.status, record.Status, name)
 			require.Nil(t, run.Deferred, name)
 		})
@@ -209,7 +211,7 @@ func TestAnAbandonedStepDoomsItsGroup(t *testing.T) {
 			<-release
 			return nil
 		}, func(config *step.TaskletConfig) { config.Timeout = 10 * time.Millisecond })
-		_, err := b.grouped(b.Database, s, true, func(run *core.StepRun, record *core.StepExecution) {
+		_, err := b.grouped(b.Database, s, true, func(run *model.StepRun, record *core.StepExecution) {
 			require.NotNil(t, run.Deferred)
 			require.Contains(t, record.Error, step.ErrAbandoned.Error())
 		})
@@ -229,10 +231,10 @@ func TestTheRecordsOfAGroupThatIsRolledBackAreGoneWhereItSaysSo(t *testing.T) {
 		b := newBed(t, url)
 		s := b.tasklet(func(context.Context, *core.StepContribution) error { return nil })
 		inside := false
-		record, err := b.grouped(b.Database, s, false, func(run *core.StepRun, _ *core.StepExecution) { inside = run.StartedInGroup })
+		record, err := b.grouped(b.Database, s, false, func(run *model.StepRun, _ *core.StepExecution) { inside = run.StartedInGroup })
 		require.ErrorIs(t, err, errGroup)
 		require.Equal(t, b.Database.SingleWriter(), inside)
-		next, err := b.Repository.StartStep(t.Context(), b.ref, core.StepStart{Name: "beside"})
+		next, err := b.Repository.StartStep(t.Context(), b.ref, ports.StepStart{Name: "beside"})
 		require.NoError(t, err)
 		require.Equal(t, inside, next.ID == record.ID)
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -14,7 +15,7 @@ import (
 type JobConfig struct {
 	Name string
 	// Job is the child.
-	Job *core.Job
+	Job *model.Job
 	// Params returns the child's parameters; it is called when the step first starts. nil means none.
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
 	// Confinement returns the child's confinement (rule SE3); nil means none.
@@ -28,12 +29,12 @@ type JobConfig struct {
 	On *core.Placement
 	// Expect is the step's gate, Promote selects the keys copied to the job's context and Listeners
 	// makes its listeners; nil means none.
-	Expect    *core.Condition
-	Promote   *core.Promotion
-	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	Expect    *model.Condition
+	Promote   *model.Promotion
+	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
-// JobStep runs a child job, in this process or on workers: a core.Step of kind "job". The child has an
+// JobStep runs a child job, in this process or on workers: a model.Step of kind "job". The child has an
 // instance and executions of its own. Its parameters are stored before it starts, and are the same on
 // every restart of the step, so that the same child instance continues (rule F2).
 //
@@ -61,7 +62,7 @@ func (s *JobStep) Name() string { return s.config.Name }
 func (s *JobStep) Kind() string { return "job" }
 
 // Child returns the job that the step runs.
-func (s *JobStep) Child() *core.Job { return s.config.Job }
+func (s *JobStep) Child() *model.Job { return s.config.Job }
 
 // OnWorkers reports whether worker processes run the child.
 func (s *JobStep) OnWorkers() bool { return s.config.OnWorkers }
@@ -70,13 +71,13 @@ func (s *JobStep) OnWorkers() bool { return s.config.OnWorkers }
 func (s *JobStep) Timeout() time.Duration { return s.config.Timeout }
 
 // Expect is the step's gate.
-func (s *JobStep) Expect() *core.Condition { return s.config.Expect }
+func (s *JobStep) Expect() *model.Condition { return s.config.Expect }
 
 // Promote selects the keys that the step copies to the job's context.
-func (s *JobStep) Promote() *core.Promotion { return s.config.Promote }
+func (s *JobStep) Promote() *model.Promotion { return s.config.Promote }
 
 // StepListeners makes the step's listeners.
-func (s *JobStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (s *JobStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
@@ -85,7 +86,7 @@ func (s *JobStep) Composite() {}
 
 // Execute runs the child to its end. A stop of this job stops the child; the end of ctx, and with it
 // the loss of this job's ownership, cancels the child.
-func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("child job %s in atomic group %s: %w", s.config.Job.Name, run.Data.Group.Name, ErrInGroup)
 	}
@@ -120,7 +121,7 @@ func (s *JobStep) Execute(ctx context.Context, run *core.StepRun) error {
 }
 
 // run runs the child. While another execution has its key (rule L12), it waits.
-func (s *JobStep) run(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
+func (s *JobStep) run(ctx context.Context, run *model.StepRun, child *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	w := keyWait{step: s, run: run, begin: time.Now()}
 	for {
 		exec, err := s.runNow(ctx, run, child, params)
@@ -134,17 +135,18 @@ func (s *JobStep) run(ctx context.Context, run *core.StepRun, child *core.Job, p
 	}
 }
 
-func (s *JobStep) runNow(ctx context.Context, run *core.StepRun, child *core.Job, params core.Parameters) (*core.JobExecution, error) {
+// runNow runs the child here or on workers.
+func (s *JobStep) runNow(ctx context.Context, run *model.StepRun, child *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	stop := run.Services.Stop.Done()
 	if !s.config.OnWorkers || run.Data.AcceptChanges {
 		return run.Services.Jobs.Run(ctx, child, params, stop)
 	}
-	return run.Services.Jobs.RunOnWorkers(ctx, child, params, core.WorkersRequest{Stop: stop, MayPark: run.Data.MayPark, Resumed: run.Data.Resumed})
+	return run.Services.Jobs.RunOnWorkers(ctx, child, params, model.WorkersRequest{Stop: stop, MayPark: run.Data.MayPark, Resumed: run.Data.Resumed})
 }
 
 // completed refuses a child that completed, but not for this step: accepting it would silently leave it
 // out (rule F2a).
-func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteError) error {
+func (s *JobStep) completed(run *model.StepRun, complete *core.InstanceCompleteError) error {
 	by := "on its own"
 	switch parent := complete.Execution.Parent; {
 	case parent == run.Data.Job.ID:
@@ -160,7 +162,7 @@ func (s *JobStep) completed(run *core.StepRun, complete *core.InstanceCompleteEr
 		s.config.Job.Name, by, complete)
 }
 
-func (s *JobStep) outcome(run *core.StepRun, child *core.JobExecution) error {
+func (s *JobStep) outcome(run *model.StepRun, child *core.JobExecution) error {
 	if child.ExitCode != core.ExitOf(child.Status) {
 		run.Step.ExitCode = child.ExitCode
 	}
@@ -203,7 +205,7 @@ func (s *JobStep) refused(err error) error {
 
 // parameters returns the stored parameters, or, at the first start and for a new definition of the
 // step, the parameters of Params.
-func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Parameters, error) {
+func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Parameters, error) {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()
 	}
@@ -215,7 +217,7 @@ func (s *JobStep) parameters(ctx context.Context, run *core.StepRun) (core.Param
 	var params core.Parameters
 	if s.config.Params != nil {
 		var err error
-		if params, err = callWithGrace(ctx, run, func(own *core.StepRun) (core.Parameters, error) { return s.config.Params(ctx, own.View()) }); err != nil {
+		if params, err = callWithGrace(ctx, run, func(own *model.StepRun) (core.Parameters, error) { return s.config.Params(ctx, own.View()) }); err != nil {
 			return core.Parameters{}, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -22,7 +23,7 @@ import (
 // child is a job of one tasklet, and a parent with a step that runs it.
 type child struct {
 	e     *testengine.Engine
-	job   *core.Job
+	job   *model.Job
 	asked int
 	seen  core.Parameters
 	// attr is the attr of the tasklet's transaction, which holds the one writer of SQLite.
@@ -30,7 +31,7 @@ type child struct {
 	do   func(ctx context.Context, c *core.StepContribution) error
 }
 
-func (c *child) parent(t *testing.T) *core.Job {
+func (c *child) parent(t *testing.T) *model.Job {
 	t.Helper()
 	c.job = testengine.Job("child", c.e.Tasklet("work", c.attr, func(ctx context.Context, s *core.StepContribution) error {
 		c.seen = s.Params
@@ -55,7 +56,7 @@ func (c *child) parent(t *testing.T) *core.Job {
 		},
 	})
 	require.NoError(t, err)
-	return testengine.Job("parent", &core.StepElement{Step: s})
+	return testengine.Job("parent", &model.StepElement{Step: s})
 }
 
 func TestARestartedJobStepGoesOnWithTheSameChildInstance(t *testing.T) {
@@ -178,20 +179,20 @@ func TestAChildThatCompletedInAnEarlierAttemptIsASuccess(t *testing.T) {
 
 // deadline records the step "call" as failed although it did its work.
 type deadline struct {
-	core.StepExecutor
+	model.StepExecutor
 	armed bool
 }
 
-func (d *deadline) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
+func (d *deadline) Execute(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error) {
 	if d.armed && s.Name() == "call" {
 		s = forgetful{s}
 	}
 	return d.StepExecutor.Execute(ctx, s, run)
 }
 
-type forgetful struct{ core.Step }
+type forgetful struct{ model.Step }
 
-func (f forgetful) Execute(ctx context.Context, run *core.StepRun) error {
+func (f forgetful) Execute(ctx context.Context, run *model.StepRun) error {
 	return errors.Join(f.Step.Execute(ctx, run), errors.New("the record is lost"))
 }
 
@@ -219,7 +220,7 @@ func TestAChildJobInAnAtomicGroupIsRefused(t *testing.T) {
 	t.Parallel()
 	c := &child{e: testengine.New(t, testdb.SQLite(t))}
 	s := c.parent(t).Flow.Steps()[0]
-	err := s.Execute(context.Background(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}, Group: &core.Group{Name: "books"}}, Step: &core.StepExecution{}})
+	err := s.Execute(context.Background(), &model.StepRun{Data: model.StepContext{Job: &core.JobExecution{}, Group: &model.Group{Name: "books"}}, Step: &core.StepExecution{}})
 	require.ErrorIs(t, err, step.ErrInGroup)
 	_, err = step.NewJob(step.JobConfig{Name: "call"})
 	require.ErrorContains(t, err, "has no job")
@@ -255,7 +256,7 @@ func TestAStopOfTheParentInTheDatabaseIsSeenByTheChildsOwnCommit(t *testing.T) {
 			return core.NewParameters()
 		}})
 		require.NoError(t, err)
-		running, err := e.Launcher.Start(context.Background(), testengine.Job("parent", &core.StepElement{Step: s}), core.Parameters{})
+		running, err := e.Launcher.Start(context.Background(), testengine.Job("parent", &model.StepElement{Step: s}), core.Parameters{})
 		require.NoError(t, err)
 		<-items
 		<-items

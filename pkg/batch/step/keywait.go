@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -20,7 +22,7 @@ const (
 // end it.
 type keyWait struct {
 	step   *JobStep
-	run    *core.StepRun
+	run    *model.StepRun
 	begin  time.Time
 	holder core.JobExecutionID // 0 if it has not waited
 }
@@ -50,8 +52,8 @@ func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error 
 	case w.run.IsLeft():
 		return core.ErrParked
 	}
-	err = core.WithoutSlot(ctx, func() error {
-		return w.run.Pause(ctx, core.NextLook(time.Since(w.begin), longestKeyPause), false)
+	err = workslot.WithoutSlot(ctx, func() error {
+		return w.run.Pause(ctx, model.NextLook(time.Since(w.begin), longestKeyPause), false)
 	})
 	if err == nil && w.run.Stopping() {
 		err = core.ErrStopped

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -16,7 +17,7 @@ import (
 // notified of the end, also if another one fails here.
 func (a *attempt) listen(ctx context.Context) error {
 	a.run.JoinListeners = a.join
-	listened, ok := a.step.(core.Listened)
+	listened, ok := a.step.(model.Listened)
 	if !ok {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -81,7 +82,7 @@ func predict(c modelCase) end {
 			return false
 		}
 		for _, pattern := range append([]string{}, append(c.Statuses, map[bool]string{true: "COMPLETED"}[len(c.Statuses) == 0])...) {
-			if pattern != "" && core.MatchPattern(pattern, e.Exit) {
+			if pattern != "" && model.MatchPattern(pattern, e.Exit) {
 				return true
 			}
 		}
@@ -282,7 +283,7 @@ func (c modelCase) configure(db tx.Database, log *[]string) func(*step.TaskletCo
 			config.Attr.Propagation = tx.NotSupported
 		}
 		if c.Gate != "" {
-			config.Expect = &core.Condition{Text: "it is well", Holds: func(context.Context, *core.View) (bool, error) {
+			config.Expect = &model.Condition{Text: "it is well", Holds: func(context.Context, *core.View) (bool, error) {
 				switch c.Gate {
 				case "error":
 					return false, testengine.ErrLine
@@ -293,9 +294,9 @@ func (c modelCase) configure(db tx.Database, log *[]string) func(*step.TaskletCo
 			}}
 		}
 		if c.Promote != "" {
-			config.Promote = &core.Promotion{Keys: map[string]string{"sum": "total"}, Strict: c.Promote == "strict", Statuses: c.Statuses}
+			config.Promote = &model.Promotion{Keys: map[string]string{"sum": "total"}, Strict: c.Promote == "strict", Statuses: c.Statuses}
 		}
-		config.Listeners = func(context.Context, *core.StepRun) ([]any, error) {
+		config.Listeners = func(context.Context, *model.StepRun) ([]any, error) {
 			if c.FailsToMakeListeners {
 				return nil, errors.New("no listeners today")
 			}

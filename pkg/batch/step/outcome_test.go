@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -104,7 +106,7 @@ func TestAStepIsRecordedUnderTheNameThatItIsGiven(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		b := newBed(t, url)
 		s := b.tasklet(func(context.Context, *core.StepContribution) error { return nil })
-		record := b.do(t.Context(), s, func(r *core.StepRun) { r.Data.Name = "work:p1" })
+		record := b.do(t.Context(), s, func(r *model.StepRun) { r.Data.Name = "work:p1" })
 		require.Equal(t, "work:p1", record.Name)
 	})
 }
@@ -115,14 +117,14 @@ func TestAPlannedStepBeginsOnceAndWithWhatWasPlanned(t *testing.T) {
 		b := newBed(t, url)
 		part := core.Partition{Name: "p1", Context: core.NewExecutionContext()}
 		require.NoError(t, part.Context.Put("file", "a.csv"))
-		planned, err := b.Repository.PlanPartitions(t.Context(), b.ref, core.PartitionPlan{Step: "work", Parts: []core.Partition{part}})
+		planned, err := b.Repository.PlanPartitions(t.Context(), b.ref, ports.PartitionPlan{Step: "work", Parts: []core.Partition{part}})
 		require.NoError(t, err)
 		s := b.tasklet(func(_ context.Context, c *core.StepContribution) error {
 			file, _ := c.Context.Get("file")
 			c.Out = map[string]any{"file": file}
 			return nil
 		})
-		inPlan := func(r *core.StepRun) { r.Data.Name, r.Data.Planned = core.PartName("work", "p1"), &planned[0] }
+		inPlan := func(r *model.StepRun) { r.Data.Name, r.Data.Planned = core.PartName("work", "p1"), &planned[0] }
 		record := b.do(t.Context(), s, inPlan)
 		require.Equal(t, planned[0].ID, record.ID)
 		require.Equal(t, core.StatusCompleted, record.Status)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -16,7 +17,7 @@ import (
 type PartitionConfig struct {
 	// Step does the work of one partition. Its listeners, gate, promotion and timeout apply to each
 	// partition.
-	Step core.Step
+	Step model.Step
 	// Workers is the number of partitions that run at once; 0 means the number of CPUs, or fewer if
 	// Database lacks the connections.
 	Workers int
@@ -26,7 +27,7 @@ type PartitionConfig struct {
 	On func(part core.Partition) (*core.Placement, error)
 	// Partitioner builds the core.Partitioner that lists the step's partitions. If it implements
 	// Closer, the step closes it.
-	Partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
+	Partitioner func(ctx context.Context, run *model.StepRun) (core.Partitioner, error)
 	// Database is the database of the partitions' transactions; its pool needs room for all workers
 	// (rule R6); nil skips that check.
 	Database tx.Database
@@ -35,23 +36,23 @@ type PartitionConfig struct {
 	AllowStartIfComplete bool
 
 	// Expect is the gate of the whole step: it sees the sums of all partitions. nil means none.
-	Expect *core.Condition
+	Expect *model.Condition
 	// Promote copies keys of the whole step's context, not of the partitions'; nil means none.
-	Promote *core.Promotion
+	Promote *model.Promotion
 	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil means none.
-	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
 // PartitionStep runs a step once for each part of its work, several at once, each with a step execution
-// and components of its own (rule P1): a core.Step of kind "partition".
+// and components of its own (rule P1): a model.Step of kind "partition".
 //
 // The parts are listed once per instance and stored before any of them starts. A partition that fails
 // lets the others finish; a restart runs those that did not complete, each from its own position. The
 // step's counters are the sums over its partitions in this attempt, its status is their most severe
-// one, and its exit code comes from the partitions with this status (core.AndExit).
+// one, and its exit code comes from the partitions with this status (model.AndExit).
 type PartitionStep struct {
 	config PartitionConfig
-	runner core.PartitionRunner
+	runner model.PartitionRunner
 }
 
 // ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
@@ -77,7 +78,7 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 			return nil, fmt.Errorf("partitioned step %s: %w", config.Step.Name(), err)
 		}
 	}
-	var runner core.PartitionRunner = &partitionPool{workers: config.Workers, database: config.Database}
+	var runner model.PartitionRunner = &partitionPool{workers: config.Workers, database: config.Database}
 	if config.OnWorkers {
 		runner = &workerPartitions{}
 	}
@@ -91,7 +92,7 @@ func (s *PartitionStep) Name() string { return s.config.Step.Name() }
 func (s *PartitionStep) Kind() string { return "partition" }
 
 // Inner returns the step that does the work of one partition.
-func (s *PartitionStep) Inner() core.Step { return s.config.Step }
+func (s *PartitionStep) Inner() model.Step { return s.config.Step }
 
 // OnWorkers reports whether worker processes run the partitions.
 func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
@@ -100,17 +101,17 @@ func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
 func (s *PartitionStep) Workers() int { return s.config.Workers }
 
 // Expect is the gate of the whole step.
-func (s *PartitionStep) Expect() *core.Condition { return s.config.Expect }
+func (s *PartitionStep) Expect() *model.Condition { return s.config.Expect }
 
 // Promote selects the keys that the whole step copies to the job's context.
-func (s *PartitionStep) Promote() *core.Promotion { return s.config.Promote }
+func (s *PartitionStep) Promote() *model.Promotion { return s.config.Promote }
 
 // StepListeners makes the listeners of the whole step.
-func (s *PartitionStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (s *PartitionStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-func listenersOf(ctx context.Context, run *core.StepRun, make func(context.Context, *core.StepRun) ([]any, error)) ([]any, error) {
+func listenersOf(ctx context.Context, run *model.StepRun, make func(context.Context, *model.StepRun) ([]any, error)) ([]any, error) {
 	if make == nil {
 		return nil, nil
 	}
@@ -122,7 +123,7 @@ func (s *PartitionStep) Composite() {}
 
 // callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
 // runs DefaultStopTimeout after ctx has ended (rule L8).
-func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *core.StepRun) (T, error)) (answer T, err error) {
+func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
 	type answered struct {
 		value T
 		err   error
@@ -157,7 +158,7 @@ func callWithGrace[T any](ctx context.Context, run *core.StepRun, f func(own *co
 
 // Execute plans the partitions, or those that an earlier attempt left, and runs them. It returns when
 // all of them have ended.
-func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *PartitionStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
 	}
@@ -172,9 +173,9 @@ func (s *PartitionStep) Execute(ctx context.Context, run *core.StepRun) error {
 	if err != nil {
 		return err
 	}
-	var results []core.PartitionResult
+	var results []model.PartitionResult
 	if len(p.due) > 0 {
-		results, err = s.runner.Run(ctx, core.PartitionWork{Step: s.config.Step, Name: run.RecordName(s), Run: run, Parts: p.due})
+		results, err = s.runner.Run(ctx, model.PartitionWork{Step: s.config.Step, Name: run.RecordName(s), Run: run, Parts: p.due})
 	}
 	if err != nil {
 		return err

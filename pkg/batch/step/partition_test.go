@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -51,14 +52,14 @@ func numbered(n int) *grid {
 }
 
 // partitioned is an element with partitions that run the inner step.
-func partitioned(t require.TestingT, inner core.Step, g core.Partitioner, change ...func(*step.PartitionConfig)) *core.StepElement {
-	config := step.PartitionConfig{Step: inner, Workers: 4, Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return g, nil }}
+func partitioned(t require.TestingT, inner model.Step, g core.Partitioner, change ...func(*step.PartitionConfig)) *model.StepElement {
+	config := step.PartitionConfig{Step: inner, Workers: 4, Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return g, nil }}
 	for _, c := range change {
 		c(&config)
 	}
 	s, err := step.NewPartitioned(config)
 	require.NoError(t, err)
-	return &core.StepElement{Step: s}
+	return &model.StepElement{Step: s}
 }
 
 // work is the work of partitions, by name; it remembers which ran in one launch.
@@ -82,10 +83,10 @@ func (w *work) names() []string {
 	return slices.Sorted(maps.Keys(w.ran))
 }
 
-func (w *work) step(t require.TestingT, e *testengine.Engine, name string) core.Step {
+func (w *work) step(t require.TestingT, e *testengine.Engine, name string) model.Step {
 	s, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: e.Database, Attr: w.attr,
-		Assemble: func(_ context.Context, run *core.StepRun) (core.Tasklet, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (core.Tasklet, error) {
 			return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 				w.mu.Lock()
 				if w.ran == nil {
@@ -167,12 +168,12 @@ func (w *table) Write(ctx context.Context, items []int) error {
 }
 
 // loads is a chunk step with partitions that each load 30 numbers in chunks of 10.
-func loads(t *testing.T, e *testengine.Engine, poison map[string]*int) core.Step {
+func loads(t *testing.T, e *testengine.Engine, poison map[string]*int) model.Step {
 	t.Helper()
 	e.Exec("create table done (part int, n int, primary key (part, n))")
 	s, err := chunk.New(chunk.Config{
 		Name: "load", Size: 10, Database: e.Database,
-		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
 			return chunk.Parts{
 				Reader:  item.EraseReader[int](&numbers{poison: poison[run.Data.Part.Name]}),
 				Writers: []item.Writer{item.EraseWriter[int](&table{e: e, part: run.Data.Part.Index})},
@@ -245,17 +246,17 @@ func TestAPlanThatCannotBeIsRefusedBeforeAnyPartitionStarts(t *testing.T) {
 	e := testengine.New(t, testdb.SQLite(t))
 	many := &grid{names: []string{"", "a b", "a", "a", strings.Repeat("x", 201), "\xff", "c:d", "ok-1_2.3/é"}}
 	for name, c := range map[string]struct {
-		partitioner func(ctx context.Context, run *core.StepRun) (core.Partitioner, error)
+		partitioner func(ctx context.Context, run *model.StepRun) (core.Partitioner, error)
 		want        []string
 	}{
 		"names": {
-			func(context.Context, *core.StepRun) (core.Partitioner, error) { return many, nil },
+			func(context.Context, *model.StepRun) (core.Partitioner, error) { return many, nil },
 			[]string{`partition 0: the name "" is empty`, `has the character ' ' (allowed: letters, digits and _ - . /)`, `partitions 2 and 3 have the same name "a"`, "has 201 bytes", "and 1 more"},
 		},
-		"panic": {func(context.Context, *core.StepRun) (core.Partitioner, error) { panic("lost my head") }, []string{"partition step s", "lost my head"}},
-		"error": {func(context.Context, *core.StepRun) (core.Partitioner, error) { return nil, errors.New("no idea") }, []string{"no idea"}},
+		"panic": {func(context.Context, *model.StepRun) (core.Partitioner, error) { panic("lost my head") }, []string{"partition step s", "lost my head"}},
+		"error": {func(context.Context, *model.StepRun) (core.Partitioner, error) { return nil, errors.New("no idea") }, []string{"no idea"}},
 		"many": {
-			func(context.Context, *core.StepRun) (core.Partitioner, error) {
+			func(context.Context, *model.StepRun) (core.Partitioner, error) {
 				return numbered(core.MaxPartitions + 1), nil
 			},
 			[]string{"100001 partitions are more than the 100000"},
@@ -409,7 +410,7 @@ func TestAPartitionedStepInAnAtomicGroupIsRefused(t *testing.T) {
 	e := testengine.New(t, testdb.SQLite(t))
 	w := &work{}
 	s := partitioned(t, w.step(t, e, "s"), numbered(2)).Step
-	err := s.Execute(context.Background(), &core.StepRun{Data: core.StepContext{Job: &core.JobExecution{}, Group: &core.Group{Name: "books"}}, Step: &core.StepExecution{}})
+	err := s.Execute(context.Background(), &model.StepRun{Data: model.StepContext{Job: &core.JobExecution{}, Group: &model.Group{Name: "books"}}, Step: &core.StepExecution{}})
 	require.ErrorIs(t, err, step.ErrInGroup)
 	require.ErrorContains(t, err, "atomic group books")
 }
@@ -422,7 +423,7 @@ func TestAPoolThatIsTooSmallForTheWorkersIsRefused(t *testing.T) {
 		make := func(workers int) (*step.PartitionStep, error) {
 			return step.NewPartitioned(step.PartitionConfig{
 				Step: w.step(t, e, "s"), Workers: workers, Database: e.Database,
-				Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return numbered(1), nil },
+				Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return numbered(1), nil },
 			})
 		}
 		_, err := make(5)
@@ -455,11 +456,11 @@ func TestTheGateAndListenersOfAPartitionedStepSeeTheWhole(t *testing.T) {
 		seen = append(seen, fmt.Sprintf("%s %d", s.Name, s.Counters.Write))
 		exception.Guard(func() error { return s.Context.Put("total", s.Counters.Write) }) //nolint:errcheck // a test
 	})
-	gate := &core.Condition{Text: "written == 7", Holds: func(_ context.Context, v *core.View) (bool, error) { return v.Step.Total().Write == 7, nil }}
+	gate := &model.Condition{Text: "written == 7", Holds: func(_ context.Context, v *core.View) (bool, error) { return v.Step.Total().Write == 7, nil }}
 	j := testengine.Job("job", partitioned(t, w.step(t, e, "s"), numbered(3), func(c *step.PartitionConfig) {
 		c.Expect = gate
-		c.Promote = &core.Promotion{Keys: map[string]string{"total": "loaded"}, Statuses: []string{"*"}}
-		c.Listeners = func(context.Context, *core.StepRun) ([]any, error) { return []any{watch}, nil }
+		c.Promote = &model.Promotion{Keys: map[string]string{"total": "loaded"}, Statuses: []string{"*"}}
+		c.Listeners = func(context.Context, *model.StepRun) ([]any, error) { return []any{watch}, nil }
 	}))
 	exec := e.Run(j)
 	require.Equal(t, core.StatusFailed, exec.Status)

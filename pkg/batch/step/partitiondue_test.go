@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -30,7 +31,7 @@ func TestWhichPartitionsRunAgainDependsOnHowTheyAndTheWholeStepEnded(t *testing.
 		"none though the step failed": {[]core.Status{completed, completed}, false, false, nil},
 	} {
 		s := due(t, c.allow)
-		run := &core.StepRun{Data: core.StepContext{Parts: map[string]core.StepExecution{}}}
+		run := &model.StepRun{Data: model.StepContext{Parts: map[string]core.StepExecution{}}}
 		if !c.repeated {
 			run.Data.Earlier = &core.StepExecution{Status: failed}
 		}
@@ -53,7 +54,7 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	t.Parallel()
 	s := due(t, false)
 	for _, status := range []core.Status{core.StatusUnknown, core.StatusStarted} {
-		_, _, err := s.Due(&core.StepRun{Data: core.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{"p0": planned(t, 0, status)}}})
+		_, _, err := s.Due(&model.StepRun{Data: model.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{"p0": planned(t, 0, status)}}})
 		require.ErrorIs(t, err, core.ErrUnknownOutcome)
 		require.ErrorContains(t, err, "partition p0 of step s is "+string(status))
 	}
@@ -62,7 +63,7 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 // The plan is ordered by its numbers, not by names.
 func TestDuePartitionsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
-	run := &core.StepRun{Data: core.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{}}}
+	run := &model.StepRun{Data: model.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{}}}
 	for i, name := range []string{"z", "b", "a", "p10", "p9"} {
 		run.Data.Parts[name] = planned(t, i, core.StatusFailed)
 	}
@@ -76,7 +77,7 @@ func due(t *testing.T, allow bool) *step.PartitionStep {
 	w := &work{}
 	s, err := step.NewPartitioned(step.PartitionConfig{
 		Step: w.step(t, testengine.New(t, testdb.SQLite(t)), "s"), AllowStartIfComplete: allow,
-		Partitioner: func(context.Context, *core.StepRun) (core.Partitioner, error) { return numbered(3), nil },
+		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return numbered(3), nil },
 	})
 	require.NoError(t, err)
 	return s

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -52,7 +53,7 @@ func (m *mortal) died() bool {
 	return m.dead
 }
 
-func newMortal(r core.JobRepository, left int) *mortal {
+func newMortal(r ports.JobRepository, left int) *mortal {
 	m := &mortal{left: left}
 	m.Around = testengine.Around{JobRepository: r, Do: func(write string, do func() error) error {
 		if write == "Launch" { // it dies in the execution that it launched

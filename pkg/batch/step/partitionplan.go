@@ -12,6 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -21,16 +23,16 @@ const maxPartName = 200
 
 // plan is the work of this attempt, and the finished work of earlier ones.
 type plan struct {
-	due    []core.PlannedPartition
+	due    []model.PlannedPartition
 	passed []core.StepExecution
 }
 
 // plan returns the work to do, and stores it: all partitions at once before any of them starts, so that
 // after a kill either all are known or none.
-func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, error) {
+func (s *PartitionStep) plan(ctx context.Context, run *model.StepRun) (plan, error) {
 	due, passed, err := s.Due(run)
 	if err == nil && len(run.Data.Parts) == 0 {
-		due, err = s.callPartitioner(ctx, run)
+		due, err = s.ask(ctx, run)
 	}
 	if err != nil || len(due) == 0 {
 		return plan{passed: passed}, err
@@ -43,14 +45,14 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 		if last, ok := run.Data.Parts[p.Name]; ok && isResumed(run, last) {
 			earlier[p.Name] = last
 			if run.Data.NewDefinition && last.HasCommitted() {
-				return plan{}, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), core.ErrCommittedMeanwhile)
+				return plan{}, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), ports.ErrCommittedMeanwhile)
 			}
 		}
 	}
-	if err := s.setPlacements(due); err != nil {
+	if err := s.place(due); err != nil {
 		return plan{}, err
 	}
-	request := core.PartitionPlan{
+	request := ports.PartitionPlan{
 		Manager: run.Ref, Step: run.RecordName(s), Parts: due, Earlier: earlier, ForWorkers: s.runner.ForWorkers(),
 	}
 	if request.ForWorkers {
@@ -65,9 +67,9 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 	if err != nil {
 		return plan{}, fmt.Errorf("store the plan of %d partitions: %w", len(due), err)
 	}
-	parts := make([]core.PlannedPartition, len(due))
+	parts := make([]model.PlannedPartition, len(due))
 	for i, p := range due {
-		parts[i] = core.PlannedPartition{Partition: p, Record: records[i]}
+		parts[i] = model.PlannedPartition{Partition: p, Record: records[i]}
 		if last, ok := earlier[p.Name]; ok {
 			parts[i].Earlier = &last
 		}
@@ -77,7 +79,7 @@ func (s *PartitionStep) plan(ctx context.Context, run *core.StepRun) (plan, erro
 
 // shared returns the data of the run for workers, without data stored elsewhere or concerning the whole
 // step.
-func shared(run *core.StepRun) ([]byte, error) {
+func shared(run *model.StepRun) ([]byte, error) {
 	data := run.Data.Clone()
 	data.Job.Definition = core.Definition{}
 	data.Earlier, data.Planned, data.Parts, data.Visit, data.Before = nil, nil, nil, core.Visit{}, nil
@@ -86,7 +88,7 @@ func shared(run *core.StepRun) ([]byte, error) {
 }
 
 // planned returns the plan that this same attempt made before it was parked, or none.
-func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, error) {
+func (s *PartitionStep) planned(ctx context.Context, run *model.StepRun) (plan, error) {
 	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
 	if err != nil {
 		return plan{}, err
@@ -95,7 +97,7 @@ func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, e
 	own := map[string]bool{}
 	for _, record := range records {
 		part := core.PartitionOf(run.RecordName(s), record)
-		p.due = append(p.due, core.PlannedPartition{Partition: part, Record: record})
+		p.due = append(p.due, model.PlannedPartition{Partition: part, Record: record})
 		own[part.Name] = true
 	}
 	for _, name := range frozen(run.Data.Parts) {
@@ -109,8 +111,8 @@ func (s *PartitionStep) planned(ctx context.Context, run *core.StepRun) (plan, e
 // checkTargets refuses partitions that would write one file, or another target that the step declares
 // exclusive to one writer (rule C15b): including one that a partition has written in an earlier
 // attempt.
-func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due []core.Partition, passed []core.StepExecution) error {
-	inner, ok := s.config.Step.(core.Targeted)
+func (s *PartitionStep) checkTargets(ctx context.Context, run *model.StepRun, due []core.Partition, passed []core.StepExecution) error {
+	inner, ok := s.config.Step.(model.Targeted)
 	if !ok {
 		return nil
 	}
@@ -137,8 +139,8 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *core.StepRun, due
 	return nil
 }
 
-// setPlacements sets the workers that may do the parts.
-func (s *PartitionStep) setPlacements(due []core.Partition) (err error) {
+// place sets the workers that may do the parts.
+func (s *PartitionStep) place(due []core.Partition) (err error) {
 	if s.config.On == nil || !s.runner.ForWorkers() {
 		return nil
 	}
@@ -151,8 +153,8 @@ func (s *PartitionStep) setPlacements(due []core.Partition) (err error) {
 }
 
 // prepareParts lets the step prepare what all parts need.
-func (s *PartitionStep) prepareParts(ctx context.Context, run *core.StepRun, due []core.Partition) error {
-	inner, ok := s.config.Step.(core.PartsPreparer)
+func (s *PartitionStep) prepareParts(ctx context.Context, run *model.StepRun, due []core.Partition) error {
+	inner, ok := s.config.Step.(model.PartsPreparer)
 	if !ok || len(due) == 0 {
 		return nil
 	}
@@ -168,10 +170,10 @@ func (s *PartitionStep) prepareParts(ctx context.Context, run *core.StepRun, due
 // plan, and those that are passed, as they ended.
 //
 // A restart runs those that did not complete. A repetition from the start, of a step that completed
-// (core.StepContext.Earlier is nil), runs all of them again, and so does its restart, if it ended
+// (model.StepContext.Earlier is nil), runs all of them again, and so does its restart, if it ended
 // before it had planned them; so does a restart with AllowStartIfComplete. ErrUnknownOutcome if it is
 // unknown whether the work of one is committed, ErrAbandoned if one was given up.
-func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
+func (s *PartitionStep) Due(run *model.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
 	for _, name := range frozen(run.Data.Parts) {
 		last := run.Data.Parts[name]
 		all := isSuperseded(run, last) || s.config.AllowStartIfComplete
@@ -197,12 +199,12 @@ func (s *PartitionStep) Due(run *core.StepRun) (due []core.Partition, passed []c
 
 // isSuperseded reports whether a partition's attempt belongs to finished work: the whole step completed
 // since.
-func isSuperseded(run *core.StepRun, last core.StepExecution) bool {
+func isSuperseded(run *model.StepRun, last core.StepExecution) bool {
 	return run.Data.Earlier == nil || last.ID < run.Data.Earlier.First
 }
 
 // isResumed reports whether a partition resumes at the end of its last attempt.
-func isResumed(run *core.StepRun, last core.StepExecution) bool {
+func isResumed(run *model.StepRun, last core.StepExecution) bool {
 	return !isSuperseded(run, last) && last.Status != core.StatusCompleted
 }
 
@@ -259,9 +261,9 @@ func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	return c, errors.Join(err, c.Put(core.IndexKey, indexOf(record)))
 }
 
-// callPartitioner calls the partitioner.
-func (s *PartitionStep) callPartitioner(ctx context.Context, run *core.StepRun) (parts []core.Partition, err error) {
-	parts, err = callWithGrace(ctx, run, func(own *core.StepRun) (parts []core.Partition, err error) {
+// ask calls the partitioner.
+func (s *PartitionStep) ask(ctx context.Context, run *model.StepRun) (parts []core.Partition, err error) {
+	parts, err = callWithGrace(ctx, run, func(own *model.StepRun) (parts []core.Partition, err error) {
 		p, err := s.config.Partitioner(ctx, own)
 		if err != nil {
 			return nil, err

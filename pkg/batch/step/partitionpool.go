@@ -7,12 +7,15 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partitionPool runs partitions in this process, several at once: the default core.PartitionRunner of a
+// partitionPool runs partitions in this process, several at once: the default model.PartitionRunner of a
 // step.
 type partitionPool struct {
 	workers  int
@@ -23,7 +26,7 @@ type partitionPool struct {
 func (p *partitionPool) ForWorkers() bool { return false }
 
 // Run runs the partitions. It returns when all of them have ended.
-func (p *partitionPool) Run(ctx context.Context, work core.PartitionWork) ([]core.PartitionResult, error) {
+func (p *partitionPool) Run(ctx context.Context, work model.PartitionWork) ([]model.PartitionResult, error) {
 	b := newBatch(p, work)
 	b.work(ctx)
 	return b.results, nil
@@ -32,12 +35,12 @@ func (p *partitionPool) Run(ctx context.Context, work core.PartitionWork) ([]cor
 // batch is the pool's work for one execution of a step.
 type batch struct {
 	pool    *partitionPool
-	step    core.Step
+	step    model.Step
 	name    string
-	run     *core.StepRun
-	parts   []core.PlannedPartition
-	results []core.PartitionResult // in the order of parts; each is written by its taker
-	taken   []atomic.Bool          // by a worker, or by the code that ends its record instead
+	run     *model.StepRun
+	parts   []model.PlannedPartition
+	results []model.PartitionResult // in the order of parts; each is written by its taker
+	taken   []atomic.Bool           // by a worker, or by the code that ends its record instead
 
 	slots chan struct{}
 	// enter and leave are called by each worker around its partition.
@@ -47,11 +50,11 @@ type batch struct {
 	lostOwner    chan struct{} // closed when another owner has taken over
 }
 
-func newBatch(p *partitionPool, work core.PartitionWork) *batch {
+func newBatch(p *partitionPool, work model.PartitionWork) *batch {
 	n := len(work.Parts)
 	return &batch{
 		pool: p, step: work.Step, name: work.Name, run: work.Run, parts: work.Parts,
-		results: make([]core.PartitionResult, n), taken: make([]atomic.Bool, n),
+		results: make([]model.PartitionResult, n), taken: make([]atomic.Bool, n),
 		slots: make(chan struct{}, p.workers), lostOwner: make(chan struct{}),
 	}
 }
@@ -59,7 +62,7 @@ func newBatch(p *partitionPool, work core.PartitionWork) *batch {
 // work starts one partition after the other as workers become free, and waits for all. When a stop is
 // requested, ctx ends or the ownership is lost, it starts no more.
 func (b *batch) work(ctx context.Context) {
-	b.enter, b.leave = core.ForkSlot(ctx)
+	b.enter, b.leave = workslot.ForkSlot(ctx)
 	begun := 0
 	for begun < len(b.parts) && b.free(ctx) {
 		b.start(ctx, begun)
@@ -109,6 +112,7 @@ func (b *batch) free(ctx context.Context) bool {
 	return true
 }
 
+// halted reports whether no more partitions may start.
 func (b *batch) halted(ctx context.Context) bool {
 	select {
 	case <-b.lostOwner:
@@ -122,7 +126,7 @@ func (b *batch) halted(ctx context.Context) bool {
 func (b *batch) start(ctx context.Context, i int) {
 	b.running.Add(1)
 	err := b.spawn(func() {
-		b.take(i, func() core.PartitionResult {
+		b.take(i, func() model.PartitionResult {
 			if b.halted(ctx) { // it waited in the pool's queue
 				return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx))
 			}
@@ -132,8 +136,8 @@ func (b *batch) start(ctx context.Context, i int) {
 		})
 	})
 	if err != nil {
-		b.take(i, func() core.PartitionResult {
-			return b.unstarted(ctx, &b.parts[i], core.PartitionResult{
+		b.take(i, func() model.PartitionResult {
+			return b.unstarted(ctx, &b.parts[i], model.PartitionResult{
 				Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("no worker accepts it: %v", err),
 			})
 		})
@@ -141,7 +145,7 @@ func (b *batch) start(ctx context.Context, i int) {
 }
 
 // take sets the result of a partition from f, unless it was taken before.
-func (b *batch) take(i int, f func() core.PartitionResult) {
+func (b *batch) take(i int, f func() model.PartitionResult) {
 	if !b.taken[i].CompareAndSwap(false, true) {
 		return
 	}
@@ -155,28 +159,28 @@ func (b *batch) take(i int, f func() core.PartitionResult) {
 // cancelQueued ends the partitions that no goroutine of the pool has begun yet, and now will not.
 func (b *batch) cancelQueued(ctx context.Context, begun int) {
 	for i := range begun {
-		b.take(i, func() core.PartitionResult { return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx)) })
+		b.take(i, func() model.PartitionResult { return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx)) })
 	}
 }
 
 // unstartedResult returns the end of a partition that was not started: STOPPED if a stop was requested,
 // otherwise FAILED for the reason that ended the step.
-func (b *batch) unstartedResult(ctx context.Context) core.PartitionResult {
+func (b *batch) unstartedResult(ctx context.Context) model.PartitionResult {
 	if b.run.Stopping() {
 		return stoppedUnstarted()
 	}
-	return core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("not started: %v", context.Cause(ctx))}
+	return model.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("not started: %v", context.Cause(ctx))}
 }
 
-func stoppedUnstarted() core.PartitionResult {
-	return core.PartitionResult{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: "stopped on request before it started"}
+func stoppedUnstarted() model.PartitionResult {
+	return model.PartitionResult{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: "stopped on request before it started"}
 }
 
 func (b *batch) spawn(work func()) error {
 	return exception.Guard(func() error { return b.run.Services.Spawner.Spawn(work) })
 }
 
-func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.PartitionResult {
+func (b *batch) one(ctx context.Context, p *model.PlannedPartition) model.PartitionResult {
 	own := b.runOf(p)
 	var record *core.StepExecution
 	err := exception.Guard(func() (err error) {
@@ -185,16 +189,16 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 	})
 	switch {
 	case err == nil && record != nil:
-		return core.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Settles: record.Settles, Counters: record.Counters, InHand: record.InHand}
+		return model.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Settles: record.Settles, Counters: record.Counters, InHand: record.InHand}
 	case err == nil:
 		err = errors.New("the step executor returned no execution")
 	case errors.Is(err, core.ErrLostOwner):
-		return b.failing(core.PartitionResult{}, err)
+		return b.failing(model.PartitionResult{}, err)
 	case errors.Is(err, core.ErrStopped) && own.Step == nil: // the database has the request
 		b.run.Services.Stop.Request()
 		return b.unstarted(ctx, p, stoppedUnstarted())
 	}
-	result := core.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error()}
+	result := model.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error()}
 	if own.Step != nil { // it began: its record must keep the committed state
 		p.Record.Epoch, result.Counters, result.InHand = own.Ref.Epoch, own.Step.Counters, own.Step.InHand
 	}
@@ -202,15 +206,15 @@ func (b *batch) one(ctx context.Context, p *core.PlannedPartition) core.Partitio
 }
 
 // runOf returns the run of a partition. It shares nothing that the partition changes.
-func (b *batch) runOf(p *core.PlannedPartition) *core.StepRun {
+func (b *batch) runOf(p *model.PlannedPartition) *model.StepRun {
 	data, partition, record := b.run.Data, p.Partition, p.Record
 	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(b.name, p.Name), &partition, p.Earlier, &record
 	data.Visit, data.Before, data.Parts, data.NewDefinition = core.Visit{}, nil, nil, false // of the whole step
-	return &core.StepRun{Data: data.Clone(), Services: b.run.Services}
+	return &model.StepRun{Data: data.Clone(), Services: b.run.Services}
 }
 
 // unstarted ends the record of a partition that did not run, or has no recorded end.
-func (b *batch) unstarted(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) core.PartitionResult {
+func (b *batch) unstarted(ctx context.Context, p *model.PlannedPartition, result model.PartitionResult) model.PartitionResult {
 	ended := result
 	err := b.run.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
 		ended, err = b.end(ctx, p, result)
@@ -220,7 +224,7 @@ func (b *batch) unstarted(ctx context.Context, p *core.PlannedPartition, result 
 }
 
 // failing adds to a result that its record could not be written.
-func (b *batch) failing(result core.PartitionResult, err error) core.PartitionResult {
+func (b *batch) failing(result model.PartitionResult, err error) model.PartitionResult {
 	if err == nil {
 		return result
 	}
@@ -234,13 +238,13 @@ func (b *batch) failing(result core.PartitionResult, err error) core.PartitionRe
 
 // end writes the end of a partition. If the record has ended before, by a move with a lost reply, that
 // end is the result.
-func (b *batch) end(ctx context.Context, p *core.PlannedPartition, result core.PartitionResult) (core.PartitionResult, error) {
-	ref := core.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
-	_, err := b.run.Services.Plans.EndStep(ctx, ref, core.StepChange{
+func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model.PartitionResult) (model.PartitionResult, error) {
+	ref := ports.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
+	_, err := b.run.Services.Plans.EndStep(ctx, ref, ports.StepChange{
 		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand,
 	})
 	if found, mine := core.FoundIn(err); mine && found.IsOver() {
-		return core.PartitionResult{Status: found, ExitCode: core.ExitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil
+		return model.PartitionResult{Status: found, ExitCode: core.ExitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil
 	}
 	return result, err
 }
@@ -260,7 +264,7 @@ func (b *batch) endUnstarted(ctx context.Context, from int) {
 	}
 }
 
-func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result core.PartitionResult) error {
+func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result model.PartitionResult) error {
 	select {
 	case <-b.lostOwner:
 		return core.ErrLostOwner

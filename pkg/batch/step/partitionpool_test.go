@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -134,12 +136,12 @@ func TestAPoolThatNeverRunsWhatItTookDoesNotHoldUpAStop(t *testing.T) {
 
 // crooked is an executor that fails in its own way for one partition.
 type crooked struct {
-	core.StepExecutor
+	model.StepExecutor
 	name string
-	do   func(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error)
+	do   func(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error)
 }
 
-func (c *crooked) Execute(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error) {
+func (c *crooked) Execute(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error) {
 	if run.Data.Name == c.name {
 		return c.do(ctx, s, run)
 	}
@@ -153,12 +155,12 @@ func TestAnExecutorThatPanicsOrCannotRecordIsAFailedPartitionAndNoHang(t *testin
 		c.StepExecutor = config.Executor
 		config.Executor = c
 	})
-	for name, do := range map[string]func(ctx context.Context, s core.Step, run *core.StepRun) (*core.StepExecution, error){
-		"panic": func(context.Context, core.Step, *core.StepRun) (*core.StepExecution, error) { panic("lost my head") },
-		"error": func(context.Context, core.Step, *core.StepRun) (*core.StepExecution, error) {
+	for name, do := range map[string]func(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error){
+		"panic": func(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) { panic("lost my head") },
+		"error": func(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) {
 			return nil, errors.New("returned no execution")
 		},
-		"nothing": func(context.Context, core.Step, *core.StepRun) (*core.StepExecution, error) { return nil, nil },
+		"nothing": func(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) { return nil, nil },
 	} {
 		c.do = do
 		w := &work{}
@@ -178,7 +180,7 @@ func TestAPartitionTakenOverByAnotherOwnerEndsTheRun(t *testing.T) {
 		plans := &stealing{e: e}
 		s := partitioned(t, w.step(t, e, "s"), numbered(3), func(c *step.PartitionConfig) { c.Workers = 1 })
 		plans.Step = s.Step
-		_, err := e.Launcher.Run(context.Background(), testengine.Job("job", &core.StepElement{Step: plans}), core.Parameters{}, nil)
+		_, err := e.Launcher.Run(context.Background(), testengine.Job("job", &model.StepElement{Step: plans}), core.Parameters{}, nil)
 		require.Error(t, err)
 		require.ErrorIs(t, err, core.ErrLostOwner)
 		require.Empty(t, w.names())
@@ -187,21 +189,21 @@ func TestAPartitionTakenOverByAnotherOwnerEndsTheRun(t *testing.T) {
 
 // stealing is a step that loses its partitions, once planned, to another owner.
 type stealing struct {
-	core.Step
+	model.Step
 	e *testengine.Engine
 }
 
-func (s *stealing) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *stealing) Execute(ctx context.Context, run *model.StepRun) error {
 	run.Services.Plans = stolenPlans{run.Services.Plans, s.e}
 	return s.Step.Execute(ctx, run)
 }
 
 type stolenPlans struct {
-	core.PartitionPlans
+	ports.PartitionPlans
 	e *testengine.Engine
 }
 
-func (p stolenPlans) PlanPartitions(ctx context.Context, ref core.JobRef, plan core.PartitionPlan) ([]core.StepExecution, error) {
+func (p stolenPlans) PlanPartitions(ctx context.Context, ref ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
 	records, err := p.PartitionPlans.PlanPartitions(ctx, ref, plan)
 	if err == nil {
 		_, err = p.e.Database.Conn().ExecContext(ctx, "update surfin_step_execution set epoch = epoch + 1, owner = 'another', status = 'FAILED'")

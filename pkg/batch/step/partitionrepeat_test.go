@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -43,7 +44,7 @@ func TestARepetitionBeginsWithTheContextsOfThePlan(t *testing.T) {
 			}
 			return nil
 		})
-		second.Next = []core.Transition{{Pattern: "AGAIN", Target: core.Target{Kind: core.TargetElement, Name: "s"}}}
+		second.Next = []model.Transition{{Pattern: "AGAIN", Target: model.Target{Kind: model.TargetElement, Name: "s"}}}
 		j := testengine.Job("job", first, second)
 		exec := e.Run(j)
 		require.Equal(t, core.StatusFailed, exec.Status)

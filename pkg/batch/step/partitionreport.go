@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // report fills the record of the whole step from the results of its partitions, and returns how it
 // ended. passed are partitions that earlier attempts completed.
-func report(record *core.StepExecution, parts []core.PlannedPartition, results []core.PartitionResult, passed []core.StepExecution) error {
-	all := make([]core.PartitionResult, 0, len(passed)+len(results))
+func report(record *core.StepExecution, parts []model.PlannedPartition, results []model.PartitionResult, passed []core.StepExecution) error {
+	all := make([]model.PartitionResult, 0, len(passed)+len(results))
 	for _, p := range passed {
-		all = append(all, core.PartitionResult{Status: p.Status, ExitCode: p.ExitCode})
+		all = append(all, model.PartitionResult{Status: p.Status, ExitCode: p.ExitCode})
 	}
 	var sum, inHand core.Counters
 	for i, r := range results {
@@ -43,18 +44,18 @@ func report(record *core.StepExecution, parts []core.PlannedPartition, results [
 }
 
 // settle reports whether checkpoints resolve all partitions that are UNKNOWN.
-func settle(all []core.PartitionResult) bool {
-	return !slices.ContainsFunc(all, func(r core.PartitionResult) bool {
+func settle(all []model.PartitionResult) bool {
+	return !slices.ContainsFunc(all, func(r model.PartitionResult) bool {
 		return r.Status == core.StatusUnknown && !r.Settles || r.Status == core.StatusAbandoned
 	})
 }
 
 // aggregate returns the most severe status, and the exit code of the partitions that have it; the
 // others do not count. An exit code that is not the author's is left to the step executor.
-func aggregate(all []core.PartitionResult) (core.Status, string) {
+func aggregate(all []model.PartitionResult) (core.Status, string) {
 	status, exit := core.StatusCompleted, ""
 	for _, r := range all {
-		status = core.MaxStatus(status, r.Status)
+		status = model.MaxStatus(status, r.Status)
 	}
 	for _, r := range all {
 		if r.Status != status {
@@ -63,7 +64,7 @@ func aggregate(all []core.PartitionResult) (core.Status, string) {
 		if exit == "" {
 			exit = r.ExitCode
 		} else {
-			exit = core.AndExit(exit, r.ExitCode)
+			exit = model.AndExit(exit, r.ExitCode)
 		}
 	}
 	if exit == core.ExitOf(status) {
@@ -73,7 +74,7 @@ func aggregate(all []core.PartitionResult) (core.Status, string) {
 }
 
 // failures names the partitions that have the status, a few of many.
-func failures(parts []core.PlannedPartition, results []core.PartitionResult, status core.Status) string {
+func failures(parts []model.PlannedPartition, results []model.PartitionResult, status core.Status) string {
 	var texts []string
 	for i, r := range results {
 		if r.Status == status {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -23,25 +25,25 @@ func (h *heard) BeforeStep(_ context.Context, s *core.StepExecution) error {
 
 func (h *heard) AfterStep(context.Context, *core.StepExecution) error { h.after++; return nil }
 
-func remote(t *testing.T, b *bed, h *heard) core.Step {
+func remote(t *testing.T, b *bed, h *heard) model.Step {
 	t.Helper()
 	inner := b.tasklet(func(context.Context, *core.StepContribution) error { return errors.New("it runs on no worker") })
 	return partitioned(t, inner, numbered(3), func(c *step.PartitionConfig) {
 		c.OnWorkers = true
-		c.Listeners = func(context.Context, *core.StepRun) ([]any, error) { return []any{h}, nil }
+		c.Listeners = func(context.Context, *model.StepRun) ([]any, error) { return []any{h}, nil }
 	}).Step
 }
 
-func (b *bed) assign() *core.Assignment {
+func (b *bed) assign() *ports.Assignment {
 	b.T.Helper()
-	a, err := b.Repository.AssignPartition(context.Background(), core.AssignRequest{Owner: core.Owner{Host: "there", PID: 2}, Lease: time.Minute})
+	a, err := b.Repository.AssignPartition(context.Background(), ports.AssignRequest{Owner: core.Owner{Host: "there", PID: 2}, Lease: time.Minute})
 	require.NoError(b.T, err)
 	return a
 }
 
-func (b *bed) endPart(a *core.Assignment, change core.StepChange) {
+func (b *bed) endPart(a *ports.Assignment, change ports.StepChange) {
 	b.T.Helper()
-	_, err := b.Repository.EndStep(context.Background(), core.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}, change)
+	_, err := b.Repository.EndStep(context.Background(), ports.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}, change)
 	require.NoError(b.T, err)
 }
 
@@ -57,23 +59,23 @@ func TestAStepParksAndIsResumedInTheSameAttempt(t *testing.T) {
 		require.ErrorIs(t, err, core.ErrParked)
 		require.Equal(t, core.StatusStarted, b.stored(record.ID).Status)
 		require.Equal(t, heard{before: 1}, *h)
-		_, err = b.Repository.Park(t.Context(), b.ref, core.Parking{})
+		_, err = b.Repository.Park(t.Context(), b.ref, ports.Parking{})
 		require.NoError(t, err)
 
 		for i := range int64(3) {
 			a := b.assign()
 			require.Equal(t, record.ID, a.Manager.ID)
 			require.NotEmpty(t, a.Shared)
-			b.endPart(a, core.StepChange{To: core.StatusCompleted, ExitCode: "DONE", Counters: core.Counters{Read: i + 1, Write: i}})
+			b.endPart(a, ports.StepChange{To: core.StatusCompleted, ExitCode: "DONE", Counters: core.Counters{Read: i + 1, Write: i}})
 		}
-		resumed, err := b.Repository.Resume(t.Context(), b.ref.ID, core.ResumeRequest{Owner: core.Owner{Host: "there", PID: 3}, Lease: time.Minute})
+		resumed, err := b.Repository.Resume(t.Context(), b.ref.ID, ports.ResumeRequest{Owner: core.Owner{Host: "there", PID: 3}, Lease: time.Minute})
 		require.NoError(t, err)
 		require.Len(t, resumed.Steps, 1)
-		b.job, b.ref = resumed.Execution, core.JobRef{ID: resumed.Execution.ID, Owner: resumed.Execution.Owner, Epoch: resumed.Execution.Epoch}
+		b.job, b.ref = resumed.Execution, ports.JobRef{ID: resumed.Execution.ID, Owner: resumed.Execution.Owner, Epoch: resumed.Execution.Epoch}
 		if b.job.Context == nil {
 			b.job.Context = core.NewExecutionContext()
 		}
-		stored := b.do(t.Context(), s, func(run *core.StepRun) {
+		stored := b.do(t.Context(), s, func(run *model.StepRun) {
 			run.Data.Planned, run.Data.Resumed, run.Data.MayPark = &resumed.Steps[0], true, true
 		})
 		require.Equal(t, record.ID, stored.ID)
@@ -95,14 +97,14 @@ func TestAStepThatCannotParkWaitsForItsPartitions(t *testing.T) {
 		s := remote(t, b, &heard{})
 		done := make(chan core.StepExecution, 1)
 		go func() { done <- b.do(context.Background(), s) }()
-		var first *core.Assignment
+		var first *ports.Assignment
 		require.Eventually(t, func() bool { first = b.assign(); return first != nil }, 10*time.Second, 10*time.Millisecond)
 		close(b.stop) // two of three are on no worker
 		require.Eventually(t, func() bool {
 			open, err := b.Repository.OpenParts(context.Background(), first.Manager.ID)
 			return err == nil && open == 1
 		}, 10*time.Second, 10*time.Millisecond)
-		b.endPart(first, core.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 5}})
+		b.endPart(first, ports.StepChange{To: core.StatusCompleted, Counters: core.Counters{Read: 5}})
 		record := <-done
 		require.Equal(t, core.StatusStopped, record.Status)
 		require.EqualValues(t, 5, record.Counters.Read)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -15,7 +16,7 @@ import (
 // recorded: a restart passes a completed step, and would not find them otherwise (rule D4). Values that
 // a failure leaves in the job's context are written again when the step is repeated.
 func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error {
-	promoting, ok := a.step.(core.Promoting)
+	promoting, ok := a.step.(model.Promoting)
 	if !ok || promoting.Promote() == nil {
 		return nil
 	}
@@ -51,7 +52,7 @@ const ownKeys = "surfin."
 
 // warnOfMissing warns of keys that are not promoted, since the step's context has no value for them
 // (rule D4p). Later elements find no value, and a misspelt key would go unnoticed.
-func (a *attempt) warnOfMissing(p *core.Promotion, exit string, own *core.ExecutionContext) error {
+func (a *attempt) warnOfMissing(p *model.Promotion, exit string, own *core.ExecutionContext) error {
 	missing := p.Missing(exit, own)
 	if len(missing) == 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,13 +19,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func retried(t *testing.T, e *testengine.Engine, name string, c step.TaskletConfig, f core.TaskletFunc) *core.Job {
+func retried(t *testing.T, e *testengine.Engine, name string, c step.TaskletConfig, f core.TaskletFunc) *model.Job {
 	t.Helper()
 	c.Name, c.Database = "work", e.Database
-	c.Assemble = func(context.Context, *core.StepRun) (core.Tasklet, error) { return f, nil }
+	c.Assemble = func(context.Context, *model.StepRun) (core.Tasklet, error) { return f, nil }
 	s, err := step.NewTasklet(c)
 	require.NoError(t, err)
-	return testengine.Job(name, &core.StepElement{Step: s})
+	return testengine.Job(name, &model.StepElement{Step: s})
 }
 
 // Rule TL7.

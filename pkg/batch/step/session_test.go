@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -91,7 +92,7 @@ func TestPreparedStatementsOutliveTheResetOfASession(t *testing.T) {
 		var n, pid int
 		return tx.ConnOf(ctx, e.Database).QueryRowContext(ctx, "select $1::int, pg_backend_pid()", 1).Scan(&n, &pid)
 	}
-	list := []*core.StepElement{}
+	list := []*model.StepElement{}
 	for i := range 3 {
 		list = append(list, e.Tasklet(fmt.Sprintf("ask%d", i), tx.Attr{}, ask),
 			e.Tasklet(fmt.Sprintf("change%d", i), tx.Attr{}, statements(e, false, "set work_mem = '8MB'; select 1")))

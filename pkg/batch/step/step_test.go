@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -118,7 +119,7 @@ func TestAStepThatRunsIntoItsTimeoutFailsAndSaysSo(t *testing.T) {
 		e := engine(t, url)
 		s, err := step.NewTasklet(step.TaskletConfig{
 			Name: "slow", Database: e.Database, Timeout: 20 * time.Millisecond,
-			Assemble: func(context.Context, *core.StepRun) (core.Tasklet, error) {
+			Assemble: func(context.Context, *model.StepRun) (core.Tasklet, error) {
 				return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 					if err := insert(e, "(1, null)")(ctx, c); err != nil {
 						return err
@@ -129,7 +130,7 @@ func TestAStepThatRunsIntoItsTimeoutFailsAndSaysSo(t *testing.T) {
 			},
 		})
 		require.NoError(t, err)
-		exec := e.Run(testengine.Job("job", &core.StepElement{Step: s}))
+		exec := e.Run(testengine.Job("job", &model.StepElement{Step: s}))
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "step slow exceeded its timeout of 20ms")
 		require.Empty(t, e.Ints("select id from out"))

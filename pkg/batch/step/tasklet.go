@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -25,18 +26,18 @@ type TaskletConfig struct {
 	// Timeout bounds all attempts together; after it the step fails. 0 means none.
 	Timeout time.Duration
 	// Assemble makes the tasklet of one step execution.
-	Assemble func(ctx context.Context, run *core.StepRun) (core.Tasklet, error)
+	Assemble func(ctx context.Context, run *model.StepRun) (core.Tasklet, error)
 	// Listeners makes the listeners of one step execution, of any of the interfaces BeforeStep and
 	// AfterStep; nil means none.
-	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 	// Expect must hold for the step to complete when its work is done; otherwise its transaction is
 	// rolled back. nil expects nothing.
-	Expect *core.Condition
+	Expect *model.Condition
 	// Promote copies keys of the step's context to the job's; nil means none.
-	Promote *core.Promotion
+	Promote *model.Promotion
 }
 
-// TaskletStep is a step of one tasklet: a core.Step.
+// TaskletStep is a step of one tasklet: a model.Step.
 type TaskletStep struct {
 	config TaskletConfig
 	tx     *tx.Manager
@@ -75,7 +76,7 @@ func (s *TaskletStep) Retry() core.Retry { return s.config.Retry }
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }
 
 // StepListeners makes the listeners of one execution.
-func (s *TaskletStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (s *TaskletStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	if s.config.Listeners == nil {
 		return nil, nil
 	}
@@ -83,13 +84,13 @@ func (s *TaskletStep) StepListeners(ctx context.Context, run *core.StepRun) ([]a
 }
 
 // Expect is the step's gate, or nil.
-func (s *TaskletStep) Expect() *core.Condition { return s.config.Expect }
+func (s *TaskletStep) Expect() *model.Condition { return s.config.Expect }
 
 // Promote selects the keys that the step copies to the job's context, or nil.
-func (s *TaskletStep) Promote() *core.Promotion { return s.config.Promote }
+func (s *TaskletStep) Promote() *model.Promotion { return s.config.Promote }
 
 // Execute runs the tasklet once, in the transaction that ctx carries.
-func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error) {
+func (s *TaskletStep) Execute(ctx context.Context, run *model.StepRun) (err error) {
 	tasklet, err := s.config.Assemble(ctx, run)
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func (s *TaskletStep) Execute(ctx context.Context, run *core.StepRun) (err error
 
 // notifyStop notifies a tasklet of a stop while it executes, once. over ends that, and waits for a call
 // in progress, and ends its context: the tasklet may be closed then.
-func notifyStop(ctx context.Context, tasklet core.Tasklet, run *core.StepRun) (over func()) {
+func notifyStop(ctx context.Context, tasklet core.Tasklet, run *model.StepRun) (over func()) {
 	stoppable, ok := tasklet.(core.Stoppable)
 	if !ok {
 		return func() {}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -56,7 +58,7 @@ type TasksConfig struct {
 	Handler string
 	Budget  task.Budget
 	// Items makes the payloads of the tasks. It is called once: a restart keeps its tasks.
-	Items func(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error)
+	Items func(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error)
 	// On restricts the workers that may execute the tasks; nil means any.
 	On *core.Placement
 	// Key and After are the item fields that name a task and list the keys of its predecessors (rule
@@ -66,12 +68,12 @@ type TasksConfig struct {
 	Groups TaskGroups
 	// Expect is the step's gate, Promote selects the keys copied to the job's context and Listeners
 	// makes its listeners; nil means none.
-	Expect    *core.Condition
-	Promote   *core.Promotion
-	Listeners func(ctx context.Context, run *core.StepRun) ([]any, error)
+	Expect    *model.Condition
+	Promote   *model.Promotion
+	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
-// TasksStep submits a group of tasks, one for each item, and is over when the group is: a core.Step of
+// TasksStep submits a group of tasks, one for each item, and is over when the group is: a model.Step of
 // kind "tasks" (rules TS1 to TS5).
 //
 // The group and the step's note of it are one transaction. If workers execute the tasks, the execution
@@ -103,19 +105,19 @@ func (s *TasksStep) Kind() string { return "tasks" }
 func (s *TasksStep) Handler() string { return s.config.Handler }
 
 // Expect is the step's gate.
-func (s *TasksStep) Expect() *core.Condition { return s.config.Expect }
+func (s *TasksStep) Expect() *model.Condition { return s.config.Expect }
 
 // Promote selects the keys that the step copies to the job's context.
-func (s *TasksStep) Promote() *core.Promotion { return s.config.Promote }
+func (s *TasksStep) Promote() *model.Promotion { return s.config.Promote }
 
 // StepListeners makes the step's listeners.
-func (s *TasksStep) StepListeners(ctx context.Context, run *core.StepRun) ([]any, error) {
+func (s *TasksStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
 // Items returns the payloads that the step would have: it reads and writes nothing else. An impossible
 // order is an error.
-func (s *TasksStep) Items(ctx context.Context, run *core.StepRun) ([]json.RawMessage, error) {
+func (s *TasksStep) Items(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error) {
 	items, err := s.config.Items(ctx, run)
 	if err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func (s *TasksStep) Items(ctx context.Context, run *core.StepRun) ([]json.RawMes
 
 // Execute submits the group, or continues the group of an earlier attempt, and returns when it is over.
 // core.ErrParked means that workers have it.
-func (s *TasksStep) Execute(ctx context.Context, run *core.StepRun) error {
+func (s *TasksStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("step %s, a step of tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
 	}
@@ -146,7 +148,7 @@ func (s *TasksStep) Execute(ctx context.Context, run *core.StepRun) error {
 // taskWait is one execution of a TasksStep.
 type taskWait struct {
 	step   *TasksStep
-	run    *core.StepRun
+	run    *model.StepRun
 	groups TaskGroups
 	id     task.GroupID // 0 if there are no tasks
 	// canceled means that a stop of the execution has cancelled the group.
@@ -184,7 +186,7 @@ func (w *taskWait) key() string { return fmt.Sprintf("surfin.step %d", w.run.Ste
 
 // submit gets the items, and submits a task for each.
 func (w *taskWait) submit(ctx context.Context) error {
-	items, err := callWithGrace(ctx, w.run, func(own *core.StepRun) ([]json.RawMessage, error) { return w.step.config.Items(ctx, own) })
+	items, err := callWithGrace(ctx, w.run, func(own *model.StepRun) ([]json.RawMessage, error) { return w.step.config.Items(ctx, own) })
 	switch {
 	case err != nil:
 		return fmt.Errorf("items: %w", err)
@@ -238,7 +240,7 @@ func (w *taskWait) follow(ctx context.Context) error {
 	}
 	elsewhere := w.groups.Elsewhere(handler)
 	if elsewhere && !w.run.Data.MayPark {
-		return core.WithoutSlot(ctx, func() error { return w.watch(ctx, false) })
+		return workslot.WithoutSlot(ctx, func() error { return w.watch(ctx, false) })
 	}
 	end := func() {}
 	defer func() { end() }()
@@ -253,14 +255,14 @@ func (w *taskWait) follow(ctx context.Context) error {
 // watch polls the group until it is over. park means that the step is parked if it is not.
 func (w *taskWait) watch(ctx context.Context, park bool) error {
 	for begin := time.Now(); ; {
-		over, err := w.poll(ctx)
+		over, err := w.look(ctx)
 		switch {
 		case err != nil || over:
 			return err
 		case w.releasing(), park:
 			return core.ErrParked
 		}
-		if err := w.run.Pause(ctx, core.NextLook(time.Since(begin), longestPoll), w.canceled); err != nil {
+		if err := w.run.Pause(ctx, model.NextLook(time.Since(begin), longestPoll), w.canceled); err != nil {
 			return err
 		}
 	}
@@ -268,12 +270,12 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 
 // releasing reports whether another process is to continue the step.
 func (w *taskWait) releasing() bool {
-	signal, ok := w.run.Services.Stop.(core.ReleaseSignal)
+	signal, ok := w.run.Services.Stop.(model.ReleaseSignal)
 	return ok && signal.Releasing()
 }
 
-// poll reports whether the step is over, and how.
-func (w *taskWait) poll(ctx context.Context) (over bool, err error) {
+// look reports whether the step is over, and how.
+func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 	if w.run.Stopping() && !w.releasing() && !w.canceled {
 		if err := w.cancel(ctx); err != nil {
 			return true, err

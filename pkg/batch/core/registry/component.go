@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -123,12 +124,12 @@ type BuildContext struct {
 	// before this one (rule IL1), or nil; the function is nil if Attempt is.
 	Previous func(ctx context.Context) (item.Position, error)
 	// StepRecords returns the newest record of a step of this instance, first, and its partitions'
-	// (core.Attempts.Newest); nil if Attempt is.
+	// (ports.Attempts.Newest); nil if Attempt is.
 	StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 	// Instance is the instance of the job; Skips reads stored skips, of this and other instances, and
 	// is nil if Attempt is.
 	Instance core.JobInstanceID
-	Skips    core.SkipReader
+	Skips    ports.SkipReader
 	// In is the input item type of a processor or writer, Out the output type of a reader or processor,
 	// as returned by Types.
 	In, Out item.Type

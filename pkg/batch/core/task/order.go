@@ -1,7 +1,6 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,101 +50,8 @@ func wrongOrder(task int, format string, args ...any) error {
 	return &OrderError{Task: task, Text: fmt.Sprintf(format, args...)}
 }
 
-// Order returns for each task of the submission the positions of the tasks that it waits for, each once
-// and ascending; nil if no task waits for another. The error joins an *OrderError for every duplicate
-// or unknown key, or else reports a cycle.
-func (s Submission) Order() ([][]int, error) {
-	at, wrong := s.keys()
-	order, n := make([][]int, len(s.Tasks)), 0
-	for i, spec := range s.Tasks {
-		for _, key := range spec.After {
-			j, known := at[key]
-			switch {
-			case !known:
-				wrong = append(wrong, wrongOrder(i, "after: no task of the group has the key %q: a task is named by its key, or else by its idempotency_key%s", key, s.knownKeys()))
-			case j == i:
-				wrong = append(wrong, wrongOrder(i, "after: %q is the task itself", key))
-			default:
-				order[i] = append(order[i], j)
-			}
-		}
-		slices.Sort(order[i])
-		order[i] = slices.Compact(order[i])
-		n += len(order[i])
-	}
-	if n > maxAfter {
-		wrong = append(wrong, fmt.Errorf("after: the tasks have %d keys in total, more than the allowed %d", n, maxAfter))
-	}
-	if len(wrong) > 0 {
-		return nil, errors.Join(wrong...)
-	}
-	if n == 0 {
-		return nil, nil
-	}
-	if cycle := cycleOf(order); cycle != nil {
-		return nil, wrongOrder(cycle[0], "after: the tasks wait for each other in a cycle: %s", s.names(cycle))
-	}
-	return order, nil
-}
-
-// keys maps the names of tasks to their positions. A key takes precedence over an idempotency key.
-func (s Submission) keys() (at map[string]int, wrong []error) {
-	at = map[string]int{}
-	for i, spec := range s.Tasks {
-		if spec.Key == "" {
-			continue
-		}
-		if first, twice := at[spec.Key]; twice {
-			wrong = append(wrong, wrongOrder(i, "key: %q is already the key of tasks[%d]: a key names one task of the group", spec.Key, first))
-			continue
-		}
-		at[spec.Key] = i
-	}
-	for i, spec := range s.Tasks {
-		if _, known := at[spec.IdempotencyKey]; !known && spec.IdempotencyKey != "" {
-			at[spec.IdempotencyKey] = i
-		}
-	}
-	return at, wrong
-}
-
 // maxKnown is the number of keys that a message lists.
 const maxKnown = 10
-
-// knownKeys lists existing keys, for a message.
-func (s Submission) knownKeys() string {
-	var known []string
-	for _, spec := range s.Tasks {
-		switch {
-		case len(known) == maxKnown:
-			return fmt.Sprintf(" (known: %s, ...)", strings.Join(known, ", "))
-		case spec.Key != "":
-			known = append(known, fmt.Sprintf("%q", spec.Key))
-		case spec.IdempotencyKey != "":
-			known = append(known, fmt.Sprintf("%q", spec.IdempotencyKey))
-		}
-	}
-	if len(known) == 0 {
-		return " (none has one)"
-	}
-	return fmt.Sprintf(" (known: %s)", strings.Join(known, ", "))
-}
-
-// names names the tasks of a cycle, the first one at both ends.
-func (s Submission) names(cycle []int) string {
-	names := make([]string, 0, len(cycle)+1)
-	for _, i := range append(slices.Clone(cycle), cycle[0]) {
-		name := s.Tasks[i].Key
-		if name == "" {
-			name = s.Tasks[i].IdempotencyKey
-		}
-		names = append(names, fmt.Sprintf("%q", name))
-	}
-	if len(names) > maxKnown {
-		names = append(append(names[:maxKnown-1:maxKnown-1], "..."), names[len(names)-1])
-	}
-	return strings.Join(names, " after ")
-}
 
 // cycleOf returns tasks that each wait for the next, the last for the first, or nil.
 func cycleOf(order [][]int) []int {

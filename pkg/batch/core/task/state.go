@@ -1,9 +1,5 @@
 package task
 
-import (
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-)
-
 // State is the state of a task.
 type State string
 
@@ -34,90 +30,4 @@ func (s State) IsOver() bool {
 	case Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned:
 	}
 	return false
-}
-
-// The moves of a task.
-const (
-	// MoveAssign gives a task with a placement to a worker, MoveStart lets that worker begin, and
-	// MoveClaim is both at once, for tasks that any worker may execute.
-	MoveAssign = "assign"
-	MoveStart  = "start"
-	MoveClaim  = "claim"
-	// MoveSucceed, MoveFail, MoveTimeOut and MoveRetry end an attempt.
-	MoveSucceed = "succeed"
-	MoveFail    = "fail"
-	MoveTimeOut = "time_out"
-	MoveRetry   = "retry"
-	// MoveLose and MoveLoseForGood end the attempt of a worker with an expired lease: the task is tried
-	// again, or not.
-	MoveLose        = "lose_owner"
-	MoveLoseForGood = "lose_owner_for_good"
-	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun deliver a task again: they raise its epoch.
-	MoveDue       = "due"
-	MoveOrphan    = "orphan"
-	MoveRedeliver = "redeliver"
-	MoveRerun     = "rerun"
-	// MoveRerunLater is MoveRerun of a task that its worker has not released: it waits for that, at
-	// most until the worker's lease is over.
-	MoveRerunLater = "rerun_later"
-	// MoveCancel ends a task on request; MoveDeadline ends a task that no worker executes when the
-	// deadline of its group has passed.
-	MoveCancel   = "cancel"
-	MoveDeadline = "deadline"
-	// MoveOpen delivers a task after all its predecessors have succeeded, MoveCancelWaiting ends a task
-	// with a predecessor that did not succeed, and MoveWaitAgain makes it wait again.
-	MoveOpen          = "open"
-	MoveCancelWaiting = "cancel_waiting"
-	MoveWaitAgain     = "wait_again"
-)
-
-// Machine returns the transition table of tasks. Every delivery of a task carries the epoch; moves that
-// request a new delivery raise it, so that an older delivery finds nothing.
-func Machine() core.Machine[State] {
-	waiting := []State{Pending, Orphaned}
-	idle := []State{Waiting, Pending, Assigned, Orphaned, RetryScheduled}
-	m, err := core.NewMachine("task",
-		core.Move[State]{Name: MoveOpen, From: []State{Waiting}, To: Pending, Intent: core.IntentTake,
-			Trigger: "the success of the last task that it waits for", Guard: "all of them have succeeded; the group is locked", Prevents: "a start before its turn; a task that waits forever"},
-		core.Move[State]{Name: MoveCancelWaiting, From: []State{Waiting}, To: Canceled, Intent: core.IntentEnd,
-			Trigger: "a task that it waits for ended without success", Guard: "the group is locked", Prevents: "a task that waits for an impossible success"},
-		core.Move[State]{Name: MoveWaitAgain, From: []State{Failed, TimedOut, Canceled}, To: Waiting, Intent: core.IntentTake,
-			Trigger: "a rerun of it, or of a task that it waits for", Guard: "none of them has ended without success; the group is locked", Prevents: "a start before its turn"},
-		core.Move[State]{Name: MoveAssign, From: waiting, To: Assigned, Intent: core.IntentBegin,
-			Trigger: "the leader: it has a placement, and a matching worker has a free slot", Guard: "the leader's epoch; it is due, within its deadline", Prevents: "a task that two workers have"},
-		core.Move[State]{Name: MoveStart, From: []State{Assigned}, To: Running, Intent: core.IntentBegin,
-			Trigger: "the worker starts its assigned work", Guard: "the delivery's epoch, the worker; its deadline has not passed", Prevents: "an execution without the right to start it"},
-		core.Move[State]{Name: MoveClaim, From: waiting, To: Running, Intent: core.IntentBegin,
-			Trigger: "a worker receives a delivery and starts", Guard: "the delivery's epoch; it is due, within its deadline; it has no placement", Prevents: "an old or second delivery that starts the task again"},
-		core.Move[State]{Name: MoveSucceed, From: []State{Running}, To: Succeeded, Intent: core.IntentEnd,
-			Trigger: "the handler returned SUCCESS", Guard: "epoch, worker, the attempt runs", Prevents: "a late success of a worker that lost the task"},
-		core.Move[State]{Name: MoveFail, From: []State{Running}, To: Failed, Intent: core.IntentEnd,
-			Trigger: "the decider gives the task up", Guard: "epoch, worker, the attempt runs", Prevents: "a late failure over another worker's success"},
-		core.Move[State]{Name: MoveTimeOut, From: []State{Running}, To: TimedOut, Intent: core.IntentEnd,
-			Trigger: "the attempt timed out, and the decider gives the task up", Guard: "epoch, worker, the attempt runs", Prevents: "a late end over another worker's"},
-		core.Move[State]{Name: MoveRetry, From: []State{Running}, To: RetryScheduled, Intent: core.IntentRelease,
-			Trigger: "the decider tries again", Guard: "epoch, worker, the attempt runs", Prevents: "a retry while the attempt still runs"},
-		core.Move[State]{Name: MoveLose, From: []State{Running}, To: RetryScheduled, Intent: core.IntentTake,
-			Trigger: "the reaper: no heartbeat came", Guard: "the deadline to confirm has passed", Prevents: "the late end of the lost worker"},
-		core.Move[State]{Name: MoveLoseForGood, From: []State{Running}, To: TimedOut, Intent: core.IntentTake,
-			Trigger: "the reaper, if the decider gives the task up", Guard: "the deadline to confirm has passed", Prevents: "the late end of the lost worker"},
-		core.Move[State]{Name: MoveDue, From: []State{RetryScheduled}, To: Pending, Intent: core.IntentTake,
-			Trigger: "the time of the retry has come", Guard: "next_run_at has passed", Prevents: "an old delivery that starts the retry early"},
-		core.Move[State]{Name: MoveOrphan, From: []State{Assigned}, To: Orphaned, Intent: core.IntentTake,
-			Trigger: "the leader: the worker disappeared before it started", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or stopping", Prevents: "a start by the worker that was given up"},
-		core.Move[State]{Name: MoveRedeliver, From: waiting, To: Pending, Intent: core.IntentTake,
-			Trigger: "the leader: the engine lost the delivery", Guard: "it waited too long", Prevents: "two deliveries that both start the task"},
-		core.Move[State]{Name: MoveRerun, From: []State{Failed, TimedOut, Canceled}, To: Pending, Intent: core.IntentTake,
-			Trigger: "an operator", Guard: "the worker has released it, or its lease has expired", Prevents: "an attempt while another still runs; a rerun of a success"},
-		core.Move[State]{Name: MoveRerunLater, From: []State{Failed, TimedOut, Canceled}, To: RetryScheduled, Intent: core.IntentTake,
-			Trigger: "a restart of the step that waits for its group", Prevents: "an attempt while another still runs; a rerun of a success"},
-		core.Move[State]{Name: MoveCancel, From: append([]State{Running}, idle...), To: Canceled, Intent: core.IntentEnd,
-			Trigger: "a user, or the cancellation of the group", Prevents: "a success that is recorded after the cancellation"},
-		core.Move[State]{Name: MoveDeadline, From: idle, To: TimedOut, Intent: core.IntentEnd,
-			Trigger: "the deadline of the group has passed", Guard: "the deadline has passed", Prevents: "a start after the deadline"},
-	)
-	if err != nil {
-		panic(err) // the table above is wrong
-	}
-	return m
 }

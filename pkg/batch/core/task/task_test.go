@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -32,7 +33,7 @@ func TestTheTransitionTableOfTasks(t *testing.T) {
 		task.TimedOut:       "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
 		task.Canceled:       "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
 	}
-	machine := task.Machine()
+	machine := taskports.Machine()
 	for _, state := range task.States() {
 		var got []string
 		for _, m := range machine.Moves() {
@@ -47,7 +48,7 @@ func TestTheTransitionTableOfTasks(t *testing.T) {
 // Within an epoch a task never returns to a state that it left (rule of source 004).
 func TestStatesOnlyMoveForwardWithinAnEpoch(t *testing.T) {
 	t.Parallel()
-	machine := task.Machine()
+	machine := taskports.Machine()
 	rapid.Check(t, func(t *rapid.T) {
 		state := rapid.SampledFrom([]task.State{task.Waiting, task.Pending}).Draw(t, "first")
 		seen := map[task.State]bool{state: true}

@@ -6,11 +6,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-func (s *scene) group(n int, b task.Budget, decider string) (*task.Submitted, []task.Delivery) {
+func (s *scene) group(n int, b task.Budget, decider string) (*task.Submitted, []taskports.Delivery) {
 	s.Helper()
 	specs := make([]task.Spec, n)
 	for i := range specs {
@@ -20,7 +21,7 @@ func (s *scene) group(n int, b task.Budget, decider string) (*task.Submitted, []
 }
 
 // tried claims a delivery and ends its attempt. It returns false if the claim ended the task.
-func (s *scene) tried(d task.Delivery, o task.Outcome) bool {
+func (s *scene) tried(d taskports.Delivery, o task.Outcome) bool {
 	s.Helper()
 	c, answer, err := s.Claim(s.Context(), d, worker("a"))
 	require.NoError(s, err)
@@ -31,7 +32,7 @@ func (s *scene) tried(d task.Delivery, o task.Outcome) bool {
 	return c != nil
 }
 
-func (s *scene) decisions(id task.ID) []task.DecisionRecord {
+func (s *scene) decisions(id task.ID) []taskports.DecisionRecord {
 	s.Helper()
 	list, err := s.Decisions(s.Context(), id)
 	require.NoError(s, err)
@@ -126,7 +127,7 @@ func TestADeciderSeesTheAttemptsOfAllTasksOfItsGroup(t *testing.T) {
 	})
 }
 
-func deciding(name string) task.Claimant {
+func deciding(name string) taskports.Claimant {
 	w := worker(name)
 	w.Deciders = []string{"careful"}
 	return w
@@ -135,13 +136,13 @@ func deciding(name string) task.Claimant {
 func TestATaskIsLeftToAWorkerThatHasTheDeciderOfItsGroup(t *testing.T) {
 	each(t, func(s *scene) {
 		done, waiting := s.group(2, task.Budget{}, "careful")
-		heartbeat := func(by task.Claimant) {
+		heartbeat := func(by taskports.Claimant) {
 			_, err := s.Heartbeat(s.Context(), by, nil)
 			require.NoError(s, err)
 		}
 		heartbeat(worker("a"))
 		c, answer, err := s.Claim(s.Context(), waiting[0], worker("a"))
-		lacks := &task.NoDeciderError{}
+		lacks := &taskports.NoDeciderError{}
 		require.ErrorAs(s, err, &lacks)
 		require.Nil(s, c)
 		require.Equal(s, core.Rejected, answer)
@@ -151,7 +152,7 @@ func TestATaskIsLeftToAWorkerThatHasTheDeciderOfItsGroup(t *testing.T) {
 		require.Empty(s, due)
 		missing, err := s.WaitingDeciders(s.Context())
 		require.NoError(s, err)
-		require.Equal(s, []task.WaitingDecider{{Name: "careful", Tasks: 2}}, missing)
+		require.Equal(s, []taskports.WaitingDecider{{Name: "careful", Tasks: 2}}, missing)
 
 		heartbeat(deciding("b"))
 		missing, err = s.WaitingDeciders(s.Context())

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
@@ -12,7 +14,7 @@ import (
 
 const bulk = 1000
 
-// Cancel implements task.Submissions.
+// Cancel implements taskports.Submissions.
 func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, error) {
 	var moved guard.Result[task.State]
 	var refused error
@@ -21,14 +23,14 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 		if err != nil {
 			return err
 		}
-		moved, refused = r.tasks.Move(ctx, guard.Request{ID: int64(id), Move: task.MoveCancel, Set: r.canceling(reason)})
+		moved, refused = r.tasks.Move(ctx, guard.Request{ID: int64(id), Move: taskports.MoveCancel, Set: r.canceling(reason)})
 		if moved.Answer != core.Applied {
 			return nil
 		}
 		if err := r.endLost(ctx, []task.ID{id}, canceledReason(reason)); err != nil {
 			return err
 		}
-		if err := r.audit(ctx, id, task.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason); err != nil {
+		if err := r.audit(ctx, id, taskports.MoveCancel, actor, moved.Current, task.Canceled, moved.Epoch, reason); err != nil {
 			return err
 		}
 		if ordered {
@@ -47,7 +49,7 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 	return moved.Answer, refused
 }
 
-// CancelGroup implements task.Submissions.
+// CancelGroup implements taskports.Submissions.
 func (r *Repository) CancelGroup(ctx context.Context, id task.GroupID, actor, reason string) (core.Answer, error) {
 	answer := core.Applied
 	err := r.transact(ctx, func(ctx context.Context) error {
@@ -64,7 +66,7 @@ func (r *Repository) CancelGroup(ctx context.Context, id task.GroupID, actor, re
 			return err
 		}
 		if answer == core.Applied {
-			if err := r.Note(ctx, core.VerbCancelGroup, actor, strings.TrimSuffix(fmt.Sprintf("group %d: %s", id, reason), ": ")); err != nil {
+			if err := r.Note(ctx, ports.VerbCancelGroup, actor, strings.TrimSuffix(fmt.Sprintf("group %d: %s", id, reason), ": ")); err != nil {
 				return err
 			}
 		}
@@ -95,7 +97,7 @@ func (r *Repository) cancelAll(ctx context.Context, id task.GroupID, actor, reas
 	}
 	for {
 		moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
-			Move: task.MoveCancel, Where: []guard.Condition{{SQL: "group_id = ?", Args: []any{id}}}, Limit: bulk, Set: r.canceling(reason), Trigger: "cancel_group",
+			Move: taskports.MoveCancel, Where: []guard.Condition{{SQL: "group_id = ?", Args: []any{id}}}, Limit: bulk, Set: r.canceling(reason), Trigger: "cancel_group",
 		})
 		if err != nil || len(moved) == 0 {
 			return err
@@ -127,22 +129,22 @@ func canceledReason(reason string) string {
 // endLost ends the running attempts of tasks that were taken from their workers.
 func (r *Repository) endLost(ctx context.Context, ids []task.ID, reason string) error {
 	_, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, reason = ?, ended_at = {now} WHERE task_id IN ? AND state = ?",
-		task.AttemptFailed, r.storable(reason), ids, task.AttemptRunning)
+		taskports.AttemptFailed, r.storable(reason), ids, taskports.AttemptRunning)
 	return err
 }
 
-// Rerun implements task.Submissions.
-func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string) (core.Answer, []task.Delivery, error) {
+// Rerun implements taskports.Submissions.
+func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string) (core.Answer, []taskports.Delivery, error) {
 	var moved guard.Result[task.State]
 	var refused error
-	var waiting []task.Delivery
+	var waiting []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
 		var groups []taskGroup
 		err := r.scan(ctx, &groups, "SELECT * FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?){lock}", id)
 		if err != nil {
 			return err
 		}
-		again := guard.Request{ID: int64(id), Move: task.MoveRerun, Where: []guard.Condition{r.released()}, Set: r.rerunning()}
+		again := guard.Request{ID: int64(id), Move: taskports.MoveRerun, Where: []guard.Condition{r.released()}, Set: r.rerunning()}
 		ordered := len(groups) == 1 && groups[0].Ordered
 		if ordered {
 			if err := r.inOrder(ctx, &again); err != nil {
@@ -172,7 +174,7 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 	return moved.Answer, waiting, refused
 }
 
-func (r *Repository) byID(ctx context.Context, ids []int64) ([]task.Delivery, error) {
+func (r *Repository) byID(ctx context.Context, ids []int64) ([]taskports.Delivery, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

@@ -7,22 +7,24 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// Claim implements task.Executions.
-func (r *Repository) Claim(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
+// Claim implements taskports.Executions.
+func (r *Repository) Claim(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, core.Answer, error) {
 	return r.begin(ctx, d, by, guard.Request{
-		Move: task.MoveClaim, Race: true, Where: append(r.claimable(), anyWorker()), Set: append(append(r.leasing(by), r.assigning(by.Worker)...), r.starting()...),
+		Move: taskports.MoveClaim, Race: true, Where: append(r.claimable(), anyWorker()), Set: append(append(r.leasing(by), r.assigning(by.Worker)...), r.starting()...),
 	})
 }
 
-// Start implements task.Executions.
-func (r *Repository) Start(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, core.Answer, error) {
+// Start implements taskports.Executions.
+func (r *Repository) Start(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, core.Answer, error) {
 	return r.begin(ctx, d, by, guard.Request{
-		Move: task.MoveStart, Race: true, Where: append(r.claimable(), ownedBy(by.Worker)), Set: append(r.leasing(by), r.starting()...),
+		Move: taskports.MoveStart, Race: true, Where: append(r.claimable(), ownedBy(by.Worker)), Set: append(r.leasing(by), r.starting()...),
 	})
 }
 
@@ -36,7 +38,7 @@ func (r *Repository) claimableAs(t string) []guard.Condition {
 		{SQL: r.sql(t + ".deadline_at IS NULL OR " + t + ".deadline_at > {now}"), Reason: "the deadline of its group has passed"},
 		{SQL: r.sql(`NOT EXISTS (SELECT 1 FROM {task_group} g JOIN {step_execution} s ON s.id = g.step_execution_id
 			JOIN {job_execution} j ON j.id = s.job_execution_id
-			WHERE g.id = ` + t + `.group_id AND j.stop_requested AND s.flow <> '` + core.FlowFinally + `')`), Reason: "a stop of its step's execution was requested"},
+			WHERE g.id = ` + t + `.group_id AND j.stop_requested AND s.flow <> '` + ports.FlowFinally + `')`), Reason: "a stop of its step's execution was requested"},
 	}
 }
 
@@ -59,7 +61,7 @@ func (r *Repository) assigning(worker string) []guard.Assignment {
 	return []guard.Assignment{guard.Set("worker", worker), r.now("assigned_at"), guard.SetSQL("attempt", "attempt + 1")}
 }
 
-func (r *Repository) leasing(by task.Claimant) []guard.Assignment {
+func (r *Repository) leasing(by taskports.Claimant) []guard.Assignment {
 	return []guard.Assignment{
 		r.later("lease_until", by.Lease), guard.SetSQL("confirm_until", r.confirming(), by.Lease.Microseconds(), by.Grace.Microseconds()),
 		guard.Set("continuation_state", notConfirming), r.now("updated_at"),
@@ -93,7 +95,7 @@ type claimed struct {
 
 // begin makes the transition that starts an execution, and begins the attempt in the same
 // transaction.
-func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claimant, move guard.Request) (*task.Claimed, core.Answer, error) {
+func (r *Repository) begin(ctx context.Context, d taskports.Delivery, by taskports.Claimant, move guard.Request) (*taskports.Claimed, core.Answer, error) {
 	move.ID, move.Epoch = int64(d.ID), d.Epoch
 	if c, err := r.beginAtOnce(ctx, by, move); err != nil || c != nil {
 		return c, core.Applied, named(d.ID, err)
@@ -101,7 +103,7 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	if err := r.decides(ctx, d.ID, by); err != nil {
 		return nil, core.Rejected, named(d.ID, err)
 	}
-	var result *task.Claimed
+	var result *taskports.Claimed
 	var moved guard.Result[task.State]
 	var refused error
 	err := r.transact(ctx, func(ctx context.Context) (err error) {
@@ -133,15 +135,15 @@ func (r *Repository) begin(ctx context.Context, d task.Delivery, by task.Claiman
 	return result, moved.Answer, refused
 }
 
-// decides returns a *task.NoDeciderError if the task's group names a decider that the worker lacks:
+// decides returns a *taskports.NoDeciderError if the task's group names a decider that the worker lacks:
 // another one would decide about the attempt.
-func (r *Repository) decides(ctx context.Context, id task.ID, by task.Claimant) error {
+func (r *Repository) decides(ctx context.Context, id task.ID, by taskports.Claimant) error {
 	var names []string
 	err := r.scan(ctx, &names, "SELECT decider FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?)", id)
 	if err != nil || len(names) == 0 || by.Decides(names[0]) {
 		return err
 	}
-	return &task.NoDeciderError{Decider: names[0]}
+	return &taskports.NoDeciderError{Decider: names[0]}
 }
 
 // decidable is the condition that the claimant has the decider in a group's column.
@@ -156,7 +158,7 @@ func decidable(column string, deciders []string) (sql string, args []any) {
 // beginAtOnce is begin in one statement, for a task with a group that has no bound on its total
 // attempts, has made progress and has a decider that the worker knows. It returns nil if begin has
 // to find out why not.
-func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move guard.Request) (*task.Claimed, error) {
+func (r *Repository) beginAtOnce(ctx context.Context, by taskports.Claimant, move guard.Request) (*taskports.Claimed, error) {
 	var row claimed
 	var attempt task.AttemptID
 	known, names := decidable("own.decider", by.Deciders)
@@ -166,7 +168,7 @@ func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move gua
 	move.With = []guard.Step{{
 		SQL: r.sql(`INSERT INTO {task_attempt} (task_id, group_id, number, epoch, state, worker, started_at)
 			SELECT id, group_id, tries, epoch, ?, worker, {now} FROM moved RETURNING id`),
-		Args: []any{task.AttemptRunning}, Into: []any{&attempt},
+		Args: []any{taskports.AttemptRunning}, Into: []any{&attempt},
 	}, {
 		SQL: r.sql(`SELECT m.id, m.group_id, m.type, m.priority, m.payload, m.spec, m.timeout_us, m.state, m.epoch, m.version, m.attempt, m.attempts,
 			m.worker, m.continuation_state, m.next_run_at, m.deadline_at, m.last_error, m.created_at, m.updated_at, g.decider, g.step_execution_id, g.ordered, {now}
@@ -186,14 +188,14 @@ func (r *Repository) beginAtOnce(ctx context.Context, by task.Claimant, move gua
 
 // claimedBefore returns the task that the same worker has claimed in the epoch and executes,
 // because the reply was lost; else nil.
-func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task.Claimant) (*task.Claimed, error) {
+func (r *Repository) claimedBefore(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, error) {
 	var rows []claimed
 	err := r.scan(ctx, &rows, selectClaimed+" WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?", d.ID, d.Epoch, by.Worker, task.Running)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
 	var attempts []taskAttempt
-	err = r.scan(ctx, &attempts, "SELECT * FROM {task_attempt} WHERE task_id = ? AND epoch = ? AND worker = ? AND state = ?", d.ID, d.Epoch, by.Worker, task.AttemptRunning)
+	err = r.scan(ctx, &attempts, "SELECT * FROM {task_attempt} WHERE task_id = ? AND epoch = ? AND worker = ? AND state = ?", d.ID, d.Epoch, by.Worker, taskports.AttemptRunning)
 	if err != nil || len(attempts) == 0 {
 		return nil, err
 	}
@@ -203,13 +205,13 @@ func (r *Repository) claimedBefore(ctx context.Context, d task.Delivery, by task
 const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.ordered, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
 // given returns the worker's view of a task with a begun attempt.
-func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claimed, error) {
+func (row *claimed) given(attempt task.AttemptID, by taskports.Claimant) (*taskports.Claimed, error) {
 	record, err := row.Row.record()
 	if err != nil {
 		return nil, err
 	}
-	c := &task.Claimed{
-		Task: *record, Decider: row.Decider, Ref: task.Ref{ID: row.Row.ID, Attempt: attempt, Worker: by.Worker, Epoch: row.Row.Epoch, Ordered: row.Ordered},
+	c := &taskports.Claimed{
+		Task: *record, Decider: row.Decider, Ref: taskports.Ref{ID: row.Row.ID, Attempt: attempt, Worker: by.Worker, Epoch: row.Row.Epoch, Ordered: row.Ordered},
 	}
 	if row.StepExecutionID != nil || row.Ordered {
 		c.Ref.Group = row.Row.GroupID
@@ -220,9 +222,9 @@ func (row *claimed) given(attempt task.AttemptID, by task.Claimant) (*task.Claim
 	return c, nil
 }
 
-func (r *Repository) attempt(ctx context.Context, row *claimed, by task.Claimant) (*task.Claimed, error) {
+func (r *Repository) attempt(ctx context.Context, row *claimed, by taskports.Claimant) (*taskports.Claimed, error) {
 	attempt := taskAttempt{
-		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: task.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),
+		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: taskports.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),
 	}
 	if err := r.session(ctx).Create(&attempt).Error; err != nil {
 		return nil, err
@@ -241,7 +243,7 @@ func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
 // isOverBudget ends a task if its group has used all its attempts, or too many of them without
 // progress. The group's row is locked. A group that has made progress since is not stalled any
 // more.
-func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Claimant) (bool, error) {
+func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by taskports.Claimant) (bool, error) {
 	if row.MaxTotalAttempts == 0 && !row.Stalled {
 		return false, nil
 	}
@@ -267,7 +269,7 @@ func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by task.Cla
 		return false, err
 	}
 	_, err = r.tasks.Move(ctx, guard.Request{
-		ID: int64(row.Row.ID), Move: task.MoveFail, Epoch: row.Row.Epoch, Trigger: "budget", Where: []guard.Condition{ownedBy(by.Worker)},
+		ID: int64(row.Row.ID), Move: taskports.MoveFail, Epoch: row.Row.Epoch, Trigger: "budget", Where: []guard.Condition{ownedBy(by.Worker)},
 		Set: []guard.Assignment{guard.Set("last_error", why), guard.SetSQL("attempts", "attempts - 1"), guard.SetSQL("tries", "tries - 1"), r.now("updated_at"), guard.SetSQL("lease_until", "NULL")},
 	})
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
@@ -32,8 +33,8 @@ func (r *Repository) resetBudget(ctx context.Context, id task.GroupID) error {
 	return err
 }
 
-// Continue implements task.Submissions. It locks the group's row first, as CancelGroup does.
-func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string) (ds []task.Delivery, err error) {
+// Continue implements taskports.Submissions. It locks the group's row first, as CancelGroup does.
+func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string) (ds []taskports.Delivery, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		group, err := r.lockGroup(ctx, id)
 		if err != nil {
@@ -58,7 +59,7 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 
 // rerunAll makes MoveWaitAgain for tasks that wait for others, MoveRerun for tasks that no worker
 // has any more, and MoveRerunLater for the rest. It waits for rows that a worker is just releasing.
-func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reason string) (ds []task.Delivery, err error) {
+func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reason string) (ds []taskports.Delivery, err error) {
 	var locked []task.ID
 	id := group.ID
 	if err := r.scan(ctx, &locked, "SELECT id FROM {task} WHERE group_id = ? AND state IN ? ORDER BY id{lock}", id, unsuccessful()); err != nil || len(locked) == 0 {
@@ -66,12 +67,12 @@ func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reas
 	}
 	ofGroup := guard.Condition{SQL: "group_id = ?", Args: []any{id}}
 	if group.Ordered {
-		wait := guard.Bulk{Move: task.MoveWaitAgain, Where: []guard.Condition{ofGroup, {SQL: "NOT (" + r.ready() + ")"}}, Limit: bulk, Set: r.waitingAgain(), Trigger: "continue_group"}
+		wait := guard.Bulk{Move: taskports.MoveWaitAgain, Where: []guard.Condition{ofGroup, {SQL: "NOT (" + r.ready() + ")"}}, Limit: bulk, Set: r.waitingAgain(), Trigger: "continue_group"}
 		if err := r.moveEach(ctx, wait, actor, reason, func([]int64) error { return nil }); err != nil {
 			return nil, err
 		}
 	}
-	again := guard.Bulk{Move: task.MoveRerun, Where: []guard.Condition{ofGroup, r.released()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
+	again := guard.Bulk{Move: taskports.MoveRerun, Where: []guard.Condition{ofGroup, r.released()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
 	err = r.moveEach(ctx, again, actor, reason, func(ids []int64) error {
 		waiting, err := r.byID(ctx, ids)
 		ds = append(ds, waiting...)
@@ -80,7 +81,7 @@ func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reas
 	if err != nil {
 		return nil, err
 	}
-	later := guard.Bulk{Move: task.MoveRerunLater, Where: []guard.Condition{ofGroup}, Limit: bulk, Set: r.rerunningLater(), Trigger: "continue_group"}
+	later := guard.Bulk{Move: taskports.MoveRerunLater, Where: []guard.Condition{ofGroup}, Limit: bulk, Set: r.rerunningLater(), Trigger: "continue_group"}
 	return ds, r.moveEach(ctx, later, actor, reason, func([]int64) error { return nil })
 }
 
@@ -121,7 +122,7 @@ func (r *Repository) renew(ctx context.Context, group *taskGroup) error {
 	return err
 }
 
-// Results implements task.Queries.
+// Results implements taskports.Queries.
 func (r *Repository) Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error) {
 	var rows []struct {
 		ID      task.ID
@@ -129,7 +130,7 @@ func (r *Repository) Results(ctx context.Context, id task.GroupID, limit int) ([
 	}
 	err := r.scan(ctx, &rows, `SELECT t.id, COALESCE(a.outcome, '') AS outcome FROM {task} t
 		LEFT JOIN {task_attempt} a ON a.task_id = t.id AND a.state = ? AND t.state = ? WHERE t.group_id = ? ORDER BY t.ordinal`,
-		task.AttemptSuccess, task.Succeeded, id)
+		taskports.AttemptSuccess, task.Succeeded, id)
 	if err != nil {
 		return nil, fmt.Errorf("results of group %d: %w", id, err)
 	}
@@ -154,7 +155,7 @@ func (r *Repository) Results(ctx context.Context, id task.GroupID, limit int) ([
 	return values, nil
 }
 
-// Unsuccessful implements task.Queries.
+// Unsuccessful implements taskports.Queries.
 func (r *Repository) Unsuccessful(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, "SELECT * FROM {task} WHERE group_id = ? AND state IN ? ORDER BY ordinal LIMIT ?", id, unsuccessful(), limit)
@@ -174,7 +175,7 @@ func (r *Repository) Unsuccessful(ctx context.Context, id task.GroupID, limit in
 
 func unsuccessful() []task.State { return []task.State{task.Failed, task.TimedOut, task.Canceled} }
 
-// OpenGroupsOf implements task.Queries.
+// OpenGroupsOf implements taskports.Queries.
 func (r *Repository) OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) (ids []task.GroupID, err error) {
 	over := []task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled}
 	err = r.scan(ctx, &ids, `SELECT g.id FROM {job_execution} j JOIN {step_execution} s ON s.job_execution_id = j.id
@@ -186,7 +187,7 @@ func (r *Repository) OpenGroupsOf(ctx context.Context, instance core.JobInstance
 	return ids, nil
 }
 
-// OpenGroupsBefore implements task.Queries.
+// OpenGroupsBefore implements taskports.Queries.
 func (r *Repository) OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) (ids []task.GroupID, err error) {
 	over := []task.State{task.Succeeded, task.Failed, task.TimedOut, task.Canceled}
 	err = r.scan(ctx, &ids, `SELECT g.id FROM {step_execution} own JOIN {job_execution} e ON e.id = own.job_execution_id
@@ -200,7 +201,7 @@ func (r *Repository) OpenGroupsBefore(ctx context.Context, step core.StepExecuti
 	return ids, nil
 }
 
-// GroupOf implements task.Queries.
+// GroupOf implements taskports.Queries.
 func (r *Repository) GroupOf(ctx context.Context, key string) (id task.GroupID, err error) {
 	if err = r.scan(ctx, &id, "SELECT id FROM {task_group} WHERE idempotency_key = ?", key); err != nil {
 		return 0, fmt.Errorf("the group of the key %q: %w", key, err)

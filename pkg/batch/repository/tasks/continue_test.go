@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -21,7 +22,7 @@ func TestAGroupThatIsContinuedHasItsBudgetAnew(t *testing.T) {
 		group, waiting := s.submit(task.Submission{
 			Type: "work", Tasks: []task.Spec{{Type: "work"}}, Budget: task.Budget{MaxAttempts: 9, MaxTotalAttempts: 1, MaxNoProgress: 2, Deadline: time.Hour},
 		})
-		fails := func(d task.Delivery) {
+		fails := func(d taskports.Delivery) {
 			s.Helper()
 			ended, err := s.End(s.Context(), s.claim(d, worker("a")).Ref, task.Failure("no"), dead)
 			require.NoError(s, err)

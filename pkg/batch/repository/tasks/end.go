@@ -9,27 +9,28 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// End implements task.Executions.
-func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, decide task.Decide) (task.Ended, error) {
-	var ended task.Ended
+// End implements taskports.Executions.
+func (r *Repository) End(ctx context.Context, ref taskports.Ref, o task.Outcome, decide taskports.Decide) (taskports.Ended, error) {
+	var ended taskports.Ended
 	var refused error
 	within := r.transact
 	if o.Kind == task.OutcomeSuccess && ref.Group == 0 && !slices.ContainsFunc(o.Artifacts, task.Artifact.IsLog) {
 		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // it is a single transition
 	}
 	err := within(ctx, func(ctx context.Context) (err error) {
-		ended, refused = task.Ended{}, nil
+		ended, refused = taskports.Ended{}, nil
 		ended, refused, err = r.end(ctx, ref, o, decide)
 		return err
 	})
 	if err != nil {
-		return task.Ended{}, named(ref.ID, fmt.Errorf("end attempt %d: %w", ref.Attempt, err))
+		return taskports.Ended{}, named(ref.ID, fmt.Errorf("end attempt %d: %w", ref.Attempt, err))
 	}
 	if errors.Is(refused, core.ErrLostOwner) || ended.State == task.Canceled {
 		return ended, errors.Join(refused, r.noteRelease(ctx, ref))
@@ -37,27 +38,27 @@ func (r *Repository) End(ctx context.Context, ref task.Ref, o task.Outcome, deci
 	return ended, refused
 }
 
-func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, decide task.Decide) (task.Ended, error, error) {
-	e := ending{ref: ref, outcome: o, move: task.MoveSucceed, reason: o.Reason, trigger: string(o.Kind)}
+func (r *Repository) end(ctx context.Context, ref taskports.Ref, o task.Outcome, decide taskports.Decide) (taskports.Ended, error, error) {
+	e := ending{ref: ref, outcome: o, move: taskports.MoveSucceed, reason: o.Reason, trigger: string(o.Kind)}
 	if ref.Ordered {
 		if _, err := r.lockGroup(ctx, ref.Group); err != nil {
-			return task.Ended{}, nil, err
+			return taskports.Ended{}, nil, err
 		}
 	}
 	if o.Kind != task.OutcomeSuccess {
 		if err := r.decide(ctx, &e, decide); err != nil {
-			return task.Ended{}, nil, err
+			return taskports.Ended{}, nil, err
 		}
 	}
 	ofAttempt, logs, err := r.endAttempt(e)
 	if err != nil {
-		return task.Ended{}, nil, err
+		return taskports.Ended{}, nil, err
 	}
 	moved, refused := r.tasks.Move(ctx, guard.Request{
 		ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Where: []guard.Condition{ownedBy(ref.Worker)}, Set: r.ending(e),
 		With: []guard.Step{ofAttempt}, Trigger: e.trigger,
 	})
-	ended := task.Ended{Answer: moved.Answer, State: moved.State, Decision: e.decision}
+	ended := taskports.Ended{Answer: moved.Answer, State: moved.State, Decision: e.decision}
 	if moved.Answer != core.Applied {
 		return ended, refused, nil
 	}
@@ -73,7 +74,7 @@ func (r *Repository) end(ctx context.Context, ref task.Ref, o task.Outcome, deci
 }
 
 type ending struct {
-	ref             task.Ref
+	ref             taskports.Ref
 	outcome         task.Outcome
 	move            string
 	trigger, reason string
@@ -107,11 +108,11 @@ func lastError(e ending) string {
 }
 
 // decide calls the decider, and chooses the transition by its decision.
-func (r *Repository) decide(ctx context.Context, e *ending, decide task.Decide) error {
+func (r *Repository) decide(ctx context.Context, e *ending, decide taskports.Decide) error {
 	c, err := r.caseOf(ctx, e.ref, e.outcome)
 	if err != nil || c == nil {
 		e.decision = &task.Decision{Dead: true, Reason: "the worker lost it"} // the transition will detect it
-		e.move = task.MoveFail
+		e.move = taskports.MoveFail
 		return err
 	}
 	policy, said := decide(*c)
@@ -119,18 +120,18 @@ func (r *Repository) decide(ctx context.Context, e *ending, decide task.Decide) 
 	e.decision, e.policy, e.spent = &within, policy, c.Spent
 	switch {
 	case !within.Dead:
-		e.move = task.MoveRetry
+		e.move = taskports.MoveRetry
 	case c.Spent.Overdue || e.outcome.TimedOut:
-		e.move = task.MoveTimeOut
+		e.move = taskports.MoveTimeOut
 	default:
-		e.move = task.MoveFail
+		e.move = taskports.MoveFail
 	}
 	return nil
 }
 
 // caseOf returns the case that a decider decides, or nil if the worker does not have the task any
 // more. If the budget bounds the attempts of the group, it locks the group's row.
-func (r *Repository) caseOf(ctx context.Context, ref task.Ref, o task.Outcome) (*task.Case, error) {
+func (r *Repository) caseOf(ctx context.Context, ref taskports.Ref, o task.Outcome) (*task.Case, error) {
 	var row struct {
 		Row              taskRow `gorm:"embedded"`
 		Budget           string
@@ -181,7 +182,7 @@ func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task
 	}
 	err = r.scan(ctx, &s.NoProgress, `SELECT count(*) FROM (SELECT 1 FROM {task_attempt} WHERE group_id = ? AND id > ? AND state = ? AND ended_at >
 		COALESCE((SELECT max(ended_at) FROM {task_attempt} WHERE group_id = ? AND state = ?), `+r.longAgo()+`) LIMIT ?) AS failed`,
-		group, after, task.AttemptFailed, group, task.AttemptSuccess, budget.Filled().MaxNoProgress)
+		group, after, taskports.AttemptFailed, group, taskports.AttemptSuccess, budget.Filled().MaxNoProgress)
 	return s, err
 }
 
@@ -195,9 +196,9 @@ func (r *Repository) longAgo() string {
 // endAttempt returns the step that ends the running attempt and stores its outcome, and the log
 // text that is stored separately.
 func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
-	state := task.AttemptSuccess
+	state := taskports.AttemptSuccess
 	if e.decision != nil {
-		state = task.AttemptFailed
+		state = taskports.AttemptFailed
 	}
 	outcome := e.outcome
 	var logs []taskLog
@@ -216,7 +217,7 @@ func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	return guard.Step{
 		SQL: r.sql(`UPDATE {task_attempt} SET state = ?, outcome = ?, reason = ?, ended_at = {now} FROM moved
 			WHERE {task_attempt}.id = ? AND {task_attempt}.task_id = moved.id AND {task_attempt}.state = ? RETURNING 1`),
-		Args: []any{state, r.mask(string(text)), r.storable(e.reason), e.ref.Attempt, task.AttemptRunning}, Into: []any{&ended},
+		Args: []any{state, r.mask(string(text)), r.storable(e.reason), e.ref.Attempt, taskports.AttemptRunning}, Into: []any{&ended},
 	}, logs, err
 }
 
@@ -259,9 +260,9 @@ func (r *Repository) decided(ctx context.Context, d decision) error {
 
 // noteRelease notes that a worker has stopped work on a task that was taken from it: the task may run
 // again before the lease expires.
-func (r *Repository) noteRelease(ctx context.Context, ref task.Ref) error {
+func (r *Repository) noteRelease(ctx context.Context, ref taskports.Ref) error {
 	_, err := r.exec(ctx, `UPDATE {task} SET lease_until = NULL, confirm_until = NULL, next_run_at = CASE WHEN state = ? THEN {now} ELSE next_run_at END
 		WHERE id = ? AND worker = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)`,
-		task.RetryScheduled, ref.ID, ref.Worker, ref.Epoch, task.Canceled, ref.Epoch+1, task.MoveRerunLater)
+		task.RetryScheduled, ref.ID, ref.Worker, ref.Epoch, task.Canceled, ref.Epoch+1, taskports.MoveRerunLater)
 	return named(ref.ID, err)
 }

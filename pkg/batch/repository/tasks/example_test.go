@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -28,7 +29,7 @@ func Example() {
 	show()
 
 	// A worker takes it and begins.
-	me := task.Claimant{Worker: "worker-1", Capacity: 1, Types: []string{"example"}, Lease: time.Minute}
+	me := taskports.Claimant{Worker: "worker-1", Capacity: 1, Types: []string{"example"}, Lease: time.Minute}
 	claimed, _, err := repo.Claim(ctx, waiting[0], me)
 	testexample.Check(err)
 	show()

@@ -7,16 +7,17 @@ import (
 	"maps"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Heartbeat implements task.Executions. It raises no version and touches no index. It never moves
+// Heartbeat implements taskports.Executions. It raises no version and touches no index. It never moves
 // the time to confirm to an earlier time: if the reply is lost, the worker counts with an older
 // one, perhaps with a longer grace. A worker that has left stays so if the heartbeat says that it drains: the two may
 // arrive in the other order.
-func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []task.Ref) (task.Confirmed, error) {
-	var c task.Confirmed
+func (r *Repository) Heartbeat(ctx context.Context, by taskports.Claimant, held []taskports.Ref) (taskports.Confirmed, error) {
+	var c taskports.Confirmed
 	types, err := json.Marshal(by.Types)
 	if err != nil {
 		return c, err
@@ -60,19 +61,19 @@ func (r *Repository) Heartbeat(ctx context.Context, by task.Claimant, held []tas
 }
 
 // lost returns the tasks that the worker holds and does not own any more.
-func (r *Repository) lost(ctx context.Context, held []task.Ref, kept []taskRow) ([]task.Lost, error) {
+func (r *Repository) lost(ctx context.Context, held []taskports.Ref, kept []taskRow) ([]taskports.Lost, error) {
 	epochs := make(map[task.ID]int64, len(kept))
 	for _, row := range kept {
 		epochs[row.ID] = row.Epoch
 	}
-	var lost []task.Lost
+	var lost []taskports.Lost
 	for _, ref := range held {
 		if epochs[ref.ID] == ref.Epoch {
 			continue
 		}
 		var canceled int // even if it already waits to be executed again
 		err := r.scan(ctx, &canceled, "SELECT count(*) FROM {task} WHERE id = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)",
-			ref.ID, ref.Epoch, task.Canceled, ref.Epoch+1, task.MoveRerunLater)
+			ref.ID, ref.Epoch, task.Canceled, ref.Epoch+1, taskports.MoveRerunLater)
 		if err != nil {
 			return nil, fmt.Errorf("heartbeat of worker %s: %w", ref.Worker, err)
 		}
@@ -80,12 +81,12 @@ func (r *Repository) lost(ctx context.Context, held []task.Ref, kept []taskRow) 
 		if canceled > 0 {
 			cause = task.ErrCanceled
 		}
-		lost = append(lost, task.Lost{Ref: ref, Cause: cause})
+		lost = append(lost, taskports.Lost{Ref: ref, Cause: cause})
 	}
 	return lost, nil
 }
 
-// Leave implements task.Executions.
+// Leave implements taskports.Executions.
 func (r *Repository) Leave(ctx context.Context, worker string) error {
 	_, err := r.exec(ctx, "UPDATE {worker} SET left_at = {now} WHERE name = ?", worker)
 	if err != nil {
@@ -94,8 +95,8 @@ func (r *Repository) Leave(ctx context.Context, worker string) error {
 	return nil
 }
 
-// Due implements task.Executions.
-func (r *Repository) Due(ctx context.Context, types, deciders []string, limit int) ([]task.Delivery, error) {
+// Due implements taskports.Executions.
+func (r *Repository) Due(ctx context.Context, types, deciders []string, limit int) ([]taskports.Delivery, error) {
 	if len(types) == 0 {
 		return nil, nil
 	}
@@ -103,12 +104,12 @@ func (r *Repository) Due(ctx context.Context, types, deciders []string, limit in
 	return r.due(ctx, "placement = '' AND type IN ? AND "+known, limit, append([]any{types}, names...)...)
 }
 
-// DueOf implements task.Executions.
-func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) ([]task.Delivery, error) {
+// DueOf implements taskports.Executions.
+func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) ([]taskports.Delivery, error) {
 	return r.due(ctx, "placement = '' AND group_id = ?", limit, group)
 }
 
-func (r *Repository) due(ctx context.Context, which string, limit int, of ...any) ([]task.Delivery, error) {
+func (r *Repository) due(ctx context.Context, which string, limit int, of ...any) ([]taskports.Delivery, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
 		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, append(of, limit)...)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-var _ task.Leadership = (*Repository)(nil)
+var _ taskports.Leadership = (*Repository)(nil)
 
-// Lead implements task.Leadership with one guarded UPDATE.
+// Lead implements taskports.Leadership with one guarded UPDATE.
 func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
 	// The clock of SQLite stands still for a millisecond, in which {now} has not passed yet.
 	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {later}) ON CONFLICT (id) DO NOTHING", -time.Second.Microseconds())
@@ -35,7 +35,7 @@ func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duratio
 // errNoTransaction means that Fence was called outside a transaction: it would hold nothing.
 var errNoTransaction = errors.New("a leader can be fenced only in a transaction")
 
-// Fence implements task.Leadership. SQLite has one writer, and its transaction is the fence.
+// Fence implements taskports.Leadership. SQLite has one writer, and its transaction is the fence.
 func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) error {
 	if _, inside := tx.From(ctx, r.db.Name()); !inside {
 		return errNoTransaction
@@ -54,7 +54,7 @@ func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) erro
 	return nil
 }
 
-// Resign implements task.Leadership.
+// Resign implements taskports.Leadership.
 func (r *Repository) Resign(ctx context.Context, holder string, epoch int64) error {
 	_, err := r.exec(ctx, "UPDATE {leader} SET holder = '', lease_until = {later} WHERE id = 1 AND holder = ? AND epoch = ?", -time.Second.Microseconds(), holder, epoch)
 	if err != nil {
@@ -63,9 +63,9 @@ func (r *Repository) Resign(ctx context.Context, holder string, epoch int64) err
 	return nil
 }
 
-// Leader implements task.Leadership.
-func (r *Repository) Leader(ctx context.Context) (*task.Leader, error) {
-	var rows []task.Leader
+// Leader implements taskports.Leadership.
+func (r *Repository) Leader(ctx context.Context) (*taskports.Leader, error) {
+	var rows []taskports.Leader
 	err := r.scan(ctx, &rows, "SELECT holder, epoch, lease_until >= {now} AND holder <> '' AS leading FROM {leader} WHERE id = 1")
 	if err != nil {
 		return nil, fmt.Errorf("read the leader: %w", err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -47,7 +47,7 @@ func TestOneProcessLeadsAndATakeOverFencesTheOneBefore(t *testing.T) {
 		require.NoError(s, s.Resign(s.Context(), "a", 1))
 		l, err := s.Leader(s.Context())
 		require.NoError(s, err)
-		require.Equal(s, &task.Leader{Holder: "b", Epoch: 2, Leading: true}, l)
+		require.Equal(s, &taskports.Leader{Holder: "b", Epoch: 2, Leading: true}, l)
 		require.NoError(s, s.Resign(s.Context(), "b", 2))
 		epoch, leads = lead("a", time.Hour)
 		require.True(s, leads)

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // WithLogs returns the repository with a store in which it finds moved log text.
-func (r *Repository) WithLogs(store task.LogStore) *Repository {
+func (r *Repository) WithLogs(store taskports.LogStore) *Repository {
 	with := *r
 	with.store = store
 	return &with
 }
 
-// MoveLogs implements task.Logs. A text is in the store before its row names the store: a process
+// MoveLogs implements taskports.Logs. A text is in the store before its row names the store: a process
 // that is killed between the two leaves a copy, which the next call writes again.
-func (r *Repository) MoveLogs(ctx context.Context, to task.LogStore, age time.Duration, limit int) (int, error) {
+func (r *Repository) MoveLogs(ctx context.Context, to taskports.LogStore, age time.Duration, limit int) (int, error) {
 	var rows []struct {
 		ID        int64
 		AttemptID task.AttemptID

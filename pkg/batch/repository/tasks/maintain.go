@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// MakeDue implements task.Maintenance.
-func (r *Repository) MakeDue(ctx context.Context, limit int) ([]task.Delivery, error) {
+// MakeDue implements taskports.Maintenance.
+func (r *Repository) MakeDue(ctx context.Context, limit int) ([]taskports.Delivery, error) {
 	return r.deliver(ctx, guard.Bulk{
-		Move: task.MoveDue, Where: []guard.Condition{{SQL: r.sql("next_run_at <= {now}")}}, OrderBy: "next_run_at", Limit: limit, Set: r.delivering(),
+		Move: taskports.MoveDue, Where: []guard.Condition{{SQL: r.sql("next_run_at <= {now}")}}, OrderBy: "next_run_at", Limit: limit, Set: r.delivering(),
 	})
 }
 
@@ -25,8 +26,8 @@ func (r *Repository) delivering() []guard.Assignment {
 }
 
 // deliver moves tasks so that they wait for a worker, and returns their deliveries.
-func (r *Repository) deliver(ctx context.Context, b guard.Bulk) ([]task.Delivery, error) {
-	var waiting []task.Delivery
+func (r *Repository) deliver(ctx context.Context, b guard.Bulk) ([]taskports.Delivery, error) {
+	var waiting []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
 		moved, err := r.tasks.MoveAll(ctx, b)
 		if err != nil || len(moved) == 0 {
@@ -42,7 +43,7 @@ func (r *Repository) deliver(ctx context.Context, b guard.Bulk) ([]task.Delivery
 	return waiting, err
 }
 
-// Confirm implements task.Maintenance.
+// Confirm implements taskports.Maintenance.
 func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
 	skip := ""
 	if r.db.Dialect() == tx.Postgres {
@@ -58,8 +59,8 @@ func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
 
 const lostOwner = "lost_owner"
 
-// Reap implements task.Maintenance.
-func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, decide task.Decide) (int, error) {
+// Reap implements taskports.Maintenance.
+func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, decide taskports.Decide) (int, error) {
 	known, names := decidable("g.decider", deciders)
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT t.id, t.epoch, t.worker FROM {task} t JOIN {task_group} g ON g.id = t.group_id
@@ -70,7 +71,7 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 	}
 	n := 0
 	for _, row := range rows {
-		reaped, err := r.reap(ctx, task.Ref{ID: row.ID, Worker: row.Worker, Epoch: row.Epoch}, decide)
+		reaped, err := r.reap(ctx, taskports.Ref{ID: row.ID, Worker: row.Worker, Epoch: row.Epoch}, decide)
 		if err != nil {
 			return n, named(row.ID, err)
 		}
@@ -85,7 +86,7 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 const atOnce = `{"delay_ms": 0}`
 
 // reap takes a task from its worker, unless the worker has confirmed meanwhile.
-func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide) (done bool, err error) {
+func (r *Repository) reap(ctx context.Context, ref taskports.Ref, decide taskports.Decide) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		ordered, err := r.lockOrdered(ctx, ref.ID)
 		if err != nil {
@@ -97,9 +98,9 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 		if err := r.decide(ctx, &e, decide); err != nil {
 			return err
 		}
-		e.move = task.MoveLose
+		e.move = taskports.MoveLose
 		if e.decision.Dead {
-			e.move = task.MoveLoseForGood
+			e.move = taskports.MoveLoseForGood
 		}
 		moved, refused := r.tasks.Move(ctx, guard.Request{
 			ID: int64(ref.ID), Move: e.move, Epoch: ref.Epoch, Set: r.ending(e), Trigger: lostOwner,
@@ -112,7 +113,7 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 		}
 		done = true
 		var attempt task.AttemptID // the attempt that the decision is about
-		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, task.AttemptRunning); err != nil {
+		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, taskports.AttemptRunning); err != nil {
 			return err
 		}
 		if err := r.endLost(ctx, []task.ID{ref.ID}, e.reason); err != nil {
@@ -134,7 +135,7 @@ func (r *Repository) reap(ctx context.Context, ref task.Ref, decide task.Decide)
 	return done && err == nil, err
 }
 
-// ExpireDeadlines implements task.Maintenance.
+// ExpireDeadlines implements taskports.Maintenance.
 func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error) {
 	const why = "the deadline of the group has passed"
 	n := 0
@@ -144,7 +145,7 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 			return err
 		}
 		moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
-			Move: task.MoveDeadline, Where: []guard.Condition{{SQL: r.sql("deadline_at <= {now}")}, inReach}, OrderBy: "deadline_at", Limit: limit,
+			Move: taskports.MoveDeadline, Where: []guard.Condition{{SQL: r.sql("deadline_at <= {now}")}, inReach}, OrderBy: "deadline_at", Limit: limit,
 			Set: []guard.Assignment{guard.Set("last_error", why), r.now("updated_at"), guard.SetSQL("lease_until", "NULL")},
 		})
 		if err != nil {
@@ -212,8 +213,8 @@ func (r *Repository) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]ta
 	return all, nil
 }
 
-// Waiting implements task.Maintenance.
-func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int) ([]task.Delivery, error) {
+// Waiting implements taskports.Maintenance.
+func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int) ([]taskports.Delivery, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task} WHERE state IN ('PENDING', 'ORPHANED')
 		AND placement = '' AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
@@ -224,13 +225,13 @@ func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int
 	return deliveries(rows), nil
 }
 
-// Redeliver implements task.Maintenance.
-func (r *Repository) Redeliver(ctx context.Context, lost []task.Delivery) ([]task.Delivery, error) {
-	var waiting []task.Delivery
+// Redeliver implements taskports.Maintenance.
+func (r *Repository) Redeliver(ctx context.Context, lost []taskports.Delivery) ([]taskports.Delivery, error) {
+	var waiting []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
 		var ids []int64
 		for _, d := range lost {
-			moved, err := r.moveFree(ctx, d, guard.Bulk{Move: task.MoveRedeliver, Set: r.delivering()})
+			moved, err := r.moveFree(ctx, d, guard.Bulk{Move: taskports.MoveRedeliver, Set: r.delivering()})
 			if err != nil {
 				return err
 			}
@@ -238,7 +239,7 @@ func (r *Repository) Redeliver(ctx context.Context, lost []task.Delivery) ([]tas
 				continue
 			}
 			ids = append(ids, int64(d.ID))
-			if err := r.audit(ctx, d.ID, task.MoveRedeliver, "leader", moved.Before, task.Pending, moved.Epoch, "the engine lost its delivery"); err != nil {
+			if err := r.audit(ctx, d.ID, taskports.MoveRedeliver, "leader", moved.Before, task.Pending, moved.Epoch, "the engine lost its delivery"); err != nil {
 				return err
 			}
 		}
@@ -251,7 +252,7 @@ func (r *Repository) Redeliver(ctx context.Context, lost []task.Delivery) ([]tas
 
 // moveFree makes a move of one task in the epoch of a delivery; nil: it was refused, or another transaction has locked
 // the row. It waits for none, so that the leader may move many tasks in one transaction.
-func (r *Repository) moveFree(ctx context.Context, d task.Delivery, b guard.Bulk) (*guard.Moved[task.State], error) {
+func (r *Repository) moveFree(ctx context.Context, d taskports.Delivery, b guard.Bulk) (*guard.Moved[task.State], error) {
 	b.Limit = 1
 	b.Where = append([]guard.Condition{{SQL: "id = ? AND epoch = ?", Args: []any{d.ID, d.Epoch}}}, b.Where...)
 	moved, err := r.tasks.MoveAll(ctx, b)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
@@ -79,14 +80,14 @@ func (r *Repository) followers() string {
 
 // settle moves the tasks that wait for an ended task, and returns the deliveries of those that may
 // begin.
-func (r *Repository) settle(ctx context.Context, id task.ID, state task.State, actor string) ([]task.Delivery, error) {
+func (r *Repository) settle(ctx context.Context, id task.ID, state task.State, actor string) ([]taskports.Delivery, error) {
 	if state != task.Succeeded {
 		return nil, r.cancelWaiting(ctx, id, actor)
 	}
-	var all []task.Delivery
+	var all []taskports.Delivery
 	for {
 		opened, err := r.deliver(ctx, guard.Bulk{
-			Move: task.MoveOpen, Limit: bulk, Set: r.delivering(),
+			Move: taskports.MoveOpen, Limit: bulk, Set: r.delivering(),
 			Where: []guard.Condition{{SQL: r.sql("id IN (SELECT task_id FROM {task_after} WHERE needs_id = ?)"), Args: []any{id}}, {SQL: r.ready()}},
 		})
 		if all = append(all, opened...); err != nil || len(opened) < bulk {
@@ -107,7 +108,7 @@ func (r *Repository) cancelWaiting(ctx context.Context, id task.ID, actor string
 		reason += ": " + root.LastError
 	}
 	waits := guard.Bulk{
-		Move: task.MoveCancelWaiting, Limit: bulk, Set: r.canceling(reason),
+		Move: taskports.MoveCancelWaiting, Limit: bulk, Set: r.canceling(reason),
 		Where: []guard.Condition{{SQL: "id IN (" + r.followers() + ")", Args: []any{id}}, {SQL: r.sql("deadline_at IS NULL OR deadline_at > {now}")}},
 	}
 	return r.moveEach(ctx, waits, actor, reason, func([]int64) error { return nil })
@@ -138,7 +139,7 @@ func (r *Repository) inOrder(ctx context.Context, again *guard.Request) error {
 	if err != nil || len(open) == 0 {
 		return err
 	}
-	again.Move, again.Set = task.MoveWaitAgain, r.waitingAgain()
+	again.Move, again.Set = taskports.MoveWaitAgain, r.waitingAgain()
 	if i := slices.IndexFunc(open, func(row taskRow) bool { return row.State.IsOver() }); i >= 0 {
 		again.Where = append(again.Where, guard.Condition{
 			SQL: "1 = 0", Reason: fmt.Sprintf("%s, for which it waits, is %s: run that task again, and this one will wait for it", open[i].name(), open[i].State),
@@ -153,7 +154,7 @@ func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) er
 	const over = "('FAILED', 'TIMED_OUT', 'CANCELED')"
 	var ids []task.ID
 	err := r.scan(ctx, &ids, "SELECT id FROM {task} WHERE id IN ("+r.followers()+") AND state IN "+over+`
-		AND (last_move = ? OR last_move = ? AND state_before = ?) ORDER BY id{lock}`, id, task.MoveCancelWaiting, task.MoveDeadline, task.Waiting)
+		AND (last_move = ? OR last_move = ? AND state_before = ?) ORDER BY id{lock}`, id, taskports.MoveCancelWaiting, taskports.MoveDeadline, task.Waiting)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -167,7 +168,7 @@ func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) er
 		for i, id := range batch {
 			args[i] = id
 		}
-		wait := guard.Bulk{Move: task.MoveWaitAgain, Limit: bulk, Set: r.waitingAgain(), Where: []guard.Condition{{SQL: "id IN (?" + strings.Repeat(", ?", len(batch)-1) + ")", Args: args}}}
+		wait := guard.Bulk{Move: taskports.MoveWaitAgain, Limit: bulk, Set: r.waitingAgain(), Where: []guard.Condition{{SQL: "id IN (?" + strings.Repeat(", ?", len(batch)-1) + ")", Args: args}}}
 		reason := fmt.Sprintf("task %d, for which it waits, is run again", id)
 		if err := r.moveEach(ctx, wait, actor, reason, func([]int64) error { return nil }); err != nil {
 			return err
@@ -199,9 +200,9 @@ func openable(ids []task.ID, ended []taskAfter) []task.ID {
 	return found
 }
 
-// OpenLeft implements task.Maintenance.
-func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]task.Delivery, error) {
-	var all []task.Delivery
+// OpenLeft implements taskports.Maintenance.
+func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]taskports.Delivery, error) {
+	var all []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
 		var rows []taskRow
 		var locked []task.GroupID

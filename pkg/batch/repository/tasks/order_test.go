@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -20,7 +21,7 @@ type graph struct {
 	group task.GroupID
 	ids   map[string]task.ID
 	// begin are the deliveries of the tasks without dependencies.
-	begin map[string]task.Delivery
+	begin map[string]taskports.Delivery
 }
 
 // graph submits tasks as in "a", "b<a", "c<a,b".
@@ -36,7 +37,7 @@ func (s *scene) graph(b task.Budget, tasks ...string) *graph {
 		sub.Tasks = append(sub.Tasks, spec)
 	}
 	done, waiting := s.submit(sub)
-	g := &graph{scene: s, group: done.Group, ids: map[string]task.ID{}, begin: map[string]task.Delivery{}}
+	g := &graph{scene: s, group: done.Group, ids: map[string]task.ID{}, begin: map[string]taskports.Delivery{}}
 	for i, spec := range sub.Tasks {
 		g.ids[spec.Key] = done.Tasks[i]
 	}
@@ -66,9 +67,9 @@ func (g *graph) states(keys string) string {
 }
 
 // ends executes a task, and returns the deliveries of the tasks that it unblocked, by key.
-func (g *graph) ends(d task.Delivery, o task.Outcome) map[string]task.Delivery {
+func (g *graph) ends(d taskports.Delivery, o task.Outcome) map[string]taskports.Delivery {
 	g.Helper()
-	opened := map[string]task.Delivery{}
+	opened := map[string]taskports.Delivery{}
 	for _, d := range g.end(g.claim(d, worker("a")).Ref, o).Opened {
 		opened[g.key(d.ID)] = d
 	}
@@ -82,7 +83,7 @@ func (g *graph) task(key string) *task.Task {
 	return t
 }
 
-func (g *graph) rerun(key string) (core.Answer, []task.Delivery, error) {
+func (g *graph) rerun(key string) (core.Answer, []taskports.Delivery, error) {
 	g.Helper()
 	return g.Rerun(g.Context(), g.ids[key], "me", "try")
 }
@@ -94,7 +95,7 @@ func TestATaskWaitsForTheSuccessOfTheTasksThatItNames(t *testing.T) {
 		g := s.graph(task.Budget{}, "d<b,c", "a", "b<a", "c<a")
 		require.Len(s, g.begin, 1)
 		require.Equal(s, "a PENDING b WAITING c WAITING d WAITING", g.states("a b c d"))
-		_, _, err := s.Claim(s.Context(), task.Delivery{ID: g.ids["b"], Epoch: 1}, worker("a"))
+		_, _, err := s.Claim(s.Context(), taskports.Delivery{ID: g.ids["b"], Epoch: 1}, worker("a"))
 		require.ErrorAs(s, err, new(*core.TransitionError), "a delivery that nobody made")
 		due, err := s.Due(s.Context(), []string{"work"}, nil, 10)
 		require.NoError(s, err)
@@ -231,7 +232,7 @@ func TestALostTaskCancelsWhatWaitsForItWhenItIsGivenUp(t *testing.T) {
 func TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth(t *testing.T) {
 	each(t, func(s *scene) {
 		g := s.graph(task.Budget{}, "c<a,b", "a", "b")
-		refs := []task.Ref{s.claim(g.begin["a"], worker("a")).Ref, s.claim(g.begin["b"], worker("b")).Ref}
+		refs := []taskports.Ref{s.claim(g.begin["a"], worker("a")).Ref, s.claim(g.begin["b"], worker("b")).Ref}
 		opened, errs := make([]int, 2), make([]error, 2)
 		var both sync.WaitGroup
 		end := func() {
@@ -297,7 +298,7 @@ func TestARerunInBetweenLeavesTheOtherTasksToBeOpened(t *testing.T) {
 			s.end(ref, o)
 		}
 		type result struct {
-			opened []task.Delivery
+			opened []taskports.Delivery
 			err    error
 		}
 		left := make(chan result, 1)

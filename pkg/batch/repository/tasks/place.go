@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
@@ -21,40 +23,40 @@ type placedRow struct {
 const selectPlaced = `SELECT t.id, t.epoch, t.type, t.state, t.worker, g.decider, t.placement AS wanted, t.attempt, t.priority, t.created_at
 	FROM {task} t JOIN {task_group} g ON g.id = t.group_id `
 
-func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]core.Placed, error) {
+func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]ports.Placed, error) {
 	var rows []placedRow
 	if err := r.scan(ctx, &rows, selectPlaced+where, args...); err != nil {
 		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
 	}
-	list := make([]core.Placed, len(rows))
+	list := make([]ports.Placed, len(rows))
 	for i, row := range rows {
 		on, err := core.ParsePlacement(row.Wanted)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement of task %d: %w", row.ID, err)
 		}
-		list[i] = core.Placed{
-			Kind: core.PlacedTask, ID: row.ID, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker, Attempt: row.Attempt,
+		list[i] = ports.Placed{
+			Kind: ports.PlacedTask, ID: row.ID, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker, Attempt: row.Attempt,
 			Type: row.Type, Decider: row.Decider, Priority: row.Priority, Since: row.CreatedAt.Time,
 		}
 	}
 	return list, nil
 }
 
-// Unassigned implements core.Places: one statement finds the classes, and one more reads the tasks
+// Unassigned implements ports.Places: one statement finds the classes, and one more reads the tasks
 // of each class that workers have room for.
-func (r *Repository) Unassigned(ctx context.Context, room func(core.PlacedClass) core.Room) ([]core.Placed, error) {
+func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
 	var classes []struct{ Placement, Type string }
 	err := r.scan(ctx, &classes, "SELECT DISTINCT placement, type FROM {task} WHERE state IN ('PENDING', 'ORPHANED') AND placement <> ''")
 	if err != nil {
 		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
 	}
-	var all []core.Placed
+	var all []ports.Placed
 	for _, c := range classes {
 		on, err := core.ParsePlacement(c.Placement)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", c.Placement, err)
 		}
-		has := room(core.PlacedClass{On: on, Type: c.Type})
+		has := room(ports.PlacedClass{On: on, Type: c.Type})
 		if has.Free <= 0 {
 			continue
 		}
@@ -75,12 +77,12 @@ func (r *Repository) led(epoch int64) guard.Condition {
 	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process is the leader", Owner: true}
 }
 
-// AssignPlaced implements core.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
+// AssignPlaced implements ports.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
 // leader assigns many tasks in one transaction, in the order of their priorities: waiting for a row could be a
 // deadlock with a transaction that locks the same rows in another order.
-func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker string, leader int64) (int64, error) {
-	moved, err := r.moveFree(ctx, task.Delivery{ID: task.ID(work.ID), Epoch: work.Epoch}, guard.Bulk{
-		Move: task.MoveAssign, Trigger: "leader",
+func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
+	moved, err := r.moveFree(ctx, taskports.Delivery{ID: task.ID(work.ID), Epoch: work.Epoch}, guard.Bulk{
+		Move: taskports.MoveAssign, Trigger: "leader",
 		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''"}),
 		Set:   append(r.assigning(worker), guard.Set("leader_epoch", leader), r.now("updated_at")),
 	})
@@ -90,7 +92,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work core.Placed, worker 
 	return moved.Epoch, nil
 }
 
-// OrphanPlaced implements core.Places with MoveOrphan.
+// OrphanPlaced implements ports.Places with MoveOrphan.
 func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	gone := guard.Condition{
 		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
@@ -98,20 +100,20 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 		Args: []any{-after.Microseconds()},
 	}
 	moved, err := r.tasks.MoveAll(ctx, guard.Bulk{
-		Move: task.MoveOrphan, Where: []guard.Condition{gone, r.led(leader)}, Limit: limit, Set: append(r.delivering(), guard.Set("leader_epoch", leader)),
+		Move: taskports.MoveOrphan, Where: []guard.Condition{gone, r.led(leader)}, Limit: limit, Set: append(r.delivering(), guard.Set("leader_epoch", leader)),
 	})
 	return len(moved), err
 }
 
-// EndPlaced implements core.Places. It does nothing: a task's state already records its end.
+// EndPlaced implements ports.Places. It does nothing: a task's state already records its end.
 func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { return 0, nil }
 
-// AssignedTo implements core.Places.
-func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]core.Placed, error) {
+// AssignedTo implements ports.Places.
+func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
 	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' AND "+r.isClaimable("t")+" ORDER BY t.priority, t.id LIMIT ?", worker, limit)
 }
 
-// LoadOf implements core.Places.
+// LoadOf implements ports.Places.
 func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	var rows []struct {
 		Worker string

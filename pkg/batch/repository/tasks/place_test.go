@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -23,17 +25,17 @@ func (s *scene) lead() int64 {
 }
 
 // placed submits a task with a placement: it is not delivered before it is assigned.
-func (s *scene) placed(spec task.Spec) task.Delivery {
+func (s *scene) placed(spec task.Spec) taskports.Delivery {
 	s.Helper()
 	spec.Type, spec.On = "work", &core.Placement{Labels: map[string]string{"disk": "eu1"}}
 	done, waiting := s.submit(task.Submission{Tasks: []task.Spec{spec}})
 	require.Empty(s, waiting)
-	return task.Delivery{ID: done.Tasks[0], Epoch: 1, Type: spec.Type}
+	return taskports.Delivery{ID: done.Tasks[0], Epoch: 1, Type: spec.Type}
 }
 
-func (s *scene) assign(d task.Delivery, worker string, leader int64) {
+func (s *scene) assign(d taskports.Delivery, worker string, leader int64) {
 	s.Helper()
-	epoch, err := s.AssignPlaced(s.Context(), core.Placed{Kind: core.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, worker, leader)
+	epoch, err := s.AssignPlaced(s.Context(), ports.Placed{Kind: ports.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, worker, leader)
 	require.NoError(s, err)
 	require.Equal(s, d.Epoch, epoch)
 }
@@ -80,7 +82,7 @@ func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 		require.Zero(s, orphaned(time.Hour), "it was assigned just now")
 		n, err := s.OrphanPlaced(s.Context(), 0, leader-1, 10)
 		require.NoError(s, err)
-		require.Zero(s, n, "another process is the leader")
+		require.Zero(s, n, "another process leads")
 		require.Equal(s, 1, orphaned(0))
 		_, _, err = s.Start(s.Context(), d, a)
 		require.ErrorIs(s, err, core.ErrLostOwner)
@@ -88,7 +90,7 @@ func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 		require.NoError(s, err)
 		require.Equal(s, task.Orphaned, t.State)
 		require.Empty(s, t.Worker)
-		again := task.Delivery{ID: d.ID, Epoch: t.Epoch}
+		again := taskports.Delivery{ID: d.ID, Epoch: t.Epoch}
 		_, _, err = s.Claim(s.Context(), again, worker("b"))
 		require.ErrorContains(s, err, "the leader assigns it", "a worker takes no work with a placement by itself")
 		s.assign(again, "b", leader)
@@ -112,10 +114,10 @@ func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 		}
 		s.placed(task.Spec{Delay: time.Hour})
 		s.one(task.Spec{}, task.Budget{})
-		unassigned := func(free int) []core.Placed {
-			list, err := s.Unassigned(s.Context(), func(c core.PlacedClass) core.Room {
-				require.Equal(s, core.PlacedClass{On: core.Placement{Labels: map[string]string{"disk": "eu1"}}, Type: "work"}, c)
-				return core.Room{Free: free}
+		unassigned := func(free int) []ports.Placed {
+			list, err := s.Unassigned(s.Context(), func(c ports.PlacedClass) ports.Room {
+				require.Equal(s, ports.PlacedClass{On: core.Placement{Labels: map[string]string{"disk": "eu1"}}, Type: "work"}, c)
+				return ports.Room{Free: free}
 			})
 			require.NoError(s, err)
 			return list
@@ -126,7 +128,7 @@ func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 		first := unassigned(1)[0]
 		epoch, err := s.AssignPlaced(s.Context(), first, "a", leader-1)
 		require.NoError(s, err)
-		require.Zero(s, epoch, "another process is the leader")
+		require.Zero(s, epoch, "another process leads")
 		epoch, err = s.AssignPlaced(s.Context(), first, "a", leader)
 		require.NoError(s, err)
 		require.Equal(s, first.Epoch, epoch)
@@ -147,18 +149,18 @@ func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 var onDisk = &core.Placement{Labels: map[string]string{"disk": "eu1"}}
 
 // unassigned are the tasks that the leader may assign.
-func (s *scene) unassigned() (list []task.Delivery) {
+func (s *scene) unassigned() (list []taskports.Delivery) {
 	s.Helper()
-	found, err := s.Unassigned(s.Context(), func(core.PlacedClass) core.Room { return core.Room{Free: 9} })
+	found, err := s.Unassigned(s.Context(), func(ports.PlacedClass) ports.Room { return ports.Room{Free: 9} })
 	require.NoError(s, err)
 	for _, p := range found {
-		list = append(list, task.Delivery{ID: task.ID(p.ID), Epoch: p.Epoch, Type: p.Type})
+		list = append(list, taskports.Delivery{ID: task.ID(p.ID), Epoch: p.Epoch, Type: p.Type})
 	}
 	return list
 }
 
 // cannotStart requires that the worker a does not start its assigned task, and has a free slot for other work.
-func (s *scene) cannotStart(d task.Delivery, why string) {
+func (s *scene) cannotStart(d taskports.Delivery, why string) {
 	s.Helper()
 	c, answer, err := s.Start(s.Context(), d, worker("a"))
 	require.ErrorContains(s, err, why)
@@ -191,9 +193,9 @@ func TestNoAssignedTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 		_, err := executions.RequestStop(s.Context(), ref.ID, "test")
 		require.NoError(s, err)
 		s.cannotStart(d, "a stop of its step's execution was requested")
-		require.Equal(s, []task.Delivery{s.placed(task.Spec{})}, s.unassigned(), "the second task is not in its way")
+		require.Equal(s, []taskports.Delivery{s.placed(task.Spec{})}, s.unassigned(), "the second task is not in its way")
 
-		cleaning, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})
+		cleaning, err := executions.StartStep(s.Context(), ref, ports.StepStart{Name: "last", Visit: core.Visit{Flow: ports.FlowFinally, Ordinal: 1, Element: "last"}})
 		require.NoError(s, err)
 		last, _ := s.submit(task.Submission{Type: "work", Step: cleaning.ID, Tasks: []task.Spec{{Type: "work", On: onDisk, Priority: 1}}})
 		d = s.unassigned()[0]
@@ -231,21 +233,21 @@ func TestTheLeaderPassesOverTasksThatACancellationHasLocked(t *testing.T) {
 		leader := s.lead()
 		for name, c := range map[string]struct {
 			on   *core.Placement
-			move func(ctx context.Context, d task.Delivery) (moved bool, err error)
+			move func(ctx context.Context, d taskports.Delivery) (moved bool, err error)
 		}{
-			"assign": {onDisk, func(ctx context.Context, d task.Delivery) (bool, error) {
-				epoch, err := s.AssignPlaced(ctx, core.Placed{Kind: core.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, "a", leader)
+			"assign": {onDisk, func(ctx context.Context, d taskports.Delivery) (bool, error) {
+				epoch, err := s.AssignPlaced(ctx, ports.Placed{Kind: ports.PlacedTask, ID: int64(d.ID), Epoch: d.Epoch}, "a", leader)
 				return epoch != 0, err
 			}},
-			"redeliver": {nil, func(ctx context.Context, d task.Delivery) (bool, error) {
-				again, err := s.Redeliver(ctx, []task.Delivery{d})
+			"redeliver": {nil, func(ctx context.Context, d taskports.Delivery) (bool, error) {
+				again, err := s.Redeliver(ctx, []taskports.Delivery{d})
 				return len(again) > 0, err
 			}},
 		} {
 			done, _ := s.submit(task.Submission{Tasks: []task.Spec{{Type: "work", On: c.on}, {Type: "work", On: c.on}}})
 			canceled := make(chan error, 1)
 			err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
-				moved, err := c.move(ctx, task.Delivery{ID: done.Tasks[1], Epoch: 1})
+				moved, err := c.move(ctx, taskports.Delivery{ID: done.Tasks[1], Epoch: 1})
 				require.NoError(s, err, name)
 				require.True(s, moved, name)
 				go func() {
@@ -253,7 +255,7 @@ func TestTheLeaderPassesOverTasksThatACancellationHasLocked(t *testing.T) {
 					canceled <- err
 				}()
 				require.Eventually(s, s.isBlocked, time.Minute, time.Millisecond) // it has the first task, and waits for the second
-				moved, err = c.move(ctx, task.Delivery{ID: done.Tasks[0], Epoch: 1})
+				moved, err = c.move(ctx, taskports.Delivery{ID: done.Tasks[0], Epoch: 1})
 				require.False(s, moved, name)
 				return err
 			})

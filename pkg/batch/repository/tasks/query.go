@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 const pageSize = 100
 
-// Task implements task.Queries.
+// Task implements taskports.Queries.
 func (r *Repository) Task(ctx context.Context, id task.ID) (*task.Task, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, "SELECT * FROM {task} WHERE id = ?", id)
@@ -34,7 +35,7 @@ func (r *Repository) Task(ctx context.Context, id task.ID) (*task.Task, error) {
 	return &list[0], err
 }
 
-// Tasks implements task.Queries.
+// Tasks implements taskports.Queries.
 func (r *Repository) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	conditions, args := []string{"1 = 1"}, []any{}
 	where := func(holds bool, condition string, arg any) {
@@ -67,7 +68,7 @@ func (r *Repository) Tasks(ctx context.Context, f task.Filter) ([]task.Task, err
 	return list, r.await(ctx, list)
 }
 
-// Group implements task.Queries.
+// Group implements taskports.Queries.
 func (r *Repository) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
 	var rows []taskGroup
 	err := r.scan(ctx, &rows, "SELECT * FROM {task_group} WHERE id = ?", id)
@@ -80,7 +81,7 @@ func (r *Repository) Group(ctx context.Context, id task.GroupID) (*task.Group, e
 	return r.group(ctx, &rows[0])
 }
 
-// Groups implements task.Queries.
+// Groups implements taskports.Queries.
 func (r *Repository) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
 	if limit <= 0 {
 		limit = pageSize
@@ -135,8 +136,8 @@ func (r *Repository) status(ctx context.Context, id task.GroupID, cancelRequeste
 	return &s, nil
 }
 
-// Attempts implements task.Queries, oldest first.
-func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, error) {
+// Attempts implements taskports.Queries, oldest first.
+func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]taskports.Attempt, error) {
 	t, err := r.Task(ctx, id)
 	if err != nil {
 		return nil, err
@@ -149,9 +150,9 @@ func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]task.Attempt, 
 	if err != nil {
 		return nil, err
 	}
-	list := make([]task.Attempt, len(rows))
+	list := make([]taskports.Attempt, len(rows))
 	for i, row := range rows {
-		list[i] = task.Attempt{
+		list[i] = taskports.Attempt{
 			ID: row.ID, TaskID: row.TaskID, Number: row.Number, State: row.State, Worker: row.Worker, Action: t.Spec, Reason: row.Reason,
 			StartedAt: row.StartedAt.Time, EndedAt: timeOf(row.EndedAt),
 		}
@@ -184,15 +185,15 @@ func (r *Repository) logs(ctx context.Context, id task.ID) (map[task.AttemptID][
 	return logs, named(id, err)
 }
 
-// Decisions implements task.Queries, oldest first.
-func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]task.DecisionRecord, error) {
+// Decisions implements taskports.Queries, oldest first.
+func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]taskports.DecisionRecord, error) {
 	var rows []taskDecision
 	if err := r.scan(ctx, &rows, "SELECT * FROM {task_decision} WHERE task_id = ? ORDER BY id", id); err != nil {
 		return nil, named(id, err)
 	}
-	list := make([]task.DecisionRecord, len(rows))
+	list := make([]taskports.DecisionRecord, len(rows))
 	for i, row := range rows {
-		list[i] = task.DecisionRecord{TaskID: row.TaskID, Trigger: row.Trigger, Policy: row.Policy, DecidedAt: row.DecidedAt.Time}
+		list[i] = taskports.DecisionRecord{TaskID: row.TaskID, Trigger: row.Trigger, Policy: row.Policy, DecidedAt: row.DecidedAt.Time}
 		if row.AttemptID != nil {
 			list[i].Attempt = *row.AttemptID
 		}
@@ -206,7 +207,7 @@ func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]task.Decision
 	return list, nil
 }
 
-// WaitingTypes implements task.Queries.
+// WaitingTypes implements taskports.Queries.
 func (r *Repository) WaitingTypes(ctx context.Context) ([]string, error) {
 	var types []string
 	err := r.scan(ctx, &types, "SELECT DISTINCT type FROM {task} WHERE state IN ('PENDING', 'ORPHANED', 'RETRY_SCHEDULED') ORDER BY type")
@@ -216,9 +217,9 @@ func (r *Repository) WaitingTypes(ctx context.Context) ([]string, error) {
 	return types, nil
 }
 
-// WaitingDeciders implements task.Queries.
-func (r *Repository) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider, error) {
-	var named []task.WaitingDecider
+// WaitingDeciders implements taskports.Queries.
+func (r *Repository) WaitingDeciders(ctx context.Context) ([]taskports.WaitingDecider, error) {
+	var named []taskports.WaitingDecider
 	err := r.scan(ctx, &named, `SELECT g.decider AS name, count(*) AS tasks FROM {task} t JOIN {task_group} g ON g.id = t.group_id
 		WHERE t.state IN ('WAITING', 'PENDING', 'ORPHANED', 'RETRY_SCHEDULED', 'ASSIGNED', 'RUNNING') AND g.decider <> '' GROUP BY g.decider ORDER BY g.decider`)
 	if err != nil || len(named) == 0 {
@@ -228,8 +229,10 @@ func (r *Repository) WaitingDeciders(ctx context.Context) ([]task.WaitingDecider
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(named, func(d task.WaitingDecider) bool {
-		return slices.ContainsFunc(workers, func(w task.Worker) bool { return w.State == task.WorkerActive && slices.Contains(w.Deciders, d.Name) })
+	return slices.DeleteFunc(named, func(d taskports.WaitingDecider) bool {
+		return slices.ContainsFunc(workers, func(w taskports.Worker) bool {
+			return w.State == taskports.WorkerActive && slices.Contains(w.Deciders, d.Name)
+		})
 	}), nil
 }
 
@@ -240,8 +243,8 @@ func wrapped(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Workers implements task.Queries: active ones first, then by name.
-func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
+// Workers implements taskports.Queries: active ones first, then by name.
+func (r *Repository) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	var rows []struct {
 		Name, Types, Deciders, Version, State string
 		Labels                                string
@@ -256,9 +259,9 @@ func (r *Repository) Workers(ctx context.Context) ([]task.Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list workers: %w", err)
 	}
-	list := make([]task.Worker, len(rows))
+	list := make([]taskports.Worker, len(rows))
 	for i, row := range rows {
-		list[i] = task.Worker{
+		list[i] = taskports.Worker{
 			Name: row.Name, Capacity: row.Capacity, Parts: row.Parts, Version: row.Version, State: row.State, Executing: row.Executing,
 			StartedAt: row.StartedAt.Time, HeartbeatAt: row.HeartbeatAt.Time,
 		}

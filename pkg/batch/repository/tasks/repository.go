@@ -10,13 +10,15 @@ import (
 	"gorm.io/gorm/schema"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Repository is a task.Repository. It is safe for concurrent use.
+// Repository is a taskports.Repository. It is safe for concurrent use.
 type Repository struct {
 	db      tx.Database
 	prefix  string
@@ -24,13 +26,13 @@ type Repository struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	tasks   *guard.Table[task.State]
-	store   task.LogStore // if nil, moved log text is not found here
-	waiters Waiters       // if nil, no step waits for a group
+	store   taskports.LogStore // if nil, moved log text is not found here
+	waiters Waiters            // if nil, no step waits for a group
 	// mask hides secrets in the stored end of an attempt.
 	mask func(text string) string
 }
 
-var _ task.Repository = (*Repository)(nil)
+var _ taskports.Repository = (*Repository)(nil)
 
 // New returns the tasks of db, in tables with names that begin with prefix. It does no I/O.
 // observer receives every transition and its answer, and may be nil.
@@ -49,7 +51,7 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	pairs = append(pairs, "{grace}", strings.NewReplacer(pairs...).Replace(grace))
 	return &Repository{
 		db: db, prefix: prefix, manager: tx.NewManager(db), gorm: base, names: strings.NewReplacer(pairs...),
-		tasks: guard.NewTable(db, prefix+"task", task.Machine(), observer, guard.Strict(), guard.Wait(0)),
+		tasks: guard.NewTable(db, prefix+"task", taskports.Machine(), observer, guard.Strict(), guard.Wait(0)),
 		mask:  func(text string) string { return text },
 	}, nil
 }
@@ -65,7 +67,7 @@ func (r *Repository) Masking(mask func(text string) string) *Repository {
 func (r *Repository) storable(text string) string { return storable(r.mask(text)) }
 
 // grace is the setting continuation_grace in microseconds.
-const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name = '" + task.ContinuationGrace + "'), 0) * 1000000"
+const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name = '" + taskports.ContinuationGrace + "'), 0) * 1000000"
 
 // sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds), {grace},
 // {greatest} and {lock}, with which a SELECT locks its rows.
@@ -125,15 +127,15 @@ func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, f
 // act.
 func isAct(act, actor string) bool {
 	switch act {
-	case task.MoveCancel, task.MoveRerun:
+	case taskports.MoveCancel, taskports.MoveRerun:
 		return actor != "reaper" && actor != "leader"
-	case core.VerbSet, core.VerbPurge, core.VerbSubmit, core.VerbCancelGroup:
+	case ports.VerbSet, ports.VerbPurge, ports.VerbSubmit, ports.VerbCancelGroup:
 		return true
 	}
 	return false
 }
 
-// Note implements task.Notes.
+// Note implements taskports.Notes.
 func (r *Repository) Note(ctx context.Context, verb, actor, detail string) error {
 	return r.audit(ctx, 0, verb, actor, "", "", 0, detail)
 }

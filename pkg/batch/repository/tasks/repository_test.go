@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -45,14 +46,14 @@ func each(t *testing.T, f func(s *scene)) {
 	})
 }
 
-func (s *scene) submit(sub task.Submission) (*task.Submitted, []task.Delivery) {
+func (s *scene) submit(sub task.Submission) (*task.Submitted, []taskports.Delivery) {
 	s.Helper()
 	done, waiting, err := s.Submit(s.Context(), sub)
 	require.NoError(s, err)
 	return done, waiting
 }
 
-func (s *scene) one(spec task.Spec, b task.Budget) task.Delivery {
+func (s *scene) one(spec task.Spec, b task.Budget) taskports.Delivery {
 	s.Helper()
 	if spec.Type == "" {
 		spec.Type = "work"
@@ -61,11 +62,11 @@ func (s *scene) one(spec task.Spec, b task.Budget) task.Delivery {
 	return waiting[0]
 }
 
-func worker(name string) task.Claimant {
-	return task.Claimant{Worker: name, Capacity: 2, Types: []string{"work"}, Lease: time.Minute}
+func worker(name string) taskports.Claimant {
+	return taskports.Claimant{Worker: name, Capacity: 2, Types: []string{"work"}, Lease: time.Minute}
 }
 
-func (s *scene) claim(d task.Delivery, by task.Claimant) *task.Claimed {
+func (s *scene) claim(d taskports.Delivery, by taskports.Claimant) *taskports.Claimed {
 	s.Helper()
 	c, answer, err := s.Claim(s.Context(), d, by)
 	require.NoError(s, err)
@@ -74,7 +75,7 @@ func (s *scene) claim(d task.Delivery, by task.Claimant) *task.Claimed {
 	return c
 }
 
-func (s *scene) end(ref task.Ref, o task.Outcome) task.Ended {
+func (s *scene) end(ref taskports.Ref, o task.Outcome) taskports.Ended {
 	s.Helper()
 	ended, err := s.End(s.Context(), ref, o, decide)
 	require.NoError(s, err)
@@ -92,9 +93,9 @@ func (s *scene) state(id task.ID) task.State {
 	return t.State
 }
 
-func (s *scene) again() task.Delivery {
+func (s *scene) again() taskports.Delivery {
 	s.Helper()
-	var waiting []task.Delivery
+	var waiting []taskports.Delivery
 	require.Eventually(s, func() bool {
 		var err error
 		waiting, err = s.MakeDue(s.Context(), 10)
@@ -111,7 +112,7 @@ func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 		}
 		done, waiting := s.submit(task.Submission{Title: "all", Tasks: []task.Spec{spec, {Type: "work"}}, Budget: task.Budget{MaxAttempts: 2, Deadline: time.Hour}})
 		require.Len(s, done.Tasks, 2)
-		require.Equal(s, task.Delivery{ID: done.Tasks[0], Epoch: 1, Type: "work", Priority: 1}, waiting[0])
+		require.Equal(s, taskports.Delivery{ID: done.Tasks[0], Epoch: 1, Type: "work", Priority: 1}, waiting[0])
 		c := s.claim(waiting[0], worker("a"))
 		require.Equal(s, spec, c.Task.Spec)
 		require.Equal(s, task.Running, c.Task.State)
@@ -119,7 +120,7 @@ func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 		require.InDelta(s, time.Hour, c.Deadline, float64(time.Minute))
 
 		ended := s.end(c.Ref, task.Success().WithArtifact(task.Stdout("hello")).WithArtifact(task.JSON(json.RawMessage(`{"a":1}`))))
-		require.Equal(s, task.Ended{Answer: core.Applied, State: task.Succeeded}, ended)
+		require.Equal(s, taskports.Ended{Answer: core.Applied, State: task.Succeeded}, ended)
 		require.Equal(s, core.Duplicate, s.end(c.Ref, task.Success()).Answer, "the reply was lost")
 		_, err := s.End(s.Context(), c.Ref, task.Failure("no"), decide)
 		require.Error(s, err)
@@ -129,7 +130,7 @@ func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 		attempts, err := s.Attempts(s.Context(), done.Tasks[0])
 		require.NoError(s, err)
 		require.Len(s, attempts, 1)
-		require.Equal(s, task.AttemptSuccess, attempts[0].State)
+		require.Equal(s, taskports.AttemptSuccess, attempts[0].State)
 		require.Equal(s, spec, attempts[0].Action)
 		require.Equal(s, []task.Artifact{task.Stdout("hello"), task.JSON(json.RawMessage(`{"a":1}`))}, attempts[0].Outcome.Artifacts)
 		g, err := s.Group(s.Context(), done.Group)
@@ -249,9 +250,9 @@ func TestAGroupWithoutProgressIsGivenUp(t *testing.T) {
 	})
 }
 
-func (s *scene) again2() []task.Delivery {
+func (s *scene) again2() []taskports.Delivery {
 	s.Helper()
-	var all []task.Delivery
+	var all []taskports.Delivery
 	require.Eventually(s, func() bool {
 		waiting, err := s.MakeDue(s.Context(), 10)
 		all = append(all, waiting...)
@@ -273,7 +274,7 @@ func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 		require.Equal(s, task.Running, got.State, "nobody reassigns it")
 		require.True(s, got.Confirming)
 
-		lost, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // it confirms
+		lost, err := s.Heartbeat(s.Context(), late, []taskports.Ref{c.Ref}) // it confirms
 		require.NoError(s, err)
 		require.Empty(s, lost.Lost)
 		n, err := s.Reap(s.Context(), 10, nil, decide)
@@ -284,7 +285,7 @@ func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 		n, err = s.Reap(s.Context(), 10, nil, decide)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		lost, err = s.Heartbeat(s.Context(), late, []task.Ref{c.Ref})
+		lost, err = s.Heartbeat(s.Context(), late, []taskports.Ref{c.Ref})
 		require.NoError(s, err)
 		require.Len(s, lost.Lost, 1)
 		require.ErrorIs(s, lost.Lost[0].Cause, core.ErrLostOwner)
@@ -295,7 +296,7 @@ func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 		require.Equal(s, task.Succeeded, s.end(again.Ref, task.Success()).State)
 		attempts, err := s.Attempts(s.Context(), d.ID)
 		require.NoError(s, err)
-		require.Equal(s, []task.AttemptState{task.AttemptFailed, task.AttemptSuccess}, []task.AttemptState{attempts[0].State, attempts[1].State})
+		require.Equal(s, []taskports.AttemptState{taskports.AttemptFailed, taskports.AttemptSuccess}, []taskports.AttemptState{attempts[0].State, attempts[1].State})
 		require.Contains(s, attempts[0].Reason, "did not renew its lease")
 	})
 }
@@ -312,7 +313,7 @@ func TestACanceledTaskIsNotRunAgainBeforeItsWorkerLetsGo(t *testing.T) {
 		require.Equal(s, core.Duplicate, answer)
 		_, _, err = s.Rerun(s.Context(), d.ID, "me", "")
 		require.ErrorContains(s, err, "its worker has not released it yet")
-		lost, err := s.Heartbeat(s.Context(), worker("a"), []task.Ref{c.Ref})
+		lost, err := s.Heartbeat(s.Context(), worker("a"), []taskports.Ref{c.Ref})
 		require.NoError(s, err)
 		require.ErrorIs(s, lost.Lost[0].Cause, task.ErrCanceled)
 		_, err = s.End(s.Context(), c.Ref, task.Failure("canceled"), decide)
@@ -407,7 +408,7 @@ func TestALostDeliveryIsMadeAgain(t *testing.T) {
 		d := s.one(task.Spec{}, task.Budget{})
 		waiting, err := s.Waiting(s.Context(), 0, 10)
 		require.NoError(s, err)
-		require.Equal(s, []task.Delivery{d}, waiting)
+		require.Equal(s, []taskports.Delivery{d}, waiting)
 		again, err := s.Redeliver(s.Context(), waiting)
 		require.NoError(s, err)
 		require.EqualValues(s, 2, again[0].Epoch)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -87,14 +88,14 @@ func (row *taskRow) record() (*task.Task, error) {
 // that it precedes tasks submitted later; a first one, or one for a later time, has its own time.
 const forDelivery = "id, epoch, type, priority, placement, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
 
-func (row *taskRow) delivery() task.Delivery {
-	return task.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
+func (row *taskRow) delivery() taskports.Delivery {
+	return taskports.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
 }
 
 // deliveries returns the deliveries of rows without a placement: others are delivered to the worker
 // that the leader assigns them to.
-func deliveries(rows []taskRow) []task.Delivery {
-	list := make([]task.Delivery, 0, len(rows))
+func deliveries(rows []taskRow) []taskports.Delivery {
+	list := make([]taskports.Delivery, 0, len(rows))
 	for i := range rows {
 		if rows[i].Placement == "" {
 			list = append(list, rows[i].delivery())
@@ -114,7 +115,7 @@ type taskAttempt struct {
 	GroupID        task.GroupID
 	Number         int
 	Epoch          int64
-	State          task.AttemptState
+	State          taskports.AttemptState
 	Worker         string
 	Outcome        string
 	Reason         string

@@ -6,18 +6,18 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 var (
-	_ task.Settings = (*Repository)(nil)
-	_ task.Logs     = (*Repository)(nil)
-	_ task.Purges   = (*Repository)(nil)
+	_ taskports.Settings = (*Repository)(nil)
+	_ taskports.Logs     = (*Repository)(nil)
+	_ taskports.Purges   = (*Repository)(nil)
 )
 
-// Settings implements task.Settings.
-func (r *Repository) Settings(ctx context.Context) ([]task.Setting, error) {
+// Settings implements taskports.Settings.
+func (r *Repository) Settings(ctx context.Context) ([]taskports.Setting, error) {
 	var rows []struct {
 		Name, Value, UpdatedBy string
 		UpdatedAt              gormtx.Instant
@@ -25,9 +25,9 @@ func (r *Repository) Settings(ctx context.Context) ([]task.Setting, error) {
 	if err := r.scan(ctx, &rows, "SELECT name, value, updated_by, updated_at FROM {setting}"); err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
-	list := task.DefaultSettings()
+	list := taskports.DefaultSettings()
 	for _, row := range rows {
-		i := slices.IndexFunc(list, func(s task.Setting) bool { return s.Name == row.Name })
+		i := slices.IndexFunc(list, func(s taskports.Setting) bool { return s.Name == row.Name })
 		if i >= 0 { // else another version of the program wrote it
 			list[i].Value, list[i].Default, list[i].UpdatedBy, list[i].UpdatedAt = row.Value, false, row.UpdatedBy, timeOf(row.UpdatedAt)
 		}
@@ -35,9 +35,9 @@ func (r *Repository) Settings(ctx context.Context) ([]task.Setting, error) {
 	return list, nil
 }
 
-// Set implements task.Settings.
+// Set implements taskports.Settings.
 func (r *Repository) Set(ctx context.Context, name, value, actor string) (core.Answer, error) {
-	if err := task.CheckSetting(name, value); err != nil {
+	if err := taskports.CheckSetting(name, value); err != nil {
 		return core.Rejected, err
 	}
 	answer := core.Duplicate
@@ -46,7 +46,7 @@ func (r *Repository) Set(ctx context.Context, name, value, actor string) (core.A
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(list, func(s task.Setting) bool { return s.Name == name && s.Value == value }) {
+		if slices.ContainsFunc(list, func(s taskports.Setting) bool { return s.Name == name && s.Value == value }) {
 			return nil
 		}
 		var changed []string // empty if another process has just set the same

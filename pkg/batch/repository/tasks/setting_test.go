@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -16,9 +17,9 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 	each(t, func(s *scene) {
 		list, err := s.Settings(s.Context())
 		require.NoError(s, err)
-		require.Equal(s, task.DefaultSettings(), list)
+		require.Equal(s, taskports.DefaultSettings(), list)
 		set := func(value, actor string, want core.Answer) {
-			got, err := s.Set(s.Context(), task.LogRetention, value, actor)
+			got, err := s.Set(s.Context(), taskports.LogRetention, value, actor)
 			require.NoError(s, err)
 			require.Equal(s, want, got)
 		}
@@ -28,15 +29,15 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 		set("8", "me", core.Duplicate)
 		list, err = s.Settings(s.Context())
 		require.NoError(s, err)
-		require.Equal(s, 8, task.SettingIn(list, task.LogRetention))
-		require.Equal(s, 30, task.SettingIn(list, task.ReassignAfter))
+		require.Equal(s, 8, taskports.SettingIn(list, taskports.LogRetention))
+		require.Equal(s, 30, taskports.SettingIn(list, taskports.ReassignAfter))
 		var audited int
 		require.NoError(s, s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) FROM surfin_task_audit WHERE act = 'set' AND actor IN ('me', 'you')").Scan(&audited))
 		require.Equal(s, 2, audited)
 		_, err = s.Set(s.Context(), "colour", "red", "me")
 		require.ErrorContains(s, err, `"colour"; there are ["audit_retention_days" "continuation_grace"`)
-		_, err = s.Set(s.Context(), task.LogRetention, "-1", "me")
-		require.ErrorIs(s, err, task.ErrSetting)
+		_, err = s.Set(s.Context(), taskports.LogRetention, "-1", "me")
+		require.ErrorIs(s, err, taskports.ErrSetting)
 	})
 }
 
@@ -46,7 +47,7 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 	each(t, func(s *scene) {
 		set := func(seconds string) {
 			s.Helper()
-			_, err := s.Set(s.Context(), task.ContinuationGrace, seconds, "me")
+			_, err := s.Set(s.Context(), taskports.ContinuationGrace, seconds, "me")
 			require.NoError(s, err)
 		}
 		late := worker("late")
@@ -54,9 +55,9 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 		set("3600")
 		c := s.claim(s.one(task.Spec{}, task.Budget{}), late)
 		set("0")
-		confirmed, err := s.Heartbeat(s.Context(), late, []task.Ref{c.Ref}) // the worker may not have received the reply
+		confirmed, err := s.Heartbeat(s.Context(), late, []taskports.Ref{c.Ref}) // the worker may not have received the reply
 		require.NoError(s, err)
-		require.Equal(s, task.Confirmed{}, confirmed)
+		require.Equal(s, taskports.Confirmed{}, confirmed)
 		require.Eventually(s, func() bool { n, err := s.Confirm(s.Context(), 10); return err != nil || n == 1 }, 10*time.Second, time.Millisecond)
 		n, err := s.Reap(s.Context(), 10, nil, decide)
 		require.NoError(s, err)
@@ -66,7 +67,7 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 		set("1")
 		confirmed, err = s.Heartbeat(s.Context(), late, nil)
 		require.NoError(s, err)
-		require.Equal(s, task.Confirmed{Grace: time.Second}, confirmed)
+		require.Equal(s, taskports.Confirmed{Grace: time.Second}, confirmed)
 		other := s.claim(s.one(task.Spec{}, task.Budget{}), late)
 		require.Eventually(s, func() bool {
 			_, err := s.Confirm(s.Context(), 10)
@@ -98,7 +99,7 @@ func TestOldLogTextMovesToFilesAndIsStillRead(t *testing.T) {
 		n, err = s.MoveLogs(s.Context(), folder, -time.Hour, 10)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		text := func(r task.Queries) string {
+		text := func(r taskports.Queries) string {
 			attempts, err := r.Attempts(s.Context(), d.ID)
 			require.NoError(s, err)
 			return attempts[0].Outcome.Artifacts[1].Text

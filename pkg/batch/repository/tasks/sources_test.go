@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -24,7 +25,7 @@ func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
 		before := version()
 		c := s.claim(d, worker("a"))
 		require.Equal(s, before+1, version())
-		_, err := s.Heartbeat(s.Context(), worker("a"), []task.Ref{c.Ref})
+		_, err := s.Heartbeat(s.Context(), worker("a"), []taskports.Ref{c.Ref})
 		require.NoError(s, err)
 		require.Equal(s, before+1, version())
 		s.end(c.Ref, task.Failure("no"))

@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -22,10 +23,10 @@ const insertBatch = 500
 // errRaced rolls back a submission if another process stored one of its keys concurrently.
 var errRaced = errors.New("another submission has one of the keys")
 
-// Submit implements task.Submissions.
-func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submitted, []task.Delivery, error) {
+// Submit implements taskports.Submissions.
+func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
 	var done *task.Submitted
-	var waiting []task.Delivery
+	var waiting []taskports.Delivery
 	attr := r.attr()
 	if _, inside := tx.From(ctx, r.db.Name()); inside {
 		attr = tx.Attr{Propagation: tx.Nested} // a race rolls back only our part
@@ -102,7 +103,7 @@ func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*ta
 	return done, nil
 }
 
-func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submitted, []task.Delivery, error) {
+func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
 	order, err := s.Order()
 	if err != nil {
 		return nil, nil, err

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
@@ -20,7 +22,7 @@ type told struct {
 	ids []core.JobExecutionID
 }
 
-func (r *told) Announce(_ context.Context, list ...core.Ready) error {
+func (r *told) Announce(_ context.Context, list ...ports.Ready) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ready := range list {
@@ -29,23 +31,23 @@ func (r *told) Announce(_ context.Context, list ...core.Ready) error {
 	return nil
 }
 
-func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission) (core.JobExecutionID, []task.Delivery) {
+func (s *scene) parkedFor(executions *repository.Repository, sub task.Submission) (core.JobExecutionID, []taskports.Delivery) {
 	s.Helper()
 	ref, waiting := s.startedFor(executions, sub)
-	_, err := executions.Park(s.Context(), ref, core.Parking{})
+	_, err := executions.Park(s.Context(), ref, ports.Parking{})
 	require.NoError(s, err)
 	return ref.ID, waiting
 }
 
-func (s *scene) startedFor(executions *repository.Repository, sub task.Submission) (core.JobRef, []task.Delivery) {
+func (s *scene) startedFor(executions *repository.Repository, sub task.Submission) (ports.JobRef, []taskports.Delivery) {
 	s.Helper()
 	owner := core.Owner{Host: "h", PID: 1}
-	launched, err := executions.Launch(s.Context(), core.LaunchRequest{JobName: "waits", Restartable: true, Owner: owner, Lease: time.Hour})
+	launched, err := executions.Launch(s.Context(), ports.LaunchRequest{JobName: "waits", Restartable: true, Owner: owner, Lease: time.Hour})
 	require.NoError(s, err)
-	ref := core.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
-	_, err = executions.ChangeJob(s.Context(), ref, core.JobChange{To: core.StatusStarted})
+	ref := ports.JobRef{ID: launched.Execution.ID, Owner: owner, Epoch: launched.Execution.Epoch}
+	_, err = executions.ChangeJob(s.Context(), ref, ports.JobChange{To: core.StatusStarted})
 	require.NoError(s, err)
-	step, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "work"})
+	step, err := executions.StartStep(s.Context(), ref, ports.StepStart{Name: "work"})
 	require.NoError(s, err)
 	sub.Step = step.ID
 	_, waiting := s.submit(sub)
@@ -86,7 +88,7 @@ func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 		list, err := executions.Resumable(s.Context(), "", 10, nil)
 		require.NoError(s, err)
 		require.Equal(s, []core.JobExecutionID{id}, list)
-		_, err = executions.Resume(s.Context(), id, core.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour})
+		_, err = executions.Resume(s.Context(), id, ports.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour})
 		require.NoError(s, err)
 	})
 }
@@ -103,7 +105,7 @@ func TestAnExecutionThatIsParkedWhileItsLastTaskEndsIsAnnounced(t *testing.T) {
 		err := tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {
 			_, err := s.End(ctx, last.Ref, task.Success(), decide)
 			go func() {
-				_, err := executions.Park(context.WithoutCancel(t.Context()), ref, core.Parking{})
+				_, err := executions.Park(context.WithoutCancel(t.Context()), ref, ports.Parking{})
 				parked <- err
 			}()
 			if s.db.Dialect() == tx.Postgres {
@@ -125,7 +127,7 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 		id, waiting := s.parkedFor(executions, task.Submission{Type: "work", Tasks: []task.Spec{{Type: "work"}, {Type: "work"}, {Type: "work"}}})
 		held := s.claim(waiting[0], worker("a"))
 		s.end(s.claim(waiting[1], worker("b")).Ref, task.Success())
-		request := core.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour}
+		request := ports.ResumeRequest{Owner: core.Owner{Host: "h", PID: 2}, Lease: time.Hour}
 		_, err := executions.Resume(s.Context(), id, request)
 		require.ErrorAs(s, err, new(*core.TransitionError))
 		require.Empty(s, announced.ids)
@@ -144,9 +146,9 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 		again, err := s.MakeDue(s.Context(), 10)
 		require.NoError(s, err)
 		require.Empty(s, again)
-		lost, err := s.Heartbeat(s.Context(), worker("a"), []task.Ref{held.Ref})
+		lost, err := s.Heartbeat(s.Context(), worker("a"), []taskports.Ref{held.Ref})
 		require.NoError(s, err)
-		require.Equal(s, []task.Lost{{Ref: held.Ref, Cause: task.ErrCanceled}}, lost.Lost)
+		require.Equal(s, []taskports.Lost{{Ref: held.Ref, Cause: task.ErrCanceled}}, lost.Lost)
 		_, err = s.End(s.Context(), held.Ref, task.Success(), decide)
 		require.Error(s, err)
 		again, err = s.MakeDue(s.Context(), 10)
@@ -183,7 +185,7 @@ func TestNoTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 		s.end(running.Ref, task.Success())
 		s.claim(other[0], worker("a"))
 
-		cleaning, err := executions.StartStep(s.Context(), ref, core.StepStart{Name: "last", Visit: core.Visit{Flow: core.FlowFinally, Ordinal: 1, Element: "last"}})
+		cleaning, err := executions.StartStep(s.Context(), ref, ports.StepStart{Name: "last", Visit: core.Visit{Flow: ports.FlowFinally, Ordinal: 1, Element: "last"}})
 		require.NoError(s, err)
 		_, last := s.submit(task.Submission{Type: "work", Step: cleaning.ID, Tasks: []task.Spec{{Type: "work"}}})
 		s.claim(last[0], worker("a"))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
@@ -186,18 +187,18 @@ func (r *poisoned[T]) Read(context.Context) (item T, err error) {
 }
 
 // exportOf is a job in Go that writes items of this type and skips and retries all errors that it can.
-func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int, cured bool) *core.Job {
+func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int, cured bool) *model.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
 		Name: "export", Size: 2, Database: e.Database, Skip: skipWrites{}, Isolate: chunk.IsolateBisect,
 		Retry: chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
-		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
 			out, err := NewWriter(WriterConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[T]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: item.EraseReader(&poisoned[T]{left: items, cured: cured}), Writers: []item.Writer{out}}, err
 		},
 	})
 	require.NoError(t, err)
-	return testengine.Job("export", &core.StepElement{Step: s})
+	return testengine.Job("export", &model.StepElement{Step: s})
 }
 
 // skipWrites skips every error but the end of the reader.

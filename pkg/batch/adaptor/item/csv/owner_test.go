@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
@@ -79,17 +80,17 @@ func (b *barrier) Close(context.Context) error {
 
 // export is a job with a step that writes n lines of a text in chunks of two; writers come before the file's
 // writer.
-func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *core.Job {
+func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *model.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
 		Name: "export", Size: 2, Database: e.Database,
-		Assemble: func(_ context.Context, run *core.StepRun) (chunk.Parts, error) {
+		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
 			out, err := NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[line]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: item.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
 		},
 	})
 	require.NoError(t, err)
-	return testengine.Job(text, &core.StepElement{Step: s})
+	return testengine.Job(text, &model.StepElement{Step: s})
 }
 
 func content(t *testing.T, path string) string {
@@ -257,12 +258,12 @@ func TestAFullDiskFailsTheStepUnderAPolicyThatSkipsAndRetriesEverything(t *testi
 		s, err := chunk.New(chunk.Config{
 			Name: "export", Size: 2, Database: e.Database, Skip: skipAll{}, Isolate: chunk.IsolateBisect,
 			Retry: chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
-			Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+			Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 				return chunk.Parts{Reader: item.EraseReader(&lines{text: "x", left: 5}), Writers: []item.Writer{item.EraseWriter(w)}}, nil
 			},
 		})
 		require.NoError(t, err)
-		exec, err := e.Launcher.Run(context.Background(), testengine.Job("full", &core.StepElement{Step: s}), core.Parameters{}, nil)
+		exec, err := e.Launcher.Run(context.Background(), testengine.Job("full", &model.StepElement{Step: s}), core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "no space left on device")

@@ -237,7 +237,7 @@ func TestANullInTheKeyIsRefusedBeforeTheFirstRow(t *testing.T) {
 		exec(t, db, "insert into n values (1, 1), (2, null)")
 		r, err := query.New(db, query.Config{SQL: statement("select * from n -- with a comment"), Key: []string{"a", "b"}}, unknown(t))
 		require.NoError(t, err)
-		require.ErrorContains(t, r.Open(context.Background(), nil), "the key (a, b) is null in a rows")
+		require.ErrorContains(t, r.Open(context.Background(), nil), "the key (a, b) is null in some rows")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
@@ -51,7 +52,7 @@ func TestARestartInAChunkGoesOnBehindItsLastRowThoughTheTableChanged(t *testing.
 		run := func(fail int64) *core.JobExecution {
 			step, err := chunk.New(chunk.Config{
 				Name: "copy", Size: 10, Database: e.Database, Skip: chunk.LimitSkip{},
-				Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 					r, err := query.New(e.Database, query.Config{SQL: statement("select id from src"), Key: []string{"id"}}, s)
 					if err != nil {
 						return chunk.Parts{}, err
@@ -61,7 +62,7 @@ func TestARestartInAChunkGoesOnBehindItsLastRowThoughTheTableChanged(t *testing.
 				},
 			})
 			require.NoError(t, err)
-			return e.Run(testengine.Job("copy", &core.StepElement{Step: step}))
+			return e.Run(testengine.Job("copy", &model.StepElement{Step: step}))
 		}
 		require.Equal(t, core.StatusFailed, run(50).Status)
 		require.Equal(t, []int64{10, 20, 30, 40}, e.Ints("select id from out order by id"))

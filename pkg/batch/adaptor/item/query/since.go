@@ -239,7 +239,7 @@ func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) erro
 		return fmt.Errorf("look for a null: %w", r.explain(text, err))
 	}
 	if found {
-		return errors.New("it is null in a rows, which no instance would read: leave them out, or give them a value with coalesce")
+		return errors.New("it is null in some rows, which no instance would read: exclude them, or give them a value with coalesce")
 	}
 	return nil
 }

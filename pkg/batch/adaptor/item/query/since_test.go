@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 const sinceJob = `
@@ -70,7 +70,7 @@ func TestAnInstanceReadsWhatIsNewerThanWhatTheLastCompleteOneRead(t *testing.T) 
 		changed(e, 9, 8)
 		e.Job(e.Path("job.yaml"), "run=5", "fail=8").Failed("item.id != params.fail")
 		read(1, "run=6")
-		_, err := e.Repository().Purge(t.Context(), core.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}, "test")
+		_, err := e.Repository().Purge(t.Context(), ports.PurgeFilter{EndedBefore: time.Now().Add(time.Hour)}, "test")
 		require.NoError(t, err)
 		changed(e, 10, 9)
 		read(1, "run=7")
@@ -97,7 +97,7 @@ func TestAColumnOfSinceThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	e := sinceEnv(t, testdb.SQLite(t), sinceJob)
 	e.Exec("insert into src (id) values (1)")
-	e.Job(e.Path("job.yaml"), "run=1").Failed("query: since changed_at: it is null in a rows, which no instance would read")
+	e.Job(e.Path("job.yaml"), "run=1").Failed("query: since changed_at: it is null in some rows, which no instance would read")
 	for from, want := range map[string]string{
 		"since: id\n        overlap: 2s":      "field id is neither a timestamp nor a date",
 		"since: change_at":                    "the item has no field change_at (did you mean changed_at?)",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
@@ -66,7 +67,7 @@ func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 		run := func(fail int64) *core.JobExecution {
 			step, err := chunk.New(chunk.Config{
 				Name: "copy", Size: 3, Database: e.Database,
-				Assemble: func(context.Context, *core.StepRun) (chunk.Parts, error) {
+				Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
 					r, err := query.New(e.Database, query.Config{SQL: statement("select id from src"), Snapshot: true, Fetch: 7}, s)
 					if err != nil {
 						return chunk.Parts{}, err
@@ -76,7 +77,7 @@ func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 				},
 			})
 			require.NoError(t, err)
-			return e.Run(testengine.Job("copy", &core.StepElement{Step: step}))
+			return e.Run(testengine.Job("copy", &model.StepElement{Step: step}))
 		}
 		require.Equal(t, core.StatusFailed, run(20).Status)
 		again := run(-1)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -17,8 +19,8 @@ const pageSize = 500
 
 // Reader reads records of skipped items. Only one goroutine at a time may use it.
 type Reader struct {
-	from   core.SkipReader
-	filter core.SkipFilter
+	from   ports.SkipReader
+	filter ports.SkipFilter
 	schema *row.Schema
 
 	at   position
@@ -36,7 +38,7 @@ type position struct {
 
 // New makes a reader of the skips of this instance, or of the one that the configuration names. from may be
 // nil, which means no skips.
-func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
+func New(from ports.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func New(from core.SkipReader, instance core.JobInstanceID, config Config) (*Rea
 	if err != nil {
 		return nil, err
 	}
-	filter := core.SkipFilter{Job: config.Job, Instance: core.JobInstanceID(config.Instance), Step: config.Step, Parts: true, Phase: core.Phase(config.Phase), Left: config.Left, Limit: pageSize}
+	filter := ports.SkipFilter{Job: config.Job, Instance: core.JobInstanceID(config.Instance), Step: config.Step, Parts: true, Phase: core.Phase(config.Phase), Left: config.Left, Limit: pageSize}
 	if config.Job == "" && config.Instance == 0 {
 		filter.Instance = instance
 	}
@@ -65,7 +67,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	}
 	var err error
 	r.at.UpTo, err = r.from.LastSkipped(ctx, r.filter)
-	if errors.Is(err, core.ErrNoService) { // a sample, which has no history
+	if errors.Is(err, model.ErrNoService) { // a sample, which has no history
 		err = nil
 	}
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/skips"
@@ -58,7 +59,7 @@ func input(rows int) string {
 
 func reader(t *testing.T, e *batchtest.Env, instance core.JobInstanceID, cfg skips.Config) item.Reader {
 	t.Helper()
-	from, ok := e.Repository().(core.SkipReader)
+	from, ok := e.Repository().(ports.SkipReader)
 	require.True(t, ok)
 	out, err := skips.Components()[0].Types(&cfg, nil)
 	require.NoError(t, err)

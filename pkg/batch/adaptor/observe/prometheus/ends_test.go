@@ -17,6 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
@@ -133,11 +135,11 @@ func (l *logged) text() string {
 
 // failingRepository is a real repository in which some writes fail before they are made.
 type failingRepository struct {
-	core.JobRepository
+	ports.JobRepository
 	fails func(write string, to core.Status) error
 }
 
-func (r *failingRepository) ChangeJob(ctx context.Context, ref core.JobRef, c core.JobChange) (core.Answer, error) {
+func (r *failingRepository) ChangeJob(ctx context.Context, ref ports.JobRef, c ports.JobChange) (core.Answer, error) {
 	if r.fails != nil {
 		if err := r.fails("job", c.To); err != nil {
 			return "", err
@@ -146,7 +148,7 @@ func (r *failingRepository) ChangeJob(ctx context.Context, ref core.JobRef, c co
 	return r.JobRepository.ChangeJob(ctx, ref, c)
 }
 
-func (r *failingRepository) EndStep(ctx context.Context, ref core.StepRef, c core.StepChange) (core.Answer, error) {
+func (r *failingRepository) EndStep(ctx context.Context, ref ports.StepRef, c ports.StepChange) (core.Answer, error) {
 	if r.fails != nil {
 		if err := r.fails("step", c.To); err != nil {
 			return "", err
@@ -155,22 +157,22 @@ func (r *failingRepository) EndStep(ctx context.Context, ref core.StepRef, c cor
 	return r.JobRepository.EndStep(ctx, ref, c)
 }
 
-func (o *observed) tasklet(name string, attr tx.Attr, err error) *core.StepElement {
+func (o *observed) tasklet(name string, attr tx.Attr, err error) *model.StepElement {
 	return o.Tasklet(name, attr, func(context.Context, *core.StepContribution) error { return err })
 }
 
-func (o *observed) group(name string, do func(ctx context.Context, f func(context.Context) error) error, steps ...*core.StepElement) *core.AtomicElement {
+func (o *observed) group(name string, do func(ctx context.Context, f func(context.Context) error) error, steps ...*model.StepElement) *model.AtomicElement {
 	flow := testengine.Job("", steps...).Flow
 	if do == nil {
 		manager := tx.NewManager(o.Database)
 		do = func(ctx context.Context, f func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, f) }
 	}
-	return &core.AtomicElement{Name: name, Database: o.Database.Name(), Flow: flow, Do: do}
+	return &model.AtomicElement{Name: name, Database: o.Database.Name(), Flow: flow, Do: do}
 }
 
-func (o *observed) run(elements ...core.Element) *core.JobExecution {
+func (o *observed) run(elements ...model.Element) *core.JobExecution {
 	o.t.Helper()
-	exec, err := o.launcher.Run(o.t.Context(), &core.Job{Name: "job", Restartable: true, Flow: core.Flow{Elements: elements}}, core.Parameters{}, nil)
+	exec, err := o.launcher.Run(o.t.Context(), &model.Job{Name: "job", Restartable: true, Flow: model.Flow{Elements: elements}}, core.Parameters{}, nil)
 	require.NoError(o.t, err)
 	return exec
 }
@@ -179,11 +181,11 @@ func (o *observed) run(elements ...core.Element) *core.JobExecution {
 func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
-	for name, elements := range map[string]func(o *observed) core.Element{
-		"a later step fails": func(o *observed) core.Element {
+	for name, elements := range map[string]func(o *observed) model.Element{
+		"a later step fails": func(o *observed) model.Element {
 			return o.group("g", nil, o.tasklet("a", tx.Attr{}, nil), o.tasklet("b", tx.Attr{}, nil), o.tasklet("c", tx.Attr{}, boom))
 		},
-		"the commit fails": func(o *observed) core.Element {
+		"the commit fails": func(o *observed) model.Element {
 			manager := tx.NewManager(o.Database)
 			return o.group("g", func(ctx context.Context, f func(context.Context) error) error {
 				return manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -194,7 +196,7 @@ func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T)
 				})
 			}, o.tasklet("a", tx.Attr{}, nil), o.tasklet("b", tx.Attr{}, nil))
 		},
-		"the answer to the commit is lost": func(o *observed) core.Element {
+		"the answer to the commit is lost": func(o *observed) model.Element {
 			manager := tx.NewManager(testengine.Committing{Database: o.Database, Commit: testengine.LostBefore})
 			return o.group("g", func(ctx context.Context, f func(context.Context) error) error { return manager.Do(ctx, tx.Attr{}, f) },
 				o.tasklet("a", tx.Attr{}, nil), o.tasklet("b", tx.Attr{}, nil))
@@ -277,7 +279,7 @@ func TestAnEndThatCouldNotBeRecordedIsReportedAndTheGaugesFall(t *testing.T) {
 					}
 					return nil
 				})
-				_, err := o.launcher.Run(t.Context(), &core.Job{Name: "job", Restartable: true, Flow: core.Flow{Elements: []core.Element{
+				_, err := o.launcher.Run(t.Context(), &model.Job{Name: "job", Restartable: true, Flow: model.Flow{Elements: []model.Element{
 					o.tasklet("s", tx.Attr{Propagation: tx.NotSupported}, nil),
 				}}}, core.Parameters{}, nil)
 				if c.write == "job" {
@@ -307,7 +309,7 @@ func TestAnObserverThatPanicsLeavesNothingStarted(t *testing.T) {
 				Repository: repo, Observer: core.Observers(bad, o.metrics), Executor: step.NewSimpleStepExecutor(repo, o.Database.Name(), core.Observers(bad, o.metrics)),
 			})
 			require.NoError(t, err)
-			exec, err := launcher.Run(t.Context(), &core.Job{Name: name, Restartable: true, Flow: core.Flow{Elements: []core.Element{
+			exec, err := launcher.Run(t.Context(), &model.Job{Name: name, Restartable: true, Flow: model.Flow{Elements: []model.Element{
 				o.group("g", nil, o.tasklet("a", tx.Attr{}, nil), o.tasklet("b", tx.Attr{}, fails)),
 			}}}, core.Parameters{}, nil)
 			require.NoError(t, err)

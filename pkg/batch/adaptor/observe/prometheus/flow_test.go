@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
@@ -89,7 +90,7 @@ func TestATakeOverFromADeadProcessIsSeen(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		exporter := exporterOf(t, prometheus.ExporterConfig{Listen: "127.0.0.1:0"})
 		e := batchtest.New(t, batchtest.On(url), batchtest.With(batch.Observe(exporter)))
-		_, err := e.Repository().Launch(t.Context(), core.LaunchRequest{
+		_, err := e.Repository().Launch(t.Context(), ports.LaunchRequest{
 			JobName: "one", Restartable: true, Owner: core.Owner{Host: "elsewhere", Nonce: "x"}, Lease: time.Microsecond,
 		})
 		require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testproxy"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -72,7 +73,7 @@ func TestARestartOfTheServerForgetsNothing(t *testing.T) {
 
 		_, err = before.Run(t.Context(), batch.RunRequest{File: bad})
 		require.NoError(t, err)
-		_, err = before.Repository.Launch(t.Context(), core.LaunchRequest{JobName: "open", Owner: core.Owner{Host: "h", PID: 1}, Lease: time.Hour})
+		_, err = before.Repository.Launch(t.Context(), ports.LaunchRequest{JobName: "open", Owner: core.Owner{Host: "h", PID: 1}, Lease: time.Hour})
 		require.NoError(t, err)
 		require.NotContains(t, scrape(t, e.Address()), `surfin_history_executions{job_name="open",status="STARTING"}`, "figures are used for 15 seconds")
 		e.Expire()

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/prometheus"
@@ -204,11 +205,11 @@ func TestRefusedAndRepeatedTransitionsAreCounted(t *testing.T) {
 		exporter := exporterOf(t, prometheus.ExporterConfig{Listen: "127.0.0.1:0"})
 		e := batchtest.New(t, batchtest.On(url), batchtest.With(batch.Observe(exporter)))
 		r := e.Job(e.File("job.yaml", "job: one\nflow:\n- step: a\n  tasklet: {sql: select 1}\n")).Completed()
-		ref := core.JobRef{ID: r.Execution.ID, Owner: r.Execution.Owner, Epoch: r.Execution.Epoch}
-		_, err := e.Repository().ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusCompleted})
+		ref := ports.JobRef{ID: r.Execution.ID, Owner: r.Execution.Owner, Epoch: r.Execution.Epoch}
+		_, err := e.Repository().ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusCompleted})
 		require.NoError(t, err)
 		ref.Epoch++
-		_, err = e.Repository().ChangeJob(t.Context(), ref, core.JobChange{To: core.StatusFailed})
+		_, err = e.Repository().ChangeJob(t.Context(), ref, ports.JobChange{To: core.StatusFailed})
 		require.ErrorIs(t, err, core.ErrLostOwner)
 		s := scrape(t, exporter.Address())
 		require.EqualValues(t, 1, s.sum("surfin_transitions_total", `result="duplicate"`, `machine="job execution"`))

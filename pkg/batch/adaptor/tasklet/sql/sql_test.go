@@ -16,6 +16,7 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
@@ -224,13 +225,13 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 		"create table c as select set_config('search_path', 'x, public', false)",
 		"comment on table t is $$bird's$$; set search_path = x, public; select 'b'",
 	} {
-		var elements []*core.StepElement
+		var elements []*model.StepElement
 		for name, of := range map[string]string{"first": text, "second": fmt.Sprintf("insert into t values (%d)", i)} {
 			task, err := sqltask.New(e.Database, sqltask.Config{Statement: statement(of)})
 			require.NoError(t, err)
 			elements = append(elements, e.Tasklet(name, tx.Attr{}, task.Execute))
 		}
-		slices.SortFunc(elements, func(a, b *core.StepElement) int { return strings.Compare(a.ElementName(), b.ElementName()) })
+		slices.SortFunc(elements, func(a, b *model.StepElement) int { return strings.Compare(a.ElementName(), b.ElementName()) })
 		exec := e.Run(testengine.Job(fmt.Sprintf("job%d", i), elements...))
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, []int64{int64(i) + 1}, e.Ints("select count(*) from public.t"), text)

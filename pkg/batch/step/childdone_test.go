@@ -65,7 +65,7 @@ func TestAChildThatCompletedForAnotherStepOrDayIsAnError(t *testing.T) {
 		exec := c.run(t, c.parent(t, "one", "two"), 1, job.Options{})
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Equal(t, core.StatusCompleted, c.e.Step(exec, "one").Status)
-		require.Contains(t, exec.Error, "step two: child job child has run with these parameters before, for another step, or another round, of this execution")
+		require.Contains(t, exec.Error, "step two: child job child has already run with these parameters, for another step, or another round, of this execution")
 
 		exec = c.run(t, c.parent(t, "one"), 2, job.Options{})
 		require.Equal(t, core.StatusFailed, exec.Status)

@@ -19,7 +19,7 @@ import (
 func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	t.Parallel()
 	called := map[string]bool{}
-	for _, folder := range []string{".", "../../internal/cli", "../../internal/api", "operator"} {
+	for _, folder := range []string{".", "../../internal/cli", "../../internal/api", "../../internal/operator"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, folder)

@@ -291,3 +291,40 @@ func TestPartsBranchesChildrenAndTasksOfAJobRunWhereTheyArePlaced(t *testing.T) 
 		})
 	}
 }
+
+// TestAWorkerThatIsStoppedGivesBackAJobThatWaitsForPlacedTasks (rules P5, PL2): it has the handler of the
+// tasks, but not their label, and runs the job in a task of its own. One signal ends it; the tasks on the other
+// worker continue, and so does the job, in its first attempt.
+func TestAWorkerThatIsStoppedGivesBackAJobThatWaitsForPlacedTasks(t *testing.T) {
+	t.Parallel()
+	for n := range 3 {
+		placingOn(t, n, func(p *placing) {
+			p.write("far.yaml", `job: far
+flow:
+- step: work
+  tasks: {handler: shell, on: {disk: eu1}, items: [{script: "echo begun >> ran; while [ ! -e go ]; do sleep 0.05; done; echo ended >> ran"}]}
+- step: then
+  tasklet: {shell: {script: "echo then >> ran"}}
+`)
+			p.must("register", "far.yaml")
+			p.write("submit.json", `{"type": "job", "tasks": [{"payload": {"job": "far"}}]}`)
+			p.must("tasks", "submit", "submit.json")
+			first := p.at("--slots", "1", "--types", "job")
+			p.at("--slots", "1", "--types", "shell", "--label", "disk=eu1")
+			require.Eventually(p.t, func() bool { return p.ran() == "begun\n" }, time.Minute, 20*time.Millisecond, "%s", p.logs())
+			first.signal(syscall.SIGTERM)
+			require.True(p.t, first.waitFor(20*time.Second), "it waits for a task of another worker:\n%s", first.out.String())
+			code, out := first.wait()
+			require.Zero(p.t, code, out)
+			require.Zero(p.t, p.count("SELECT count(*) FROM surfin_task WHERE state = 'CANCELED'"))
+
+			p.at("--slots", "1", "--types", "job")
+			p.write("go", "")
+			code, out = p.run("tasks", "wait", "1", "--timeout", "1m")
+			require.Zero(p.t, code, "%s\n%s", out, p.logs())
+			require.Equal(p.t, "begun\nended\nthen\n", p.ran())
+			require.Equal(p.t, 1, p.count("SELECT count(*) FROM surfin_job_execution WHERE status = 'COMPLETED'"))
+			require.Equal(p.t, 1, p.count("SELECT count(*) FROM surfin_job_execution"))
+		})
+	}
+}

@@ -75,6 +75,9 @@ func TestOneExecutionIsStartedByTheSameRequestToTwoServers(t *testing.T) {
 					require.JSONEq(t, replies[0].text, r.text)
 				}
 				require.Len(t, servers[0].executions(), before+1)
+				if job == "broken" { // the next round runs the same instance again
+					servers[0].over(id, core.StatusFailed)
+				}
 			}
 		}
 		scene.release()

@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -73,7 +74,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 		running, last, err := h.begin(ctx, t, asked, first)
 		if reasonOf(err) == ReasonExclusive { // it waits until the other one has ended
 			task.Idle(ctx)
-			if err := h.pause(ctx, nil); err != nil {
+			if err := h.pause(ctx, t, nil); err != nil {
 				return task.Outcome{}, err
 			}
 			continue
@@ -99,7 +100,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 			return h.outcome(ctx, last, asked), nil
 		}
 		task.Idle(ctx) // parked, or another process has it
-		if err := h.pause(ctx, last); err != nil {
+		if err := h.pause(ctx, t, last); err != nil {
 			return task.Outcome{}, err
 		}
 	}
@@ -119,7 +120,7 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 			return err
 		}
 		task.Idle(ctx)
-		if err := h.pause(ctx, nil); err != nil {
+		if err := h.pause(ctx, t, nil); err != nil {
 			return err
 		}
 	}
@@ -274,11 +275,20 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	return running.running.Wait()
 }
 
-// pause waits before the next poll. If ctx ends, it requests a stop of the execution, unless only
-// this worker stops.
-func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
+// pause waits before the next poll. If ctx ends, it requests a stop of the execution, unless only this
+// worker stops. A stopping worker gives the waiting task back at once (rule W5): task.ErrStopping.
+func (h jobHandler) pause(ctx context.Context, t task.Task, last *core.JobExecution) error {
 	timer := time.NewTimer(waitPause)
 	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-workslot.Stopping(ctx):
+		if h.hasAttempts(ctx, t) {
+			return task.ErrStopping
+		}
+	case <-ctx.Done():
+	}
 	select {
 	case <-timer.C:
 		return nil
@@ -292,6 +302,15 @@ func (h jobHandler) pause(ctx context.Context, last *core.JobExecution) error {
 	defer cancel()
 	_, err := h.service.Stop(ctx, last.ID)
 	return errors.Join(cause, err)
+}
+
+// hasAttempts reports whether another worker may execute the task again.
+func (h jobHandler) hasAttempts(ctx context.Context, t task.Task) bool {
+	if h.tasks == nil {
+		return false
+	}
+	g, err := h.tasks.Group(ctx, t.GroupID)
+	return err == nil && t.Attempts < g.Budget.Filled().MaxAttempts // an error: the task has its drain time
 }
 
 func (h jobHandler) outcome(ctx context.Context, e *core.JobExecution, asked JobTask) task.Outcome {

@@ -29,7 +29,7 @@ type execution struct {
 
 func newExecution(ctx context.Context, t *tenure, d taskports.Delivery) *execution {
 	e := &execution{source: t.source, tenure: t, delivery: d, place: newHeldSlot(t.source.slots)}
-	e.ctx, e.end = context.WithCancelCause(workslot.WithSlot(ctx, e.place))
+	e.ctx, e.end = context.WithCancelCause(workslot.WithStopping(workslot.WithSlot(ctx, e.place), t.source.stop))
 	return e
 }
 
@@ -166,7 +166,7 @@ func (e *execution) record(r result) (recorded bool) {
 		return true
 	}
 	decide := e.decide
-	if errors.Is(cause, task.ErrStopping) {
+	if errors.Is(cause, task.ErrStopping) || errors.Is(r.err, task.ErrStopping) {
 		decide = stopping
 	}
 	var ended taskports.Ended

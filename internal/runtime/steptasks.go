@@ -88,8 +88,8 @@ func (s *StepTasks) Working(types []string) (done func()) {
 	return func() { count(-1) }
 }
 
-// Elsewhere implements step.TaskGroups.
-func (s *StepTasks) Elsewhere(handler string) bool {
+// hasWorkers reports whether workers execute the tasks of the type that have no placement.
+func (s *StepTasks) hasWorkers(handler string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.working[handler] > 0 || s.isDistributed()
@@ -145,7 +145,7 @@ func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(
 // HandlerWarnings returns a warning if only workers execute tasks of the type, and no live one
 // does.
 func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
-	if !s.Elsewhere(handler) {
+	if !s.hasWorkers(handler) {
 		return nil, nil
 	}
 	s.mu.Lock()
@@ -169,8 +169,9 @@ func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) 
 	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Tasks.Repository.GroupOf(ctx, key) })
 }
 
-// Handler implements step.TaskGroups.
-func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error) {
+// Executors implements step.TaskGroups. Only a worker that the leader chooses starts a task with a
+// placement, with every engine.
+func (s *StepTasks) Executors(ctx context.Context, id task.GroupID) (handler string, workers bool, err error) {
 	list, err := patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
 		return s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
 	})
@@ -178,9 +179,10 @@ func (s *StepTasks) Handler(ctx context.Context, id task.GroupID) (string, error
 		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
 	}
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	return list[0].Spec.Type, nil
+	spec := list[0].Spec
+	return spec.Type, spec.On != nil && !spec.On.IsZero() || s.hasWorkers(spec.Type), nil
 }
 
 // Continue implements step.TaskGroups.

@@ -60,3 +60,17 @@ func ForkSlot(ctx context.Context) (begin, end func()) {
 	in, end := s.Fork()
 	return func() { in(ctx) }, end
 }
+
+type stopKey struct{}
+
+// WithStopping returns a context for work that a worker gives back, if the work only waits, when stop
+// is closed.
+func WithStopping(ctx context.Context, stop <-chan struct{}) context.Context {
+	return context.WithValue(ctx, stopKey{}, stop)
+}
+
+// Stopping is closed when the worker begins to stop; nil without one.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stop, _ := ctx.Value(stopKey{}).(<-chan struct{}) //nolint:errcheck // absent is nil
+	return stop
+}

@@ -90,7 +90,7 @@ func rooms() []room {
 		{path: "pkg/batch/repository/...", may: []string{ports, model, core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", ours)},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
-		{path: "internal/operator/...", may: append(steps, "internal/jobfile/...", "internal/schedule", ours)},
+		{path: "internal/operator/...", may: append(steps, "internal/workslot", "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
 		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},

@@ -33,11 +33,9 @@ type TaskGroups interface {
 	Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error)
 	// Results is as in task.Queries.
 	Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error)
-	// Handler returns the type of the group's tasks.
-	Handler(ctx context.Context, id task.GroupID) (string, error)
-	// Elsewhere reports whether workers execute the tasks of the type: the step has nothing to do until
-	// they are over.
-	Elsewhere(handler string) bool
+	// Executors returns the type of the group's tasks, and whether workers execute them: the step has
+	// then nothing to do until they are over.
+	Executors(ctx context.Context, id task.GroupID) (handler string, workers bool, err error)
 	// Execute executes the tasks of the group in this process, until end is called.
 	Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error)
 }
@@ -234,11 +232,10 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 const longestPoll = time.Second
 
 func (w *taskWait) follow(ctx context.Context) error {
-	handler, err := w.groups.Handler(ctx, w.id) // the file's handler may be another one by now
+	handler, elsewhere, err := w.groups.Executors(ctx, w.id) // the file's handler may be another one by now
 	if err != nil {
 		return err
 	}
-	elsewhere := w.groups.Elsewhere(handler)
 	if elsewhere && !w.run.Data.MayPark {
 		return workslot.WithoutSlot(ctx, func() error { return w.watch(ctx, false) })
 	}

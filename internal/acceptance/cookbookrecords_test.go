@@ -160,7 +160,7 @@ func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 		for name := range reader {
 			code, out := s.run("run", name)
 			require.Equal(t, 1, code, out)
-			require.Contains(t, out, "says 5 records, and the file has 4: it is incomplete")
+			require.Contains(t, out, "says 5 records, but the file has 4: it is incomplete")
 			require.Equal(t, []int64{2}, s.ints(db, "select count(*) from "+strings.TrimSuffix(name, ".yaml")+"_rows", 1), name)
 		}
 	})

@@ -80,7 +80,7 @@ func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 		s.env = []string{"SURFIN_TASKS_SHELL=true"}
 		for text, want := range map[string]string{
 			`[{"key": "a", "after": ["b"], "type": "shell"}]`:                                                `tasks[0]: after: no task of the group has the key "b"`,
-			`[{"key": "a", "after": ["b"], "type": "shell"}, {"key": "b", "after": ["a"], "type": "shell"}]`: `in a circle: "a" after "b" after "a"`,
+			`[{"key": "a", "after": ["b"], "type": "shell"}, {"key": "b", "after": ["a"], "type": "shell"}]`: `in a cycle: "a" after "b" after "a"`,
 		} {
 			s.write("tasks.json", text)
 			code, out := s.run("tasks", "submit", "tasks.json")

@@ -35,10 +35,10 @@ func deliveryFrom(job *river.Job[delivery], names map[string]string) (engine.Del
 	kind, id, _ := strings.Cut(job.Args.Work, "/")
 	d.Kind = engine.Kind(kind)
 	if _, err := fmt.Sscanf(id, "%d", &d.ID); err != nil {
-		return d, fmt.Errorf("River job %d: its work %q is not KIND/ID", job.ID, job.Args.Work)
+		return d, fmt.Errorf("job %d of River: its work %q is not KIND/ID", job.ID, job.Args.Work)
 	}
 	if err := d.Check(); err != nil {
-		return d, fmt.Errorf("River job %d: %w", job.ID, err)
+		return d, fmt.Errorf("job %d of River: %w", job.ID, err)
 	}
 	return d, nil
 }

@@ -69,7 +69,7 @@ func TestAChildThatCompletedForAnotherStepOrDayIsAnError(t *testing.T) {
 
 		exec = c.run(t, c.parent(t, "one"), 2, job.Options{})
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "before, for execution 1, and would not run again: give it a different identifying parameter")
+		require.Contains(t, exec.Error, "with these parameters, for execution 1, and would not run again: give it a different identifying parameter")
 		require.Equal(t, 1, c.first)
 	})
 }

@@ -39,7 +39,7 @@ func TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained(t *testin
 		code, out := s.run("run", "outer.yaml")
 		require.Equal(t, -1, code, out)
 		s.write("inner.yaml", strings.Replace(killedChild, "step: done", "step: renamed", 1))
-		const said = "step call runs job inner, whose step done has completed, and is not in the file any more"
+		const said = "step call runs job inner, whose step done has completed, and is no longer in the file"
 		for _, command := range []string{"run outer.yaml", "run outer.yaml --dry-run", "restart 1"} {
 			code, out = s.run(strings.Fields(command)...)
 			require.Equal(t, 2, code, "%s: %s", command, out)

@@ -22,7 +22,7 @@ func TestAStepThatNeedsMoreConnectionsThanItsPoolHasIsRefused(t *testing.T) {
 	}{
 		"two snapshots, and keys outside": {
 			flow:     `- {step: s, chunk: {reader: ` + merged + `, processor: [{dedupe: [id]}, {map: {only: true, id: item.id}}], writer: {table: t}}}`,
-			postgres: "step s needs 4 connections of database default at once, and its pool has 3 (2 kept open while rows are read, 1 for the transaction of the step, 1 in that transaction, beside it): it would wait for itself",
+			postgres: "step s needs 4 connections of database default at once, and its pool has 3 (2 kept open while rows are read, 1 for the transaction of the step, 1 to read during that transaction): it would wait for itself",
 		},
 		"two snapshots": {flow: `- {step: s, chunk: {reader: ` + merged + `, processor: {map: {only: true, id: item.id}}, writer: {table: t}}}`},
 		"a group, and both sides": {

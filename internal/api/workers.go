@@ -114,8 +114,8 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}), append([]string{}, waiting...), append([]taskports.WaitingDecider{}, deciders...)}, err
 }
 
-// warnIfNoWorker warns, if something may be due, that no live worker would start it.
-func (a *api) warnIfNoWorker(ctx context.Context, may bool) (Warnings, error) {
+// warnIfNothingLeads warns, if something may be due, that no live worker would start it.
+func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
 	if !may {
 		return Warnings{}, nil
 	}
@@ -139,7 +139,7 @@ func (a *api) addDefinitions(h huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				warnings, err := a.warnIfNoWorker(ctx, len(list) > 0)
+				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
 				return &definitionList{list, warnings}, err
 			})
 		})
@@ -150,19 +150,19 @@ func (a *api) addDefinitions(h huma.API) {
 				if err != nil {
 					return nil, err
 				}
-				warnings, err := a.warnIfNoWorker(ctx, len(list) > 0)
+				warnings, err := a.warnIfNothingLeads(ctx, len(list) > 0)
 				return &scheduleList{list, warnings}, err
 			})
 		})
-	a.addSwitch(h, "enable", "Enable the schedule of a registered job", "Runs that were due while it was disabled are not caught up.", a.Service.EnableAnswer)
-	a.addSwitch(h, "disable", "Disable the schedule of a registered job", "Running executions and submitted runs continue.", a.Service.DisableAnswer)
+	a.addSwitch(h, "enable", "Enable the schedule of a registered job", "Runs that were due while it was disabled are not caught up.", (*operator.Service).EnableAnswer)
+	a.addSwitch(h, "disable", "Disable the schedule of a registered job", "Running executions and submitted runs continue.", (*operator.Service).DisableAnswer)
 }
 
-func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
+func (a *api) addSwitch(h huma.API, act, summary, text string, do func(*operator.Service, context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
 	huma.Register(h, post(h, act+"-definition", "/v1/definitions/{job}/"+act, summary, text),
 		func(ctx context.Context, in *switchInput) (*keyed[changed], error) {
 			return together(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ ports.RequestKey) (*changed, error) {
-				view, answered, err := do(ctx, in.Job)
+				view, answered, err := do(a.Service, ctx, in.Job)
 				if err != nil {
 					return nil, err
 				}
@@ -170,7 +170,7 @@ func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.C
 				if view.Enabled {
 					got.Status = "enabled"
 				}
-				got.Warnings, err = a.warnIfNoWorker(ctx, view.Enabled)
+				got.Warnings, err = a.warnIfNothingLeads(ctx, view.Enabled)
 				return got, err
 			})
 		})

@@ -189,7 +189,7 @@ func (d Days) Calendar() (*Calendar, error) {
 	for _, name := range d.Weekend {
 		day, ok := Weekday(name)
 		if !ok {
-			return nil, fmt.Errorf("calendar %s: %q is no day of the week", d.Name, name)
+			return nil, fmt.Errorf("calendar %s: %q is not a day of the week", d.Name, name)
 		}
 		c.Weekend = append(c.Weekend, day)
 	}

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 )
 
 func (c fileCommands) describeCommand() *cobra.Command {
@@ -22,7 +21,7 @@ func (c fileCommands) describeCommand() *cobra.Command {
 		},
 		ValidArgsFunction: c.completeComponents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			page, err := jobfile.Describe(c.env.app.Registry, args[0])
+			page, err := docs.Describe(c.env.app.Registry, args[0])
 			if err != nil {
 				return usage(err, "names:  "+c.env.app.Name+" list components")
 			}
@@ -53,7 +52,7 @@ with the YAML language server complete and check a job file that begins with
 		Example: "  " + c.env.app.Name + " schema > surfin.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			schema, err := jobfile.Schema(c.env.app.Registry)
+			schema, err := docs.Schema(c.env.app.Registry)
 			if err != nil {
 				return err
 			}

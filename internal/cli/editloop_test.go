@@ -33,7 +33,7 @@ func TestACorrectedStepOfWhichNothingIsCommittedRunsAsItIsNow(t *testing.T) {
 		require.Contains(t, r.err, "nom")
 
 		s.write("j.yaml", strings.Replace(editedJob, "nom: string", "name: string", 1))
-		const takes = "tep load takes its new definition: nothing of it was committed"
+		const takes = "tep load takes its new definition: it has committed nothing"
 		r = s.run("explain", "1")
 		require.Contains(t, r.out, "A restart passes make and runs load again from its beginning.\n", r.err)
 		require.Contains(t, r.out, "/j.yaml has changed since; this is said of it as it is now.\nS"+takes+".\n")
@@ -63,7 +63,7 @@ func TestAChangeOfCommittedWorkIsRefusedWithADiff(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, s.run("migrate").code)
 		require.Equal(t, cli.ExitFailed, s.run("run", "j.yaml").code)
 		s.write("j.yaml", "# corrected\n"+strings.Replace(job, "id: int", "id: string", 1))
-		const refused = `surfin: the job file has changed since execution 1 in what is committed
+		const refused = `surfin: the job file has changed since execution 1 in what committed work depends on
 surfin: DIR/j.yaml:10:27: step load has committed work with reader csv: item {id: int, name: string}, and it is {id: string, name: string} now
  --- execution 1
  +++ DIR/j.yaml
@@ -78,7 +78,7 @@ surfin: DIR/j.yaml:10:27: step load has committed work with reader csv: item {id
 			r := s.run(words...)
 			require.Equal(t, cli.ExitUsage, r.code, words)
 			require.Contains(t, r.err, refused, words)
-			require.Contains(t, r.err, "\n go on anyway: surfin restart 1 --file DIR/j.yaml --accept-changes ", words)
+			require.Contains(t, r.err, "\n continue anyway: surfin restart 1 --file DIR/j.yaml --accept-changes ", words)
 			require.Contains(t, r.err, "\n from the start: surfin restart 1 --file DIR/j.yaml --from-start ", words)
 		}
 		r := s.run("explain", "1")
@@ -144,7 +144,7 @@ flow:
 		s.write("j.yaml", strings.Replace(parent, "numbers", "found", 1))
 		r = s.run("run", "j.yaml")
 		require.Equal(t, cli.ExitFailed, r.code, r.err)
-		require.Contains(t, r.err, ": step child takes its new definition: nothing of it was committed")
+		require.Contains(t, r.err, ": step child takes its new definition: it has committed nothing")
 		require.Contains(t, r.err, "not an int", "the child reads now")
 
 		s.write("j.yaml", strings.Replace(parent, "numbers", "other", 1))

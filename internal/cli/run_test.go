@@ -40,7 +40,7 @@ INFO step ended step=last status=COMPLETED
 surfin: job load is already complete with these parameters (execution 1)
  another instance: surfin run DIR/load.yaml year=1996 --database-url URL
  the same again: surfin run DIR/load.yaml --again --database-url URL
- what it did: surfin show 1 --database-url URL
+ its result: surfin show 1 --database-url URL
 `, r.err)
 
 	require.Equal(t, cli.ExitCompleted, s.run("run", "load.yaml", "year=1996").code, "the refusal's way out")
@@ -147,14 +147,14 @@ func TestAChangedJobFileIsWarnedOfAndRefusedWhereACompleteStepIsGone(t *testing.
 	s.write("j.yaml", "job: j\nflow:\n- {step: uno, tasklet: nothing}\n- {step: two, tasklet: nothing}\n")
 	r := s.run("run", "j.yaml")
 	require.Equal(t, cli.ExitUsage, r.code)
-	require.Contains(t, r.err, "surfin: the job file has changed since execution 1 in what is committed\nsurfin: step one has completed, and is not in the file any more\n")
+	require.Contains(t, r.err, "surfin: the job file has changed since execution 1 in what committed work depends on\nsurfin: step one has completed, and is no longer in the file\n")
 	require.Contains(t, r.err, "compare: surfin show 1 --definition --database-url URL | diff - DIR/j.yaml")
 	require.Contains(t, s.run("show", "1", "--definition").out, "- {step: two, tasklet: panic}")
 
 	s.write("j.yaml", "job: j\nflow:\n- {step: one, tasklet: nothing}\n- {step: two, tasklet: nothing}\n")
 	r = s.run("run", "j.yaml")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
-	require.Contains(t, r.err, "WARN changed: step two is different; what it did before may be committed", "it has no transaction")
+	require.Contains(t, r.err, "WARN changed: step two is different; its earlier work may be committed", "it has no transaction")
 }
 
 func TestAnInstanceThatMayNotBeRestartedIsRefusedAndAgainMakesAnother(t *testing.T) {

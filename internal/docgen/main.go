@@ -23,7 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -77,8 +77,8 @@ func pages() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shipped components: %w", err)
 	}
-	pages := jobfile.Reference(registry)
-	schema, err := jobfile.Schema(registry)
+	pages := docs.Reference(registry)
+	schema, err := docs.Schema(registry)
 	if err != nil {
 		return nil, fmt.Errorf("JSON Schema: %w", err)
 	}

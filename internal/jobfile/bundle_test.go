@@ -96,7 +96,7 @@ func TestAChangedFileOfAChildIsAChangeOfTheParent(t *testing.T) {
 	require.NotEqual(t, before.Definition().Hash, after.Definition().Hash)
 	earlier, err := after.Earlier(before.Definition(), described(t))
 	require.NoError(t, err)
-	const what = "has a job file that is different, which the launch of that job judges"
+	const what = "has a changed job file, which the launch of that job checks"
 	require.Equal(t, []jobfile.Change{{Step: "one", What: what + "; it has completed and does not run again"}, {Step: "two", What: what}},
 		jobfile.Compare(earlier, after, core.Parameters{}, history("one COMPLETED", "two FAILED")))
 	require.Empty(t, jobfile.Compare(earlier, load(bundleOne, bundleTwo), core.Parameters{}, history("one COMPLETED", "two FAILED")))

@@ -89,7 +89,7 @@ func changeTexts(changes []jobfile.Change) []string {
 	return texts
 }
 
-const takesNew = " takes its new definition: nothing of it was committed"
+const takesNew = " takes its new definition: it has committed nothing"
 
 // Each case makes one change to the file and expects a result for a restart.
 func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
@@ -105,16 +105,16 @@ func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 		{name: "a comment", old: "- step: load", new: "# a note\n- step:   load", history: all},
 		{name: "a comment, nothing committed", old: "- step: load", new: "# a note\n- step:   load", history: fresh},
 		{name: "a completed step vanished", old: "- step: prepare", new: "- step: prepared", history: history("prepare COMPLETED"), want: []string{
-			"! step prepare has completed, and is not in the file any more", "step load is different", "step prepared is new",
+			"! step prepare has completed, and is no longer in the file", "step load is different", "step prepared is new",
 		}},
 		{name: "a failed step vanished", old: "- step: last", new: "- step: final", history: history("last FAILED+"), want: []string{
-			"! step last has committed work and not completed, and is not in the file any more", "step final is new",
+			"! step last has committed work and not completed, and is no longer in the file", "step final is new",
 		}},
 		{name: "a failed step vanished, nothing committed", old: "- step: last", new: "- step: final", history: fresh, want: []string{
-			"step last is not in the file any more; nothing of it was committed", "step final is new",
+			"step last is no longer in the file; it has committed nothing", "step final is new",
 		}},
 		{name: "a step that never ran vanished", old: "- step: last", new: "- step: final", history: all, want: []string{
-			"step last is not in the file any more", "step final is new",
+			"step last is no longer in the file", "step final is new",
 		}},
 		{name: "a completed step is another kind", old: "tasklet: {note: hello}", new: "chunk: {reader: {count: {to: 1}}, writer: {sink: x}}", history: all, want: []string{
 			"! job.yaml:7:3: step prepare was a tasklet step, and is a chunk step",
@@ -144,7 +144,7 @@ func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 			`! job.yaml:13:14: step load has committed work with writer sink: name "x", and it is "z" now`,
 		}},
 		{name: "another choice", old: "read > 3", new: "read > 4", history: all, want: []string{
-			"job.yaml:24:3: decision enough is different; a verdict that an earlier attempt took stays, but where it failed the job",
+			"job.yaml:24:3: decision enough is different; the verdict of an earlier attempt is kept unless it failed the job",
 		}},
 		{name: "one writer more", old: "writer: {sink: x}\n- step: parts", new: "writer: [{sink: x}, {sink: y}]\n- step: parts", history: all, want: []string{
 			"! job.yaml:9:3: step load has committed work with 1 writer, and has 2 writers now",
@@ -176,7 +176,7 @@ func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 			"! job.yaml:19:3: step child has started it with the parameter n ${steps.load.read}, and it is 5 now",
 		}},
 		{name: "a tasklet of a lost process in another database", old: "hello", new: "good morning", history: lost("prepare"), want: []string{
-			"step prepare is different; what it did before may be committed",
+			"step prepare is different; its earlier work may be committed",
 		}},
 		{name: "what is done in the end", old: "- step: tidy\n  tasklet: {note: done}", new: "- step: clean\n  chunk: {reader: {count: {to: 1}}, writer: {sink: x}}", history: all},
 	} {
@@ -205,5 +205,5 @@ func TestAStoredTextIsReadWithoutTheFilesOfItsChildren(t *testing.T) {
 	require.ErrorAs(t, err, &problems)
 	require.Len(t, problems, 2)
 	require.Equal(t, "file: nowhere.yaml cannot be read: no such file or directory", problems[0].Msg)
-	require.Equal(t, "file: testdata/children/wrong.yaml is wrong: see surfin validate testdata/children/wrong.yaml", problems[1].Msg)
+	require.Equal(t, "file: testdata/children/wrong.yaml has mistakes: see surfin validate testdata/children/wrong.yaml", problems[1].Msg)
 }

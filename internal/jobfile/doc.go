@@ -1,23 +1,18 @@
-// Package jobfile turns a YAML job file into a core.Job: it parses, checks against the registry of
+// Package jobfile turns a YAML job file into a model.Job: it parses, checks against the registry of
 // components, and compiles.
 //
 // [Load] reads and checks: all mistakes are reported together, every problem with file, line, column, an
-// excerpt and a hint ([Problems]). [File.Compile] makes the job. Schema, reference pages and descriptions
-// ([Schema], [Reference], [Describe]) come from the same structs and tags that the loader decodes into
-// (model.go, and the Config types of the components).
+// excerpt and a hint ([Problems]). [File.Compile] makes the job. [File.Changes] compares the file with the
+// definition of an earlier execution.
 //
 // # The stages of a job file
 //
-//	YAML --internal/strict--> nodes --model.go--> Job, Step, ... --check*.go--> File --compile.go--> core.Job
+//	source --yamlfile--> nodes --expand--> nodes without templates --language--> Job, Step, ...
+//	       --check--> tree.File --compile--> model.Job
 //
-// A component's config is decoded three times. At load everything is checked; ${late-bound} values stay zero,
-// but their static types must fit. Before an execution exists (core.Job.Bind) it is decoded with the launch's
-// parameters: a value that does not fit refuses the launch. At the start of its step it is decoded with all
-// values, into a new struct for New.
-//
-// The flow is a tree of elements (element.go). Their names are collected first, since any element may be
-// named anywhere. Edges and the checks of the graph come last (flow.go); then the steps that may have run at
-// each `steps.NAME` (condition.go). [Compare] finds what a changed file means for a restart (changes.go).
+// Each stage is a package of this folder and imports only those before it. bind decodes the configs of
+// components for check and compile, diff compares two tree.Files, and docs writes schema and reference from
+// the structs of language.
 //
 // # Paths
 //
@@ -26,6 +21,6 @@
 // `params.NAME` in every expression is the absolute path. In a path field (tag path), any other relative text
 // is relative to the file.
 //
-// It imports core, tx, chunk, step, job, internal and its own internal/strict, and no other adaptor:
-// components come through the registry.
+// It imports core, tx, chunk, step, internal packages and its own folder, and no adaptor: components come
+// through the registry.
 package jobfile

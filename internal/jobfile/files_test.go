@@ -86,15 +86,15 @@ flow:
   - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
   - - {step: other, chunk: {reader: {csv: in.csv}, writer: {table: places}}}
 `), shipped(t))
-	require.EqualError(t, err, `job.yaml:8:21: people is also written by writer table in line 7, and one of them fills it anew
+	require.EqualError(t, err, `job.yaml:8:21: people is also written by writer table in line 7, and one of them refills it
     8 |     - table: {name: people, mode: truncate}
       |                     ^ give it one writer
 job.yaml:13:42: mode replace in a partitioned step: each partition would remove the rows of the others
    13 |     writer: {table: {name: people, mode: replace}}
       |                                          ^ write it in a step without partitions, or empty the table in a step before, and insert
-job.yaml:17:68: people is also written in another branch of split both, in line 16, and one of them fills it anew
+job.yaml:17:68: people is also written in another branch of split both, in line 16, and one of them refills it
    17 |   - - {step: right, chunk: {reader: {csv: in.csv}, writer: {table: people}}}
-      |                                                                    ^ branches run at once: put one behind the other`)
+      |                                                                    ^ branches run at once: run one after the other`)
 }
 
 func TestAFileOfTwoWritersThatOnlyTheLaunchKnowsIsRefusedWhenItIsKnown(t *testing.T) {

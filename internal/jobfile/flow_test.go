@@ -187,7 +187,7 @@ flow:
 	require.NoError(t, err)
 	require.Equal(t, core.StatusFailed, exec.Status)
 	require.Equal(t, []string{"a COMPLETED", "c NOOP", "d FAILED"}, s.storyOf(t, exec))
-	require.Contains(t, s.Step(exec, "d").Error, "job.yaml:14:11: step b has not run, so that it has no numbers; steps.b.status == '' asks for that")
+	require.Contains(t, s.Step(exec, "d").Error, "job.yaml:14:11: step b has not run, so it has no numbers; test for that with steps.b.status == ''")
 }
 
 func TestAnAtomicGroupOfTheFileCommitsAllOrNothing(t *testing.T) {
@@ -237,10 +237,10 @@ func TestAListenerThatHearsNothingWhereItIsFailsClearly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"listeners: watch\nflow: [{step: a, tasklet: note}]":                                                      "listener watch listens to steps, chunks or items, not to jobs: name it in the listeners of a step; here it needs BeforeJob or AfterJob",
-		"listeners: deaf\nflow: [{step: a, tasklet: note}]":                                                       "the constructor of listener deaf made a int, which is no listener",
+		"listeners: deaf\nflow: [{step: a, tasklet: note}]":                                                       "the constructor of listener deaf made a int, which is not a listener",
 		"flow: [{step: a, tasklet: note, listeners: watch}]":                                                      "listener watch listens to chunks and items, which a tasklet step does not have: there it needs BeforeStep or AfterStep",
 		"flow: [{step: a, tasklet: note, listeners: gong}]":                                                       "listener gong listens to jobs (BeforeJob, AfterJob), not to steps: name it in the listeners of the job",
-		"flow: [{step: a, chunk: {reader: {count: {to: 1}}, writer: {sink: x}}, listeners: [bell, watch, deaf]}]": "the constructor of listener deaf made a int, which is no listener",
+		"flow: [{step: a, chunk: {reader: {count: {to: 1}}, writer: {sink: x}}, listeners: [bell, watch, deaf]}]": "the constructor of listener deaf made a int, which is not a listener",
 	} {
 		s := newScene(t, testdb.SQLite(t), "job.yaml", "job: x\n"+text)
 		exec, err := s.launch(t, nil)

@@ -127,7 +127,7 @@ func TestWhoRunsTheBranchesOfASplit(t *testing.T) {
 		{"remote: true", "{job: call, file: child.yaml}", "remote: split both has call in line 7, whose element leaf waits for workers", reg, 11},
 		{"remote: true", "{split: inner, remote: true, branches: [[" + step + "]]}", "remote: split both has inner in line 7, whose branches run on workers", reg, 11},
 		{"remote: maybe", step, "auto, true, false", reg, 11},
-		{"parallel: 2\n  remote: true", step, "parallel: the branches of split both run on workers, whose slots say how many run at once", reg, 13},
+		{"parallel: 2\n  remote: true", step, "parallel: the branches of split both run on workers, whose slots limit how many run at once", reg, 13},
 	} {
 		_, err := jobfile.Load(parent(c.remote, c.other), c.use)
 		var problems jobfile.Problems

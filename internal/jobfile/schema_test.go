@@ -13,11 +13,12 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 )
 
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text, err := jobfile.Schema(described(t))
+	text, err := docs.Schema(described(t))
 	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err)
@@ -117,20 +118,20 @@ func TestTheSchemaRefusesWrongKeysTypesAndComponents(t *testing.T) {
 
 func TestSchemaAndReferenceAreTheSameEveryTime(t *testing.T) {
 	t.Parallel()
-	first, err := jobfile.Schema(described(t))
+	first, err := docs.Schema(described(t))
 	require.NoError(t, err)
-	pages := jobfile.Reference(described(t))
+	pages := docs.Reference(described(t))
 	for range 5 {
-		again, err := jobfile.Schema(described(t))
+		again, err := docs.Schema(described(t))
 		require.NoError(t, err)
 		require.Equal(t, string(first), string(again))
-		require.Equal(t, pages, jobfile.Reference(described(t)))
+		require.Equal(t, pages, docs.Reference(described(t)))
 	}
 }
 
 func TestTheReferenceHasAPagePerComponentAndOneForTheFile(t *testing.T) {
 	t.Parallel()
-	pages := jobfile.Reference(described(t))
+	pages := docs.Reference(described(t))
 	require.Len(t, pages, 2+len(components()))
 	for name, golden := range map[string]string{"job-file.md": "job-file.md", "components.md": "components.md", "reader-count.md": "reader-count.md", "processor-set.md": "processor-set.md", "tasklet-note.md": "tasklet-note.md"} {
 		path := filepath.Join("testdata", "reference", golden)
@@ -146,9 +147,9 @@ func TestTheReferenceHasAPagePerComponentAndOneForTheFile(t *testing.T) {
 
 func TestDescribeIsThePagesOfAllKindsOfThatName(t *testing.T) {
 	t.Parallel()
-	page, err := jobfile.Describe(described(t), "count")
+	page, err := docs.Describe(described(t), "count")
 	require.NoError(t, err)
 	require.True(t, strings.Contains(string(page), "# reader `count`") && strings.Contains(string(page), "The last number."), string(page))
-	_, err = jobfile.Describe(described(t), "cuont")
+	_, err = docs.Describe(described(t), "cuont")
 	require.ErrorContains(t, err, "there is no component cuont; did you mean count?")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
@@ -70,7 +71,7 @@ func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "migrations"), 0o700)) // the migration tasklet looks for it at load
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "migrations", "1_a.up.sql"), []byte("create table a(b int)"), 0o600))
 	for _, c := range reg.Components() {
-		page, err := jobfile.Describe(reg, c.Name)
+		page, err := docs.Describe(reg, c.Name)
 		require.NoError(t, err)
 		_, rest, ok := strings.Cut(string(page), "# "+string(c.Kind)+" `")
 		require.True(t, ok)

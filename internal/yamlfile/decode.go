@@ -186,7 +186,6 @@ func (d *Decoder) structure(n *Node, f Field, v reflect.Value) {
 	})
 }
 
-// restOf returns the entries of n that are not keys of fields.
 func restOf(n *Node, keys Keys) *Node {
 	rest := n.Beside(Map)
 	for _, e := range n.Entries {
@@ -200,7 +199,6 @@ func restOf(n *Node, keys Keys) *Node {
 	return rest
 }
 
-// unknown reports keys that no field has.
 func (d *Decoder) unknown(n *Node, f Field, keys Keys, in reflect.Type) {
 	for _, e := range n.Entries {
 		key := e.Key.Text
@@ -225,7 +223,6 @@ func (d *Decoder) meant(key string, in reflect.Type) (own, hint string) {
 	return d.Meant(key, in)
 }
 
-// defaults fills in missing keys and reports missing required ones.
 func (d *Decoder) defaults(n *Node, f Field, keys Keys, v reflect.Value, there func(key string) bool) {
 	for _, field := range keys.Fields {
 		switch {

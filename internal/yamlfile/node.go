@@ -130,6 +130,8 @@ type Document struct {
 	Text string
 	// Root is the value of the document; nil if it could not be parsed.
 	Root *Node
+	// Empty means that the file has nothing but comments.
+	Empty bool
 	// Describe returns the position to which keys and list positions lead from the root, for a definition
 	// that was made in Go. It is nil for a file.
 	Describe func(steps []Step) string
@@ -137,7 +139,6 @@ type Document struct {
 	lines []string
 }
 
-// splitLines splits at the line breaks of YAML.
 func splitLines(text string) []string {
 	text = strings.TrimPrefix(text, "\uFEFF")
 	var lines []string

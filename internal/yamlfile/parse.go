@@ -45,6 +45,7 @@ func Parse(path string, text []byte) (*Document, *Collector) {
 		return d, c
 	}
 	if root == nil || len(root.Content) == 0 {
+		d.Empty = true
 		c.add(1, 1, "the file is empty", "a job file begins with `job: NAME`")
 		return d, c
 	}
@@ -62,7 +63,6 @@ type errSecond struct{ line, col int }
 
 func (e *errSecond) Error() string { return "there is a second document" }
 
-// parseYAML returns the only document of the text; nil if there is none.
 func parseYAML(text []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil { // yaml.v3 panics on some malformed input
@@ -176,7 +176,7 @@ func (r *resolver) alias(y *yaml.Node, n *Node) *Node {
 func (r *resolver) tagged(y *yaml.Node, n *Node) *Node {
 	n.Kind, n.Bad, n.Text = Scalar, true, y.Value
 	if strings.HasPrefix(y.Tag, "!!") || y.Kind != yaml.ScalarNode {
-		r.c.Add(n, fmt.Sprintf("the tag %s is not allowed", y.Tag), "values are converted to what their key asks for; quote a text that must stay one")
+		r.c.Add(n, fmt.Sprintf("the tag %s is not allowed", y.Tag), "values are converted to the type of their key; quote a text that must stay a text")
 		return n
 	}
 	n.Text = strings.TrimSpace(y.Tag + " " + y.Value)
@@ -206,7 +206,7 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 	seen := map[string]*Node{}
 	add := func(e Entry, at *Node) {
 		if first, twice := seen[e.Key.Text]; twice {
-			what := "is there twice"
+			what := "appears twice"
 			if at != e.Key {
 				what += ", through <<"
 			}
@@ -239,13 +239,12 @@ func (r *resolver) mapping(y *yaml.Node, n *Node) {
 	}
 }
 
-// key returns the node of a key, which must be a plain text.
 func (r *resolver) key(y *yaml.Node, of *Node) *Node {
 	if y.Kind == yaml.AliasNode && y.Alias != nil {
 		y = y.Alias
 	}
 	if inner, is := bracesOf(y); is {
-		r.c.Add(of, "{{ }} is not how a value is named here", "write it in quotes: \"${"+inner+"}\"")
+		r.c.Add(of, "{{ }} is not the syntax of a value", "write it in quotes: \"${"+inner+"}\"")
 		of.Bad = true
 		return nil
 	}
@@ -257,7 +256,6 @@ func (r *resolver) key(y *yaml.Node, of *Node) *Node {
 	return r.node(y)
 }
 
-// merge returns the entries that `<<` brings in.
 func (r *resolver) merge(y *yaml.Node) []Entry {
 	n := r.node(y)
 	switch {

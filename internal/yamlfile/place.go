@@ -21,7 +21,6 @@ func (d *Document) Place(n *Node) string {
 	return d.Describe(way)
 }
 
-// wayTo returns the path from root to n, which is a value or a key.
 func wayTo(root, n *Node) (way []Step, found bool) {
 	if root == n {
 		return nil, true

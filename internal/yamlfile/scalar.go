@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// scalar decodes a text, number, bool or duration.
 func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 	if !d.Expect(n, Scalar, f) {
 		return
@@ -151,7 +150,7 @@ func setTyped(v reflect.Value, typed any) error {
 	case v.CanFloat() && (from.CanInt() || from.CanFloat()):
 		if from.CanInt() {
 			if _, exact := row.FloatOf(from.Int()); !exact {
-				return fmt.Errorf("%v is no float, whose 53 bits do not hold it", typed)
+				return fmt.Errorf("%v does not fit in a float, which has 53 bits", typed)
 			}
 		}
 		v.Set(from.Convert(v.Type()))
@@ -172,7 +171,6 @@ func setTyped(v reflect.Value, typed any) error {
 	return fmt.Errorf("a %T is no %v", typed, v.Type())
 }
 
-// textOf is the canonical text of a value, or the one of fmt for a type that rows do not hold.
 func textOf(typed any) string {
 	if v, err := row.ValueOf(typed); err == nil {
 		return v.String()

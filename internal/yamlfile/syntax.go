@@ -19,14 +19,14 @@ import (
 func (d *Document) syntax(c *Collector, err error) {
 	var second *errSecond
 	if errors.As(err, &second) {
-		c.add(second.line, second.col, "there is a second YAML document", "one file holds one job; remove the --- line")
+		c.add(second.line, second.col, "there is a second YAML document", "a file has one document: remove the --- line")
 		return
 	}
 	msg, line := yamlMessage(err)
 	if name, ok := strings.CutPrefix(msg, "unknown anchor '"); ok {
 		name, _, _ = strings.Cut(name, "'")
 		line, col := d.find("*"+name, max(line, 1))
-		c.add(line, col, fmt.Sprintf("YAML reads *%s as an alias, and there is no anchor &%s", name, name), quotesHint)
+		c.add(line, col, fmt.Sprintf("YAML reads *%s as an alias, but there is no anchor &%s", name, name), quotesHint)
 		return
 	}
 	col := 0
@@ -51,7 +51,6 @@ func (d *Document) syntax(c *Collector, err error) {
 	c.add(line, col, "this is not YAML: "+msg, syntaxHint(d.lines[line-1], msg))
 }
 
-// tooDeep reports a text that is nested too deeply for the parser.
 func (d *Document) tooDeep(c *Collector, err error) {
 	line, col, found := smallfile.Nested(d.Text, MaxDepth)
 	if !found {
@@ -97,7 +96,6 @@ func yamlMessage(err error) (msg string, line int) {
 // parserDepth is the limit for goccy's parser: its memory grows with the square of the depth.
 const parserDepth = 1000
 
-// place asks goccy's parser for the position of a syntax error; false if it finds none.
 func place(text []byte) (line, col int, ok bool) {
 	if _, _, deep := smallfile.Nested(string(text), parserDepth); deep {
 		return 0, 0, false
@@ -134,7 +132,6 @@ func (d *Document) question(from int) (line, col int, ok bool) {
 // flowSQL matches SQL inside { or [ without quotes.
 var flowSQL = regexp.MustCompile(`(?i)[{\[][^"']*?[\w-]+:\s+((?:select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|replace\s+into)\s)`)
 
-// openSQL finds unquoted SQL inside { or [ in the line or an adjacent one: the parsers stop somewhere in it.
 func (d *Document) openSQL(line int) (at, col int, ok bool) {
 	for i := min(line+1, len(d.lines)) - 1; i >= max(line-2, 0); i-- {
 		if m := flowSQL.FindStringSubmatchIndex(d.lines[i]); m != nil {

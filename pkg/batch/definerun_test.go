@@ -98,7 +98,7 @@ func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 			Reader:  batch.ReaderOf[Order](func() other { return other{NewOrders()} }),
 			Writers: []batch.Component{batch.WriterOf[Order](func(context.Context, []Order) error { return nil })},
 		})
-	const before = "the job file has changed since execution 1 in what is committed: "
+	const before = "the job file has changed since execution 1 in what committed work depends on: "
 	for name, c := range map[string]struct {
 		job     *batch.Job
 		fails   func(Order) error
@@ -118,7 +118,7 @@ func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 				return errors.New("never")
 			}
 			return nil
-		}, before + "step bill has committed work, and the definition as it was cannot be read any more, so what is different cannot be compared: " +
+		}, before + "step bill has committed work, and its recorded definition can no longer be read, so the two cannot be compared: " +
 			"job ledger: step bill: chunk.processor: there is no processor ledger.bill.processor (allowed: dedupe, filter, lookup, map, validate)"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestAJobFileOfAFileSystemGoesOnInAnotherProcess(t *testing.T) {
 func TestAJobThatIsWrongIsAnErrorOfNew(t *testing.T) {
 	t.Parallel()
 	_, err := batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), batch.Jobs(batch.NewJob("a").Step("b", nil)), batch.JobFiles(batch.Bytes("c", []byte("job: c\n"))))
-	require.ErrorContains(t, err, "job a: step b: step b does nothing")
+	require.ErrorContains(t, err, "job a: step b: step b has no work")
 	require.ErrorContains(t, err, `c:1:1: a job file needs the key "flow"`)
 	app := newApp(t, settingsFor(t, testdb.SQLite(t)))
 	_, err = app.Run(t.Context(), batch.RunRequest{Name: "nobody"})

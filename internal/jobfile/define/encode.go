@@ -130,7 +130,6 @@ func encodeStruct(v reflect.Value) (any, error) {
 	return fields, nil
 }
 
-// encodeItem writes the fields of a row type, or the name of a registered Go type.
 func encodeItem(t item.Type) (any, error) {
 	if t.GoType() != reflect.TypeFor[item.Row]() {
 		if t.Name() == "" {

@@ -60,7 +60,6 @@ func renderOf(j *Job) *render {
 	return r
 }
 
-// add makes the text of a job, once.
 func (r *render) add(j *Job) {
 	if other, known := r.jobs[j.name]; known {
 		if other != j {
@@ -71,9 +70,11 @@ func (r *render) add(j *Job) {
 	r.jobs[j.name] = j
 	outer := *r
 	r.job, r.element, r.option, r.used = j, "", "", map[string]int{}
-	var b strings.Builder
-	r.root(j).text(&b, "")
-	r.texts[j.name] = b.String()
+	made, err := text(r.root(j))
+	if err != nil {
+		r.problem(err)
+	}
+	r.texts[j.name] = made
 	r.job, r.element, r.option, r.used = outer.job, outer.element, outer.option, outer.used
 }
 
@@ -367,7 +368,6 @@ func (r *render) decision(o *object, e element) {
 	*o = append(*o, pair{"choose", choices})
 }
 
-// more adds the keys that are in With but not in When.
 func (r *render) more(o *object, with With) {
 	if p := with.Partition; p != nil {
 		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}
@@ -425,7 +425,6 @@ func (r *render) target(t Target) any {
 	return object{{t.kind, exit}}
 }
 
-// components encodes one component or a list of them; nil if there are none.
 func (r *render) components(option string, kind registry.Kind, given []Component) any {
 	if len(given) == 1 {
 		return r.component(option, kind, given[0])
@@ -437,7 +436,6 @@ func (r *render) components(option string, kind registry.Kind, given []Component
 	return refs
 }
 
-// component is a name, or a name with a configuration.
 func (r *render) component(option string, kind registry.Kind, c Component) any {
 	r.option = option
 	defer func() { r.option = "" }()

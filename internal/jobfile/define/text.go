@@ -1,10 +1,12 @@
 package define
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
 // The values of a text: string, list, object; literal, which is written unchanged, and quoted.
@@ -46,108 +48,54 @@ func (o *object) flag(key string, on bool) {
 	}
 }
 
-const indent = "  "
-
-// text writes an object as YAML.
-func (o object) text(b *strings.Builder, margin string) {
-	for i, p := range o {
-		if i > 0 {
-			b.WriteString(margin)
-		}
-		b.WriteString(scalar(p.key))
-		b.WriteString(":")
-		below(b, p.value, margin)
-	}
+func text(value any) (string, error) {
+	made, err := yamlfile.Encode(node(value))
+	return string(made), err
 }
 
-// below writes the value of a key.
-func below(b *strings.Builder, value any, margin string) {
+func node(value any) *yaml.Node {
+	n := &yaml.Node{}
 	switch v := value.(type) {
 	case object:
-		if len(v) == 0 {
-			b.WriteString(" {}\n")
-			return
+		n.Kind = yaml.MappingNode
+		for _, p := range v {
+			n.Content = append(n.Content, scalar(p.key), node(p.value))
 		}
-		b.WriteString("\n" + margin + indent)
-		v.text(b, margin+indent)
 	case list:
-		if len(v) == 0 {
-			b.WriteString(" []\n")
-			return
+		n.Kind = yaml.SequenceNode
+		for _, item := range v {
+			n.Content = append(n.Content, node(item))
 		}
-		b.WriteString("\n")
-		v.text(b, margin+indent)
 	case literal:
-		b.WriteString(" " + string(v) + "\n")
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(v)}
 	case quoted:
-		b.WriteString(" " + quote(string(v)) + "\n")
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(v), Style: yaml.DoubleQuotedStyle}
 	case string:
-		if block(v) {
-			writeBlock(b, v, margin+indent)
-			return
+		if n = scalar(v); block(v) {
+			n.Style = yaml.LiteralStyle
 		}
-		b.WriteString(" " + scalar(v) + "\n")
+		return n
 	}
-}
-
-func (l list) text(b *strings.Builder, margin string) {
-	for _, item := range l {
-		b.WriteString(margin + "-")
-		switch v := item.(type) {
-		case object:
-			if len(v) == 0 {
-				b.WriteString(" {}\n")
-				continue
-			}
-			b.WriteString(" ")
-			v.text(b, margin+indent)
-		case list, literal, quoted:
-			below(b, v, margin)
-		case string:
-			b.WriteString(" " + scalar(v) + "\n")
-		}
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
 	}
+	return n
 }
 
 // plain matches texts that YAML takes unchanged.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./$][A-Za-z0-9_./$ -]*$`)
 
-func scalar(text string) string {
-	if plain.MatchString(text) && !strings.HasSuffix(text, " ") {
-		return text
+func scalar(text string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Value: text}
+	if !plain.MatchString(text) || strings.HasSuffix(text, " ") {
+		n.Style = yaml.DoubleQuotedStyle
 	}
-	return quote(text)
-}
-
-// quote writes a text in double quotes.
-func quote(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return n
 }
 
 // blockLine matches lines that a literal block keeps unchanged.
 var blockLine = regexp.MustCompile(`^([ -~]*[!-~])?$`)
 
-// block reports whether a text of several lines is more readable as a block.
 func block(text string) bool {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if len(lines) < 2 || lines[0] == "" || lines[0][0] == ' ' || lines[len(lines)-1] == "" {
@@ -159,18 +107,4 @@ func block(text string) bool {
 		}
 	}
 	return true
-}
-
-func writeBlock(b *strings.Builder, text, margin string) {
-	if strings.HasSuffix(text, "\n") {
-		b.WriteString(" |\n")
-	} else {
-		b.WriteString(" |-\n")
-	}
-	for _, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
-		if line != "" {
-			b.WriteString(margin + line)
-		}
-		b.WriteString("\n")
-	}
 }

@@ -3,7 +3,6 @@
 package define
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,11 +39,11 @@ func TestATextIsReadAsItWasMeant(t *testing.T) {
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		o := object{{"root", value(3).Draw(t, "value")}}
-		var b strings.Builder
-		o.text(&b, "")
-		doc, problems := yamlfile.Parse("x", []byte(b.String()))
-		require.NoError(t, problems.Err(), "%s", b.String())
-		require.Equal(t, normal(o), back(doc.Root), "%s", b.String())
+		made, err := text(o)
+		require.NoError(t, err)
+		doc, problems := yamlfile.Parse("x", []byte(made))
+		require.NoError(t, problems.Err(), "%s", made)
+		require.Equal(t, normal(o), back(doc.Root), "%s", made)
 	})
 }
 

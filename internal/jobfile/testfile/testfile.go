@@ -134,7 +134,7 @@ func checkNames(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 	seen := map[string]bool{}
 	for i, t := range f.Tests {
 		if seen[t.Name] {
-			d.Add(root.Get("tests").Items[i], fmt.Sprintf("the name %q is there twice", t.Name), "give each test its own name")
+			d.Add(root.Get("tests").Items[i], fmt.Sprintf("the name %q appears twice", t.Name), "give each test its own name")
 		}
 		seen[t.Name] = true
 	}
@@ -143,7 +143,6 @@ func checkNames(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 // FromEnvironment is the prefix of a database URL in an environment variable.
 const FromEnvironment = "env:"
 
-// checkDatabases checks the databases, and that the tests name no others.
 func checkDatabases(d *yamlfile.Decoder, root *yamlfile.Node, f *File) {
 	list := root.Get("databases")
 	for name, url := range f.Databases {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
 // API configures the REST API.
@@ -54,7 +56,6 @@ const (
 // MinToken is the minimum number of characters of a token.
 const MinToken = 16
 
-// tokenSections maps the keys that contain NAME: TOKEN to the roles that they give.
 func tokenSections() map[string]Role {
 	return map[string]Role{"api.operator_tokens": Operator, "api.viewer_tokens": Viewer}
 }
@@ -112,7 +113,7 @@ func (l *loader) clients(s *Settings) {
 			token := l.values[key]
 			switch {
 			case !clientName.MatchString(name):
-				l.wrong(key, fmt.Errorf("%q is no name for a client (letters, digits, _ and -)", name))
+				l.wrong(key, fmt.Errorf("%q is not a valid client name (letters, digits, _ and -)", name))
 			case len(token) < MinToken || !bearer.MatchString(token):
 				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", MinToken))
 			case owner[token] != "":
@@ -127,7 +128,6 @@ func (l *loader) clients(s *Settings) {
 	}
 }
 
-// tokenKey returns the key of a variable with a token; empty if it has none.
 func tokenKey(name string) string {
 	for section := range tokenSections() {
 		if client, ok := strings.CutPrefix(name, variable(section)+"_"); ok && client != "" {
@@ -138,10 +138,10 @@ func tokenKey(name string) string {
 }
 
 // tokens reads NAME: TOKEN below a key of tokenSections.
-func (f *settingsFile) tokens(key *mappingValue, path string) {
-	f.each(key.Value, path, func(client *mappingValue, name string) {
+func (f *settingsFile) tokens(key yamlfile.Entry, path string) {
+	f.each(key.Value, path, func(client yamlfile.Entry, name string) {
 		if !clientName.MatchString(name) {
-			f.problem(client.Key.GetToken(), fmt.Errorf("%s: %q is no name for a client (letters, digits, _ and -)", path, name))
+			f.problem(client.Key, fmt.Errorf("%s: %q is not a valid client name (letters, digits, _ and -)", path, name))
 			return
 		}
 		f.scalar(client, path+"."+name)
@@ -165,5 +165,4 @@ func (f *settingsFile) hasTokens(line int) bool {
 
 var afterKey = regexp.MustCompile(`^(\s*[A-Za-z0-9_-]+\s*:)?.*$`)
 
-// withoutValue keeps the key of a line, if it begins with one.
 func withoutValue(line string) string { return afterKey.ReplaceAllString(line, "${1} ***") }

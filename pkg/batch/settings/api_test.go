@@ -29,7 +29,7 @@ func TestWrongSettingsOfTheAPIAreRefusedWithoutATokenInTheMessage(t *testing.T) 
 	for text, want := range map[string]string{
 		"api: {operator_tokens: {ci: hunter2}}":                                                        "a token has at least 16 characters",
 		"api: {operator_tokens: {ci: 'hunter2 hunter2 hunter2'}}":                                      "a token has at least 16 characters",
-		"api: {operator_tokens: {c.i: hunter2hunter2hu}}":                                              `"c.i" is no name for a client`,
+		"api: {operator_tokens: {c.i: hunter2hunter2hu}}":                                              `"c.i" is not a valid client name`,
 		"api:\n  operator_tokens:\n    a: hunter2hunter2hu\n  viewer_tokens:\n    b: hunter2hunter2hu": "each client needs its own",
 		"api:\n  operator_tokens:\n    a: hunter2hunter2hu\n  viewer_tokens:\n    a: hunter3hunter2hu": "has a token in another role already",
 		"api:\n  operator_tokens:\n    a: hunter2hunter2hu\n    a: hunter3hunter2hu":                   "a",

@@ -1,50 +1,37 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
-
 	"github.com/surfin-batch/surfin/internal/secret"
-	"github.com/surfin-batch/surfin/internal/smallfile"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// maxDepth is more than any setting needs; the parser's memory grows with its square.
-const maxDepth = 20
-
-// parse reads surfin.yaml strictly: the texts of all keys by their path, with their positions, and
-// an *Error for every unknown key.
+// parse reads surfin.yaml strictly: the texts of all keys by their path, with their positions, and an *Error
+// for every mistake.
 func parse(path string, data []byte) *settingsFile {
 	f := &settingsFile{
 		path: path, lines: strings.Split(string(data), "\n"), values: map[string]string{}, places: map[string]origin{}, secrets: map[string]secret.Origin{},
 	}
-	if line, column, deep := smallfile.Nested(string(data), maxDepth); deep {
-		where, excerpt := f.placeAt(line, column)
-		f.problems = []error{&Error{Where: where, Err: fmt.Errorf("values are nested deeper than %d levels", maxDepth), Excerpt: excerpt}}
+	doc, problems := yamlfile.Parse(path, data)
+	if doc.Empty {
 		return f
 	}
-	doc, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		f.syntax(err)
-		return f
+	if doc.Root != nil {
+		f.root(doc.Root)
 	}
-	for _, d := range doc.Docs {
-		if d.Body != nil {
-			f.root(d.Body)
-		}
+	if wrong, is := errors.AsType[yamlfile.Problems](problems.Err()); is {
+		f.problems = append(f.syntax(wrong), f.problems...)
 	}
 	return f
 }
-
-type mappingValue = ast.MappingValueNode
 
 type settingsFile struct {
 	path     string
@@ -57,7 +44,7 @@ type settingsFile struct {
 
 // root walks the top of the document: known sections, and databases, with free names on the second
 // level.
-func (f *settingsFile) root(body ast.Node) {
+func (f *settingsFile) root(body *yamlfile.Node) {
 	known := map[string][]string{"databases": nil, secretsKey: nil}
 	for _, c := range catalog() {
 		section, name, nested := strings.Cut(c.key, ".")
@@ -72,7 +59,7 @@ func (f *settingsFile) root(body ast.Node) {
 		known[section] = append(known[section], name)
 		slices.Sort(known[section])
 	}
-	f.each(body, "", func(key *mappingValue, name string) {
+	f.each(body, "", func(key yamlfile.Entry, name string) {
 		names, ok := known[name]
 		switch {
 		case !ok:
@@ -82,7 +69,7 @@ func (f *settingsFile) root(body ast.Node) {
 		case name == secretsKey:
 			f.each(key.Value, name, f.secret)
 		case len(names) > 0:
-			f.each(key.Value, name, func(sub *mappingValue, subName string) {
+			f.each(key.Value, name, func(sub yamlfile.Entry, subName string) {
 				if tokenSections()[name+"."+subName] != "" {
 					f.tokens(sub, name+"."+subName)
 					return
@@ -100,13 +87,13 @@ func (f *settingsFile) root(body ast.Node) {
 }
 
 // database is `name: URL` or `name: {url: URL, max_open: N}`.
-func (f *settingsFile) database(key *mappingValue, name string) {
+func (f *settingsFile) database(key yamlfile.Entry, name string) {
 	path := "databases." + name
-	if _, ok := key.Value.(ast.MapNode); !ok {
+	if key.Value.Kind != yamlfile.Map {
 		f.scalar(key, path+".url")
 		return
 	}
-	f.each(key.Value, path, func(sub *mappingValue, subName string) {
+	f.each(key.Value, path, func(sub yamlfile.Entry, subName string) {
 		if subName != "url" && subName != "max_open" {
 			f.unknown(sub, path+"."+subName, []string{"max_open", "url"})
 			return
@@ -115,61 +102,67 @@ func (f *settingsFile) database(key *mappingValue, name string) {
 	})
 }
 
-func (f *settingsFile) each(node ast.Node, path string, visit func(key *mappingValue, name string)) {
-	m, ok := node.(ast.MapNode)
-	if !ok {
-		if node.Type() != ast.NullType {
-			f.problem(node.GetToken(), fmt.Errorf("%s: keys and values are expected here", orRoot(path)))
-		}
-		return
+func (f *settingsFile) each(n *yamlfile.Node, path string, visit func(key yamlfile.Entry, name string)) {
+	if n.Kind != yamlfile.Map && !isNull(n) {
+		f.problem(n, fmt.Errorf("%s: keys and values are expected here", cmp.Or(path, "settings")))
 	}
-	for it := m.MapRange(); it.Next(); {
-		visit(it.KeyValue(), it.Key().GetToken().Value)
+	for _, e := range n.Entries {
+		visit(e, e.Key.Text)
 	}
 }
 
-func (f *settingsFile) scalar(key *mappingValue, path string) {
-	if key.Value.Type() == ast.NullType {
+// isNull reports a key without a value. Such a key says nothing.
+func isNull(n *yamlfile.Node) bool {
+	return n.Bad || n.Empty || n.Kind == yamlfile.Scalar && !n.IsQuoted() && (n.Text == "~" || strings.EqualFold(n.Text, "null"))
+}
+
+func (f *settingsFile) scalar(key yamlfile.Entry, path string) {
+	n := key.Value
+	switch {
+	case isNull(n):
+		return
+	case n.Kind != yamlfile.Scalar:
+		f.problem(n, fmt.Errorf("%s: a single value is expected here", path))
 		return
 	}
-	s, ok := key.Value.(ast.ScalarNode)
-	if !ok {
-		f.problem(key.Value.GetToken(), fmt.Errorf("%s: a single value is expected here", path))
-		return
+	f.values[path] = n.Text
+	if strings.Contains(n.Text, "\n") {
+		f.values[path] = strings.TrimSpace(n.Text)
 	}
-	tk := s.GetToken()
-	f.values[path] = tk.Value
-	if lit, ok := s.(*ast.LiteralNode); ok {
-		f.values[path] = strings.TrimSpace(lit.Value.Value)
-	}
-	where, excerpt := f.place(tk)
+	where, excerpt := f.placeAt(n.Line, n.Col)
 	f.places[path] = origin{where: where, excerpt: excerpt, dir: filepath.Dir(f.path)}
 }
 
-func (f *settingsFile) unknown(key *mappingValue, path string, allowed []string) {
-	f.problem(key.Key.GetToken(), fmt.Errorf("unknown key %s (allowed: %s)", path, strings.Join(allowed, ", ")))
+func (f *settingsFile) unknown(key yamlfile.Entry, path string, allowed []string) {
+	f.problem(key.Key, fmt.Errorf("unknown key %s (allowed: %s)", path, strings.Join(allowed, ", ")))
 }
 
-func (f *settingsFile) problem(tk *token.Token, err error) {
-	where, excerpt := f.place(tk)
-	f.problems = append(f.problems, &Error{Where: where, Err: err, Excerpt: excerpt})
+func (f *settingsFile) problem(n *yamlfile.Node, err error) {
+	f.problems = append(f.problems, f.errorAt(n.Line, n.Col, err))
 }
 
-func (f *settingsFile) syntax(err error) {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
-		f.problem(at.GetToken(), errors.New(secret.Line(at.GetMessage())))
-		return
+func (f *settingsFile) errorAt(line, column int, err error) error {
+	where, excerpt := f.placeAt(line, column)
+	return &Error{Where: where, Err: err, Excerpt: excerpt}
+}
+
+// syntax returns the mistakes that the parser found. Where a line may have a token, they do not quote it.
+func (f *settingsFile) syntax(problems yamlfile.Problems) (errs []error) {
+	for _, p := range problems {
+		text := p.Msg
+		switch {
+		case f.hasTokens(p.Line) && !strings.HasPrefix(text, `key "`):
+			text = "this is not YAML"
+		case p.Hint != "":
+			text += " (" + p.Hint + ")"
+		}
+		errs = append(errs, f.errorAt(p.Line, p.Col, errors.New(secret.Line(text))))
 	}
-	f.problems = append(f.problems, &Error{Where: f.path, Err: errors.New(secret.Line(err.Error()))})
+	return errs
 }
 
-// place returns FILE:LINE:COLUMN of a token, and its line with a caret.
-func (f *settingsFile) place(tk *token.Token) (where, excerpt string) {
-	return f.placeAt(tk.Position.Line, tk.Position.Column)
-}
-
-// placeAt masks possible secrets in the line: the caret stays before them.
+// placeAt returns FILE:LINE:COLUMN, and the line with a caret. It masks possible secrets in the line: the caret
+// stays before them.
 func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	where = fmt.Sprintf("%s:%d:%d", f.path, line, column)
 	if line < 1 || line > len(f.lines) {
@@ -199,18 +192,4 @@ func clipped(text string) string {
 	return text
 }
 
-func orRoot(path string) string {
-	if path == "" {
-		return "settings"
-	}
-	return path
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -84,7 +84,6 @@ type loader struct {
 	secrets  map[string]secret.Origin
 }
 
-// set overrides the value of an earlier layer.
 func (l *loader) set(key, value string, from origin) {
 	l.values[key], l.origins[key] = value, from
 }
@@ -167,7 +166,7 @@ func (l *loader) variableKey(name string) string {
 	}
 	// Secrets and the tests' variables share the prefix.
 	if !strings.HasPrefix(name, "SURFIN_SECRET_") && !strings.HasPrefix(name, "SURFIN_TEST_") {
-		l.settings.Warnings = append(l.settings.Warnings, name+" is no setting and was ignored (surfin help settings lists them)")
+		l.settings.Warnings = append(l.settings.Warnings, name+" is not a setting and was ignored (surfin help settings lists them)")
 	}
 	return ""
 }
@@ -184,7 +183,7 @@ func (l *loader) decode() Settings {
 	all := catalog()
 	for _, name := range l.names("databases") {
 		if !databaseName.MatchString(name) {
-			l.wrong("databases."+name+".url", fmt.Errorf("%q is no name for a database (letters, digits, _ and -)", name))
+			l.wrong("databases."+name+".url", fmt.Errorf("%q is not a valid database name (letters, digits, _ and -)", name))
 			continue
 		}
 		if _, ok := l.values["databases."+name+".url"]; !ok {
@@ -216,7 +215,6 @@ func (l *loader) decode() Settings {
 	return *s
 }
 
-// path resolves a path relative to its origin.
 func (l *loader) path(key, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -226,7 +224,6 @@ func (l *loader) path(key, path string) string {
 
 var databaseName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// names returns the names in a section, such as the databases', in order.
 func (l *loader) names(section string) []string {
 	names := map[string]bool{}
 	for key := range l.values {
@@ -251,7 +248,7 @@ func (l *loader) crossChecks(s *Settings) {
 			s.Repository.Database, history, history.Origin))
 	}
 	if s.Heartbeat > 0 && s.Lease > 0 && s.Heartbeat*2 > s.Lease {
-		l.wrong("heartbeat", fmt.Errorf("a heartbeat every %s is too rare for a lease of %s: at most half of it", s.Heartbeat, s.Lease))
+		l.wrong("heartbeat", fmt.Errorf("a heartbeat of %s must be at most half of the lease of %s", s.Heartbeat, s.Lease))
 	}
 }
 

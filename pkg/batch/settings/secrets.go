@@ -6,9 +6,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
-
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
 const secretsKey = "secrets"
@@ -18,18 +17,18 @@ var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secret is `NAME: {file: PATH}` or `NAME: {command: [PROGRAM, ARGUMENT, ...]}`. The settings
 // contain only the location of a secret, never its value.
-func (f *settingsFile) secret(key *mappingValue, name string) {
+func (f *settingsFile) secret(key yamlfile.Entry, name string) {
 	path := secretsKey + "." + name
 	if !secretName.MatchString(name) {
-		f.problem(key.Key.GetToken(), fmt.Errorf("%q is no name for a secret (letters, digits and _, not beginning with a digit)", name))
+		f.problem(key.Key, fmt.Errorf("%q is not a valid secret name (letters, digits and _, not beginning with a digit)", name))
 		return
 	}
-	if _, ok := key.Value.(ast.MapNode); !ok {
-		f.problem(key.Key.GetToken(), fmt.Errorf("%s says where the secret is: {file: PATH} or {command: [PROGRAM, ARGUMENT]}; its value does not belong here", path))
+	if key.Value.Kind != yamlfile.Map {
+		f.problem(key.Key, fmt.Errorf("%s takes the location of the secret, not its value: {file: PATH} or {command: [PROGRAM, ARGUMENT]}", path))
 		return
 	}
 	var origin secret.Origin
-	f.each(key.Value, path, func(sub *mappingValue, subName string) {
+	f.each(key.Value, path, func(sub yamlfile.Entry, subName string) {
 		switch subName {
 		case "file":
 			f.scalar(sub, path+".file")
@@ -48,26 +47,24 @@ func (f *settingsFile) secret(key *mappingValue, name string) {
 		}
 	})
 	if (origin.File == "") == (len(origin.Command) == 0) {
-		f.problem(key.Key.GetToken(), fmt.Errorf("%s takes a file or a command", path))
+		f.problem(key.Key, fmt.Errorf("%s takes a file or a command", path))
 		return
 	}
 	f.secrets[name] = origin
 }
 
-func (f *settingsFile) command(key *mappingValue, path string) []string {
-	list, ok := key.Value.(*ast.SequenceNode)
-	if !ok {
-		f.problem(key.Value.GetToken(), fmt.Errorf("%s.command is a list: [PROGRAM, ARGUMENT, ...]; no shell reads it", path))
+func (f *settingsFile) command(key yamlfile.Entry, path string) []string {
+	if key.Value.Kind != yamlfile.List {
+		f.problem(key.Value, fmt.Errorf("%s.command is a list: [PROGRAM, ARGUMENT, ...]; no shell reads it", path))
 		return nil
 	}
 	var words []string
-	for _, item := range list.Values {
-		s, ok := item.(ast.ScalarNode)
-		if !ok {
-			f.problem(item.GetToken(), fmt.Errorf("%s.command: a single value is expected here", path))
+	for _, item := range key.Value.Items {
+		if item.Kind != yamlfile.Scalar {
+			f.problem(item, fmt.Errorf("%s.command: a single value is expected here", path))
 			return nil
 		}
-		words = append(words, s.GetToken().Value)
+		words = append(words, item.Text)
 	}
 	if len(words) > 0 && strings.Contains(words[0], "/") && !filepath.IsAbs(words[0]) {
 		words[0] = filepath.Join(filepath.Dir(f.path), words[0])

@@ -24,6 +24,8 @@ func TestNoMessageShowsASecretOfTheLineThatItQuotes(t *testing.T) {
 		"databases:\n  d: postgresql+x://me:hunter2@h/x\n",
 		"traces: {endpoint: 'ftp://me:hunter2@h/x'}\n",
 		"postgres://me:hunter2@h/x\n",
+		"api: {operator_tokens: {ci: !hunter2hunter2hu}}\n",
+		"api:\n  operator_tokens:\n    ci: *hunter2hunter2hu\n",
 	} {
 		_, err := Load(Source{Dir: write(t, text)})
 		require.Error(t, err, text)
@@ -45,7 +47,7 @@ func TestTheCaretStaysBeforeWhatIsMasked(t *testing.T) {
 func TestSettingsHaveABoundOfSizeAndNesting(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Source{Dir: write(t, "log: "+strings.Repeat("[", 50_000)+strings.Repeat("]", 50_000))})
-	require.ErrorContains(t, err, FileName+":1:26: values are nested deeper than 20 levels")
+	require.ErrorContains(t, err, FileName+":1:106: values are nested deeper than 100 levels")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), make([]byte, smallfile.MaxBytes+1), 0o600))
 	_, err = Load(Source{Dir: dir})

@@ -159,7 +159,7 @@ func TestBrokenYamlIsReportedAtItsPlace(t *testing.T) {
 	t.Parallel()
 	dir := write(t, "lease: 1m\nlog: {level: info\nheartbeat: 1s\n")
 	_, err := Load(Source{Dir: dir})
-	require.ErrorContains(t, err, FileName+":3:1: ',' or '}' must be specified")
+	require.ErrorContains(t, err, FileName+":3:1: this is not YAML: did not find expected ',' or '}'")
 	var e *Error
 	require.ErrorAs(t, err, &e)
 	require.NotEmpty(t, e.Excerpt)
@@ -175,14 +175,14 @@ func TestRelationsBetweenSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	_, err := Load(Source{Dir: write(t, "repository: {database: history}\nheartbeat: 20s\n")})
 	require.ErrorContains(t, err, `there is no database "history" (there are: default)`)
-	require.ErrorContains(t, err, "a heartbeat every 20s is too rare for a lease of 30s")
+	require.ErrorContains(t, err, "a heartbeat of 20s must be at most half of the lease of 30s")
 }
 
 func TestUnknownVariablesAreNamedNotRefused(t *testing.T) {
 	t.Parallel()
 	s, err := Load(Source{Dir: t.TempDir(), Environ: []string{"SURFIN_LOGLEVEL=debug", "SURFIN_SECRET_TOKEN=x", "SURFIN_TEST_POSTGRES=y"}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"SURFIN_LOGLEVEL is no setting and was ignored (surfin help settings lists them)"}, s.Warnings)
+	require.Equal(t, []string{"SURFIN_LOGLEVEL is not a setting and was ignored (surfin help settings lists them)"}, s.Warnings)
 }
 
 func TestNamedFileMustExist(t *testing.T) {

@@ -36,7 +36,7 @@ func (n Nested) Types(in item.Type) (out item.Type, err error) {
 		out = in
 	}
 	if out == nil && n.Component.Kind != KindWriter {
-		return nil, n.located(fmt.Errorf("%s %s does not declare the items that it returns", n.Component.Kind, n.Component.Name))
+		return nil, n.located(fmt.Errorf("%s %s does not declare the type of its output items", n.Component.Kind, n.Component.Name))
 	}
 	if n.Checked != nil {
 		n.Checked(in, out)
@@ -98,7 +98,7 @@ func MakeNested[T any](ctx context.Context, n Nested, b BuildContext, in item.Ty
 	}
 	made, ok := instance.(T)
 	if !ok {
-		return made, nil, fmt.Errorf("the constructor of %s %s returned a %T, which is not a %s", n.Component.Kind, n.Component.Name, instance, n.Component.Kind)
+		return made, nil, fmt.Errorf("the constructor of %s %s made a %T, which is not a %s", n.Component.Kind, n.Component.Name, instance, n.Component.Kind)
 	}
 	return made, out, nil
 }

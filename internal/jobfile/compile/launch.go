@@ -1,0 +1,176 @@
+package compile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/jobfile/bind"
+	"github.com/surfin-batch/surfin/internal/jobfile/language"
+	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// CheckLaunch decodes every config with the values known at launch, so that a value that does not fit, or a missing
+// secret, refuses the launch before an execution exists.
+func CheckLaunch(ctx context.Context, f *tree.File, secrets bind.Secrets, params core.Parameters) error {
+	problems := f.Doc.NewCollector()
+	checkSecrets(ctx, f, secrets, problems)
+	if err := problems.Err(); err != nil {
+		return err
+	}
+	for _, u := range f.Components() {
+		bind.Config(f, u, bind.Launch(f, params).With(ctx, secrets).Confined(ctx, confine.From(ctx).Confinement(), nil), problems)
+	}
+	for _, s := range f.Steps {
+		if s.Child != nil {
+			bindChild(f, s.Child, params, problems)
+		}
+		if s.Tasks != nil {
+			if _, err := payloads(f, s, bind.Launch(f, params)); err != nil {
+				problems.Add(s.Tasks.Model.Items.Node, err.Error(), "")
+			}
+		}
+	}
+	return problems.Err()
+}
+
+// checkSecrets reports missing secrets, including those that only a later step or a child job needs.
+func checkSecrets(ctx context.Context, f *tree.File, secrets bind.Secrets, problems *yamlfile.Collector) {
+	v := (&bind.Values{}).With(ctx, secrets)
+	for _, u := range tree.WithNested(f.Components()...) {
+		for n, late := range u.Late {
+			for _, h := range late.Holes {
+				for _, path := range h.Prog.Vars() {
+					if name, is := strings.CutPrefix(path, "secret."); is {
+						if _, err := v.Secret(name); err != nil {
+							problems.AddAt(n, h.Offset, "${"+h.Text+"}: "+err.Error(), cureOf(err))
+						}
+					}
+					if name, is := strings.CutPrefix(path, "params."); is && f.IsSecret(name) {
+						checkSecretParameter(f, v, name, n, h, problems)
+					}
+				}
+			}
+		}
+	}
+	for _, s := range f.Steps {
+		if s.Child != nil && s.Child.File != nil {
+			checkSecrets(ctx, s.Child.File, secrets, problems)
+		}
+	}
+}
+
+func checkSecretParameter(f *tree.File, v *bind.Values, name string, n *yamlfile.Node, h template.Hole, problems *yamlfile.Collector) {
+	_, err := v.Secret(name)
+	if err == nil {
+		return
+	}
+	text := "${" + h.Text + "}: " + err.Error()
+	if cureOf(err) != "" {
+		text = fmt.Sprintf("${%s}: the secret parameter %s is not given; it is not stored, so each run and restart needs it", h.Text, name)
+	}
+	problems.AddAt(n, h.Offset, text, language.SecretParameterHint(name))
+}
+
+func cureOf(err error) string {
+	var curable interface{ Cure() string }
+	if errors.As(err, &curable) {
+		return curable.Cure()
+	}
+	return ""
+}
+
+// ExclusiveKey returns the key that a launch with these parameters shares with the launches that must not run at
+// the same time; "" means that it excludes only its own instance.
+func ExclusiveKey(f *tree.File, params core.Parameters) (core.ExclusiveKey, error) {
+	switch m := f.Model.Exclusive; {
+	case m == nil || m.Text == language.ExclusiveInstance:
+		return "", nil
+	case m.Text == language.ExclusiveJob:
+		return core.ExclusiveJob, nil
+	}
+	x, err := f.Exclusive.Eval(bind.Launch(f, params).Vars)
+	if err == nil {
+		key := core.ExclusiveBy(template.Text(x))
+		if err = key.Check(); err == nil {
+			return key, nil
+		}
+	}
+	return "", fmt.Errorf("%s: exclusive: %w", f.Place(f.Model.Exclusive.Node), err)
+}
+
+// childParameters computes the parameters of a child job. A null one is not given: it has its default.
+func childParameters(f *tree.File, child *tree.Child, view *core.View) (core.Parameters, error) {
+	given := map[string]string{}
+	v := bind.View(f, view)
+	for _, p := range child.Parameters {
+		value, ok, err := bind.ChildValue(f, v, p)
+		if err != nil {
+			return core.Parameters{}, fmt.Errorf("%s: parameter %s: %w", f.Place(p.Node), p.Spec.Name, err)
+		}
+		if ok {
+			given[p.Spec.Name] = value
+		}
+	}
+	return job.ValidateParameters(child.File.Specs, given)
+}
+
+func bindChild(f *tree.File, child *tree.Child, params core.Parameters, problems *yamlfile.Collector) {
+	v := bind.Launch(f, params)
+	for _, p := range child.Parameters {
+		if p.Late.AtStep || child.File == nil {
+			continue
+		}
+		text, given, err := bind.ChildValue(f, v, p)
+		if err == nil && given {
+			var x any
+			if x, err = p.Spec.Parse(text); err == nil {
+				err = job.CheckParameter(p.Spec, x)
+			}
+		}
+		if err != nil {
+			problems.Add(p.Node, p.Spec.Name+": "+err.Error(), "")
+		}
+	}
+}
+
+// increment makes the next instance; nil if the file has none.
+func increment(f *tree.File) model.Incrementer {
+	for _, spec := range f.Specs {
+		if spec.Name != f.Model.Incrementer {
+			continue
+		}
+		if spec.Type == core.TypeDate {
+			return job.NextDay(spec.Name)
+		}
+		return job.Count(spec.Name)
+	}
+	return nil
+}
+
+// childConfinement returns the confinement of a child job: its parameters are confined if a value of the
+// client took part in them.
+func childConfinement(ctx context.Context, f *tree.File, child *tree.Child, view *core.View) *core.Confinement {
+	own := view.Job.Confinement
+	if own == nil {
+		return nil
+	}
+	v := bind.View(f, view).Confined(ctx, own, nil)
+	var given []string
+	for _, p := range child.Parameters {
+		if v.Held(p.Late.Holes) {
+			given = append(given, p.Spec.Name)
+		}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	return &core.Confinement{Roots: own.Roots, Data: own.Data, Given: given}
+}

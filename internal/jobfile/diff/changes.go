@@ -1,0 +1,214 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/jobfile/check"
+	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+)
+
+// Change is a difference between two definitions of a job, for an instance that began
+// with the first one and continues with the second.
+type Change struct {
+	// Step is the step or child job; empty means the file as a whole.
+	Step string `json:"step,omitempty"`
+	// What is a sentence without its subject: "is new".
+	What string `json:"what"`
+	// Refused reports that a restart needs consent: committed work depends on the changed part.
+	Refused bool `json:"refused,omitempty"`
+	// NewDefinition means that the step began, has committed nothing, and takes the new definition (rule
+	// F4a).
+	NewDefinition bool `json:"new_definition,omitempty"`
+	// Kept is the old value that a restart still uses after it accepts the change, because it was stored when
+	// the step began. It is empty if the change takes effect.
+	Kept string `json:"kept,omitempty"`
+	// Place is the position in the new definition: "job.yaml:11:9", or for a definition made in Go "job bill:
+	// step load: chunk.reader"; empty means that it is not there.
+	Place string `json:"place,omitempty"`
+	// FormerTimes says that the file is the same, and that the program read local times otherwise (rule D5).
+	FormerTimes bool `json:"former_times,omitempty"`
+}
+
+// String is the change as a sentence.
+func (c Change) String() string {
+	if c.Step == "" {
+		return c.What
+	}
+	return "step " + c.Step + " " + c.What
+}
+
+// ChangedError refuses to restart an instance because the job file has changed in work
+// that is committed (rule F4), or the meaning of its local times has (rule D5).
+type ChangedError struct {
+	Execution core.JobExecutionID
+	Changes   []Change
+	// Diff is a unified diff, without passwords, of the job file's lines with refused changes; empty means
+	// that the definition was made in Go, or does not differ there.
+	Diff string
+}
+
+// Error names the changes that are refused.
+func (e *ChangedError) Error() string {
+	return e.Summary(e.Execution) + ": " + strings.Join(e.Refused(), "; ")
+}
+
+// Summary is Error without the changes; last is the execution that it names.
+func (e *ChangedError) Summary(last core.JobExecutionID) string {
+	if !slices.ContainsFunc(e.Changes, func(c Change) bool { return c.Refused && !c.FormerTimes }) {
+		return fmt.Sprintf("execution %d has committed work, and this version would read its times differently", last)
+	}
+	return fmt.Sprintf("the job file has changed since execution %d in what committed work depends on", last)
+}
+
+// Refused returns the changes that are refused, with their places.
+func (e *ChangedError) Refused() []string {
+	var texts []string
+	for _, c := range e.Changes {
+		switch {
+		case c.Refused && c.Place != "":
+			texts = append(texts, c.Place+": "+c.String())
+		case c.Refused:
+			texts = append(texts, c.String())
+		}
+	}
+	return texts
+}
+
+// Restart is an instance that is to continue with a file.
+type Restart struct {
+	// Last is its newest execution, and Params are the parameters.
+	Last    *core.JobExecution
+	Params  core.Parameters
+	History ports.History
+	// Registry knows the components of both files.
+	Registry *registry.Registry
+}
+
+// Of compares the file with the definition of the instance's last execution, or of the newest one that
+// may have written something, if that is another one. If the restart needs consent, it returns a
+// *ChangedError with the changes.
+func Of(ctx context.Context, f *tree.File, r Restart) ([]Change, error) {
+	last := r.Last
+	if last.Definition.Text == "" || isAsBegun(f, last, last) { // that of a job made in Go
+		return nil, nil
+	}
+	base, err := writtenUnder(ctx, f, r)
+	if err != nil || isAsBegun(f, base, last) {
+		return nil, err
+	}
+	steps, err := r.History.Records.LastSteps(ctx, last.InstanceID, last.AnewSince())
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of the last execution: %w", err)
+	}
+	before, unread := check.Earlier(f, base.Definition, r.Registry)
+	c := &comparison{last: base.ID, database: r.History.Database, before: before, after: f, params: r.Params, history: steps}
+	if unread != nil { // for example a component that the application no longer has
+		c.before = f
+	}
+	if err := errors.Join(c.readCheckpoints(ctx, r), c.readChildren(ctx, r.History.Records)); err != nil {
+		return nil, err
+	}
+	if err := c.judgeChildren(ctx, r); err != nil {
+		return nil, err
+	}
+	changes := c.changes()
+	if unread != nil {
+		changes = c.changesOfUnread(unread)
+	}
+	if last.FormerTimes {
+		changes = append(c.formerTimes(), changes...)
+	}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Refused }) {
+		refused := &ChangedError{Execution: base.ID, Changes: changes}
+		if unread == nil {
+			refused.Diff = c.allDiffs(changes)
+		}
+		return changes, refused
+	}
+	return changes, nil
+}
+
+// readCheckpoints asks the databases of steps that began whether work is committed there:
+// the record of a step may be older (rule C18).
+func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
+	if r.History.Checkpoints == nil {
+		return nil
+	}
+	c.elsewhere = map[string]bool{}
+	for name, h := range c.history {
+		step, _, _ := strings.Cut(name, ":")
+		old := c.before.StepNamed(step)
+		if old == nil || old.Child != nil || isOver(h.Last) || h.Last.HasCommitted() {
+			continue
+		}
+		database := c.before.DatabaseOf(old)
+		found, err := r.History.Checkpoints.HasCommitted(ctx, database, r.Last.InstanceID, name, h.Last.First)
+		if err != nil {
+			return err
+		}
+		c.elsewhere[name] = found
+	}
+	return nil
+}
+
+// readChildren reads which work the child jobs of unfinished steps have committed. A child that did not
+// finish counts as committed.
+func (c *comparison) readChildren(ctx context.Context, records ports.Explorer) error {
+	c.idle = map[string]bool{}
+	for name, h := range c.history {
+		id := core.ChildOf(&h.Last)
+		if id == 0 || isOver(h.Last) {
+			continue
+		}
+		child, err := records.Execution(ctx, id)
+		if errors.Is(err, core.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		steps, err := records.LastSteps(ctx, child.InstanceID, 0)
+		if err != nil {
+			return fmt.Errorf("read the child job of step %s: %w", name, err)
+		}
+		c.idle[name] = child.Status == core.StatusFailed || child.Status == core.StatusStopped
+		for _, s := range steps {
+			ended := s.Last.Status == core.StatusFailed || s.Last.Status == core.StatusStopped
+			c.idle[name] = c.idle[name] && ended && !s.Last.HasCommitted()
+		}
+	}
+	return nil
+}
+
+// changesOfUnread is changes for an old definition that can no longer be read: only a step that has committed
+// work and did not complete needs it.
+func (c *comparison) changesOfUnread(unread error) []Change {
+	var changes []Change
+	for _, name := range slices.Sorted(maps.Keys(c.history)) {
+		h := c.history[name]
+		step, _, isPart := strings.Cut(name, ":")
+		now := c.after.StepNamed(name)
+		switch {
+		case isPart && c.history[step].Last.ID != 0, now == nil && isFinally(c.after, name), c.isSplit(name):
+		case isOver(h.Last) && now == nil:
+			changes = append(changes, Change{Step: name, What: "has completed, and is no longer in the file", Refused: true})
+		case isOver(h.Last):
+		case h.Last.HasCommitted() || c.elsewhere[name] || len(c.partitions(name, h.Last)) > 0:
+			what := "has committed work, and its recorded definition can no longer be read, so the two cannot be compared: "
+			changes = append(changes, Change{Step: name, What: what + strings.Join(strings.Fields(unread.Error()), " "), Refused: true})
+		case now != nil && c.isUncertain(now, h.Last):
+			changes = append(changes, Change{Step: name, What: "may be different; its earlier work may be committed"})
+		case now != nil:
+			changes = append(changes, c.newDefinitionOf(now))
+		}
+	}
+	return changes
+}

@@ -113,7 +113,7 @@ func TestTheFirstPrintedExampleSaysWhatToWriteAndThenIsSubmitted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		_, err := runtime.ReadSubmission([]byte(printedJob))
-		require.ErrorContains(t, err, `budget: unknown key "deadline_ms": write deadline, a text with its unit, such as "60s"`)
+		require.ErrorContains(t, err, `budget: unknown key "deadline_ms": write deadline, a text with a unit, such as "60s"`)
 		require.ErrorContains(t, err, `budget: unknown key "max_attempts_per_task": write max_attempts`)
 		require.ErrorContains(t, err, `budget: unknown key "max_no_progress_steps": write max_no_progress`)
 		var whole map[string]json.RawMessage
@@ -136,7 +136,7 @@ func TestTheFirstPrintedExampleSaysWhatToWriteAndThenIsSubmitted(t *testing.T) {
 		require.Equal(t, []int{1, 1}, []int{g.Succeeded, g.Failed})
 		first, err := app.Tasks.Task(t.Context(), accepted.Tasks[0])
 		require.NoError(t, err)
-		require.Contains(t, first.LastError, `write "payload": {"url": "https://example.com/data.json"}; a goal is not read`)
+		require.Contains(t, first.LastError, `write "payload": {"url": "https://example.com/data.json"}; the goal is not used`)
 	})
 }
 

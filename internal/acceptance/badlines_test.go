@@ -81,7 +81,7 @@ func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 		list := strings.Join(strings.Fields(s.said("skips", "list", "1")), " ")
 		for _, want := range []string{
 			`in.txt:4 parse in.txt:4: characters 35-42: field due: "20261131" is not a date`, `in.txt:7 parse in.txt:7: the line does not begin with "D" (record)`,
-			`in.txt:9 parse in.txt:9: characters 2-9: field id: "x" is not an int`, `in.txt:11 parse in.txt:11: the line has 42 characters, and its columns take 52`,
+			`in.txt:9 parse in.txt:9: characters 2-9: field id: "x" is not an int`, `in.txt:11 parse in.txt:11: the line has 42 characters, but its columns need 52`,
 		} {
 			require.Contains(t, list, want)
 		}
@@ -103,6 +103,6 @@ func TestAnAmountThatCannotBeReadFailsTheControlTotal(t *testing.T) {
 		s := newScene(t, url, map[string]string{"types.yaml": bankTypes, "load.yaml": bankLoad, "in.txt": strings.Replace(bad, "0000000003750", "0000000003,50", 1)})
 		code, out := s.run("run", "load.yaml")
 		require.Equal(t, 1, code)
-		require.Contains(t, out, "in.txt:14: the sum of amount cannot be checked: 1 records have none that can be read")
+		require.Contains(t, out, "in.txt:14: the sum of amount cannot be checked: it is unreadable in 1 records")
 	})
 }

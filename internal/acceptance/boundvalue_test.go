@@ -34,12 +34,12 @@ func TestARestartRefusesOtherValuesInWhatIsReadAndWhereItIsWritten(t *testing.T)
 		first, second        []string // parameters, and variables of the environment
 		of                   string   // the component that is refused; empty means none
 	}{
-		{"sql", `{query: {sql: "select id, g from src where g = ${params.v}", key: [id], item: {id: int, g: string}}}`, `{table: one}`, []string{"v=one"}, []string{"v=two"}, "reader query was done with another value of ${params.v} (j.yaml:10:"},
-		{"environment", `{query: {sql: "select id, g from src where g = ${env.V}", key: [id], item: {id: int, g: string}}}`, `{table: one}`, []string{"V=one"}, []string{"V=two"}, "reader query was done with another value of ${env.V} ("},
-		{"table", read, `{table: {name: "${params.v}"}}`, nil, []string{"v=two"}, "writer table was done with another value of ${params.v} (j.yaml:12:"},
+		{"sql", `{query: {sql: "select id, g from src where g = ${params.v}", key: [id], item: {id: int, g: string}}}`, `{table: one}`, []string{"v=one"}, []string{"v=two"}, "reader query used another value of ${params.v} (j.yaml:10:"},
+		{"environment", `{query: {sql: "select id, g from src where g = ${env.V}", key: [id], item: {id: int, g: string}}}`, `{table: one}`, []string{"V=one"}, []string{"V=two"}, "reader query used another value of ${env.V} ("},
+		{"table", read, `{table: {name: "${params.v}"}}`, nil, []string{"v=two"}, "writer table used another value of ${params.v} (j.yaml:12:"},
 		{"second writer", read, `[{table: one}, {table: {name: "${params.v}_copy", create: true}}]`, nil, []string{"v=two"}, "writer table"},
 		{"writer of a route", read, `{route: [{when: item.id >= 0, writer: {table: {name: "${params.v}"}}}]}`, nil, []string{"v=two"}, "writer route"},
-		{"condition of a route", read, `{route: [{when: "params.v == 'one'", writer: {table: one}}, {writer: {table: two}}]}`, nil, []string{"v=two"}, "writer route was done with another value of params.v ("},
+		{"condition of a route", read, `{route: [{when: "params.v == 'one'", writer: {table: one}}, {writer: {table: two}}]}`, nil, []string{"v=two"}, "writer route used another value of params.v ("},
 		{"same values", `{query: {sql: "select id, g from src where g >= ${params.v}", key: [id], item: {id: int, g: string}}}`, `{table: "${params.v}"}`, nil, nil, ""},
 		{"number of the execution", `{query: {sql: "select id, cast(${job.execution} as text) as g from src", key: [id], item: {id: int, g: string}}}`, `{table: one}`, nil, nil, ""},
 		{"processor", read, `{table: one}`, nil, []string{"v=two"}, ""},
@@ -101,7 +101,7 @@ flow:
 		require.Equal(t, 1, code, out)
 		code, out = s.run("run", "j.yaml", "to=two")
 		require.Equal(t, 1, code, out)
-		require.Contains(t, out, "the committed work of writer table was done with another value of ${params.to}")
+		require.Contains(t, out, "the committed work of writer table used another value of ${params.to}")
 		code, out = s.run("run", "j.yaml")
 		require.Equal(t, 0, code, out)
 	})

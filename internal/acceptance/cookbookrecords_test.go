@@ -160,7 +160,7 @@ func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 		for name := range reader {
 			code, out := s.run("run", name)
 			require.Equal(t, 1, code, out)
-			require.Contains(t, out, "says 5 records, and the file has 4: it is not whole")
+			require.Contains(t, out, "says 5 records, but the file has 4: it is incomplete")
 			require.Equal(t, []int64{2}, s.ints(db, "select count(*) from "+strings.TrimSuffix(name, ".yaml")+"_rows", 1), name)
 		}
 	})
@@ -198,12 +198,12 @@ flow:
 	require.Equal(t, 2, code, out)
 	for _, want := range []string{
 		"bad.yaml:13:68: reader fixed: records.D.columns.amont: the item has no field amont (did you mean amount?)",
-		"bad.yaml:14:47: reader fixed: records.E.columns.amount: decimals: how many digits of a packed number stand after its point is not in the file",
+		"bad.yaml:14:47: reader fixed: records.E.columns.amount: decimals: the file does not say how many digits a packed number has after its point",
 		"bad.yaml:15:32: reader fixed: records.T.of: X is not a header of this file (as: header)",
-		"reader fixed: columns.id: format: a binary number may have the bytes of a line end: give the length of the records",
-		"writer fixed: columns.id: format: a zoned number fills its column: leave align and pad out",
+		"reader fixed: columns.id: format: a binary number may contain the bytes of a line end: set the length of the records",
+		"writer fixed: columns.id: format: a zoned number fills its column: omit align and pad",
 		"reader csv: records.D.columns.acount: the item has no field acount (did you mean account?)",
-		"reader csv: records.D.count: it is of a trailer, and this type is \"detail\" (as)",
+		"reader csv: records.D.count: it needs a trailer, but this type is \"detail\" (as)",
 	} {
 		require.Contains(t, out, want)
 	}

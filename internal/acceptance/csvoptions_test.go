@@ -29,10 +29,10 @@ flow:
 	require.Equal(t, 2, code, out)
 	for _, want := range []string{
 		`header: "exactly" is not allowed`, "did you mean exact?", `short: "nul" is not allowed`, "did you mean null?",
-		"true and false are words of a bool, not of int", `delimiter: "semicolon" is a word: write the character itself, tab or blanks`,
-		"columns: the header says how many fields a record has: columns is for header: false", `quote: "ab" is not an ASCII character`, "skip_lines: it is negative",
-		`quote: "some" is not an ASCII character that can stand here: no letter, digit or blank (allowed: minimal, all, or a character)`,
-		`nulls: a null is written without quotes: "a,b" has a delimiter, a quote or a line end`,
+		"true and false are words for a bool, not for int", `delimiter: "semicolon" is a word: write the character itself, tab or blanks`,
+		"columns: the header determines how many fields a record has: columns needs header: false", `quote: "ab" is not allowed here`, "skip_lines: it is negative",
+		`quote: "some" is not allowed here: write one ASCII character that is not a letter, digit or blank (allowed: minimal, all, or a character)`,
+		`nulls: a null is written without quotes: "a,b" contains a delimiter, a quote or a line end`,
 	} {
 		require.Contains(t, out, want)
 	}
@@ -67,7 +67,7 @@ flow:
 `})
 		code, out := s.run("run", "job.yaml")
 		require.Equal(t, 0, code, out)
-		require.Contains(t, out, "columns are not read")
+		require.Contains(t, out, "columns not read")
 		require.NoError(t, os.Remove(filepath.Join(s.dir, "in.csv")))
 		require.Contains(t, s.said("skips", "export", "1", "--out", "fixed.jsonl"), "")
 		fixed := filepath.Join(s.dir, "fixed.jsonl")

@@ -206,7 +206,7 @@ func triedEach(t *testing.T, dbURL string, tried map[string]attempt) {
 				status, answer := server.post("/v1/jobs/"+job+"/"+act, "", fmt.Sprintf(`{"params": {"input": %q}}`, path))
 				fmt.Fprintln(&seen, answer)
 				if status >= 400 {
-					require.Regexp(t, "outside of the folders that clients may name|clients may neither write nor remove", fmt.Sprint(answer), "%s %s %s", act, component, path)
+					require.Regexp(t, "outside the folders that clients may use|clients must not write or remove", fmt.Sprint(answer), "%s %s %s", act, component, path)
 					continue
 				}
 				t.Errorf("%s of %s takes the path %s: %v", act, component, path, answer)

@@ -65,7 +65,7 @@ func TestAShellTaskletEndsBeforeAnotherProcessBeginsIt(t *testing.T) {
 	code, out := first.wait()
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "the lease could not be renewed for")
-	require.Contains(t, out, "its lease is over: who takes it over decides how it ended")
+	require.Contains(t, out, "its lease has expired: the next owner decides how it ended")
 }
 
 func (s *scene) awaitFile(name string) {

@@ -37,7 +37,7 @@ func TestListsOfDocumentsGoToATableAndBack(t *testing.T) {
 `})
 		db, _ := s.open()
 		s.said("run", "tags.yaml")
-		require.Contains(t, s.said("skips", "show", "1"), "field tags[1]: 7 is not a string (coerce: convert reads other forms)")
+		require.Contains(t, s.said("skips", "show", "1"), "field tags[1]: 7 is not a string (coerce: convert accepts other forms)")
 		require.Contains(t, s.said("skips", "show", "2"), `["a","b","c","d,\\"]`)
 		exported := s.said("skips", "export", "1")
 		s.write("fixed.jsonl", strings.NewReplacer(`\"ok\",7`, `\"ok\",\"7\"`, `"d,\\"]`, `"x"]`, `"c",`, "").Replace(exported))

@@ -107,7 +107,7 @@ flow:
 		args       []string
 		code       int
 	}{
-		{"missing table of a writer", "step load: table customers does not exist; say `create: true`, or make it: create table", []string{"load.yaml", "input=in.csv"}, 1},
+		{"missing table of a writer", "step load: table customers does not exist; set `create: true`, or create it: create table", []string{"load.yaml", "input=in.csv"}, 1},
 		{"missing table of a statement", "step s: sql: .*nowhere", []string{"select.yaml"}, 1},
 		{"missing file", "step load: csv: no such file: .*none.csv", []string{"load.yaml", "input=none.csv"}, 1},
 		{"missing column", `step load: csv: .*other.csv has no column "id" for field id`, []string{"load.yaml", "input=other.csv"}, 1},

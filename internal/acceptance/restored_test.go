@@ -97,7 +97,7 @@ func TestARestoredHistoryDoesNotTakeTheCheckpointOfARunThatItDoesNotHave(t *test
 			for range 3 { // each attempt has a greater number
 				out := s.ends(1, "run", "load.yaml", day)
 				require.Contains(t, out, "of an instance that this history does not have: the history was restored from a backup, or is a copy")
-				require.Contains(t, out, "run with --accept-changes to begin from the start; see docs/howto/backup-and-restore.md")
+				require.Contains(t, out, "run with --accept-changes to start from the beginning; see docs/howto/backup-and-restore.md")
 				require.Contains(t, compact(s.people()), `"id":1},{"id":2},{"id":3}]`, "nothing is written")
 			}
 			s.ends(0, "sql", "--database", "data", "--write", "delete from people")
@@ -140,7 +140,7 @@ func TestARestoredHistoryGoesOnWhereTheDataIsOnlyIfThatIsAccepted(t *testing.T) 
 		s.restore()
 		for range 3 {
 			out := s.ends(1, "run", "load.yaml", "day=27")
-			require.Contains(t, out, "of a later attempt, which this history does not have: the history was restored from a backup, and the data is newer")
+			require.Contains(t, out, "of a later attempt that this history does not have: the history was restored from a backup, but the data is newer")
 		}
 		s.ends(0, "run", "load.yaml", "day=27", "--accept-changes")
 		require.Contains(t, compact(s.people()), fourPeople, "it continues after the last commit of the data")
@@ -156,7 +156,7 @@ func TestACheckpointOfAnOlderVersionIsTakenOnlyIfThatIsAccepted(t *testing.T) {
 		s.ends(0, "sql", "--write", "delete from surfin_instance_identity")
 		s.ends(0, "sql", "--database", "data", "--write", "update surfin_checkpoint set instance = '', instance_key = ''")
 		out := s.ends(1, "run", "load.yaml", "day=27")
-		require.Contains(t, out, "of an older version of Surfin, which knew an instance by its number only")
+		require.Contains(t, out, "of an older version of Surfin, which identified an instance only by its number")
 		s.ends(1, "run", "load.yaml", "day=27", "bad=4", "--accept-changes")
 		s.ends(0, "run", "load.yaml", "day=27")
 		require.Contains(t, compact(s.people()), fourPeople)

@@ -121,7 +121,7 @@ func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 					status, answer := server.post("/v1/jobs/r_"+name+"/"+act, "", fmt.Sprintf(`{"params": {"input": %q}}`, path))
 					fmt.Fprint(&seen, answer)
 					require.GreaterOrEqual(t, status, 400, "%s %s %s: %v", act, name, path, answer)
-					require.Contains(t, fmt.Sprint(answer), "outside of the folders that clients may name")
+					require.Contains(t, fmt.Sprint(answer), "outside the folders that clients may use")
 				}
 			}
 			status, answer := server.post("/v1/jobs/r_"+name+"/run", "", `{"params": {"input": "in.txt"}}`)
@@ -166,8 +166,8 @@ func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 		require.Contains(t, get("/v1/tasks/2"), "***")
 		require.NotContains(t, get("/v1/tasks/2"), "bGl0ZXJhbA", "viewers see no header")
 		require.Contains(t, server.get(serveToken, "/v1/tasks/2"), "bGl0ZXJhbA", "operators do")
-		require.Contains(t, get("/v1/tasks/4"), "outside of the folders that clients may name", "a worker runs the job of a client's task")
-		require.Contains(t, get("/v1/tasks/3"), "tasks may not send this secret to 127.0.0.1:1")
+		require.Contains(t, get("/v1/tasks/4"), "outside the folders that clients may use", "a worker runs the job of a client's task")
+		require.Contains(t, get("/v1/tasks/3"), "tasks must not send this secret to 127.0.0.1:1")
 		for _, args := range [][]string{{"list"}, {"show", "1"}, {"skips", "list", "8"}, {"tasks", "show", "1"}} {
 			_, text := s.run(args...)
 			seen.WriteString(text)

@@ -59,7 +59,7 @@ flow:
 		require.Equal(t, 0, code, out)
 		require.Contains(t, out, "WARN  step ended step=load status=COMPLETED read=2 written=2 warning=\"column n of table a: not in the item")
 		_, out = s.run("show", "1")
-		require.Equal(t, 1, strings.Count(out, "load: warning: column n of table a: not in the item, and so not read"), out)
+		require.Equal(t, 1, strings.Count(out, "load: warning: column n of table a: not in the item, so not read"), out)
 		require.Equal(t, 1, strings.Count(out, "parts: warning: column n of table a"), out)
 		require.NotContains(t, out, "named: warning")
 	})

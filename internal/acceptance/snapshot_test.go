@@ -29,8 +29,8 @@ flow:
 	code, out := s.run("validate", "job.yaml")
 	require.Equal(t, 2, code, out)
 	require.Contains(t, out, "job.yaml:6:54: reader query: snapshot: a partition that fails could not be restarted")
-	require.Contains(t, out, "job.yaml:10:14: reader query: key: a query is read along a key: name the columns that tell its rows apart, or say `snapshot: true`")
-	require.Contains(t, out, "job.yaml:14:54: reader query: snapshot: there is a key as well")
+	require.Contains(t, out, "job.yaml:10:14: reader query: key: a query needs a key: name the columns that identify its rows, or set `snapshot: true`")
+	require.Contains(t, out, "job.yaml:14:54: reader query: snapshot: a key is set, too")
 }
 
 // A step that failed after a commit announces before a restart that it is refused, with the remedy.

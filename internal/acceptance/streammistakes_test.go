@@ -40,9 +40,9 @@ flow:
 		`job.yaml:6:49: encoding: "UTF-8" is not allowed`, "did you mean utf-8?",
 		`job.yaml:9:46: encoding: "klingon-poetry" is not allowed`, "allowed: utf-8, utf8, utf-8-bom, ",
 		`job.yaml:10:47: encoding: "ibm-037" is not allowed`, "did you mean ibm037?",
-		`job.yaml:13:62: reader lines: member: it names a file in a zip archive, and compression is gzip`,
-		`append: an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line`,
-		`append: the file has a trailer, and nothing can follow that`,
+		`job.yaml:13:62: reader lines: member: it names a file in a zip archive, but compression is gzip`,
+		`append: a JSON array has an end, and nothing can follow it: use jsonl, which has one value per line`,
+		`append: the file has a trailer, and nothing can follow it`,
 		`job.yaml:14:50: compression: "bzip2" is not allowed`, "did you mean gzip? allowed: auto, none, gzip, zstd",
 	} {
 		require.Contains(t, out, want)

@@ -80,7 +80,7 @@ func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 		s.env = []string{"SURFIN_TASKS_SHELL=true"}
 		for text, want := range map[string]string{
 			`[{"key": "a", "after": ["b"], "type": "shell"}]`:                                                `tasks[0]: after: no task of the group has the key "b"`,
-			`[{"key": "a", "after": ["b"], "type": "shell"}, {"key": "b", "after": ["a"], "type": "shell"}]`: `in a circle: "a" after "b" after "a"`,
+			`[{"key": "a", "after": ["b"], "type": "shell"}, {"key": "b", "after": ["a"], "type": "shell"}]`: `in a cycle: "a" after "b" after "a"`,
 		} {
 			s.write("tasks.json", text)
 			code, out := s.run("tasks", "submit", "tasks.json")
@@ -103,7 +103,7 @@ func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 		require.Contains(t, s.said("tasks", "show", "3"), `canceled: task 2 ("fetch"), for which it waits, is FAILED: exit status 1`)
 		code, out = s.run("tasks", "rerun", "3")
 		require.Equal(t, 1, code, out)
-		require.Contains(t, out, `task 1 ("load"), for which it waits, is CANCELED: run that one again`)
+		require.Contains(t, out, `task 1 ("load"), for which it waits, is CANCELED: run that task again`)
 		s.write("mended", "")
 		s.said("tasks", "rerun", "2")
 		code, out = s.run("tasks", "wait", "1", "--timeout", "1m")

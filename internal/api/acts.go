@@ -16,11 +16,11 @@ import (
 type (
 	// acted is the answer to a POST that performed an act, or had performed it before.
 	acted struct {
-		ID      core.JobExecutionID `json:"id" doc:"The execution that was started, or is meant"`
-		Status  core.Status         `json:"status" doc:"Its status then"`
-		Applied bool                `json:"applied" doc:"False where it had been done before"`
-		Notices []operator.Notice   `json:"notices,omitempty" doc:"What is worth knowing of the run before it began"`
-		Warning string              `json:"warning,omitempty" doc:"What did not work besides"`
+		ID      core.JobExecutionID `json:"id" doc:"The execution that was started or that the request names"`
+		Status  core.Status         `json:"status" doc:"Its status after the request"`
+		Applied bool                `json:"applied" doc:"False if it was done before"`
+		Notices []operator.Notice   `json:"notices,omitempty" doc:"Notes about the run before it started"`
+		Warning string              `json:"warning,omitempty" doc:"Errors that did not prevent it"`
 	}
 	// ActInput is the input of an act on an execution.
 	ActInput struct {
@@ -34,71 +34,71 @@ type (
 	// RestartBody configures the restart of an execution.
 	RestartBody struct {
 		FromStart     bool   `json:"from_start,omitempty" doc:"Run every step from its start"`
-		From          string `json:"from,omitempty" maxLength:"1000" doc:"Run this step, or this other element of the flow, and what comes after it anew, though they completed"`
-		IfComplete    bool   `json:"if_complete,omitempty" doc:"With from: also where the execution is COMPLETED"`
-		AcceptChanges bool   `json:"accept_changes,omitempty" doc:"Continue though the job file has changed in what is committed"`
+		From          string `json:"from,omitempty" maxLength:"1000" doc:"Run this step, or other element of the flow, and everything after it again, even if they completed"`
+		IfComplete    bool   `json:"if_complete,omitempty" doc:"With from: also if the execution is COMPLETED"`
+		AcceptChanges bool   `json:"accept_changes,omitempty" doc:"Continue although the job file has changed in parts with committed work"`
 	}
 	restartPlanInput struct {
 		ExecutionPath
 		Body *struct {
 			RestartBody
-			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0: 20"`
+			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0 means 20"`
 		}
 	}
 	redriveInput struct {
 		ActInput
 		Body *struct {
-			Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty: the only one that has any"`
-			Params map[string]json.RawMessage `json:"params,omitempty" doc:"Parameters of the execution that change"`
-			Items  []json.RawMessage          `json:"items,omitempty" doc:"Only these are redriven, as they are here: skipped items as the list of them has them, with the item or the raw text corrected"`
+			Step   string                     `json:"step,omitempty" maxLength:"1000" doc:"The step whose items are redriven; empty means the only step with skipped items"`
+			Params map[string]json.RawMessage `json:"params,omitempty" doc:"Changed parameters of the execution"`
+			Items  []json.RawMessage          `json:"items,omitempty" doc:"Redrives only these items, as given here: skipped items as in their list, with the item or the raw text corrected"`
 		}
 	}
 	recoverInput struct{ KeyHeader }
 	recovered    struct {
-		Applied    bool                 `json:"applied" doc:"False where there was none to end"`
-		Executions []operator.Execution `json:"executions" doc:"Those that were ended: they can be restarted"`
-		Warning    string               `json:"warning,omitempty" doc:"What did not work besides"`
+		Applied    bool                 `json:"applied" doc:"False if there was none to end"`
+		Executions []operator.Execution `json:"executions" doc:"The executions that were ended; they can be restarted"`
+		Warning    string               `json:"warning,omitempty" doc:"Errors that did not prevent it"`
 	}
 )
 
 func (a *api) addActs(h huma.API) {
 	huma.Register(h, post(h, "restart-execution", "/v1/executions/{execution}/restart", "Restart it",
-		"Starts another attempt of the instance with the same parameters, and answers at once with its number: the server runs it. The execution is the newest of its instance, FAILED or STOPPED; with `from` and `if_complete` it may be COMPLETED."),
+		"Starts another attempt of the instance with the same parameters and returns its number at once; the server runs it. The execution must be the newest of its instance and FAILED or STOPPED; with `from` and `if_complete` it may be COMPLETED."),
 		func(ctx context.Context, in *restartInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"restart-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.restart(ctx, in, key)
 			})
 		})
-	huma.Register(h, post(h, "plan-restart", "/v1/executions/{execution}/plan", "What a restart would do",
-		"A dry run of its restart: reads the first items of each chunk step with its real readers and processors, and writes nothing."),
+	huma.Register(h, post(h, "plan-restart", "/v1/executions/{execution}/plan", "Preview a restart",
+		"A dry run of its restart: reads the first items of each chunk step with the real readers and processors, and writes nothing."),
 		func(ctx context.Context, in *restartPlanInput) (*output[operator.DryRun], error) {
 			return answer(a, ctx, func() (*operator.DryRun, error) { return a.planRestart(ctx, in) })
 		})
-	huma.Register(h, post(h, "redrive-execution", "/v1/executions/{execution}/redrive", "Redrive what it skipped",
-		"Starts an execution that runs the skipped items through their step again, and answers at once with its number: the server runs it."),
+	huma.Register(h, post(h, "redrive-execution", "/v1/executions/{execution}/redrive", "Redrive its skipped items",
+		"Starts an execution that runs the skipped items through their step again and returns its number at once; the server runs it."),
 		func(ctx context.Context, in *redriveInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"redrive-execution", in.ID, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.redrive(ctx, in, key)
 			})
 		})
 	huma.Register(h, post(h, "stop-execution", "/v1/executions/{execution}/stop", "Stop it",
-		"Asks it to stop, in whatever process it runs: the chunk in hand is finished. One that is over is refused."),
+		"Asks it to stop, in any process; it finishes the current chunk. An execution that is over is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
 				e, answered, err := a.Service.StopAnswer(ctx, in.id())
 				return actedOn(e, answered, err)
 			})
 		})
-	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Give it up",
-		"Its instance does not go on any more. One that runs or completed is refused."),
+	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Abandon an execution",
+		"Its instance can never be resumed. An execution that is running or COMPLETED is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
 				e, answered, err := a.Service.AbandonAnswer(ctx, in.id())
 				return actedOn(e, answered, err)
 			})
 		})
-	huma.Register(h, post(h, "recover", "/v1/recover", "End what has lost its process",
-		"Executions that no process works on any more become FAILED, so that they can be restarted."),
+	huma.Register(h, post(h, "recover", "/v1/recover", "Recover executions without a process",
+		"Marks executions as FAILED whose process is gone, so that they can be restarted."),
 		func(ctx context.Context, in *recoverInput) (*keyed[recovered], error) {
 			return once(a, ctx, in.Key, request{"recover", 0, nil}, func(ctx context.Context, _ ports.RequestKey) (*recovered, error) {
 				return a.recover(ctx)
@@ -169,7 +169,7 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKe
 	req := operator.RedriveRequest{Execution: in.id(), Checked: file, Key: key}
 	if b := in.Body; b != nil {
 		if !isText(b.Step) {
-			return nil, &operator.RequestError{Field: "body.step", Reason: "it has a NUL"}
+			return nil, &operator.RequestError{Field: "body.step", Reason: "it contains a NUL character"}
 		}
 		if req.Step = b.Step; len(b.Params) > 0 {
 			if req.Params, err = texts(b.Params); err != nil {

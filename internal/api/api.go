@@ -108,7 +108,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 		},
 		Formats:       map[string]huma.Format{"application/json": jsonFormat(), "json": jsonFormat()},
 		DefaultFormat: "application/json",
-		Transformers:  []huma.Transformer{cureKeys},
+		Transformers:  []huma.Transformer{suggestKeys},
 	})
 	a.addJobs(h)
 	a.addExecutions(h)
@@ -126,13 +126,13 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	return append(document, '\n'), nil
 }
 
-const description = `Runs and operates batch jobs. Reading needs a token of any role, everything else one of an
-operator: as a bearer token, or as the password of basic authentication with the name of the client. A
-server without tokens listens on a loopback address, can be read and changes nothing.
+const description = `Runs and operates batch jobs. Reading needs a token of any role, everything else an operator's
+token, as a bearer token or as the password of basic authentication with the name of the client. A
+server without tokens listens on a loopback address and is read-only.
 
-Errors are problem details (RFC 9457). Those of the service have its reason and the actions that
-are possible instead. What a POST did is answered with 200 and {id, status, applied}; applied is
-false where it had been done before. A refusal is 409, what is unknown 404, parameters that are wrong
+Errors are problem details (RFC 9457). Refusals have a reason and the actions that
+are possible instead. A POST is answered with 200 and {id, status, applied}; applied is
+false if it was done before. A refusal is 409, an unknown object 404, and wrong parameters are
 422: nothing was changed then. A database that is away is 503 with Retry-After. With the header Idempotency-Key a POST can be repeated: the same key
 with the same request has the same answer, and does nothing twice.`
 
@@ -145,7 +145,7 @@ func operation(h huma.API, id, method, path, summary, text string) huma.Operatio
 		OperationID: id, Method: method, Path: path, Summary: summary, Description: text,
 		RejectUnknownQueryParameters: true, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTime,
 		Responses: map[string]*huma.Response{"default": {
-			Description: "The request was refused, or is wrong", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
+			Description: "The request is wrong or was refused", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
 		}},
 	}
 }

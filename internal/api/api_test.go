@@ -165,7 +165,7 @@ func TestWhatIsUnknownOrWrongIsRefusedWithWhatIsAllowed(t *testing.T) {
 			{"POST", "/v1/jobs/load/run", `{"params": {"dya": "2026-11-22"}}`, 422, `"location":"body.params.dya"`},
 			{"POST", "/v1/jobs/load/run", `{"params": {"day": "tomorrow", "factor": 10}}`, 422, `"location":"body.params.factor"`},
 			{"POST", "/v1/jobs/load/run", `{"params": {"day": null}}`, 422, `"location":"body.params.day"`},
-			{"POST", "/v1/jobs/load/run", `{"params": {"factor": [1]}}`, 422, "a text, a number, true or false is expected"},
+			{"POST", "/v1/jobs/load/run", `{"params": {"factor": [1]}}`, 422, "expected a text, a number, true or false"},
 			{"POST", "/v1/jobs/load/run", `{"params": {"factor": 1e400}}`, 422, `"location":"body.params.factor"`},
 			{"POST", "/v1/jobs/load/run", `{"params": {"input": "a\u0000b"}}`, 422, "NUL"},
 			{"POST", "/v1/jobs/load/run", `{"params": 7}`, 422, "body.params"},

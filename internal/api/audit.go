@@ -14,19 +14,19 @@ import (
 type actsInput struct {
 	Since  time.Time `query:"since" doc:"Only acts at or after this time"`
 	Job    string    `query:"job" maxLength:"1000" doc:"Only acts on this job"`
-	Actor  string    `query:"actor" maxLength:"1000" doc:"Only acts of this person or client"`
+	Actor  string    `query:"actor" maxLength:"1000" doc:"Only acts of this user or client"`
 	Act    string    `query:"act" maxLength:"100" doc:"Only acts of this kind, such as run, stop or set"`
-	Before int64     `query:"before" minimum:"0" doc:"Only acts before the one with this number: next of the page before"`
+	Before int64     `query:"before" minimum:"0" doc:"Only acts with a smaller number: next of the previous page"`
 	PageSize
 }
 
 func (a *api) addAudit(h huma.API) {
-	huma.Register(h, get(h, "list-acts", "/v1/audit", "What was done, by whom and when, newest first",
-		"Acts of persons, of clients and of the leader. For operators only: a viewer gets 403."),
+	huma.Register(h, get(h, "list-acts", "/v1/audit", "The acts of users and clients, newest first",
+		"Acts of users, clients and the leader. For operators only: a viewer gets 403."),
 		func(ctx context.Context, in *actsInput) (*output[operator.ActPage], error) {
 			return answer(a, ctx, func() (*operator.ActPage, error) {
 				if c := callerOf(ctx); c.role != settings.Operator {
-					return nil, newProblem(http.StatusForbidden, "the audit is for operators: set api.operator_tokens.NAME, or ask with the token of an operator")
+					return nil, newProblem(http.StatusForbidden, "the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
 				}
 				page, err := a.Service.Acts(ctx, operator.ActsRequest{Since: in.Since, Job: in.Job, Actor: in.Actor, Act: in.Act, Before: in.Before, Limit: in.size()})
 				return &page, err

@@ -49,7 +49,7 @@ func (d door) admit(r *http.Request) (caller, *Problem) {
 		return caller{role: settings.Viewer}, checkHost(r)
 	case len(d.clients) == 0:
 		return caller{}, newProblem(http.StatusUnauthorized,
-			"this server has no tokens, so that it can be read, and changes nothing: set api.operator_tokens.NAME (surfin help settings)")
+			"this server has no tokens, so it is read-only: set api.operator_tokens.NAME (surfin help settings)")
 	case len(headers) == 0:
 		return caller{}, newProblem(http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or basic with the client's name and its token")
 	case len(headers) > 1:
@@ -58,9 +58,9 @@ func (d door) admit(r *http.Request) (caller, *Problem) {
 	found := d.find(r, headers[0])
 	switch {
 	case found.name == "":
-		return caller{}, newProblem(http.StatusUnauthorized, "the token, or the user and password, are of no client")
+		return caller{}, newProblem(http.StatusUnauthorized, "the token, or the user and password, belong to no client")
 	case !reads && found.role != settings.Operator:
-		return found, newProblem(http.StatusForbidden, "client "+found.name+" is a viewer: it may read only")
+		return found, newProblem(http.StatusForbidden, "client "+found.name+" is a viewer: it may only read")
 	}
 	return found, nil
 }
@@ -92,5 +92,5 @@ func checkHost(r *http.Request) *Problem {
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || isLoopback(host) {
 		return nil
 	}
-	return newProblem(http.StatusForbidden, "without a token the server is called by localhost or a loopback address, not by another name")
+	return newProblem(http.StatusForbidden, "without a token the server accepts only requests to localhost or a loopback address")
 }

@@ -21,11 +21,11 @@ const (
 	retryAfter = 5 * time.Second
 )
 
-// errAway ends the context of a request if the database does not answer.
-var errAway = errors.New("the database does not answer")
+// errUnavailable ends the context of a request if the database does not answer.
+var errUnavailable = errors.New("the database does not answer")
 
-func isAway(err error) bool {
-	return errors.Is(err, errAway) || errors.Is(err, context.DeadlineExceeded) || errorclass.IsUnreachable(err)
+func isUnavailable(err error) bool {
+	return errors.Is(err, errUnavailable) || errors.Is(err, context.DeadlineExceeded) || errorclass.IsUnreachable(err)
 }
 
 // whileAnswering returns the context of a request. It ends after requestTime, or as soon as the
@@ -39,8 +39,8 @@ func whileAnswering(ctx context.Context, check func(ctx context.Context) error) 
 			asked, asking := context.WithTimeout(ctx, answerTime)
 			err := check(asked)
 			asking()
-			if err != nil && isAway(err) {
-				cancel(errAway)
+			if err != nil && isUnavailable(err) {
+				cancel(errUnavailable)
 				return
 			}
 			select {

@@ -66,7 +66,7 @@ func TestPathsOfAClientStayBelowTheFoldersThatItMayName(t *testing.T) {
 			for _, act := range []string{"run", "plan"} {
 				got := s.call("POST", "/v1/jobs/outer/"+act, `{"params": `+params+`}`)
 				require.GreaterOrEqual(t, got.status, 400, params)
-				require.Contains(t, got.text, "outside of the folders that clients may name", params)
+				require.Contains(t, got.text, "outside the folders that clients may use", params)
 			}
 		}
 		require.Empty(t, s.executions(), "it was refused before there was an execution")
@@ -74,7 +74,7 @@ func TestPathsOfAClientStayBelowTheFoldersThatItMayName(t *testing.T) {
 			s.over(s.call("POST", "/v1/jobs/outer/run", `{"params": `+params+`}`).acted(true), core.StatusCompleted)
 		}
 		late := s.over(s.call("POST", "/v1/jobs/outer/run", fmt.Sprintf(`{"params": {"name": "in4", "out": %q}}`, filepath.Join(outside, "out"))).acted(true), core.StatusFailed)
-		require.Contains(t, late.Error, "outside of the folders that clients may name", "it is known when the step starts")
+		require.Contains(t, late.Error, "outside the folders that clients may use", "it is known when the step starts")
 		matches, err := filepath.Glob(filepath.Join(outside, "out*"))
 		require.NoError(t, err)
 		require.Empty(t, matches)
@@ -87,6 +87,6 @@ func TestPathsOfAClientStayBelowTheFoldersThatItMayName(t *testing.T) {
 		require.NoError(t, os.RemoveAll(filepath.Join(scene.dir, "late")))
 		require.NoError(t, os.Symlink(outside, filepath.Join(scene.dir, "late")))
 		_, err = s.app.Restart(t.Context(), operator.RestartRequest{Execution: core.JobExecutionID(failed.ID)})
-		require.ErrorContains(t, err, "outside of the folders that clients may name")
+		require.ErrorContains(t, err, "outside the folders that clients may use")
 	})
 }

@@ -19,27 +19,27 @@ type (
 		Job      string    `query:"job" maxLength:"200" doc:"Only executions of this job"`
 		Instance int64     `query:"instance" minimum:"0" doc:"Only executions of this instance"`
 		Statuses []string  `query:"statuses" maxItems:"20" doc:"Only executions in these statuses, separated by commas"`
-		Running  bool      `query:"running" doc:"Only those that are not over"`
+		Running  bool      `query:"running" doc:"Only executions that are not over"`
 		Exit     string    `query:"exit" maxLength:"2500" doc:"Only executions with this exit code"`
-		Since    time.Time `query:"since" doc:"Only those created then or later"`
-		Until    time.Time `query:"until" doc:"Only those created before"`
-		Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the page before"`
+		Since    time.Time `query:"since" doc:"Only executions created at or after this time"`
+		Until    time.Time `query:"until" doc:"Only executions created before this time"`
+		Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
 		PageSize
 	}
 	instancesInput struct {
 		Job    string `query:"job" maxLength:"200" doc:"Only instances of this job"`
-		Before int64  `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the page before"`
+		Before int64  `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
 		PageSize
 	}
 	// PageSize is embedded in the input of lists.
 	PageSize struct {
-		Limit int `query:"limit" minimum:"0" maximum:"1000" doc:"Size of the page; 0: 50"`
+		Limit int `query:"limit" minimum:"0" maximum:"1000" doc:"Size of the page; 0 means 50"`
 	}
 	showInput struct {
 		ExecutionPath
-		Partitions bool `query:"partitions" doc:"Every partition of the steps, not only those that failed"`
-		Audit      bool `query:"audit" doc:"Every change of a status, and who asked for it"`
-		Definition bool `query:"definition" doc:"The job file as it was when the execution began"`
+		Partitions bool `query:"partitions" doc:"Every partition of the steps, not only failed ones"`
+		Audit      bool `query:"audit" doc:"Every change of status, and who requested it"`
+		Definition bool `query:"definition" doc:"The job file as it was when the execution started"`
 	}
 	progressInput struct {
 		Job string `query:"job" maxLength:"200" doc:"Only executions of this job"`
@@ -65,8 +65,8 @@ func (a *api) addExecutions(h huma.API) {
 				return a.Service.Show(ctx, operator.ShowRequest{Execution: in.id(), Partitions: in.Partitions, Audit: in.Audit, Definition: in.Definition})
 			})
 		})
-	huma.Register(h, get(h, "explain-execution", "/v1/executions/{execution}/explain", "Why it ended so",
-		"What is committed, why it ended, what a restart does again, and the actions that are possible."),
+	huma.Register(h, get(h, "explain-execution", "/v1/executions/{execution}/explain", "Explain an execution",
+		"The committed work, the reason for its end, the work that a restart repeats, and the possible actions."),
 		func(ctx context.Context, in *ExecutionPath) (*output[operator.Explanation], error) {
 			return answer(a, ctx, func() (*operator.Explanation, error) {
 				return a.Service.Explain(ctx, operator.ExplainRequest{Execution: in.id()})
@@ -79,7 +79,7 @@ func (a *api) addExecutions(h huma.API) {
 				return &page, err
 			})
 		})
-	huma.Register(h, get(h, "progress", "/v1/progress", "How far running executions are", "Speeds are those since the steps began."),
+	huma.Register(h, get(h, "progress", "/v1/progress", "Progress of running executions", "Speeds are averages since the steps began."),
 		func(ctx context.Context, in *progressInput) (*output[progress], error) {
 			return answer(a, ctx, func() (*progress, error) {
 				running, err := a.Service.Progress(ctx, operator.ProgressRequest{Job: in.Job})

@@ -98,14 +98,12 @@ type maskedAnswer struct {
 	body   bytes.Buffer
 }
 
-// WriteHeader keeps the status.
 func (m *maskedAnswer) WriteHeader(status int) {
 	if m.status == 0 {
 		m.status = status
 	}
 }
 
-// Write keeps the text.
 func (m *maskedAnswer) Write(p []byte) (int, error) {
 	m.WriteHeader(http.StatusOK)
 	return m.body.Write(p)
@@ -123,12 +121,12 @@ func (g *guard) check(r *http.Request) *Problem {
 	query, err := url.QueryUnescape(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
 	switch {
 	case err != nil || !isText(r.URL.Path) || !isText(query):
-		return newProblem(http.StatusBadRequest, "the address is no text in UTF-8, or has a NUL")
+		return newProblem(http.StatusBadRequest, "the URL is not valid UTF-8, or contains a NUL character")
 	case r.ContentLength > maxBody:
 		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
 	}
 	if err := g.origins.Check(r); err != nil {
-		return newProblem(http.StatusForbidden, "a page of another site may not ask for this: "+err.Error())
+		return newProblem(http.StatusForbidden, "a page of another site must not request this: "+err.Error())
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && g.isStopping() {
 		return newProblem(http.StatusServiceUnavailable, "the server is stopping")
@@ -158,7 +156,7 @@ func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		newProblem(http.StatusNotFound, "there is no such address: "+documentPath+" lists those there are").write(w)
+		newProblem(http.StatusNotFound, "there is no such URL: "+documentPath+" lists the existing ones").write(w)
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -174,7 +172,7 @@ func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
 		panic(v)
 	}
 	g.config.Log.ErrorContext(r.Context(), "a request of the API panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
-	newProblem(http.StatusInternalServerError, "the server failed; its log says why").write(w)
+	newProblem(http.StatusInternalServerError, "the server failed; see its log").write(w)
 }
 
 func hostOf(address string) string {

@@ -22,11 +22,11 @@ type (
 	}
 	// RunBody is the client's form of operator.RunRequest.
 	RunBody struct {
-		Params        map[string]json.RawMessage `json:"params,omitempty" doc:"Texts, numbers and truth values by name, typed and checked as the job file declares them. A relative path begins at the folder of the job file."`
-		Again         bool                       `json:"again,omitempty" doc:"Make a new instance of parameters that are complete"`
-		Next          bool                       `json:"next,omitempty" doc:"Make the next instance with the job's incrementer"`
+		Params        map[string]json.RawMessage `json:"params,omitempty" doc:"Texts, numbers and booleans by name, typed and checked as the job file declares them. A relative path starts at the folder of the job file."`
+		Again         bool                       `json:"again,omitempty" doc:"Create a new instance if the one with these parameters is complete"`
+		Next          bool                       `json:"next,omitempty" doc:"Create the next instance with the job's incrementer"`
 		FromStart     bool                       `json:"from_start,omitempty" doc:"Run every step of a resumed instance from its start"`
-		AcceptChanges bool                       `json:"accept_changes,omitempty" doc:"Resume an instance though its job file has changed in what is committed"`
+		AcceptChanges bool                       `json:"accept_changes,omitempty" doc:"Resume an instance although its job file has changed in parts with committed work"`
 	}
 	runInput struct {
 		JobPath
@@ -37,7 +37,7 @@ type (
 		JobPath
 		Body *struct {
 			RunBody
-			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0: 20"`
+			Sample int `json:"sample,omitempty" minimum:"0" maximum:"1000" doc:"How many items of each step are read; 0 means 20"`
 		}
 	}
 	jobList struct {
@@ -49,27 +49,27 @@ type (
 )
 
 func (a *api) addJobs(h huma.API) {
-	huma.Register(h, get(h, "list-jobs", "/v1/jobs", "The jobs that may be run", "Each with its parameters, steps and incrementer."),
+	huma.Register(h, get(h, "list-jobs", "/v1/jobs", "The jobs that can be run", "Each with its parameters, steps and incrementer."),
 		func(context.Context, *struct{}) (*output[jobList], error) {
 			return &output[jobList]{jobList{a.Jobs.Jobs()}}, nil
 		})
-	huma.Register(h, get(h, "show-job", "/v1/jobs/{job}", "One job", "What it is for, and its parameters."),
+	huma.Register(h, get(h, "show-job", "/v1/jobs/{job}", "One job", "Its description and its parameters."),
 		func(ctx context.Context, in *JobPath) (*output[catalog.JobDescription], error) {
 			return answer(a, ctx, func() (*catalog.JobDescription, error) { return a.Jobs.Job(in.Job) })
 		})
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
-		"Starts an execution and answers at once with its number: the server runs it. Parameters make the instance: one that failed or stopped goes on where it was, one that is complete is refused."),
+		"Starts an execution and returns its number at once; the server runs it. The parameters identify the instance: a failed or stopped one resumes where it was, a complete one is refused."),
 		func(ctx context.Context, in *runInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"run-job", in.Job, in.Body}, func(ctx context.Context, key ports.RequestKey) (*acted, error) {
 				return a.run(ctx, in, key)
 			})
 		})
-	huma.Register(h, post(h, "plan-job", "/v1/jobs/{job}/plan", "What a run would do",
-		"A dry run: reads the first items of each chunk step with its real readers and processors, and writes nothing."),
+	huma.Register(h, post(h, "plan-job", "/v1/jobs/{job}/plan", "Preview a run",
+		"A dry run: reads the first items of each chunk step with the real readers and processors, and writes nothing."),
 		func(ctx context.Context, in *planInput) (*output[operator.DryRun], error) {
 			return answer(a, ctx, func() (*operator.DryRun, error) { return a.plan(ctx, in) })
 		})
-	huma.Register(h, get(h, "job-history", "/v1/history", "The jobs of the history", "The newest execution of each job, whether this server may run it or not."),
+	huma.Register(h, get(h, "job-history", "/v1/history", "The jobs of the history", "The newest execution of each job, whether or not this server can run it."),
 		func(ctx context.Context, _ *struct{}) (*output[history], error) {
 			return answer(a, ctx, func() (*history, error) {
 				jobs, err := a.Service.Jobs(ctx)
@@ -104,7 +104,7 @@ func (a *api) run(ctx context.Context, in *runInput, key ports.RequestKey) (*act
 
 func (b *RunBody) check() error {
 	if b.Again && b.Next {
-		return &operator.RequestError{Field: "body.next", Value: "true", Reason: "again is set as well: one of them"}
+		return &operator.RequestError{Field: "body.next", Value: "true", Reason: "again is set, too: set one of them"}
 	}
 	return nil
 }
@@ -150,11 +150,11 @@ func texts(params map[string]json.RawMessage) (map[string]string, error) {
 		case !isString && len(value) > 0 && !strings.ContainsRune("{[n", rune(value[0])):
 			given[name] = string(value) // a number keeps its digits
 		default:
-			wrong = append(wrong, &huma.ErrorDetail{Message: "a text, a number, true or false is expected", Location: "body.params." + name})
+			wrong = append(wrong, &huma.ErrorDetail{Message: "expected a text, a number, true or false", Location: "body.params." + name})
 		}
 	}
 	if len(wrong) > 0 {
-		p := newProblem(http.StatusUnprocessableEntity, "parameters: a text, a number, true or false is expected")
+		p := newProblem(http.StatusUnprocessableEntity, "parameters: expected a text, a number, true or false")
 		p.Reason, p.Errors = refusal.Parameters, wrong
 		return nil, p
 	}

@@ -19,11 +19,11 @@ import (
 type (
 	// KeyHeader is embedded in the input of every POST that acts.
 	KeyHeader struct {
-		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"A key of the client for this request, such as a UUID: a repetition with the same key has the same answer, and does nothing again"`
+		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"The client's key for this request, such as a UUID: a repetition with the same key returns the same response and does nothing again"`
 	}
 	// keyed is the output of an operation with a key.
 	keyed[T any] struct {
-		Replayed string `header:"Idempotency-Replayed" doc:"true where the answer is that of an earlier request with the same key"`
+		Replayed string `header:"Idempotency-Replayed" doc:"true if the response is that of an earlier request with the same key"`
 		Body     verbatim[T]
 	}
 	// verbatim is the JSON of a T.
@@ -34,14 +34,13 @@ type (
 		About     any
 		Body      any
 	}
-	// kept is the stored form of an answer.
-	kept struct {
+	// storedResponse is the stored form of an answer.
+	storedResponse struct {
 		Body    json.RawMessage `json:"body,omitempty"`
 		Problem *Problem        `json:"problem,omitempty"`
 	}
 )
 
-// Schema returns the schema of a T.
 func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
@@ -102,9 +101,9 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).name }
 
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
-	var answer kept
+	var answer storedResponse
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return nil, fmt.Errorf("read the answer that was kept: %w", err)
+		return nil, fmt.Errorf("read the stored response: %w", err)
 	}
 	if answer.Problem != nil {
 		return nil, answer.Problem
@@ -118,11 +117,11 @@ func replay[T any](text string, repeated bool) (*keyed[T], error) {
 
 // keep returns the stored form of an answer: the body, or the refusal.
 func keep(body any, p *Problem) (string, error) {
-	var answer kept
+	var answer storedResponse
 	var err error
 	if answer.Problem = p; p == nil {
 		if answer.Body, err = json.Marshal(body); err != nil {
-			return "", fmt.Errorf("keep the answer: %w", err)
+			return "", fmt.Errorf("store the response: %w", err)
 		}
 	}
 	text, err := json.Marshal(answer)

@@ -21,12 +21,12 @@ import (
 // Problem is a refusal (RFC 9457). The members after the standard's are as in operator.Refusal.
 type Problem struct {
 	huma.ErrorModel
-	Reason    operator.Reason     `json:"reason,omitempty" doc:"Why the service refused it"`
+	Reason    operator.Reason     `json:"reason,omitempty" doc:"Why it was refused"`
 	Execution core.JobExecutionID `json:"execution,omitempty" doc:"The execution that the request names"`
-	Last      core.JobExecutionID `json:"last,omitempty" doc:"The last execution of the instance, which a changed job file is compared with"`
-	Details   []string            `json:"details,omitempty" doc:"What is wrong, one by one"`
-	Diff      string              `json:"diff,omitempty" doc:"The lines of the job file that are different"`
-	Actions   []operator.Action   `json:"actions,omitempty" doc:"What may be done instead, the best first"`
+	Last      core.JobExecutionID `json:"last,omitempty" doc:"The last execution of the instance, with which a changed job file is compared"`
+	Details   []string            `json:"details,omitempty" doc:"The errors, one by one"`
+	Diff      string              `json:"diff,omitempty" doc:"The changed lines of the job file"`
+	Actions   []operator.Action   `json:"actions,omitempty" doc:"What you can do instead, the best first"`
 }
 
 func newProblem(status int, detail string) *Problem {
@@ -60,10 +60,10 @@ func (a *api) problem(ctx context.Context, err error) error {
 		return problemOf(&operator.Refusal{Reason: refusal.Parameters, Err: err})
 	}
 	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
-	if isAway(err) || errors.Is(context.Cause(ctx), errAway) {
-		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not answer in time: repeat the request later; the server's log says more")
+	if isUnavailable(err) || errors.Is(context.Cause(ctx), errUnavailable) {
+		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not respond in time: repeat the request later; the server's log has details")
 	}
-	return newProblem(http.StatusInternalServerError, "the server failed; its log says why")
+	return newProblem(http.StatusInternalServerError, "the server failed; see its log")
 }
 
 func problemOf(r *operator.Refusal) *Problem {
@@ -100,9 +100,9 @@ func parameterErrors(err error) []*core.ParameterError {
 	return parameterErrors(errors.Unwrap(err))
 }
 
-// cureKeys is a huma.Transformer: if a key of a body has another name here, the refusal suggests
+// suggestKeys is a huma.Transformer: if a key of a body has another name here, the refusal suggests
 // that name.
-func cureKeys(_ huma.Context, _ string, v any) (any, error) {
+func suggestKeys(_ huma.Context, _ string, v any) (any, error) {
 	if model, is := v.(*huma.ErrorModel); is {
 		for _, e := range model.Errors {
 			key := e.Location[strings.LastIndexByte(e.Location, '.')+1:]

@@ -31,7 +31,7 @@ func Listen(ctx context.Context, address string, clients []settings.Client) (net
 		return nil, fmt.Errorf("listen at %s: %w", address, err)
 	}
 	if len(clients) == 0 && !isLoopback(hostOf(at.Addr().String())) {
-		err := fmt.Errorf("listen at %s: the API has no tokens, and is for this machine only then: listen at a loopback address such as 127.0.0.1:8321, or set api.operator_tokens.NAME", address)
+		err := fmt.Errorf("listen at %s: without tokens the API is only for this machine: listen at a loopback address such as 127.0.0.1:8321, or set api.operator_tokens.NAME", address)
 		return nil, errors.Join(err, at.Close())
 	}
 	return at, nil
@@ -85,7 +85,7 @@ func (rs *runs) follow(ctx context.Context, stop <-chan struct{}, r *operator.Ru
 			r.Leave()
 		}
 		if e, err := r.Follow(ctx, nil); err != nil { // observers report its work
-			log.ErrorContext(ctx, "the record of an execution could not be written", "execution", int64(r.Execution().ID), "known", e != nil, "error", err)
+			log.ErrorContext(ctx, "the state of an execution could not be stored", "execution", int64(r.Execution().ID), "known", e != nil, "error", err)
 		}
 	})
 }

@@ -12,10 +12,10 @@ import (
 type (
 	skipsInput struct {
 		ExecutionPath
-		Step  string `query:"step" maxLength:"1000" doc:"Only those of this step"`
-		Phase string `query:"phase" doc:"Only those of this phase: read, process or write"`
-		Left  bool   `query:"left" doc:"Only those that were not redriven"`
-		After int64  `query:"after" minimum:"0" doc:"Only those with a greater number: next of the page before"`
+		Step  string `query:"step" maxLength:"1000" doc:"Only items of this step"`
+		Phase string `query:"phase" doc:"Only items of this phase: read, process or write"`
+		Left  bool   `query:"left" doc:"Only items that were not redriven"`
+		After int64  `query:"after" minimum:"0" doc:"Only those with a greater number: next of the previous page"`
 		PageSize
 	}
 	skipPath struct {
@@ -24,7 +24,7 @@ type (
 )
 
 func (a *api) addSkips(h huma.API) {
-	huma.Register(h, get(h, "list-skips", "/v1/executions/{execution}/skips", "The items that it skipped", "With the cause of each."),
+	huma.Register(h, get(h, "list-skips", "/v1/executions/{execution}/skips", "Its skipped items", "With the cause of each."),
 		func(ctx context.Context, in *skipsInput) (*output[operator.SkipPage], error) {
 			return answer(a, ctx, func() (*operator.SkipPage, error) {
 				page, err := a.Service.Skips(ctx, operator.SkipsRequest{

@@ -78,7 +78,7 @@ func TestTheTextsOfAGroupHaveBounds(t *testing.T) {
 			return `{"` + field + `": "` + long(n) + `", "tasks": [{"type": "http_request", "delay": "1h"}]}`
 		}
 		for field, most := range map[string]string{"idempotency_key": "300", "title": "1000", "type": "100", "decider": "100"} {
-			s.call("POST", "/v1/groups", group(field, 20_000)).is(http.StatusUnprocessableEntity).says(field+": it has 20000 bytes, and may have "+most, `"reason":"invalid"`)
+			s.call("POST", "/v1/groups", group(field, 20_000)).is(http.StatusUnprocessableEntity).says(field+": it has 20000 bytes, more than the allowed "+most, `"reason":"invalid"`)
 		}
 		s.call("POST", "/v1/groups", group("idempotency_key", 300)).is(http.StatusOK)
 		s.call("POST", "/v1/groups", group("title", 1000), keyHeader, long(200)).is(http.StatusOK)

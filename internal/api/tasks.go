@@ -24,7 +24,7 @@ type (
 	}
 	// ReasonBody is embedded in the input of acts on tasks.
 	ReasonBody struct {
-		Reason string `json:"reason,omitempty" maxLength:"1000" doc:"Why, for the audit"`
+		Reason string `json:"reason,omitempty" maxLength:"1000" doc:"The reason, for the audit"`
 	}
 	listTasksInput struct {
 		Group  int64  `query:"group" minimum:"0" doc:"Only tasks of this group"`
@@ -45,9 +45,9 @@ type (
 	}
 	taskDetails struct {
 		Task      runtime.TaskView      `json:"task"`
-		WaitsFor  string                `json:"waits_for,omitempty" doc:"The tasks of its group that it waits for, or a worker: one that its placement allows, or with its decider"`
+		WaitsFor  string                `json:"waits_for,omitempty" doc:"What it waits for: tasks of its group, or a worker that its placement allows or that has its decider"`
 		Attempts  []runtime.AttemptView `json:"attempts" doc:"Its executions, oldest first"`
-		Decisions []taskDecision        `json:"decisions" doc:"Why what came next, oldest first"`
+		Decisions []taskDecision        `json:"decisions" doc:"The decisions after each execution, oldest first"`
 	}
 	submitInput struct {
 		KeyHeader
@@ -60,9 +60,9 @@ type (
 	submitted struct {
 		ID       task.GroupID    `json:"id" doc:"The group"`
 		Status   task.GroupState `json:"status" doc:"Its state"`
-		Applied  bool            `json:"applied" doc:"False where it had been submitted before"`
+		Applied  bool            `json:"applied" doc:"False if it was submitted before"`
 		Tasks    []task.ID       `json:"tasks" doc:"Its tasks, in the order of the submission"`
-		Warnings []string        `json:"warnings,omitempty" doc:"Types that no worker executes now, and that no worker is alive"`
+		Warnings []string        `json:"warnings,omitempty" doc:"Warnings: types that no worker executes now, or that no worker is alive"`
 	}
 	taskActInput struct {
 		TaskPath
@@ -76,8 +76,8 @@ type (
 	}
 	taskActed struct {
 		ID      int64  `json:"id" doc:"The task, or the group"`
-		Status  string `json:"status" doc:"Its state now"`
-		Applied bool   `json:"applied" doc:"False where it had been done before"`
+		Status  string `json:"status" doc:"Its current state"`
+		Applied bool   `json:"applied" doc:"False if it was done before"`
 	}
 	// taskDecision has its own name in the OpenAPI.
 	taskDecision runtime.DecisionView
@@ -90,7 +90,7 @@ type (
 
 func (a *api) addTasks(h huma.API) {
 	huma.Register(h, get(h, "list-tasks", "/v1/tasks", "Tasks, newest first", ""), a.listTasks)
-	huma.Register(h, get(h, "show-task", "/v1/tasks/{task}", "One task", "With its attempts, and why what came next."),
+	huma.Register(h, get(h, "show-task", "/v1/tasks/{task}", "One task", "With its attempts and the decision after each."),
 		func(ctx context.Context, in *TaskPath) (*output[taskDetails], error) {
 			return answer(a, ctx, func() (*taskDetails, error) { return a.showTask(ctx, task.ID(in.ID)) })
 		})
@@ -117,7 +117,7 @@ func (a *api) addTasks(h huma.API) {
 }
 
 func (a *api) addSubmissions(h huma.API) {
-	const text = "Workers execute it from then on. With the header Idempotency-Key, or an idempotency_key in the body, it is submitted once. What is wrong is refused as a whole."
+	const text = "Workers execute it as soon as they can. With the header Idempotency-Key, or an idempotency_key in the body, it is submitted once. A submission with errors is refused as a whole."
 	huma.Register(h, post(h, "submit-task", "/v1/tasks", "Submit a task", "A group of one. "+text),
 		func(ctx context.Context, in *submitOneInput) (*keyed[submitted], error) {
 			return together(a, ctx, in.Key, request{"submit-task", 0, in.Body}, func(ctx context.Context, key ports.RequestKey) (*submitted, error) {
@@ -133,19 +133,19 @@ func (a *api) addSubmissions(h huma.API) {
 }
 
 func (a *api) addTaskActs(h huma.API) {
-	huma.Register(h, post(h, "cancel-task", "/v1/tasks/{task}/cancel", "Cancel a task", "The worker that executes it hears of it at its next heartbeat. One that is over is refused."),
+	huma.Register(h, post(h, "cancel-task", "/v1/tasks/{task}/cancel", "Cancel a task", "The worker that executes it is notified at its next heartbeat. A task that is over is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
 			return together(a, ctx, in.Key, request{"cancel-task", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Cancel)(ctx, in.Body)
 			})
 		})
-	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "One that failed, ran out of time or was cancelled. Attempts are counted again, and kept. Tasks that were cancelled because they wait for it wait again. One that waits for a task that ended without success is refused."),
+	huma.Register(h, post(h, "rerun-task", "/v1/tasks/{task}/rerun", "Execute a task again", "For a task that failed, timed out or was cancelled. Its attempts are counted again from 0; earlier ones stay in the history. Tasks that were cancelled because they wait for it wait again. A task that waits for an unsuccessful task is refused."),
 		func(ctx context.Context, in *taskActInput) (*keyed[taskActed], error) {
 			return together(a, ctx, in.Key, request{"rerun-task", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*taskActed, error) {
 				return actedOnTask(in.ID, a.Tasks.Rerun)(ctx, in.Body)
 			})
 		})
-	huma.Register(h, post(h, "cancel-group", "/v1/groups/{group}/cancel", "Cancel what is unfinished of a group", "One that is over is refused."),
+	huma.Register(h, post(h, "cancel-group", "/v1/groups/{group}/cancel", "Cancel the unfinished tasks of a group", "A group that is over is refused."),
 		func(ctx context.Context, in *groupActInput) (*keyed[taskActed], error) {
 			return together(a, ctx, in.Key, request{"cancel-group", in.ID, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*taskActed, error) {
 				got, err := actedOnTask(in.ID, a.Tasks.CancelGroup)(ctx, in.Body)
@@ -256,10 +256,9 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 	return &submitted{ID: accepted.Group, Status: status.State, Applied: !accepted.Duplicate, Tasks: accepted.Tasks, Warnings: accepted.Warnings}, nil
 }
 
-// noNUL refuses a text that no database accepts.
 func noNUL(field, text string) error {
 	if !isText(text) {
-		return &operator.RequestError{Field: "body." + field, Reason: "it has a NUL"}
+		return &operator.RequestError{Field: "body." + field, Reason: "it contains a NUL character"}
 	}
 	return nil
 }

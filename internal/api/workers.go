@@ -19,11 +19,11 @@ type (
 	// workerView is the JSON form of a taskports.Worker.
 	workerView struct {
 		Name        string            `json:"name"`
-		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is being stopped), GONE (it left) or LOST (its lease ended)"`
-		Labels      map[string]string `json:"labels" doc:"The labels that placements of work are compared with"`
+		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is stopping), GONE (it left) or LOST (its lease expired)"`
+		Labels      map[string]string `json:"labels" doc:"The labels with which placements are compared"`
 		Types       []string          `json:"types" doc:"The types of tasks that it executes"`
 		Deciders    []string          `json:"deciders" doc:"The deciders that it has"`
-		Parts       bool              `json:"parts" doc:"It takes parts of steps, and continues parked executions"`
+		Parts       bool              `json:"parts" doc:"Whether it runs partitions and continues parked executions"`
 		Capacity    int               `json:"capacity"`
 		Executing   int               `json:"executing"`
 		Version     string            `json:"version"`
@@ -48,12 +48,12 @@ type (
 	changed struct {
 		ID      string `json:"id" doc:"The setting, or the job"`
 		Status  string `json:"status" doc:"The value, or enabled or disabled"`
-		Applied bool   `json:"applied" doc:"False where it was so before"`
+		Applied bool   `json:"applied" doc:"False if nothing changed"`
 		Warnings
 	}
 	// Warnings is embedded in answers about work that workers begin.
 	Warnings struct {
-		Warnings []string `json:"warnings,omitempty" doc:"That no worker is alive, so that nothing is started (rule S8)"`
+		Warnings []string `json:"warnings,omitempty" doc:"A warning that no worker is alive, so nothing is started (rule S8)"`
 	}
 	definitionList struct {
 		Definitions []operator.DefinitionView `json:"definitions"`
@@ -64,7 +64,7 @@ type (
 		Warnings
 	}
 	schedulesInput struct {
-		Count int `query:"count" minimum:"0" maximum:"1000" doc:"How many times of each job; 0: 1"`
+		Count int `query:"count" minimum:"0" maximum:"1000" doc:"How many times of each job; 0 means 1"`
 	}
 	switchInput struct {
 		JobPath
@@ -73,18 +73,18 @@ type (
 )
 
 func (a *api) addWorkers(h huma.API) {
-	huma.Register(h, get(h, "list-workers", "/v1/workers", "The workers that execute tasks, or did", "With the types of tasks that wait for a worker in vain."),
+	huma.Register(h, get(h, "list-workers", "/v1/workers", "The workers, past and present", "With the types of tasks that wait for a worker and have none."),
 		func(ctx context.Context, _ *struct{}) (*output[workerList], error) {
 			return answer(a, ctx, func() (*workerList, error) { return a.workers(ctx) })
 		})
-	huma.Register(h, get(h, "list-settings", "/v1/settings", "The settings that processes share", ""),
+	huma.Register(h, get(h, "list-settings", "/v1/settings", "The shared settings", ""),
 		func(ctx context.Context, _ *struct{}) (*output[settingList], error) {
 			return answer(a, ctx, func() (*settingList, error) {
 				list, err := a.Tasks.Settings(ctx)
 				return &settingList{append([]taskports.Setting{}, list...)}, err
 			})
 		})
-	huma.Register(h, post(h, "change-setting", "/v1/settings/{name}", "Change a setting that processes share", "The leader reads it at its next look."),
+	huma.Register(h, post(h, "change-setting", "/v1/settings/{name}", "Change a shared setting", "The leader reads it at its next poll."),
 		func(ctx context.Context, in *setInput) (*keyed[changed], error) {
 			return together(a, ctx, in.Key, request{"change-setting", in.Name, in.Body}, func(ctx context.Context, _ ports.RequestKey) (*changed, error) {
 				if err := noNUL("value", in.Body.Value); err != nil {
@@ -123,7 +123,7 @@ func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error
 	if err != nil || alive {
 		return Warnings{}, err
 	}
-	return Warnings{[]string{"no worker is alive: nothing starts registered jobs that are due; start a worker, or the server with --worker"}}, nil
+	return Warnings{[]string{"no worker is alive, so registered jobs that are due do not start; start a worker, or the server with --worker"}}, nil
 }
 
 func (a *api) workerLives(ctx context.Context) (bool, error) {
@@ -132,7 +132,7 @@ func (a *api) workerLives(ctx context.Context) (bool, error) {
 }
 
 func (a *api) addDefinitions(h huma.API) {
-	huma.Register(h, get(h, "list-definitions", "/v1/definitions", "The jobs that are registered", "Workers start them at the times of their schedules: a server does with --worker only. The answer warns if no worker is alive."),
+	huma.Register(h, get(h, "list-definitions", "/v1/definitions", "The registered jobs", "Workers start them at the times of their schedules; a server does so only with --worker. The response has a warning if no worker is alive."),
 		func(ctx context.Context, _ *struct{}) (*output[definitionList], error) {
 			return answer(a, ctx, func() (*definitionList, error) {
 				list, err := a.Service.Definitions(ctx)
@@ -143,7 +143,7 @@ func (a *api) addDefinitions(h huma.API) {
 				return &definitionList{list, warnings}, err
 			})
 		})
-	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "When registered jobs are due", "The schedules that are enabled, with their next times. The answer warns if no worker is alive: nothing starts them then."),
+	huma.Register(h, get(h, "list-schedules", "/v1/schedules", "The next times of registered jobs", "The enabled schedules, with their next times. The response has a warning if no worker is alive, because then nothing starts them."),
 		func(ctx context.Context, in *schedulesInput) (*output[scheduleList], error) {
 			return answer(a, ctx, func() (*scheduleList, error) {
 				list, err := a.Service.Schedules(ctx, operator.SchedulesRequest{Count: in.Count})
@@ -154,8 +154,8 @@ func (a *api) addDefinitions(h huma.API) {
 				return &scheduleList{list, warnings}, err
 			})
 		})
-	a.addSwitch(h, "enable", "Heed the schedule of a registered job", "What was due while it was disabled is not caught up.", (*operator.Service).EnableAnswer)
-	a.addSwitch(h, "disable", "Ignore the schedule of a registered job", "What runs, and what was submitted, goes on.", (*operator.Service).DisableAnswer)
+	a.addSwitch(h, "enable", "Enable the schedule of a registered job", "Runs that were due while it was disabled are not caught up.", (*operator.Service).EnableAnswer)
+	a.addSwitch(h, "disable", "Disable the schedule of a registered job", "Running executions and submitted runs continue.", (*operator.Service).DisableAnswer)
 }
 
 func (a *api) addSwitch(h huma.API, act, summary, text string, do func(*operator.Service, context.Context, string) (*operator.DefinitionView, core.Answer, error)) {

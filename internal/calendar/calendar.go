@@ -75,7 +75,7 @@ func (c *Calendar) Name() string { return c.name }
 // IsBusinessDay reports whether the day is a business day.
 func (c *Calendar) IsBusinessDay(day row.Date) (bool, error) {
 	if c.until != 0 && day > c.until {
-		return false, fmt.Errorf("the calendar %s knows its holidays until %s, and not on %s", c.name, c.until, day)
+		return false, fmt.Errorf("the calendar %s has holidays until %s, so %s is unknown", c.name, c.until, day)
 	}
 	t := day.Time()
 	if c.weekend[t.Weekday()] || c.holidays[day] {

@@ -29,7 +29,7 @@ func TestJobsAreRegisteredListedAndDisabled(t *testing.T) {
 		require.Contains(t, s.run("register", "plain.yaml").out, "it has no schedule: it is started by its name")
 		r = s.run("register", "bad.yaml")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "it never comes")
+		require.Contains(t, r.err, "it never occurs")
 		require.Equal(t, cli.ExitUsage, s.run("register").code)
 
 		r = s.run("definitions", "list")

@@ -32,7 +32,7 @@ flow:
 		for range 2 {
 			r := s.run("run", "j.yaml", "--accept-changes")
 			require.Equal(t, cli.ExitFailed, r.code, r.err)
-			require.Contains(t, r.err, "one file has one form. Undo the change")
+			require.Contains(t, r.err, "a file has one format. Undo the change")
 		}
 		s.write("j.yaml", strings.Replace(job, "path: out.txt", "path: other.txt", 1))
 		r := s.run("run", "j.yaml")

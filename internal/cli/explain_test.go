@@ -114,7 +114,7 @@ func TestExplainAFailureSaysWhatIsCommittedAndWhereARestartGoesOn(t *testing.T) 
 		if _, known := stepOf(t, s.history(), 1, "copy").Context.Get(core.ErrorClassKey); known {
 			require.Contains(t, text, "Step copy failed at DIR/in.csv:7 with an error of class parse: read: ")
 		}
-		require.Contains(t, text, ": read: skip limit of 1 exceeded; the last cause: DIR/in.csv:7: ")
+		require.Contains(t, text, ": read: skip limit of 1 exceeded; last cause: DIR/in.csv:7: ")
 		require.Contains(t, text, `
 Step first COMPLETED.
 Step copy FAILED: 4 read, 4 written, 1 skipped, committed up to line 6 of DIR/in.csv.

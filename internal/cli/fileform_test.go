@@ -43,17 +43,17 @@ func TestAFileIsNotContinuedInAnotherFormThoughTheChangeWasAccepted(t *testing.T
 	}{
 		"another writer": {
 			formJob, "csv: {path: out.csv}", "jsonl: {path: out.csv}", "out.csv",
-			[]string{"jsonl: cannot restart: the file was begun with writer csv, and now it is writer jsonl: one file has one form."},
+			[]string{"jsonl: cannot restart: the file was started with writer csv, but now it is writer jsonl: a file has one format."},
 			`{"id":1,"name":"a"}` + "\n",
 		},
 		"a map that changes the columns": {
 			formJob, "    writer:", "    processor: {map: {only: true, name: item.name, id2: item.id * 10}}\n    writer:", "out.csv",
-			[]string{"csv: cannot restart: the file was begun with columns id, name, and now it is columns name, id2: one file has one form."},
+			[]string{"csv: cannot restart: the file was started with columns id, name, but now it is columns name, id2: a file has one format."},
 			"name,id2\na,10\n",
 		},
 		"a partition": {
 			formPartitions, "writer: {csv: {", "writer: {csv: {line_end: crlf, delimiter: ';', ", "out/a.csv",
-			[]string{`csv: cannot restart: the file was begun with delimiter ","; line_end lf, and now it is delimiter ";"; line_end crlf: one file has one form.`},
+			[]string{`csv: cannot restart: the file was started with delimiter ","; line_end lf, but now it is delimiter ";"; line_end crlf: a file has one format.`},
 			"id;name\r\n1;a\r\n",
 		},
 	} {
@@ -75,7 +75,7 @@ func TestAFileIsNotContinuedInAnotherFormThoughTheChangeWasAccepted(t *testing.T
 				s.write("j.yaml", strings.Replace(edited, "    writer:", "    skip: {limit: 5}\n    retry: {limit: 3}\n    writer:", 1))
 				r := s.flow("restart", "1", "--file", "j.yaml", "--accept-changes")
 				require.Equal(t, cli.ExitFailed, r.code, r.err)
-				for _, text := range append(c.want, "restart it --from-start", filepath.Base(part)) {
+				for _, text := range append(c.want, "restart with --from-start", filepath.Base(part)) {
 					require.Contains(t, r.err, text)
 				}
 				require.NoFileExists(t, s.path(c.out))

@@ -39,7 +39,7 @@ func TestAKeyThatIsNotPromotedIsWarnedOf(t *testing.T) {
 		require.Equal(t, cli.ExitCompleted, s.run("migrate").code)
 		r := s.run("run", "p.yaml")
 		require.Equal(t, cli.ExitCompleted, r.code, r.err)
-		const warning = "promote: not in the context of the step, which is empty: rows, skips"
+		const warning = "promote: not found in the context of the step, which is empty: rows, skips"
 		require.Contains(t, r.err, `WARN step ended step=one status=COMPLETED warning="`+warning+`"`)
 		require.Contains(t, s.run("show", "1").out, warning)
 	})

@@ -63,7 +63,7 @@ func TestRowsAreNotRedrivenIntoAFileThatTheStepHasNotPublished(t *testing.T) {
 				for range 2 {
 					r := s.run("skips", "redrive", "1", "--from", s.path("good.jsonl"))
 					require.Equal(t, cli.ExitFailed, r.code)
-					require.Contains(t, r.err, "step load of execution 1 is FAILED; it publishes its output when it completes, and that would replace redriven rows: restart execution 1 first, then redrive what it skipped")
+					require.Contains(t, r.err, "step load of execution 1 is FAILED; it publishes its output when it completes, which would replace redriven rows: restart execution 1 first, then redrive its skipped items")
 					require.NoFileExists(t, s.path("out.csv"))
 				}
 				s.limit(writer, 10)
@@ -123,7 +123,7 @@ func TestARedriveDoesNotReplaceWhatItsStepPublishedAfterItBegan(t *testing.T) {
 
 		r := s.run("skips", "redrive", "1")
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "of execution 3) after this redrive began, and the rest of this redrive would replace its output: abandon this redrive, and redrive what execution 3 skipped")
+		require.Contains(t, r.err, "of execution 3) after this redrive started, and the rest of this redrive would replace its output: abandon this redrive, and redrive the skipped items of execution 3")
 		require.Equal(t, "id,v\n1,1\n3,3\n4,4\n6,6\n", s.text("out.csv"))
 	})
 }

@@ -22,7 +22,7 @@ func TestARedriveAddsToATableThatWasReplacedAndNotBeforeItIs(t *testing.T) {
 	s.write("x.jsonl", `{"id":1,"item":{"id":2,"The Code":"20"}}`)
 	r := s.run("skips", "redrive", "1", "--from", s.path("x.jsonl"))
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "table numbers: step load of execution 1 is FAILED; it publishes its output when it completes, and that would replace redriven rows: restart execution 1 first, then redrive what it skipped")
+	require.Contains(t, r.err, "table numbers: step load of execution 1 is FAILED; it publishes its output when it completes, which would replace redriven rows: restart execution 1 first, then redrive its skipped items")
 	require.Equal(t, []string{"7=old"}, s.rows())
 
 	s.write("load.yaml", strings.Replace(text, "mode: replace", "mode: insert", 1))

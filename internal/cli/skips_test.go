@@ -189,8 +189,8 @@ func TestAnEditedExportIsRedrivenAsItIsWritten(t *testing.T) {
 		lines[0] = strings.Replace(lines[0], `"The Code":"x"`, `"The Code":"30"`, 1)
 		s.write("skipped.jsonl", strings.Join(lines[:3], "\n"))
 		for raw, want := range map[string]string{
-			`"item":null`:                  "the file does not give the item",
-			`"item":{"id":4},"raw":"5,50"`: "the file gives the item and another text: one of them",
+			`"item":null`:                  "the file does not have the item",
+			`"item":{"id":4},"raw":"5,50"`: "the file has both the item and a changed text: remove one of them",
 		} {
 			wrong := strings.Replace(lines[1], `"item":null,"raw":"four,40"`, raw, 1)
 			s.write("skipped.jsonl", strings.Join([]string{lines[0], wrong, lines[2]}, "\n"))
@@ -224,7 +224,7 @@ func TestAnExportThatIsBrokenIsRefusedWithItsLines(t *testing.T) {
 		`{"id":1,"itme":{}}`:                 `unknown field "itme"`,
 		`{"item":{}}`:                        `"id" is missing`,
 		`{"id":1,"item":{}} {}`:              "unexpected text after the JSON object",
-		`{"id":77,"item":{}}`:                "skipped item 77: there is none of this number",
+		`{"id":77,"item":{}}`:                "skipped item 77: not found",
 	} {
 		s.write("x.jsonl", text)
 		r := s.run("skips", "redrive", "1", "--from", file)

@@ -53,7 +53,7 @@ func (e *OutsideError) Error() string {
 	if e.Real != "" && e.Real != e.Path {
 		text += " (really " + e.Real + ")"
 	}
-	text += " was given by a client of the API and is outside of the folders that clients may name"
+	text += " was given by a client of the API and is outside the folders that clients may use"
 	if len(e.Roots) > 0 {
 		text += " (" + strings.Join(e.Roots, ", ") + ")"
 	}
@@ -334,7 +334,6 @@ type folder struct {
 	dir   string
 }
 
-// Open implements fs.FS.
 func (d folder) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}

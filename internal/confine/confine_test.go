@@ -92,7 +92,7 @@ func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink("job.yaml", at("harmless.txt")))
 	for _, name := range []string{"job.yaml", "run", "x.SQL", "own.sh", "new.yml", "harmless.txt"} {
-		require.ErrorContains(t, f.CheckOutput(at(name)), "clients may neither write nor remove", name)
+		require.ErrorContains(t, f.CheckOutput(at(name)), "clients must not write or remove", name)
 		_, err := f.OpenFile(at(name), os.O_WRONLY|os.O_CREATE, 0o600)
 		require.True(t, confine.Refused(err), name)
 		require.True(t, confine.Refused(f.Rename(at("a.txt"), at(name))), name)
@@ -125,11 +125,11 @@ func TestOtherFilesAreWrittenInFoldersForDataOnly(t *testing.T) {
 		require.NoError(t, f.CheckOutput(filepath.Join(jobs, good)), good)
 	}
 	for _, bad := range []string{"a.py", "a", ".env", "a.gz", "a.csv.py", "a.py.sha256", "a.csv.sh", "../a.sql", "data/a.sh", "data/a.yaml. ", "a.py.part.0123456789ab-1-abcdefgh", ".a.py.surfin-1-ABCDEFGH"} {
-		require.ErrorContains(t, f.CheckOutput(filepath.Join(jobs, bad)), "clients may neither write nor remove", bad)
+		require.ErrorContains(t, f.CheckOutput(filepath.Join(jobs, bad)), "clients must not write or remove", bad)
 	}
 	old := confine.New(&core.Confinement{Roots: roots, Given: []string{"input"}})
 	require.NoError(t, old.CheckOutput(filepath.Join(below, "a.csv")))
-	require.ErrorContains(t, old.CheckOutput(filepath.Join(below, "a.py")), "clients may neither write nor remove")
+	require.ErrorContains(t, old.CheckOutput(filepath.Join(below, "a.py")), "clients must not write or remove")
 }
 
 // What the job file admits for reading, or for its own output, is not admitted for a client.

@@ -152,22 +152,22 @@ func (f *Files) written(paths ...string) error {
 
 // refusal says why a client may not write to the path; empty means that it may.
 func (f *Files) refusal(abs, real string) (why string, err error) {
-	const never = ", which clients may neither write nor remove"
+	const never = ", which clients must not write or remove"
 	own, target := whole(abs), whole(real)
 	switch {
 	case isProgram(own) || isProgram(target):
-		return "is that of a job file or a script (" + strings.Join(programs(), ", ") + ")" + never +
+		return "belongs to a job file or a script (" + strings.Join(programs(), ", ") + ")" + never +
 			", in folders of api.paths either; to write such a file, name it in the job file", nil
 	case f.besideJobs(real) && !(isData(own) && isData(target)):
-		return "is in the folder of a job file and is not that of a data file (" + strings.Join(data(), ", ") + ", also with " + strings.Join(compressed(), ", ") +
+		return "is in the folder of a job file but does not belong to a data file (" + strings.Join(data(), ", ") + ", also with " + strings.Join(compressed(), ", ") +
 			" or a checksum's " + strings.Join(sums(), ", ") + "): it could be a script that the server runs" + never +
-			"; name a data file, or add a folder for data, other than that of the job file, to api.paths", nil
+			"; use a data file, or add a folder for data, other than the job file's, to api.paths", nil
 	case own != abs: // half-written by this program
 		return "", nil
 	}
 	code, err := f.hasCode(abs)
 	if code {
-		return "is that of a program (it begins with #! or is in the format ELF)" + never + "; if it is data, remove it on the server, or name it in the job file", nil
+		return "belongs to a program (it starts with #! or is in the format ELF)" + never + "; if it is data, remove it on the server, or name it in the job file", nil
 	}
 	return "", err
 }
@@ -192,13 +192,13 @@ func (f *Files) hasCode(path string) (bool, error) {
 	}
 	file, err := f.Open(path)
 	if err != nil {
-		return false, fmt.Errorf("find out whether it is a program: %w", err)
+		return false, fmt.Errorf("check whether it is a program: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it is only read
 	begin := make([]byte, len("\x7fELF"))
 	n, err := io.ReadFull(file, begin)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, fmt.Errorf("find out whether it is a program: %w", err)
+		return false, fmt.Errorf("check whether it is a program: %w", err)
 	}
 	return bytes.HasPrefix(begin[:n], []byte("#!")) || string(begin[:n]) == "\x7fELF", nil
 }

@@ -61,7 +61,7 @@ func run(args []string) error {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
-			return fmt.Errorf("remove a page that is no more: %w", err)
+			return fmt.Errorf("remove an obsolete page: %w", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(pages)) {
@@ -98,17 +98,17 @@ func pages() (map[string][]byte, error) {
 func indexPage() []byte {
 	return []byte(generated + `# Reference
 
-Generated from the code that checks your files: what is not here is an error there.
+Generated from the code that checks your files: keys not listed here are errors.
 
 | page | what |
 |---|---|
 | [job-file.md](job-file.md) | every key of a job file |
-| [components.md](components.md) | every reader, processor, writer and tasklet that is shipped |
-| [encodings.md](encodings.md) | the encodings that readers and writers of text know |
+| [components.md](components.md) | every shipped reader, processor, writer and tasklet |
+| [encodings.md](encodings.md) | the encodings of readers and writers of text |
 | [functions.md](functions.md) | the functions of expressions |
 | [commands.md](commands.md) | the commands of ` + "`surfin`" + ` and their flags |
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
-| [state-machines.md](state-machines.md) | the states of executions and tasks, and what moves them |
+| [state-machines.md](state-machines.md) | the states of executions and tasks, and the moves between them |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 | [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)
@@ -139,10 +139,10 @@ func commandsPage(app cli.App) []byte {
 func encodingsPage() []byte {
 	var b bytes.Buffer
 	b.WriteString(generated + "# Encodings\n\nThe values of the key `encoding` of every reader and writer of text. A reader of `utf-8` also reads a file that\n" +
-		"begins with a byte order mark of UTF-8 or UTF-16. Bytes that an encoding does not have, and halves of characters,\n" +
-		"make the item invalid: it fails the step, or is skipped where the step skips. So does a character that a writer's\n" +
-		"encoding does not have. Neither is ever replaced. `surfin infer` names the byte and the line where a file is not in UTF-8.\n\n" +
-		"The tables are those of browsers (the WHATWG standard) for the encodings of East Asia, and those of the code pages\n" +
+		"starts with a byte order mark of UTF-8 or UTF-16. Bytes that are invalid in an encoding, and incomplete characters,\n" +
+		"make the item invalid: it fails the step, or is skipped if the step skips. So does a character that a writer's\n" +
+		"encoding does not have. Neither is ever replaced. `surfin infer` shows the byte and the line at which a file is not UTF-8.\n\n" +
+		"The tables are from browsers (the WHATWG standard) for the encodings of East Asia, and from the code pages\n" +
 		"for the others. Rule C15q of the [semantics](../semantics.md).\n\n| name | other names | what |\n|---|---|---|\n")
 	for _, e := range filestream.AllEncodings() {
 		var other []string
@@ -156,10 +156,10 @@ func encodingsPage() []byte {
 
 func machinesPage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# State machines\n\nGenerated from the tables that decide: every move is one `UPDATE` that compares the state, and\n" +
-		"what the column guard says, in the database. A move that is not here is refused. The answer to a\n" +
-		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move of the intent\n" +
-		"`take` raises the epoch, so that whoever owned the row finds nothing.\n" +
+	b.WriteString(generated + "# State machines\n\nGenerated from the tables of moves: every move is one `UPDATE` that compares the state and\n" +
+		"checks the column guard, in the database. A move that is not here is refused. The answer to a\n" +
+		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move with the intent\n" +
+		"`take` raises the epoch, so that the previous owner finds nothing.\n" +
 		"Rule D3 of the [semantics](../semantics.md).\n")
 	machine(&b, "Job and step executions", ports.Executions())
 	machine(&b, "Tasks", taskports.Machine())
@@ -172,8 +172,8 @@ func machine[S core.StateType](b *bytes.Buffer, title string, m core.Machine[S])
 
 func settingsPage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Settings\n\nNone of them is needed. Flags win over the environment, which wins over `surfin.yaml` in the\n" +
-		"working directory, which wins over the defaults.\n\n" +
+	b.WriteString(generated + "# Settings\n\nNone of them is required. Flags override the environment, which overrides `surfin.yaml` in the\n" +
+		"working directory, which overrides the defaults.\n\n" +
 		"| surfin.yaml | environment | unit | default | effect |\n|---|---|---|---|---|\n")
 	for _, r := range settings.Reference() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", r[0], orNone(code(r[1])), settings.Unit(r), orNone(code(r[2])), cell(r[3]))
@@ -188,7 +188,7 @@ func settingsPage() []byte {
 
 func functionsPage() []byte {
 	var b bytes.Buffer
-	b.WriteString(generated + "# Functions of expressions\n\nThe operators are in the [guide](../jobfile.md#expressions). `today()` and `now()` may be used in the\ndefaults of parameters only: a restart must compute what the first attempt computed.\n\n| function |\n|---|\n")
+	b.WriteString(generated + "# Functions of expressions\n\nThe operators are in the [guide](../jobfile.md#expressions). `today()` and `now()` are allowed only in the\ndefaults of parameters, because a restart must get the same values as the first attempt.\n\n| function |\n|---|\n")
 	for _, f := range expression.Functions() {
 		use, meaning, _ := strings.Cut(f, ": ")
 		fmt.Fprintf(&b, "| `%s`", use)

@@ -40,9 +40,9 @@ var applicationName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
 func (a *Application) CheckName() error {
 	switch {
 	case !applicationName.MatchString(a.Name):
-		return fmt.Errorf("%q is no name of an application: a lower-case letter is expected, and then at most 39 letters, digits, - and _", a.Name)
+		return fmt.Errorf("%q cannot name an application: write a lower-case letter, then at most 39 letters, digits, - and _", a.Name)
 	case a.Name == "test" || a.Name == "main": // packages of these names are not run
-		return fmt.Errorf("%q is no name of an application: the go command takes it for something else", a.Name)
+		return fmt.Errorf("%q cannot name an application: the go command reserves it", a.Name)
 	}
 	return nil
 }

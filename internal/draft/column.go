@@ -178,18 +178,18 @@ func (c *column) best() (best *candidate, why string) {
 		return nil, ""
 	}
 	if formats := ordersOf(c.live); len(formats) > 1 {
-		return nil, fmt.Sprintf("days and months cannot be told apart: it may be %s; a type says which, such as date:%s", strings.Join(formats, " or "), formats[0])
+		return nil, fmt.Sprintf("days and months are ambiguous: it may be %s; set a type, such as date:%s", strings.Join(formats, " or "), formats[0])
 	}
 	for _, l := range c.live {
 		switch {
 		case l.Kind == row.DecimalKind && !c.fractions, l.Kind == row.Float && (c.longWhole || !c.fractions):
-			why = "numbers of more digits than an int has: they may be identifiers"
+			why = "numbers with more digits than an int can hold: they may be identifiers"
 		case l.Kind == row.DecimalKind && c.digits > safeDigits:
-			why = fmt.Sprintf("numbers of %d digits: SQLite keeps %d of a decimal, and PostgreSQL all", c.digits, safeDigits)
+			why = fmt.Sprintf("numbers of %d digits: SQLite keeps %d of a decimal, PostgreSQL all", c.digits, safeDigits)
 		case l.Kind == row.DecimalKind && c.scale < 0 && c.zeros:
 			why = "some numbers end with zeros, which SQLite drops: decimal reads them as numbers"
 		case l.DecimalSeparator != "" && c.groups:
-			why = "a comma in it may be a decimal comma or stand between thousands: decimal_separator or thousands_separator says which"
+			why = "a comma in it may be a decimal comma or separate thousands: set decimal_separator or thousands_separator"
 		case l.Kind.IsList() && c.isEmpty:
 		default:
 			return l, ""
@@ -201,7 +201,7 @@ func (c *column) best() (best *candidate, why string) {
 func (c *column) result(s *Shape) Field {
 	f := c.typed(s)
 	if c.nul > 0 {
-		nul := fmt.Sprintf("line %d has a NUL, which no table takes", c.nul)
+		nul := fmt.Sprintf("line %d has a NUL, which no table accepts", c.nul)
 		f.Note = strings.TrimPrefix(f.Note+"; "+nul, "; ")
 	}
 	return f
@@ -229,14 +229,14 @@ func (c *column) typed(s *Shape) Field {
 		if c.allText {
 			f.Type, f.Convert = row.String.String(), true
 		} else if c.seen[inText] > 0 && c.seen[bare] > 0 {
-			f.Note = "numbers or truth values, and texts: type string with coerce: convert makes texts of all"
+			f.Note = "numbers or booleans, and texts: type string with coerce: convert converts all to texts"
 		}
 	default:
 		f.Note = why
 		c.explain(&f)
 	}
 	if c.values+c.objects+len(c.words)+c.empty == 0 {
-		f.Nullable, f.Note = true, "no value in the sample: its type is not known"
+		f.Nullable, f.Note = true, "no value in the sample: its type is unknown"
 	}
 	return f
 }
@@ -251,7 +251,7 @@ func (c *column) cells(f *Field, best *candidate, why string) {
 		f.Note = why
 		c.explain(f)
 	case c.empty > 0:
-		f.Note = fmt.Sprintf("%s, except for empty texts in quotes, which are not null", best.Kind)
+		f.Note = fmt.Sprintf("%s, except for empty quoted texts, which are not null", best.Kind)
 	case len(words) > 0: // the file's word would not come back from a null of a table
 		if c.nulls > 0 {
 			words = append(words, "")
@@ -319,7 +319,7 @@ func parseType(text string) (*row.Field, error) {
 	f := row.Field{Name: "value", Nullable: nullable}
 	var ok bool
 	if f.Kind, ok = row.KindByName(kind); !ok {
-		return nil, fmt.Errorf("%q is not a type (allowed: %s, list of most of them; with null after it, or a format such as date:dd/MM/yyyy)", text, strings.Join(row.KindNames(), ", "))
+		return nil, fmt.Errorf("%q is not a type (allowed: %s, list of most of them; optionally followed by null, or a format such as date:dd/MM/yyyy)", text, strings.Join(row.KindNames(), ", "))
 	}
 	if more != "" && f.Kind == row.DecimalKind {
 		scale := 0

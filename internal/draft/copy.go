@@ -59,7 +59,7 @@ func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 		skip, expect = fmt.Sprintf("    skip: %d\n", to.Skip), "expect: steps.copy.skipped == 0 # else rows are missing\n"
 	}
 	return "# " + s.Summary() + "\n" + s.Comments() + "job: " + CopyJob +
-		"\nparameters: # which copy it is: one that failed goes on where it was\n  from: " + from + "\n  to: " + into +
+		"\nparameters: # they identify the copy: a failed one resumes where it was\n  from: " + from + "\n  to: " + into +
 		"\nflow:\n- step: copy\n  chunk:\n    reader:" + s.reader(path, "row", "      ") +
 		"\n    writer: " + writer + "\n" + skip + expect + "types:\n  row:\n" + s.Item("    "), nil
 }
@@ -149,7 +149,7 @@ func fileFormat(file string) (string, error) {
 	case "csv", "json", "jsonl":
 		return format, nil
 	}
-	return "", fmt.Errorf("%s: what is written is not known by its name (allowed: .csv, .json, .jsonl, each with .gz or .zst, and table:NAME)", file)
+	return "", fmt.Errorf("%s: its format is not known by its name (allowed: .csv, .json, .jsonl, each with .gz or .zst, and table:NAME)", file)
 }
 
 // export returns a job that writes the table to a csv file, and a test of it. The test creates the

@@ -60,7 +60,7 @@ func TestNestedValuesOfJSONAreFoundByTheirPaths(t *testing.T) {
 	s := inferred(t, "in.geojson", `{"bbox":[1,2],"crs":{"a":[{}]},"features":[{"id":1,"at":{"x.y":1.5,"b":true},"list":[{"c":1}]},{"id":"2","at":null,"list":[]}]}`)
 	require.Equal(t, "features", s.Items)
 	require.Equal(t, []string{"list"}, s.Lists)
-	require.Equal(t, `id: json  # numbers or truth values, and texts: type string with coerce: convert makes texts of all
+	require.Equal(t, `id: json  # numbers or booleans, and texts: type string with coerce: convert converts all to texts
 at_x_y: {type: decimal null, from: "at[\"x.y\"]", scale: 1, optional: true}  # 1 null
 at_b: {type: bool null, from: at.b, optional: true}  # 1 null
 list: json

@@ -26,7 +26,7 @@ func (e *EncodingError) Error() string {
 	if e.Why != "" {
 		return fmt.Sprintf("%s:%d: the text at offset %d %s", e.Path, e.Line, e.Offset, e.Why)
 	}
-	cure := "name its encoding: --encoding NAME"
+	cure := "set its encoding: --encoding NAME"
 	if e.Likely != "" {
 		cure = fmt.Sprintf("is it %s? --encoding %[1]s", e.Likely)
 	}

@@ -23,7 +23,7 @@ func TestAHeaderThatMayBeDataIsNotTakenSilently(t *testing.T) {
 		s := inferred(t, "in.csv", text)
 		require.Contains(t, strings.Join(s.Notes, "\n"), value)
 		_, err := s.Copy(draft.Target{Table: "t"}, draft.Sides{})
-		require.ErrorContains(t, err, "--no-header reads it as data, and --header as names")
+		require.ErrorContains(t, err, "--no-header reads it as data, --header as names")
 		_, err = s.Start("in.csv")
 		require.ErrorContains(t, err, value)
 

@@ -135,7 +135,7 @@ func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 		return nil, err
 	}
 	if s.Format != formatCSV && (o.Delimiter != "" || o.NoHeader || o.Header || o.LazyQuotes || o.SkipLines > 0) {
-		return nil, fmt.Errorf("%s: a delimiter, a header, quotes and lines to skip are of csv, and this is %s", path, s.Format)
+		return nil, fmt.Errorf("%s: a delimiter, a header, quotes and lines to skip are for csv, but this is %s", path, s.Format)
 	}
 	if err := s.wide(ctx); err != nil {
 		return nil, named(path, err)
@@ -214,7 +214,7 @@ func (s *Shape) checkTypes(columns []*column) error {
 		for _, c := range columns {
 			all = append(all, c.name)
 		}
-		errs = append(errs, fmt.Errorf("it has no field %s, of which a type was given%s", name, nearest.Hint(name, all)))
+		errs = append(errs, fmt.Errorf("it has no field %s, for which a type was given%s", name, nearest.Hint(name, all)))
 	}
 	return errors.Join(errs...)
 }

@@ -77,7 +77,7 @@ func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 	require.Contains(t, note, `int, except for "-", "NA": null_if: ["-", NA]`)
 	require.Equal(t, "v: list of string\n", inferred(t, "in.jsonl", `{"v":["2026-01-02","0000-01-01"]}`).Item(""))
 	_, note = typeOf(t, "x", "a\x00b")
-	require.Equal(t, "line 3 has a NUL, which no table takes", note)
+	require.Equal(t, "line 3 has a NUL, which no table accepts", note)
 	require.Equal(t, note, strings.Replace(inferred(t, "in.jsonl", `{"v":"a\u0000"}`).Fields[0].Note, "line 1", "line 3", 1))
 	spec, _ := typeOf(t, " 5", "6")
 	require.Equal(t, "string", spec, "blanks are not kept by an int")
@@ -121,11 +121,11 @@ func TestAFileIsReadAsItsReaderReadsIt(t *testing.T) {
 		{"a.tsv", "a\tb,c\n1\tx\n", "a: int\nb_c: {type: string, from: \"b,c\"}", ""},
 		{"a.csv", "\"a;b\";\"c;d\";e\n1;2;3\n", "a_b: {type: int, from: \"a;b\"}\nc_d: {type: int, from: \"c;d\"}\ne: int\n", ""},
 		{"a.csv", "a,b\r1,2\r3,4\r", "a: int\nb: int\n", ""},
-		{"a.csv", "a|b\n", "a: string null", "a header and no row"},
-		{"a.csv", "a,b\n1,2\n3\n4,5,6\n", "a: int\nb: int\n", "2 records have another number of fields: line 3 has 1 field, not 2"},
+		{"a.csv", "a|b\n", "a: string null", "a header but no row"},
+		{"a.csv", "a,b\n1,2\n3\n4,5,6\n", "a: int\nb: int\n", "2 records have a different number of fields: line 3 has 1 field, not 2"},
 		{"a.csv", "a,b\n1,\"2\n3,4\n", "a: int\nb: int\n", "1 record is invalid"},
 		{"a.csv", "\xff\xfea\x00,\x00b\x00\n\x001\x00,\x00\xfc\x00\n\x00", "a: int\nb: string", ""},
-		{"a.json", `{"a":[{"x":1}],"b":[{"y":2}]}`, "x: int\n", "only a is read, and not b"},
+		{"a.json", `{"a":[{"x":1}],"b":[{"y":2}]}`, "x: int\n", "only a is read, not b"},
 	} {
 		s := inferred(t, c.name, c.text)
 		require.Contains(t, s.Item(""), c.want)
@@ -166,7 +166,7 @@ func TestNullsOfCSVAreEmptyWithoutQuotes(t *testing.T) {
 	s := inferred(t, "in.csv", "a,b,c,d\n1,,\"\",x\n,y,2,\"\"\n")
 	require.Equal(t, `a: int null  # 1 null
 b: string null  # 1 null; at most 1 character
-c: string null  # at most 1 character; int, except for empty texts in quotes, which are not null
+c: string null  # at most 1 character; int, except for empty quoted texts, which are not null
 d: string null  # at most 1 character
 `, s.Item(""))
 	s = inferred(t, "in.csv", "a\n1\n\n2\n")

@@ -47,7 +47,7 @@ func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
 		return nil, err
 	}
 	if s.Rows == 0 && s.Whole {
-		s.note("the file has a header and no row: every field is a text, which may be null")
+		s.note("the file has a header but no row: every field is a text that may be null")
 	}
 	return columns, nil
 }
@@ -75,10 +75,10 @@ func (s *Shape) byPlace(in *csv.Sample, columns []*column) error {
 		return nil
 	}
 	if strings.ContainsAny(s.head, "\r\n") {
-		return fmt.Errorf("%s, and its header has a line end in it, so that no job can skip it as a line: mend the header, or pass over its lines with --skip-lines N and --no-header", wrong)
+		return fmt.Errorf("%s, but its header contains a line end, so a job cannot skip it as one line: fix the header, or skip its lines with --skip-lines N and --no-header", wrong)
 	}
 	s.NoHeader, s.SkipLines = true, int(in.Line())
-	s.note("%s: fields are read by their place", wrong)
+	s.note("%s: fields are read by position", wrong)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (s *Shape) doubtHeader(columns []*column) {
 			continue
 		}
 		if is, _ := best.returns(c.from, inCell); is {
-			s.doubt = fmt.Sprintf("its first record may be data: %.40q is of type %s, as the values below it are. --no-header reads it as data, and --header as names", c.from, best.Kind)
+			s.doubt = fmt.Sprintf("its first record may be data: %.40q is of type %s, like the values below it. --no-header reads it as data, --header as names", c.from, best.Kind)
 			s.note("%s", s.doubt)
 			return
 		}
@@ -148,7 +148,7 @@ func (s *Shape) sure() error {
 
 func (s *Shape) noteWidths(other misfits) {
 	if other.count > 0 {
-		s.note("%s %s another number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)
+		s.note("%s %s a different number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)
 	}
 }
 

@@ -119,11 +119,11 @@ func (s *Shape) findItems(ctx context.Context) (err error) {
 	token, err := d.Token()
 	switch {
 	case errors.Is(err, io.EOF):
-		return errors.New("it is empty: an array, or an object with an array, is expected")
+		return errors.New("it is empty: expected an array, or an object with an array")
 	case err != nil || token == json.Delim('['):
 		return err
 	case token != json.Delim('{'):
-		return errors.New("an array, or an object with an array, is expected")
+		return errors.New("expected an array, or an object with an array")
 	}
 	var others []string
 	for d.More() {
@@ -149,7 +149,7 @@ func (s *Shape) findItems(ctx context.Context) (err error) {
 		return errors.New("no key of its object has an array of objects")
 	}
 	if len(others) > 0 {
-		s.note("of its arrays only %s is read, and not %s: items: %s reads that one", s.Items, strings.Join(others, ", "), others[0])
+		s.note("of its arrays only %s is read, not %s: items: %s reads that one", s.Items, strings.Join(others, ", "), others[0])
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func (c *tableColumn) field(d tx.Dialect, given names) Field {
 	}
 	given[f.Name] = true
 	if kind == row.Null {
-		f.Type, f.Convert, f.Note = row.String.String(), true, "the column declares no type: its values are texts"
+		f.Type, f.Convert, f.Note = row.String.String(), true, "the column has no declared type: its values are read as texts"
 	}
 	if kind == row.DecimalKind || kind == row.ListOf(row.DecimalKind) {
 		f.Scale = c.scale()

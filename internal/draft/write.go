@@ -84,7 +84,7 @@ func (s *Shape) Summary() string {
 		if len(s.Key) > 0 {
 			text += ", key " + strings.Join(s.Key, ", ")
 		} else {
-			text += ", no key: it is read at once, and a copy that fails begins again"
+			text += ", no key: it is read at once, and a failed copy starts again"
 		}
 		return text
 	}

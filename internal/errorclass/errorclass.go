@@ -27,7 +27,7 @@ import (
 // Stock returns the shipped matchers: for a registry, before an application's own.
 func Stock() []exception.Matcher {
 	return slices.Concat(transient(), constraint(), invalidItem(), []exception.Matcher{
-		{Name: "io", Doc: "A file could not be read or written, by the job or by the database: not there, no permission, disk full.", Match: isIO},
+		{Name: "io", Doc: "A file could not be read or written, by the job or by the database: missing, no permission, disk full.", Match: isIO},
 		{Name: "sqlstate", Doc: "An error of PostgreSQL with this code: `sqlstate(40001)`. An `x` stands for any character: `sqlstate(22xxx)`.", New: sqlState, Wide: wide},
 	})
 }
@@ -35,12 +35,12 @@ func Stock() []exception.Matcher {
 func transient() []exception.Matcher {
 	const parent = "transient"
 	return []exception.Matcher{
-		{Name: parent, Doc: "The same work may succeed when it is tried again."},
+		{Name: parent, Doc: "The same work may succeed if it is tried again."},
 		{Name: "deadlock", Parent: parent, Doc: "The database ended the transaction to resolve a deadlock.", Match: dberr.IsDeadlock},
-		{Name: "serialization", Parent: parent, Doc: "The transaction lost against a concurrent one: PostgreSQL's serialization failure, SQLite's stale snapshot.", Match: dberr.IsSerialization},
-		{Name: "timeout", Parent: parent, Doc: "A wait was over: for a lock (SQLite: busy, locked), for a statement (statement_timeout), for the network. Not that of the step's own `timeout`.", Match: isTimeout},
+		{Name: "serialization", Parent: parent, Doc: "The transaction conflicted with a concurrent one: PostgreSQL's serialization failure, SQLite's stale snapshot.", Match: dberr.IsSerialization},
+		{Name: "timeout", Parent: parent, Doc: "A wait timed out: for a lock (SQLite: busy, locked), a statement (statement_timeout) or the network. Not the step's own `timeout`.", Match: isTimeout},
 		{Name: "connection", Parent: parent, Doc: "A server could not be reached, or the connection to it was lost.", Match: isConnection},
-		{Name: "http", Parent: parent, Doc: "An HTTP status of 500 to 599, or 429. With an argument any other: `http(404)`, `http(4xx)`; those are not transient. Errors tell their status by a method `StatusCode() int` or `HTTPStatusCode() int`.", Match: isServerStatus, New: httpStatus, Wide: wide},
+		{Name: "http", Parent: parent, Doc: "An HTTP status of 500 to 599, or 429. With an argument any other: `http(404)`, `http(4xx)`; those are not transient. Errors return their status from a method `StatusCode() int` or `HTTPStatusCode() int`.", Match: isServerStatus, New: httpStatus, Wide: wide},
 	}
 }
 
@@ -49,9 +49,9 @@ func constraint() []exception.Matcher {
 	return []exception.Matcher{
 		{Name: parent, Doc: "A row breaks a rule of its table.", Match: isConstraint},
 		{Name: "unique", Parent: parent, Doc: "A duplicate of a unique or primary key.", Match: dberr.IsUniqueViolation},
-		{Name: "foreign_key", Parent: parent, Doc: "A reference to a row that is not there, or the loss of one that is referred to.", Match: dberr.IsForeignKeyViolation},
-		{Name: "not_null", Parent: parent, Doc: "A null where the table allows none.", Match: dberr.IsNotNullViolation},
-		{Name: "check", Parent: parent, Doc: "A row that a CHECK of the table refuses.", Match: dberr.IsCheckViolation},
+		{Name: "foreign_key", Parent: parent, Doc: "A reference to a row that does not exist, or the deletion of a row that is referred to.", Match: dberr.IsForeignKeyViolation},
+		{Name: "not_null", Parent: parent, Doc: "A null in a column that does not allow it.", Match: dberr.IsNotNullViolation},
+		{Name: "check", Parent: parent, Doc: "A row that a CHECK of the table rejects.", Match: dberr.IsCheckViolation},
 	}
 }
 
@@ -61,10 +61,10 @@ func constraint() []exception.Matcher {
 func invalidItem() []exception.Matcher {
 	parent := string(exception.ClassInvalidItem)
 	return []exception.Matcher{
-		{Name: parent, Doc: "An item that does not fit its type, its rules or the column it goes to: too long, out of range.", Match: dberr.IsInvalidData},
-		{Name: string(exception.ClassParse), Parent: parent, Doc: "A text that is not of the type declared for it."},
+		{Name: parent, Doc: "An item that does not fit its type, its rules or its column: too long, out of range.", Match: dberr.IsInvalidData},
+		{Name: string(exception.ClassParse), Parent: parent, Doc: "A text that does not fit its declared type."},
 		{Name: string(exception.ClassValidate), Parent: parent, Doc: "An item that breaks a rule of a `validate` processor."},
-		{Name: string(exception.ClassExpression), Parent: parent, Doc: "An item on which an expression failed."},
+		{Name: string(exception.ClassExpression), Parent: parent, Doc: "An item for which an expression failed."},
 	}
 }
 
@@ -172,7 +172,7 @@ func wide(arg string) bool { return strings.Contains(arg, "x") }
 
 func httpStatus(arg string) (func(error) bool, error) {
 	if !regexp.MustCompile(`^[1-5]([0-9]{2}|[0-9]x|xx)$`).MatchString(arg) {
-		return nil, fmt.Errorf("%q is no HTTP status; write three digits such as 404, or 4xx", arg)
+		return nil, fmt.Errorf("%q is not an HTTP status; write three digits such as 404, or 4xx", arg)
 	}
 	return func(err error) bool {
 		code := status(err)
@@ -182,7 +182,7 @@ func httpStatus(arg string) (func(error) bool, error) {
 
 func sqlState(arg string) (func(error) bool, error) {
 	if !regexp.MustCompile(`^[0-9A-Z]([0-9A-Z]{4}|[0-9A-Z]{3}x|[0-9A-Z]{2}xx|[0-9A-Z]xxx)$`).MatchString(arg) {
-		return nil, fmt.Errorf("%q is no SQLSTATE; write five characters of 0-9 and A-Z such as 40001, or 40xxx", arg)
+		return nil, fmt.Errorf("%q is not an SQLSTATE; write five characters of 0-9 and A-Z such as 40001, or 40xxx", arg)
 	}
 	return func(err error) bool { return like(arg, dberr.SQLState(err)) }, nil
 }

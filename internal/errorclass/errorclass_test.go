@@ -402,10 +402,10 @@ func TestASQLStateIsMoreSpecificThanItsClass(t *testing.T) {
 	require.False(t, match([]string{"sqlstate(42P01)"}, nil, division))
 	for name, want := range map[string]string{
 		"sqlstate":        "error class sqlstate needs an argument: sqlstate(...)",
-		"sqlstate(4000)":  `error class sqlstate(4000): "4000" is no SQLSTATE; write five characters of 0-9 and A-Z such as 40001, or 40xxx`,
-		"sqlstate(xxxxx)": `error class sqlstate(xxxxx): "xxxxx" is no SQLSTATE; write five characters of 0-9 and A-Z such as 40001, or 40xxx`,
-		"http(600)":       `error class http(600): "600" is no HTTP status; write three digits such as 404, or 4xx`,
-		"unique(a)":       "error class unique takes no argument",
+		"sqlstate(4000)":  `error class sqlstate(4000): "4000" is not an SQLSTATE; write five characters of 0-9 and A-Z such as 40001, or 40xxx`,
+		"sqlstate(xxxxx)": `error class sqlstate(xxxxx): "xxxxx" is not an SQLSTATE; write five characters of 0-9 and A-Z such as 40001, or 40xxx`,
+		"http(600)":       `error class http(600): "600" is not an HTTP status; write three digits such as 404, or 4xx`,
+		"unique(a)":       "error class unique has no argument",
 	} {
 		require.EqualError(t, m.Check(name), want)
 	}

@@ -48,12 +48,12 @@ func operandHelp(op string, left, right *typed) string {
 	switch {
 	case !isNumber(left.kind) || !isNumber(right.kind):
 	case op == "/":
-		return " (a quotient may have no end: write divide(a, b, scale), or float(a) / float(b))"
+		return " (a quotient may have infinitely many digits: write divide(a, b, scale), or float(a) / float(b))"
 	case op == "**" || op == "^":
 		return " (write float(a) " + op + " float(b))"
 	}
 	if op == "+" && (left.kind == row.String || right.kind == row.String) {
-		return " (make it a text: string(x))"
+		return " (convert it to a text: string(x))"
 	}
 	return ""
 }
@@ -251,14 +251,14 @@ func addDays(d row.Date, days int64) (row.Value, error) {
 	first, last := row.NewDate(1, 1, 1), row.NewDate(9999, 12, 31)
 	n, err := addInt(int64(d), days)
 	if err != nil || n < int64(first) || n > int64(last) {
-		return row.Value{}, fmt.Errorf("%s and %d days is beyond the years 1 to 9999", d, days)
+		return row.Value{}, fmt.Errorf("%s plus %d days is outside the years 1 to 9999", d, days)
 	}
 	return row.DateValue(row.Date(n)), nil
 }
 
 func inYears(t time.Time) (row.Value, error) {
 	if y := t.UTC().Year(); y < 1 || y > 9999 {
-		return row.Value{}, fmt.Errorf("the timestamp is beyond the years 1 to 9999")
+		return row.Value{}, fmt.Errorf("the timestamp is outside the years 1 to 9999")
 	}
 	return row.TimestampValue(t), nil
 }

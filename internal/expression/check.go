@@ -99,7 +99,7 @@ func (c *checker) parse() (ast.Node, error) {
 	case !errors.As(err, &at):
 		return nil, &Error{Msg: err.Error()}
 	case strings.Contains(at.Message, "token EOF") || strings.Contains(at.Message, "unexpected end"):
-		return nil, &Error{Offset: len(c.text), Msg: "the expression ends too early"}
+		return nil, &Error{Offset: len(c.text), Msg: "the expression is incomplete"}
 	}
 	return nil, syntaxError(c.text, c.offset(at.From), at.Message)
 }
@@ -114,7 +114,7 @@ func CheckSyntax(text string) error {
 func parse(text string) (root ast.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("this is no expression (%v)", r)
+			err = fmt.Errorf("this is not an expression (%v)", r)
 		}
 	}()
 	tree, err := parser.Parse(text)
@@ -290,10 +290,10 @@ func (c *checker) resolve(n ast.Node) (node, string, error) {
 		}
 		property, ok := n.Property.(*ast.StringNode)
 		if !ok {
-			return node{}, "", errorf(c.at(n), "a field is named by a text: %s['name']", path)
+			return node{}, "", errorf(c.at(n), "a field name is a text: %s['name']", path)
 		}
 		if of.members == nil {
-			e := &Error{Offset: c.at(n), Msg: fmt.Sprintf("%s is %s and has no field %s", path, article(of.value.kind), property.Value)}
+			e := &Error{Offset: c.at(n), Msg: fmt.Sprintf("%s is %s, which has no field %s", path, article(of.value.kind), property.Value)}
 			if of.value.kind == row.JSONKind {
 				e.Hint = fmt.Sprintf("write json_get(%s, '%s')", path, property.Value)
 			}
@@ -357,11 +357,11 @@ func (c *checker) conditional(n *ast.ConditionalNode, known facts) (*typed, erro
 
 func (c *checker) let(n *ast.VariableDeclaratorNode, known facts) (*typed, error) {
 	if _, taken := c.root.members(n.Name); taken {
-		return nil, errorf(c.at(n), "%s is taken: let needs another name", n.Name)
+		return nil, errorf(c.at(n), "%s is already defined: let needs another name", n.Name)
 	}
 	for _, l := range c.locals {
 		if l.name == n.Name {
-			return nil, errorf(c.at(n), "let %s is there twice", n.Name)
+			return nil, errorf(c.at(n), "let %s is defined twice", n.Name)
 		}
 	}
 	value, err := c.check(n.Value, known)
@@ -433,13 +433,13 @@ func (t *typed) required() error {
 	case !t.nullable:
 		return nil
 	case t.path == "":
-		return errorf(t.at, "this may be null: put it in parentheses and say what null means, (...) ?? %s", sample(t.kind))
+		return errorf(t.at, "this may be null: put it in parentheses and add a value for null, (...) ?? %s", sample(t.kind))
 	}
 	return errorf(t.at, "%s may be null: write %s ?? %s, or test it first (%s != nil and ...)", t.path, t.path, sample(t.kind), t.path)
 }
 
 func (t *typed) unusable() error {
-	return errorf(t.at, "%s is a structured value (%v): it can only be passed on whole", t.path, t.opaque)
+	return errorf(t.at, "%s is a structured value (%v): it can only be passed as a whole", t.path, t.opaque)
 }
 
 // unify finds the one type of two alternatives.

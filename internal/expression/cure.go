@@ -19,23 +19,23 @@ type slip struct {
 func slips() []slip {
 	at := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
 	return []slip{
-		{at(`===`), "=== is no operator", "write =="},
-		{at(`!==`), "!== is no operator", "write !="},
-		{at(`=~`), "=~ is no operator", "write matches: text matches 'PATTERN'"},
-		{at(`!?~`), "~ is no operator", "write matches: text matches 'PATTERN'"},
-		{at(`=`), "= is no operator", "write == to compare"},
-		{at(`<>`), "<> is no operator", "write !="},
+		{at(`===`), "=== is not an operator", "write =="},
+		{at(`!==`), "!== is not an operator", "write !="},
+		{at(`=~`), "=~ is not an operator", "write matches: text matches 'PATTERN'"},
+		{at(`!?~`), "~ is not an operator", "write matches: text matches 'PATTERN'"},
+		{at(`=`), "= is not an operator", "write == to compare"},
+		{at(`<>`), "<> is not an operator", "write !="},
 		{at(`(?i)is\s+not\s+null\b`), "is not null is SQL", "write != nil"},
 		{at(`(?i)is\s+null\b`), "is null is SQL", "write == nil"},
-		{at(`(?i)is\b`), "is is no operator", "write ==, or == nil"},
-		{at(`(?i)(not\s+)?(i?like|similar|regexp|rlike)\b`), "an expression has no LIKE", "write startsWith, endsWith, contains or matches: text startsWith 'D'"},
-		{at(`(?i)(not\s+)?between\b`), "an expression has no BETWEEN", "write x >= 1 and x <= 9, or x in 1..9"},
-		{at(`AND\b`), "AND is no operator", "write and"},
-		{at(`OR\b`), "OR is no operator", "write or"},
-		{at(`NOT\b`), "NOT is no operator", "write not"},
-		{at(`(?:IN|In)\b`), "IN is no operator", "write in [a, b, c]"},
-		{at(`(?i)(case|when|then)\b`), "an expression has no CASE", "write condition ? a : b"},
-		{at(`(?i)as\b`), "an expression has no AS", "write int(x), float(x), string(x) or date(x)"},
+		{at(`(?i)is\b`), "is is not an operator", "write ==, or == nil"},
+		{at(`(?i)(not\s+)?(i?like|similar|regexp|rlike)\b`), "expressions have no LIKE", "write startsWith, endsWith, contains or matches: text startsWith 'D'"},
+		{at(`(?i)(not\s+)?between\b`), "expressions have no BETWEEN", "write x >= 1 and x <= 9, or x in 1..9"},
+		{at(`AND\b`), "AND is not an operator", "write and"},
+		{at(`OR\b`), "OR is not an operator", "write or"},
+		{at(`NOT\b`), "NOT is not an operator", "write not"},
+		{at(`(?:IN|In)\b`), "IN is not an operator", "write in [a, b, c]"},
+		{at(`(?i)(case|when|then)\b`), "expressions have no CASE", "write condition ? a : b"},
+		{at(`(?i)as\b`), "expressions have no AS", "write int(x), float(x), string(x) or date(x)"},
 		{at(`contains\s*\(`), "contains is an operator", "write text contains 'x'"},
 		{at(`startsWith\s*\(`), "startsWith is an operator", "write text startsWith 'x'"},
 		{at(`endsWith\s*\(`), "endsWith is an operator", "write text endsWith 'x'"},
@@ -43,10 +43,10 @@ func slips() []slip {
 		{at(`in\s*\(`), "in is an operator", "write x in [a, b, c]"},
 		{at(`and\s*\(`), "and is an operator", "write a and b"},
 		{at(`or\s*\(`), "or is an operator", "write a or b"},
-		{at(`&|\|`), "& and | are no operators", "write and, or"},
-		{at(`\$\{`), "${ is not closed", "an expression is written without it"},
+		{at(`&|\|`), "& and | are not operators", "write and, or"},
+		{at(`\$\{`), "${ is not closed", "expressions are written without it"},
 		{at(`\{\{`), "{{ }} is not part of an expression", "write the name alone, such as item.id"},
-		{at(`;`), "an expression has no ;", "leave it out"},
+		{at(`;`), "expressions have no ;", "leave it out"},
 	}
 }
 
@@ -55,7 +55,7 @@ func slips() []slip {
 func syntaxError(text string, offset int, msg string) *Error {
 	for _, from := range tokenStarts(text, offset) {
 		if m := wrapped.FindStringSubmatch(text[from:]); m != nil && strings.HasPrefix(text[from:], m[0]) {
-			return &Error{Offset: from, Msg: "an expression is written without " + m[1] + " " + closing(m[1]), Hint: "write " + wrapped.ReplaceAllString(text, "$2")}
+			return &Error{Offset: from, Msg: "expressions are written without " + m[1] + " " + closing(m[1]), Hint: "write " + wrapped.ReplaceAllString(text, "$2")}
 		}
 		for _, s := range slips() {
 			if s.pattern.MatchString(text[from:]) {
@@ -66,11 +66,11 @@ func syntaxError(text string, offset int, msg string) *Error {
 	before := strings.TrimRight(text[:offset], " \t\n")
 	if strings.HasPrefix(text[offset:], ",") && ifCall.MatchString(before) {
 		at := ifCall.FindStringIndex(before)[0]
-		return &Error{Offset: at, Msg: "if is no function", Hint: "write condition ? a : b"}
+		return &Error{Offset: at, Msg: "if is not a function", Hint: "write condition ? a : b"}
 	}
 	if strings.HasPrefix(text[offset:], ",") && sqlList.MatchString(before) {
 		at := sqlList.FindStringIndex(before)[0]
-		return &Error{Offset: at, Msg: "in takes a list in [ ]", Hint: "write x in [a, b, c]"}
+		return &Error{Offset: at, Msg: "in needs a list in [ ]", Hint: "write x in [a, b, c]"}
 	}
 	if m := unexpected.FindStringSubmatch(msg); m != nil {
 		return &Error{Offset: offset, Msg: m[1] + " is not expected here"}
@@ -145,7 +145,7 @@ func functionCure(name string) string {
 	case "isnotnull", "notnull":
 		return "write x != nil"
 	case "concat":
-		return "write a + b; string(x) makes a text of a number"
+		return "write a + b; string(x) converts a number to a text"
 	case "iif", "cond", "ternary":
 		return "write condition ? a : b"
 	case "contains", "startswith", "endswith", "matches", "includes", "regexp", "regexpmatch", "regexplike", "match", "rlike":

@@ -93,7 +93,7 @@ func unifyNumbers(a, b *typed) (row.Kind, error) {
 	for _, t := range []*typed{a, b} {
 		if t.kind == row.Float && t.digits == "" {
 			return 0, &Error{
-				Offset: t.at, Msg: "a decimal and a float do not mix: a decimal is exact, a float is not",
+				Offset: t.at, Msg: "a decimal and a float cannot be combined: a decimal is exact, a float is not",
 				Hint: "write decimal(x) for the float, or float(x) for the decimal",
 			}
 		}
@@ -156,7 +156,7 @@ func divide(c *call) (*typed, error) {
 	}
 	return c.apply3(row.DecimalKind, func(a, b, scale row.Value) (row.Value, error) {
 		if n := scale.Int(); n < 0 || n > row.MaxScale {
-			return row.Value{}, fmt.Errorf("%d digits behind the point: from 0 to %d are possible", n, row.MaxScale)
+			return row.Value{}, fmt.Errorf("%d digits after the point: 0 to %d are allowed", n, row.MaxScale)
 		}
 		return decimalResult(exact(a).Quo(exact(b), int(scale.Int()), mode))
 	}), nil
@@ -168,7 +168,7 @@ func roundDecimal(c *call, mode row.Rounding) *typed {
 	}
 	return c.apply2(row.DecimalKind, func(a, places row.Value) (row.Value, error) {
 		if n := places.Int(); n < 0 || n > row.MaxScale {
-			return row.Value{}, fmt.Errorf("round to %d places: from 0 to %d are possible", n, row.MaxScale)
+			return row.Value{}, fmt.Errorf("round to %d places: 0 to %d are allowed", n, row.MaxScale)
 		}
 		return decimalResult(a.Decimal().Round(int(places.Int()), mode))
 	})

@@ -37,9 +37,9 @@ func TestDecimalsInExpressionsAreExact(t *testing.T) {
 		require.Equal(t, want, got, text)
 	}
 	for text, problem := range map[string]string{
-		"a + x": "a decimal and a float do not mix", "a == x": "cannot compare a decimal and a float: write decimal(x) or float(x)", "a / b": "write divide(a, b, scale)", "a % b": "% is not defined", "a ** 2": "write float(a) ** float(b)",
-		"a + 0.1 * x": "do not mix", "a + (0.1 + 0.2)": "do not mix", "maybe ?? x": "do not mix", "a == s": "write decimal(x) or string(x)", "n > 1 ? a : x": "do not mix", "min(a, x)": "cannot compare",
-		"round(a, 2, 'banker')": "round has no mode", "round(a, 2, s)": "is a text such as 'half_even'", "divide(x, a, 2)": "divide takes an int or a decimal here", "divide(a, b, 1001)": "0 to 1000", "divide(1, 0, 2)": "division by zero", "decimal('1,5')": "is not a decimal",
+		"a + x": "a decimal and a float cannot be combined", "a == x": "cannot compare a decimal and a float: write decimal(x) or float(x)", "a / b": "write divide(a, b, scale)", "a % b": "% is not defined", "a ** 2": "write float(a) ** float(b)",
+		"a + 0.1 * x": "cannot be combined", "a + (0.1 + 0.2)": "cannot be combined", "maybe ?? x": "cannot be combined", "a == s": "write decimal(x) or string(x)", "n > 1 ? a : x": "cannot be combined", "min(a, x)": "cannot compare",
+		"round(a, 2, 'banker')": "round has no mode", "round(a, 2, s)": "is a text such as 'half_even'", "divide(x, a, 2)": "divide needs an int or a decimal here", "divide(a, b, 1001)": "0 to 1000", "divide(1, 0, 2)": "division by zero", "decimal('1,5')": "is not a decimal",
 		"maybe + 1": "may be null: write maybe ?? 0",
 	} {
 		p, err := expression.Compile(text, scope)

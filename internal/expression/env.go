@@ -44,7 +44,7 @@ type twig struct {
 func (b branch) put(path []string, n node) error {
 	if len(path) == 1 {
 		if b[path[0]] != nil {
-			return fmt.Errorf("the name %s is taken", path[0])
+			return fmt.Errorf("the name %s is already used", path[0])
 		}
 		b[path[0]] = &twig{node: n}
 		return nil
@@ -55,7 +55,7 @@ func (b branch) put(path []string, n node) error {
 		b[path[0]] = next
 	}
 	if next.below == nil {
-		return fmt.Errorf("the name %s is taken", path[0])
+		return fmt.Errorf("the name %s is already used", path[0])
 	}
 	return next.below.put(path[1:], n)
 }

@@ -64,7 +64,7 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 		return nil, unknownFunction(at, name, append(sortedNames(all), "try", "join", "business_day", "is_business_day"))
 	}
 	if len(nodes) < f.minArgs || len(nodes) > f.maxArgs {
-		return nil, errorf(at, "%s takes other arguments: %s", name, f.usage)
+		return nil, errorf(at, "wrong arguments of %s: %s", name, f.usage)
 	}
 	use := &call{function: f, at: at, home: c.zone}
 	for _, n := range nodes {
@@ -84,7 +84,7 @@ func (c *checker) call(name string, at int, nodes []ast.Node, known facts) (*typ
 func unknownFunction(at int, name string, names []string) error {
 	e := &Error{Offset: at, Msg: "unknown function " + name}
 	if name == "now" {
-		e.Msg += ": an expression gives the same answer whenever it is evaluated"
+		e.Msg += ": an expression has the same result whenever it is evaluated"
 		e.Hint = "pass the time as a parameter, such as params.day"
 		return e
 	}
@@ -103,10 +103,10 @@ func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, erro
 	variable, kind, why := Today, row.DateKind, ": a restart tomorrow must see the same day"
 	if name == "now" {
 		variable, kind = Now, row.Timestamp
-		why = ", since any other expression gives the same answer whenever it is evaluated: write job.time for the time of the job"
+		why = ", because any other expression has the same result whenever it is evaluated: write job.time for the time of the job"
 	}
 	if !c.clock[variable] {
-		return nil, errorf(at, "%s is only for the default of a parameter%s", variable, why)
+		return nil, errorf(at, "%s is allowed only in the default of a parameter%s", variable, why)
 	}
 	if len(nodes) > 0 {
 		return nil, errorf(at, "%s takes no arguments", variable)
@@ -133,7 +133,7 @@ func (c *call) want(i int, kinds ...row.Kind) error {
 	for j, k := range kinds {
 		names[j] = article(k)
 	}
-	return errorf(c.args[i].at, "%s takes %s here, not %s: %s", c.name, strings.Join(names, " or "), article(c.args[i].kind), c.usage)
+	return errorf(c.args[i].at, "%s needs %s here, not %s: %s", c.name, strings.Join(names, " or "), article(c.args[i].kind), c.usage)
 }
 
 // wantAll checks the kind of each argument that is present.

@@ -15,8 +15,8 @@ import (
 const Calendars = "calendars()"
 
 const (
-	isBusinessDayUsage = "is_business_day(date, 'TARGET'): whether the calendar has it as a business day"
-	businessDayUsage   = "business_day(date, n, 'TARGET'): business day n after the date, or before it with -1; with 0 the date itself, or the next one"
+	isBusinessDayUsage = "is_business_day(date, 'TARGET'): whether it is a business day in the calendar"
+	businessDayUsage   = "business_day(date, n, 'TARGET'): the n-th business day after the date, or before it if n is negative; with 0 the date itself, or the next one"
 )
 
 // calendars are the calendars of a scope, by name.
@@ -31,7 +31,7 @@ func (c *checker) callBusiness(name string, at int, nodes []ast.Node, known fact
 		use.usage, kinds = businessDayUsage, []row.Kind{row.DateKind, row.Int, row.String}
 	}
 	if len(nodes) != len(kinds) {
-		return nil, errorf(at, "%s takes other arguments: %s", name, use.usage)
+		return nil, errorf(at, "wrong arguments of %s: %s", name, use.usage)
 	}
 	for _, n := range nodes {
 		arg, err := c.checkValue(n, known)
@@ -73,11 +73,11 @@ func (c *checker) calendar(arg *typed) (*calendar.Calendar, error) {
 	maps.Copy(all, c.calendars)
 	names := sortedNames(all)
 	if !arg.literal {
-		return nil, errorf(arg.at, "a calendar is named by a text in quotes: '%s'", strings.Join(names, "', '"))
+		return nil, errorf(arg.at, "a calendar name is a text in quotes: '%s'", strings.Join(names, "', '"))
 	}
 	found := all[arg.value.Str()]
 	if found == nil {
-		e := &Error{Offset: arg.at, Msg: "there is no calendar " + quote(arg.value.Str()), Hint: "declare it under `calendars`; there is " + strings.Join(names, ", ")}
+		e := &Error{Offset: arg.at, Msg: "there is no calendar " + quote(arg.value.Str()), Hint: "declare it under `calendars`; declared: " + strings.Join(names, ", ")}
 		if near := nearest.Name(arg.value.Str(), names); near != "" {
 			e.Hint = "did you mean '" + near + "'?"
 		}

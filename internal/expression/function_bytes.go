@@ -36,7 +36,7 @@ func (c *call) encoding() (*row.Field, error) {
 	if schema, err := row.NewSchema(row.Field{Name: "it", Kind: row.BytesKind, Format: name, Nulls: []string{}}); err == nil && c.args[1].literal && name != "" {
 		return schema.Field(0), nil
 	}
-	return nil, errorf(c.args[1].at, "%s knows %s, written in quotes", c.name, quotedNames(encodings()))
+	return nil, errorf(c.args[1].at, "%s supports %s, written in quotes", c.name, quotedNames(encodings()))
 }
 
 func decodeText(c *call) (*typed, error) {
@@ -53,7 +53,7 @@ func decodeText(c *call) (*typed, error) {
 		}
 		v, err := field.Parse(a.Str())
 		if err != nil {
-			return row.Value{}, fmt.Errorf("%s is no text in %s", quote(a.Str()), field.Format)
+			return row.Value{}, fmt.Errorf("%s is not a text in %s", quote(a.Str()), field.Format)
 		}
 		return v, nil
 	}), nil

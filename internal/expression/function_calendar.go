@@ -22,14 +22,14 @@ func calendarFunctions() []function {
 	}
 	return []function{
 		{"weekday", "weekday(date or timestamp): 1 for Monday to 7 for Sunday", 1, 1, part(isoWeekday)},
-		{"week", "week(date or timestamp): of ISO 8601, 1 to 53", 1, 1, part(func(t time.Time) int { _, w := t.ISOWeek(); return w })},
+		{"week", "week(date or timestamp): the ISO 8601 week, 1 to 53", 1, 1, part(func(t time.Time) int { _, w := t.ISOWeek(); return w })},
 		{"quarter", "quarter(date or timestamp): 1 to 4", 1, 1, part(func(t time.Time) int { return (int(t.Month()) + 2) / 3 })},
 		{"hour", "hour(timestamp): 0 to 23, in the job's timezone", 1, 1, clock(time.Time.Hour)},
 		{"minute", "minute(timestamp): 0 to 59", 1, 1, clock(time.Time.Minute)},
-		{"add_months", "add_months(date or timestamp, n): the last day of the month where the day is beyond it; days are added with +", 2, 2, addMonths},
-		{"months_between", "months_between(a, b): the whole months from date a to date b; b - a is the days", 2, 2, monthsBetween},
-		{"truncate", "truncate(date or timestamp, 'month'): the beginning of its year, quarter, month, week or day, of a timestamp also hour or minute, in the job's timezone", 2, 2, truncate},
-		{"seconds", "seconds(duration): such as seconds(b - a) of two timestamps, a float", 1, 1, func(c *call) (*typed, error) {
+		{"add_months", "add_months(date or timestamp, n): a day beyond the end of the month becomes its last day; days are added with +", 2, 2, addMonths},
+		{"months_between", "months_between(a, b): the whole months from date a to date b; b - a gives the days", 2, 2, monthsBetween},
+		{"truncate", "truncate(date or timestamp, 'month'): the start of its year, quarter, month, week or day, or of a timestamp's hour or minute, in the job's timezone", 2, 2, truncate},
+		{"seconds", "seconds(duration): a float, such as seconds(b - a) of two timestamps", 1, 1, func(c *call) (*typed, error) {
 			return c.apply1(row.Float, func(a row.Value) (row.Value, error) {
 				return row.FloatValue(time.Duration(a.Int()).Seconds()), nil
 			}), c.wantAll(kindDuration)
@@ -50,7 +50,7 @@ func addMonths(c *call) (*typed, error) {
 	return c.apply2(kind, func(a, months row.Value) (row.Value, error) {
 		const most = 12 * 10_000
 		if n := months.Int(); n > most || n < -most {
-			return row.Value{}, fmt.Errorf("%s and %d months is beyond the years 1 to 9999", a, n)
+			return row.Value{}, fmt.Errorf("%s plus %d months is outside the years 1 to 9999", a, n)
 		}
 		day := a
 		if kind == row.Timestamp {
@@ -58,7 +58,7 @@ func addMonths(c *call) (*typed, error) {
 		}
 		moved := monthsLater(day.Date().Time(), months.Int())
 		if y := moved.Year(); y < 1 || y > 9999 {
-			return row.Value{}, fmt.Errorf("%s and %d months is beyond the years 1 to 9999", a, months.Int())
+			return row.Value{}, fmt.Errorf("%s plus %d months is outside the years 1 to 9999", a, months.Int())
 		}
 		if kind == row.DateKind {
 			return row.DateValue(row.DateOf(moved)), nil
@@ -119,7 +119,7 @@ func truncate(c *call) (*typed, error) {
 	}
 	name := unit.value.Str()
 	if !unit.literal || !slices.Contains(units, name) {
-		return nil, errorf(unit.at, "truncate takes '%s', written in quotes", strings.Join(units, "', '"))
+		return nil, errorf(unit.at, "truncate supports '%s', written in quotes", strings.Join(units, "', '"))
 	}
 	return c.apply1(kind, func(a row.Value) (row.Value, error) {
 		if kind == row.DateKind {

@@ -14,8 +14,8 @@ import (
 
 func jsonFunctions() []function {
 	return []function{
-		{"json_get", "json_get(json, 'a.b[0]'): what json, or a text with JSON, has at a path, as a text; nil where there is nothing, or null", 2, 2, jsonGet},
-		{"json", "json(text): the JSON that a text is; json(list): the array", 1, 1, toJSON},
+		{"json_get", "json_get(json, 'a.b[0]'): the value at a path of json, or of a text with JSON, as a text; nil if it is missing or null", 2, 2, jsonGet},
+		{"json", "json(text): the text parsed as JSON; json(list): the array", 1, 1, toJSON},
 	}
 }
 
@@ -30,7 +30,7 @@ func toJSON(c *call) (*typed, error) {
 	return c.apply1(row.JSONKind, func(a row.Value) (row.Value, error) {
 		j, err := row.ParseJSON(a.Str())
 		if err == nil && j == "null" {
-			err = errors.New("null is no value: write nil")
+			err = errors.New("null is not a value: write nil")
 		}
 		if err != nil {
 			return row.Value{}, fmt.Errorf("%s is not json (%w)", quote(a.Str()), err)
@@ -50,7 +50,7 @@ func jsonGet(c *call) (*typed, error) {
 	}
 	arg := c.args[1]
 	if !arg.literal {
-		return nil, errorf(arg.at, "json_get takes its path as a text in quotes: %s", c.usage)
+		return nil, errorf(arg.at, "json_get needs its path as a text in quotes: %s", c.usage)
 	}
 	path := arg.value.Str()
 	ofArray := strings.HasPrefix(path, "[") && !strings.HasPrefix(path, `["`)
@@ -58,7 +58,7 @@ func jsonGet(c *call) (*typed, error) {
 		path = "a" + path
 	}
 	if err := jsontext.CheckName(path); err != nil || path == "" {
-		return nil, errorf(arg.at, "%s is no path, such as a.b[0]: a key, or [0], and what is in it", quote(arg.value.Str()))
+		return nil, errorf(arg.at, "%s is not a path: write keys and indexes, such as a.b[0]", quote(arg.value.Str()))
 	}
 	finders := sync.Pool{New: func() any {
 		f := jsontext.NewFinder()

@@ -10,10 +10,10 @@ import (
 
 func listFunctions() []function {
 	return []function{
-		{"split", "split(text, separator): the list of its parts; of an empty text an empty one", 2, 2, split},
-		{"sort", "sort(list): its elements in their order, those that are nil behind them", 1, 1, sortList},
-		{"distinct", "distinct(list): each of its elements once, where it is first", 1, 1, distinct},
-		{"sum", "sum(list): of numbers, without those that are nil; 0 of none", 1, 1, sum},
+		{"split", "split(text, separator): the list of its parts; an empty list for an empty text", 2, 2, split},
+		{"sort", "sort(list): its elements in ascending order, nil last", 1, 1, sortList},
+		{"distinct", "distinct(list): each of its elements once, at its first position", 1, 1, distinct},
+		{"sum", "sum(list): the sum of the numbers, ignoring nil; 0 for an empty list", 1, 1, sum},
 	}
 }
 
@@ -37,7 +37,7 @@ func split(c *call) (*typed, error) {
 func (c *call) wantList() (row.Kind, error) {
 	elem, ok := c.args[0].kind.Elem()
 	if !ok {
-		return elem, errorf(c.args[0].at, "%s takes a list here, not %s: %s", c.name, article(c.args[0].kind), c.usage)
+		return elem, errorf(c.args[0].at, "%s needs a list here, not %s: %s", c.name, article(c.args[0].kind), c.usage)
 	}
 	return elem, nil
 }
@@ -83,7 +83,7 @@ func distinct(c *call) (*typed, error) {
 func sum(c *call) (*typed, error) {
 	elem, err := c.wantList()
 	if err == nil && !isNumber(elem) {
-		err = errorf(c.args[0].at, "sum takes a list of numbers, not %s", article(c.args[0].kind))
+		err = errorf(c.args[0].at, "sum needs a list of numbers, not %s", article(c.args[0].kind))
 	}
 	if err != nil {
 		return nil, err

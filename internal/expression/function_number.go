@@ -14,14 +14,14 @@ const manyArguments = 64
 func numberFunctions() []function {
 	return []function{
 		{"abs", "abs(x)", 1, 1, absolute},
-		{"div", "div(a, b): the integer quotient of two ints, exact always; a / b is the nearest float, and divide is for decimals", 2, 2, func(c *call) (*typed, error) {
+		{"div", "div(a, b): the integer quotient of two ints, always exact; a / b is the nearest float, and divide is for decimals", 2, 2, func(c *call) (*typed, error) {
 			return c.apply2(row.Int, onInts(divInt)), c.wantAll(row.Int, row.Int)
 		}},
-		{"divide", "divide(a, b, scale) or divide(a, b, scale, mode): the decimal quotient, with scale digits behind the point, rounded as by round", 3, 4, divide},
+		{"divide", "divide(a, b, scale) or divide(a, b, scale, mode): the decimal quotient, with scale digits after the point, rounded like round", 3, 4, divide},
 		{"round", "round(x), round(x, places) or round(x, places, mode): half away from zero, or by mode: " + roundings(), 1, 3, round},
 		{"floor", "floor(x)", 1, 1, func(c *call) (*typed, error) { return wholeNumber(c, math.Floor, row.RoundFloor) }},
 		{"ceil", "ceil(x)", 1, 1, func(c *call) (*typed, error) { return wholeNumber(c, math.Ceil, row.RoundCeiling) }},
-		{"min", "min(a, b, ...): ints and floats, or ints and decimals, are compared by their values, and the result is no int then; min(list): of its elements, nil of none", 1, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
+		{"min", "min(a, b, ...): ints and floats, or ints and decimals, are compared by value, and the result is then not an int; min(list): the least element, nil for an empty list", 1, manyArguments, func(c *call) (*typed, error) { return extreme(c, -1) }},
 		{"max", "max(a, b, ...), max(list): like min", 1, manyArguments, func(c *call) (*typed, error) { return extreme(c, 1) }},
 	}
 }
@@ -91,7 +91,7 @@ func round(c *call) (*typed, error) {
 func roundPlaces(places int64) error {
 	const maxPlaces = 15 // digits that a float64 holds
 	if places < 0 || places > maxPlaces {
-		return fmt.Errorf("round to %d places: from 0 to %d are possible", places, maxPlaces)
+		return fmt.Errorf("round to %d places: 0 to %d are allowed", places, maxPlaces)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func extreme(c *call, sign int) (*typed, error) {
 	case len(c.args) == 1 && kind.IsList():
 		return extremeOf(c, sign)
 	case len(c.args) == 1:
-		return nil, errorf(c.args[0].at, "%s takes a list here, or more values, not %s", c.name, article(kind))
+		return nil, errorf(c.args[0].at, "%s needs a list here, or more values, not %s", c.name, article(kind))
 	}
 	if err := ordered(c.name, c.args[0].at, kind); err != nil {
 		return nil, err

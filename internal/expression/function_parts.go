@@ -15,8 +15,8 @@ const maxPadded = 1 << 16
 
 func partFunctions() []function {
 	return []function{
-		{"split_part", "split_part(text, separator, n): the part number n between separators, from 0, or from the end with -1; nil where there is none", 3, 3, splitPart},
-		{"pad_left", "pad_left(text, width) or pad_left(text, width, '0'): filled up on the left to so many characters", 2, 3, func(c *call) (*typed, error) { return pad(c, true) }},
+		{"split_part", "split_part(text, separator, n): part number n between separators, from 0, or from the end with -1; nil if there is none", 3, 3, splitPart},
+		{"pad_left", "pad_left(text, width) or pad_left(text, width, '0'): padded on the left to that many characters", 2, 3, func(c *call) (*typed, error) { return pad(c, true) }},
 		{"pad_right", "pad_right(text, width) or pad_right(text, width, '.')", 2, 3, func(c *call) (*typed, error) { return pad(c, false) }},
 	}
 }
@@ -77,10 +77,10 @@ func pad(c *call, left bool) (*typed, error) {
 	}
 	fill := func(text, width row.Value, filler string) (row.Value, error) {
 		if width.Int() < 0 || width.Int() > maxPadded {
-			return row.Value{}, fmt.Errorf("%s to %d characters: from 0 to %d are possible", c.name, width.Int(), maxPadded)
+			return row.Value{}, fmt.Errorf("%s to %d characters: 0 to %d are allowed", c.name, width.Int(), maxPadded)
 		}
 		if utf8.RuneCountInString(filler) != 1 {
-			return row.Value{}, fmt.Errorf("%s fills up with one character, not with %s", c.name, quote(filler))
+			return row.Value{}, fmt.Errorf("%s pads with one character, not with %s", c.name, quote(filler))
 		}
 		more := int(width.Int()) - utf8.RuneCountInString(text.Str())
 		if more <= 0 {
@@ -99,8 +99,8 @@ func pad(c *call, left bool) (*typed, error) {
 
 // Functions that accept arguments which may be null or may fail are checked separately.
 const (
-	tryUsage  = "try(x, fallback): x, or fallback where computing x fails"
-	joinUsage = "join(separator, a, b, ...): the texts, and the elements of lists, with the separator between; what is nil is left out"
+	tryUsage  = "try(x, fallback): x, or fallback if evaluating x fails"
+	joinUsage = "join(separator, a, b, ...): the texts and the elements of lists, joined by the separator; nil is left out"
 )
 
 // special checks the functions that see their arguments before they are values; nil, nil means another
@@ -119,7 +119,7 @@ func (c *checker) special(name string, at int, nodes []ast.Node, known facts) (*
 
 func (c *checker) callTry(at int, nodes []ast.Node, known facts) (*typed, error) {
 	if len(nodes) != 2 {
-		return nil, errorf(at, "try takes other arguments: %s", tryUsage)
+		return nil, errorf(at, "wrong arguments of try: %s", tryUsage)
 	}
 	first, err := c.check(nodes[0], known)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *checker) callTry(at int, nodes []ast.Node, known facts) (*typed, error)
 
 func (c *checker) callJoin(at int, nodes []ast.Node, known facts) (*typed, error) {
 	if len(nodes) < 2 || len(nodes) > manyArguments {
-		return nil, errorf(at, "join takes other arguments: %s", joinUsage)
+		return nil, errorf(at, "wrong arguments of join: %s", joinUsage)
 	}
 	args := make([]*typed, len(nodes))
 	for i, n := range nodes {
@@ -162,7 +162,7 @@ func (c *checker) callJoin(at int, nodes []ast.Node, known facts) (*typed, error
 			return nil, err
 		}
 		if arg.kind != row.String && (arg.kind != row.Null && !arg.kind.IsList() || i == 0) {
-			return nil, errorf(arg.at, "join takes texts, not %s: write string(x)", article(arg.kind))
+			return nil, errorf(arg.at, "join needs texts, not %s: write string(x)", article(arg.kind))
 		}
 		args[i] = arg
 	}

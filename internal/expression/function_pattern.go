@@ -16,8 +16,8 @@ import (
 
 func patternFunctions() []function {
 	return []function{
-		{"regexp_extract", "regexp_extract(text, 'PATTERN'): what the pattern matches, or its first group; with a third argument that group; nil where it does not match", 2, 3, extract},
-		{"regexp_replace", "regexp_replace(text, 'PATTERN', new): every match; ${1} in new is the first group", 3, 3, replacePattern},
+		{"regexp_extract", "regexp_extract(text, 'PATTERN'): the match of the pattern, or its first group; with a third argument that group; nil without a match", 2, 3, extract},
+		{"regexp_replace", "regexp_replace(text, 'PATTERN', new): replaces every match; ${1} in new is the first group", 3, 3, replacePattern},
 		{"hash", "hash(x) or hash(x, 'md5'): sha256, sha1, md5 or crc32 of the UTF-8 of a text, or of bytes, in hex", 1, 2, hashText},
 	}
 }
@@ -26,7 +26,7 @@ func patternFunctions() []function {
 func (c *call) pattern(i int) (*regexp.Regexp, error) {
 	arg := c.args[i]
 	if !arg.literal || arg.kind != row.String {
-		return nil, errorf(arg.at, "%s takes its pattern as a text in quotes: %s", c.name, c.usage)
+		return nil, errorf(arg.at, "%s needs its pattern as a text in quotes: %s", c.name, c.usage)
 	}
 	re, err := regexp.Compile(arg.value.Str())
 	if err != nil {
@@ -48,7 +48,7 @@ func extract(c *call) (*typed, error) {
 	if len(c.args) == 3 {
 		n := c.args[2].value.Int()
 		if !c.args[2].literal || n < 0 || n > int64(re.NumSubexp()) {
-			return nil, errorf(c.args[2].at, "the pattern has the groups 0, which is all of it, to %d", re.NumSubexp())
+			return nil, errorf(c.args[2].at, "the pattern has the groups 0 (the whole match) to %d", re.NumSubexp())
 		}
 		group = int(n)
 	}
@@ -100,7 +100,7 @@ func hashText(c *call) (*typed, error) {
 	if len(c.args) == 2 && !c.args[1].literal || sum == nil {
 		names := sortedNames(hashes())
 		slices.Sort(names)
-		return nil, errorf(c.args[1].at, "hash knows %s, written in quotes", quotedNames(names))
+		return nil, errorf(c.args[1].at, "hash supports %s, written in quotes", quotedNames(names))
 	}
 	return c.apply1(row.String, func(a row.Value) (row.Value, error) {
 		return row.StringValue(sum([]byte(a.Str() + a.Bytes()))), nil // one of both is empty

@@ -20,9 +20,9 @@ func textFunctions() []function {
 	return []function{
 		{"lower", "lower(text)", 1, 1, text(strings.ToLower)},
 		{"upper", "upper(text)", 1, 1, text(strings.ToUpper)},
-		{"trim", "trim(text): without the white space around it", 1, 1, text(strings.TrimSpace)},
-		{"len", "len(x): the characters of a text, how many bytes there are, or elements of a list", 1, 1, length},
-		{"replace", "replace(text, old, new): every occurrence", 3, 3, func(c *call) (*typed, error) {
+		{"trim", "trim(text): without surrounding white space", 1, 1, text(strings.TrimSpace)},
+		{"len", "len(x): the number of characters of a text, of bytes, or of elements of a list", 1, 1, length},
+		{"replace", "replace(text, old, new): replaces every occurrence", 3, 3, func(c *call) (*typed, error) {
 			if err := c.wantAll(row.String, row.String, row.String); err != nil {
 				return nil, err
 			}
@@ -73,13 +73,13 @@ func substring(text, from, count row.Value) (row.Value, error) {
 
 func conversions() []function {
 	return []function{
-		{"string", "string(x): the text that files and columns of text have; 1000000.0 is 1000000", 1, 1, toString},
-		{"int", "int(x): of a text, or a float or decimal without its fraction", 1, 1, toInt},
-		{"decimal", "decimal(x): exact, of a text, an int, or the shortest text of a float", 1, 1, toDecimal},
-		{"uuid", "uuid(text): also in braces, behind urn:uuid:, or without hyphens", 1, 1, toUUID},
+		{"string", "string(x): the text as in files and text columns; 1000000.0 is 1000000", 1, 1, toString},
+		{"int", "int(x): the int in a text, or a float or decimal without its fraction", 1, 1, toInt},
+		{"decimal", "decimal(x): exact, from a text, an int, or the shortest text of a float", 1, 1, toDecimal},
+		{"uuid", "uuid(text): also in braces, after urn:uuid:, or without hyphens", 1, 1, toUUID},
 		{"decode", "decode(text, 'hex'): the bytes of a text in hex, base64 or utf8", 2, 2, decodeText},
 		{"encode", "encode(bytes, 'hex'): the text of bytes in hex, base64 or utf8; string(bytes) is base64", 2, 2, encodeBytes},
-		{"float", "float(x): of a text, an int or a decimal; the nearest one", 1, 1, toFloat},
+		{"float", "float(x): the nearest float to a text, an int or a decimal", 1, 1, toFloat},
 	}
 }
 

@@ -14,7 +14,7 @@ func timeFunctions() []function {
 		{"month", "month(date or timestamp): 1 to 12", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Month) }},
 		{"day", "day(date or timestamp): 1 to 31", 1, 1, func(c *call) (*typed, error) { return datePart(c, row.Date.Day) }},
 		{"date", "date('2026-01-31'), date(text, 'dd.MM.yyyy'), date(timestamp), date(timestamp, 'Europe/Berlin')", 1, 2, toDate},
-		{"timestamp", "timestamp('2026-01-31T08:30:00Z'), timestamp('2026-01-31T08:30:00') in the job's timezone, timestamp(text, 'yyyy-MM-dd HH:mm'), timestamp(text, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'), timestamp(int, 'epoch_ms'), timestamp(date); the formats are those of fields", 1, 3, toTimestamp},
+		{"timestamp", "timestamp('2026-01-31T08:30:00Z'), timestamp('2026-01-31T08:30:00') in the job's timezone, timestamp(text, 'yyyy-MM-dd HH:mm'), timestamp(text, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'), timestamp(int, 'epoch_ms'), timestamp(date); formats as in fields", 1, 3, toTimestamp},
 		{"duration", "duration('1h30m')", 1, 1, func(c *call) (*typed, error) {
 			return c.apply1(kindDuration, func(a row.Value) (row.Value, error) {
 				d, err := time.ParseDuration(strings.TrimSpace(a.Str()))
@@ -24,7 +24,7 @@ func timeFunctions() []function {
 				return row.IntValue(int64(d)), nil
 			}), c.wantAll(row.String)
 		}},
-		{"format", "format(date or timestamp, 'yyyyMMdd'), format(timestamp, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'); the formats are those of fields", 2, 3, format},
+		{"format", "format(date or timestamp, 'yyyyMMdd'), format(timestamp, 'dd.MM.yyyy HH:mm', 'Europe/Berlin'); formats as in fields", 2, 3, format},
 	}
 }
 
@@ -172,7 +172,7 @@ func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Va
 func formatted(kind row.Kind, pattern string, zone *time.Location) (*row.Field, error) {
 	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Nulls: []string{}})
 	if err != nil {
-		return nil, fmt.Errorf("%s is no format: %w", quote(pattern), err)
+		return nil, fmt.Errorf("%s is not a format: %w", quote(pattern), err)
 	}
 	return schema.InZone(zone).Field(0), nil
 }
@@ -212,7 +212,7 @@ func (c *call) zone(i int) (*time.Location, error) {
 	}
 	arg := c.args[i]
 	if !arg.literal {
-		return nil, errorf(arg.at, "%s takes its time zone as a text in quotes: %s", c.name, c.usage)
+		return nil, errorf(arg.at, "%s needs its time zone as a text in quotes: %s", c.name, c.usage)
 	}
 	name := arg.value.Str()
 	zone, err := time.LoadLocation(name)

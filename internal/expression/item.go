@@ -43,7 +43,7 @@ func CompileItem(e registry.Expression, in item.Type) (*ItemProgram, error) {
 	case kindOpaque:
 		return nil, t.unusable()
 	case kindDuration:
-		return nil, errorf(t.at, "a duration is no value of an item: write string(...)")
+		return nil, errorf(t.at, "a duration cannot be a value of an item: write string(...)")
 	default:
 	}
 	return &ItemProgram{text: e.Text, root: t, uses: c.uses}, nil
@@ -120,7 +120,7 @@ func NewFrame(cell any) (*Frame, error) {
 	}
 	c, ok := cell.(item.AnyCell)
 	if !ok {
-		return nil, fmt.Errorf("an expression was handed a %T, which is no cell", cell)
+		return nil, fmt.Errorf("an expression received a %T, which is not a cell", cell)
 	}
 	return &Frame{cell: c, item: c.Value()}, nil
 }
@@ -163,7 +163,7 @@ func itemFields(in item.Type) (node, error) {
 			t = t.Elem()
 		}
 		if t.Kind() != reflect.Struct {
-			return node{}, fmt.Errorf("an item of type %s has no fields that an expression could name", in.Name())
+			return node{}, fmt.Errorf("an item of type %s has no fields for an expression", in.Name())
 		}
 		return structFields(t, nil, false, "item"), nil
 	}

@@ -114,7 +114,7 @@ func TestItemMistakesAreFoundAtLoad(t *testing.T) {
 		"item":                                 {0, "item is not a value: name one of its fields (there is id, species"},
 		"item.date - date('1990-01-01') > '3'": {31, "cannot compare an int and a string"},
 		"item.at ?? item.date":                 {11, "the alternatives are a timestamp and a date"},
-		"duration('1s')":                       {0, "a duration is no value of an item"},
+		"duration('1s')":                       {0, "a duration cannot be a value of an item"},
 	} {
 		_, err := expression.CompileItem(registry.Expression{Text: text}, in)
 		var at *expression.Error
@@ -357,7 +357,7 @@ func TestAGuardPassesTheCellOn(t *testing.T) {
 	require.ErrorIs(t, advance(context.Background()), item.ErrFilter)
 	require.IsType(t, &item.Slice[order]{}, g.NewItems(1))
 	_, _, err = g.Chain(5)
-	require.ErrorContains(t, err, "no cell")
+	require.ErrorContains(t, err, "not a cell")
 }
 
 func TestAnItemProgramTellsWhatItIs(t *testing.T) {
@@ -383,7 +383,7 @@ func TestNamesOfTheLaunchMayNotHideTheItem(t *testing.T) {
 	for _, path := range []string{"item", "meta", "item.id"} {
 		env := registry.ExpressionEnv{Types: map[string]map[string]reflect.Type{path: {"x": reflect.TypeFor[int64]()}}}
 		_, err := expression.CompileItem(registry.Expression{Text: "1 == 1", Env: env}, item.RowOf("", strikes(t)))
-		require.ErrorContains(t, err, "is taken", path)
+		require.ErrorContains(t, err, "is already used", path)
 	}
 }
 

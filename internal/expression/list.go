@@ -85,11 +85,11 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	case err != nil:
 		return nil, err
 	case list.kind == row.JSONKind:
-		return nil, &Error{Offset: c.at(n), Msg: "json has no elements to name here", Hint: "write json_get(x, '[0]')"}
+		return nil, &Error{Offset: c.at(n), Msg: "json has no elements here", Hint: "write json_get(x, '[0]')"}
 	case !list.kind.IsList():
 		return nil, &Error{Offset: c.at(n), Msg: article(list.kind) + " has no elements: only a list has", Hint: hintOfElement(list.kind)}
 	case index.kind != row.Int:
-		return nil, errorf(index.at, "the number of an element is an int, not %s", article(index.kind))
+		return nil, errorf(index.at, "an element's index is an int, not %s", article(index.kind))
 	}
 	elem, _ := list.kind.Elem()
 	t := &typed{kind: elem, nullable: true}
@@ -115,7 +115,7 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 // hintOfElement is the replacement for taking an element of a value that is not a list.
 func hintOfElement(kind row.Kind) string {
 	if kind == row.String {
-		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or the field is a list of string"
+		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or declare the field as a list of string"
 	}
 	return "a field is a list by its type, such as " + row.ListOf(row.Int).String()
 }

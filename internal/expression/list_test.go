@@ -36,7 +36,7 @@ func TestListsInExpressions(t *testing.T) {
 	}
 	for text, problem := range map[string]string{
 		"ints > later": "cannot compare lists, which have no order", "'a' in ints": "cannot compare an int and a string", "ints == 1": "write x in list", "tags[0] + 'x'": "may be null", "tags['a']": "has no field a", "s[0]": "has no elements", "tags[s]": "is an int",
-		"sort([true])": "sort cannot compare bools", "sum(tags)": "takes a list of numbers, not a list of string", "sum(1)": "takes a list here, not an int", "min(1)": "min takes a list here, or more values",
+		"sort([true])": "sort cannot compare bools", "sum(tags)": "needs a list of numbers, not a list of string", "sum(1)": "needs a list here, not an int", "min(1)": "min needs a list here, or more values",
 		"unique(tags)": "write distinct(list)", "ints[0] + 1": "ints[0] may be null: write ints[0] ?? 0, or test it first (ints[0] != nil and ...)", "ints[n] + 1": "this may be null", "sum([9223372036854775807, n])": "does not fit an int", "max(ints) > 1": "this may be null", "[[1], [2]]": "there are no lists of list of int", "[1, 'a']": "the alternatives are", "split(s, '')": "the separator is empty", "maybe[0]": "maybe may be null", "array_length(tags)": "write len(list)", "[nil]": "nil cannot be used here", "s in n": "in needs a list",
 	} {
 		p, err := expression.Compile(text, scope)

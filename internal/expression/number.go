@@ -57,7 +57,7 @@ func asFloat(v row.Value, at int) (row.Value, error) {
 }
 
 func notExact(i int64) string {
-	return fmt.Sprintf("%d is no float, whose 53 bits do not hold it: write float(...) to round it", i)
+	return fmt.Sprintf("%d does not fit a float, which has 53 bits: write float(...) to round it", i)
 }
 
 func promoteBoth(left, right *typed, kind row.Kind) (a, b *typed, err error) {
@@ -106,5 +106,5 @@ func quotient(x, y row.Value) (row.Value, error) {
 	if exact, ok := row.FloatOf(whole); ok {
 		return row.FloatValue(exact), nil
 	}
-	return row.Value{}, fmt.Errorf("%d / %d is no float, whose 53 bits do not hold it: write div(a, b) for an int, or float(a) / b to round it", a, b)
+	return row.Value{}, fmt.Errorf("%d / %d does not fit a float, which has 53 bits: write div(a, b) for an int, or float(a) / b to round it", a, b)
 }

@@ -63,7 +63,7 @@ func (c *checker) binary(n *ast.BinaryNode, known facts) (*typed, error) {
 	case "in":
 		return c.in(n, known)
 	case "..":
-		return nil, errorf(c.at(n), "from..to can only stand behind in")
+		return nil, errorf(c.at(n), "from..to is allowed only after in")
 	case "==", "!=":
 		if t, err := c.nilTest(n, known); t != nil || err != nil {
 			return t, err

@@ -37,7 +37,7 @@ func TestJSONUUIDsAndBytesInExpressions(t *testing.T) {
 	}
 	for text, problem := range map[string]string{
 		"doc == 'x'": "cannot compare json and a string: write json_get(x, 'a.b')", "doc < raw": "cannot compare json, which has no order", "max(doc, raw)": "json, which has no order", "id == 'x'": "write uuid('...')", "b == s": "write decode('...', 'hex')",
-		"doc.a": "doc is json and has no field a", "json('{')": "is not json", "json('null')": "write nil", "uuid('x')": "is not a uuid", "decode(s, 'rot13')": "decode knows 'hex', 'base64', 'utf8'", "decode('x', 'hex')": "is no text in hex", "encode(b, s)": "written in quotes", "encode(b, 'utf8')": "not UTF-8",
+		"doc.a": "doc is json, which has no field a", "json('{')": "is not json", "json('null')": "write nil", "uuid('x')": "is not a uuid", "decode(s, 'rot13')": "decode supports 'hex', 'base64', 'utf8'", "decode('x', 'hex')": "is not a text in hex", "encode(b, s)": "written in quotes", "encode(b, 'utf8')": "not UTF-8",
 		"unhex(s)": "decode(text, 'hex')", "parse_json(s)": "write json(text)", "doc + doc": "+ is not defined", "maybe == id": "maybe may be null",
 	} {
 		p, err := expression.Compile(text, scope)

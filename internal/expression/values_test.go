@@ -77,18 +77,18 @@ func TestMistakesInFunctionsHaveAPlaceAndACure(t *testing.T) {
 		"concat(params.name, 'x')":                 "write a + b",
 		"date_add(params.day, 1)":                  "write date + 3",
 		"sha256(params.name)":                      "write hash(text, 'sha256')",
-		"regexp_extract(params.name, params.name)": "takes its pattern as a text in quotes",
+		"regexp_extract(params.name, params.name)": "needs its pattern as a text in quotes",
 		"regexp_extract(params.name, '(')":         "missing closing )",
-		"regexp_extract(params.name, 'a', 1)":      "the pattern has the groups 0, which is all of it, to 0",
-		"hash(params.name, 'sha3')":                "hash knows 'crc32', 'md5', 'sha1', 'sha256'",
-		"json_get(params.name, 'a[0')":             "is no path",
-		"json_get(params.name, '')":                "is no path",
-		"truncate(params.day, 'hour')":             "truncate takes 'year', 'quarter', 'month', 'week', 'day', written in quotes",
+		"regexp_extract(params.name, 'a', 1)":      "the pattern has the groups 0 (the whole match) to 0",
+		"hash(params.name, 'sha3')":                "hash supports 'crc32', 'md5', 'sha1', 'sha256'",
+		"json_get(params.name, 'a[0')":             "is not a path",
+		"json_get(params.name, '')":                "is not a path",
+		"truncate(params.day, 'hour')":             "truncate supports 'year', 'quarter', 'month', 'week', 'day', written in quotes",
 		"format(params.at, 'yyyy', 'Berlin')":      "there is no time zone \"Berlin\"",
-		"join(params.name, 1)":                     "join takes texts, not an int: write string(x)",
+		"join(params.name, 1)":                     "join needs texts, not an int: write string(x)",
 		"lower(split_part(params.name, ',', 0))":   "this may be null",
 		"try(params.year, 'x')":                    "the alternatives are",
-		"try(params.year)":                         "try takes other arguments",
+		"try(params.year)":                         "wrong arguments of try",
 	} {
 		_, err := expression.Compile(text, scope())
 		var at *expression.Error
@@ -97,10 +97,10 @@ func TestMistakesInFunctionsHaveAPlaceAndACure(t *testing.T) {
 	}
 	for text, message := range map[string]string{
 		"split_part(params.name, substr(params.name, 9, 1), 0)": "the separator is empty",
-		"pad_left(params.name, params.year * 1000)":             "from 0 to 65536 are possible",
-		"pad_left(params.name, 9, params.name)":                 "fills up with one character",
+		"pad_left(params.name, params.year * 1000)":             "0 to 65536 are allowed",
+		"pad_left(params.name, 9, params.name)":                 "pads with one character",
 		"json_get(params.name, 'a')":                            "json_get: ",
-		"add_months(params.day, params.year * 60)":              "beyond the years 1 to 9999",
+		"add_months(params.day, params.year * 60)":              "outside the years 1 to 9999",
 	} {
 		p, err := expression.Compile(text, scope())
 		require.NoError(t, err, text)
@@ -130,7 +130,7 @@ func TestPartsOfATextAreThoseOfSplit(t *testing.T) {
 func TestJSONOfATextIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	p, err := expression.Compile("json_get(a, b + '')", pair[string, string]())
-	require.ErrorContains(t, err, "takes its path as a text in quotes")
+	require.ErrorContains(t, err, "needs its path as a text in quotes")
 	require.Nil(t, p)
 	p, err = expression.Compile("json_get(a, 'k[1].v')", pair[string, string]())
 	require.NoError(t, err)

@@ -105,7 +105,7 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	if form.name != "" || text.Record > 0 || text.Ends != nil {
 		size, ended, err := in.measure(ctx, o.head, text.ends())
 		if text.Record > 0 && size%int64(text.Record) != 0 {
-			return fmt.Errorf("it has %d bytes, which are not whole records of %d", size, text.Record)
+			return fmt.Errorf("it has %d bytes, which is not a multiple of the record length %d", size, text.Record)
 		}
 		o.at.Base.Open = !ended && text.Record == 0
 		if err != nil || form.name != "" || text.Record > 0 {
@@ -127,7 +127,6 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	return nil
 }
 
-// ends returns nil if there are no lines.
 func (a *Append) ends() *Ends {
 	if a.Record > 0 {
 		return nil
@@ -203,10 +202,9 @@ func (in *Input) fitsEncoding(name EncodingName) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("it begins with the byte order mark of %s, and encoding is %s", is, c.Name)
+	return fmt.Errorf("it begins with the byte order mark of %s, but encoding is %s", is, c.Name)
 }
 
-// endLine ends the last line of the existing content.
 func (o *Output) endLine() error {
 	if o.at.Base == nil || !o.at.Base.Open {
 		return nil
@@ -259,13 +257,13 @@ func (o *Output) checkBase() error {
 	case err != nil:
 		return pathError(o.cfg.Path, err)
 	case n != base.Size:
-		return o.baseChanged(fmt.Sprintf("it had %d bytes, and has %d", base.Size, n))
+		return o.baseChanged(fmt.Sprintf("it had %d bytes, and now has %d", base.Size, n))
 	case sum.Sum32() != base.Sum:
-		return o.baseChanged("its content is another")
+		return o.baseChanged("its content is different")
 	}
 	return nil
 }
 
 func (o *Output) baseChanged(what string) error {
-	return exception.Fatal("", fmt.Errorf("cannot append to %s: it changed since the step copied it: %s. It is left as it is, and the copy with what was appended is in %s; restart the step --from-start, which appends to what is there then", o.cfg.Path, what, o.name))
+	return exception.Fatal("", fmt.Errorf("cannot append to %s: it changed since the step copied it: %s. The file is unchanged by this step, and the copy with the appended items is in %s; restart the step --from-start, which appends to the current file", o.cfg.Path, what, o.name))
 }

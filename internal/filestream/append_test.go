@@ -70,9 +70,9 @@ func TestWhatIsAppendedFollowsWhatWasThereOnceWhoeverDiesOrIsFrozen(t *testing.T
 func TestAFileThatChangesWhileItIsAppendedToIsNotReplaced(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(path string){
-		"it had 4 bytes, and has 8": func(path string) { appended(t, path, "new\n") },
-		"its content is another":    func(path string) { require.NoError(t, os.WriteFile(path, []byte("ald\n"), 0o600)) },
-		"it is gone":                func(path string) { require.NoError(t, os.Remove(path)) },
+		"it had 4 bytes, and now has 8": func(path string) { appended(t, path, "new\n") },
+		"its content is different":      func(path string) { require.NoError(t, os.WriteFile(path, []byte("ald\n"), 0o600)) },
+		"it is gone":                    func(path string) { require.NoError(t, os.Remove(path)) },
 	} {
 		s := newStep(t)
 		s.lay("old\n")
@@ -82,7 +82,7 @@ func TestAFileThatChangesWhileItIsAppendedToIsNotReplaced(t *testing.T) {
 		change(s.path)
 		err := o.Finish()
 		require.ErrorContains(t, err, "cannot append to "+s.path+": it changed since the step copied it: "+name)
-		require.ErrorContains(t, err, "--from-start, which appends to what is there then")
+		require.ErrorContains(t, err, "--from-start, which appends to the current file")
 		require.NoError(t, o.Close())
 		require.Len(t, s.parts(), 1)
 	}
@@ -91,7 +91,7 @@ func TestAFileThatChangesWhileItIsAppendedToIsNotReplaced(t *testing.T) {
 	s.write(o, "one\n")
 	require.NoError(t, o.Release())
 	s.lay("of another\n")
-	require.ErrorContains(t, o.Finish(), "it had 0 bytes, and has 11")
+	require.ErrorContains(t, o.Finish(), "it had 0 bytes, and now has 11")
 	s.inView("of another\n")
 }
 
@@ -163,12 +163,12 @@ func TestAFileInAnotherFormIsNotAppendedTo(t *testing.T) {
 		record   int
 		want     string
 	}{
-		{"\xff\xfea\x00\n\x00", "utf-8", 0, "it begins with the byte order mark of UTF-16, little endian, and encoding is utf-8"},
-		{"\xfe\xff\x00a\x00\n", "utf-16", 0, "it begins with the byte order mark of UTF-16, big endian, and encoding is utf-16"},
-		{"\xef\xbb\xbfa\n", "latin1", 0, "it begins with the byte order mark of UTF-8, and encoding is iso-8859-1"},
+		{"\xff\xfea\x00\n\x00", "utf-8", 0, "it begins with the byte order mark of UTF-16, little endian, but encoding is utf-8"},
+		{"\xfe\xff\x00a\x00\n", "utf-16", 0, "it begins with the byte order mark of UTF-16, big endian, but encoding is utf-16"},
+		{"\xef\xbb\xbfa\n", "latin1", 0, "it begins with the byte order mark of UTF-8, but encoding is iso-8859-1"},
 		{"\xff\xfea\x00\n", "utf-16", 0, "it ends in the middle of a character"},
 		{gzipped(t, "a\n"), "utf-8", 0, "it is compressed with gzip"},
-		{"12345678901", "", 5, "it has 11 bytes, which are not whole records of 5"},
+		{"12345678901", "", 5, "it has 11 bytes, which is not a multiple of the record length 5"},
 	} {
 		path := filepath.Join(t.TempDir(), "out.txt")
 		require.NoError(t, os.WriteFile(path, []byte(c.content), 0o600))
@@ -184,5 +184,5 @@ func TestAFileInAnotherFormIsNotAppendedTo(t *testing.T) {
 	at := s.write(o, "one\n")
 	require.NoError(t, o.Release())
 	require.NoError(t, o.Close())
-	require.ErrorContains(t, s.attempt(2, true).Open(t.Context(), at), "the file was begun with append true, and now it is append false")
+	require.ErrorContains(t, s.attempt(2, true).Open(t.Context(), at), "the file was started with append true, but now it is append false")
 }

@@ -225,7 +225,7 @@ func (in *Input) notReadable(c compression, err error) error {
 	if !byName || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, errShrank) { // it is cut
 		return fmt.Errorf("not readable as %s: %w", c.name, err)
 	}
-	return fmt.Errorf("not readable as %s, as its suffix %s says: %w (compression: none reads it as it is)", c.name, c.suffix, err)
+	return fmt.Errorf("not readable as %s, which its suffix %s implies: %w (compression: none reads it as it is)", c.name, c.suffix, err)
 }
 
 // checkHead refuses a compressed file, or an archive, if neither its name nor the configuration says so: it
@@ -246,7 +246,7 @@ func (in *Input) checkHead(head []byte, decompressed bool) error {
 			return errors.New("it is a zip archive: set compression: zip to read its only file, or member to name one of them")
 		case c.name == "bzip2" && !isBzip2(head):
 		default:
-			return fmt.Errorf("it is compressed with %s, which its name does not say: set compression: %s, or name it %s%s", c.name, c.name, filepath.Base(cmp.Or(in.cfg.As, in.cfg.Path)), c.suffix)
+			return fmt.Errorf("it is compressed with %s, but its name does not show it: set compression: %s, or rename it to %s%s", c.name, c.name, filepath.Base(cmp.Or(in.cfg.As, in.cfg.Path)), c.suffix)
 		}
 	}
 	return nil

@@ -154,7 +154,7 @@ func TestACompressedFileThatItsNameDoesNotShowIsRefusedWithTheCure(t *testing.T)
 				}
 				continue
 			}
-			require.ErrorContains(t, open("in.csv", content[0], cfg), fmt.Sprintf("in.csv: it is compressed with %s, which its name does not say: set compression: %s, or name it in.csv%s", name, name, suffix))
+			require.ErrorContains(t, open("in.csv", content[0], cfg), fmt.Sprintf("in.csv: it is compressed with %s, but its name does not show it: set compression: %s, or rename it to in.csv%s", name, name, suffix))
 		}
 		require.NoError(t, open("in.csv", content[0], InputConfig{Compression: "none", Encoding: "latin1"}))
 		if name != compressionZip {
@@ -173,8 +173,8 @@ func TestOneFileOfAnArchiveIsRead(t *testing.T) {
 	several := archive(t, "a/", "", "a/one.csv", "one\n", "a/two.csv", "two\n", "__MACOSX/a/._one.csv", "x", "readme.txt", "read\n")
 	for member, want := range map[string]string{
 		"a/one.csv": "one\n", "two*": "two\n", "*.txt": "read\n", "a/t*": "two\n",
-		"":        "!the zip archive has 3 files: say with member which one is read: a/one.csv, a/two.csv, readme.txt",
-		"*.csv":   "!2 files of the zip archive are named *.csv (member), and one is read: a/one.csv, a/two.csv",
+		"":        "!the zip archive has 3 files: select one with member: a/one.csv, a/two.csv, readme.txt",
+		"*.csv":   "!2 files of the zip archive are named *.csv (member), but only one can be read: a/one.csv, a/two.csv",
 		"b/*.csv": "!the zip archive has no file b/*.csv (member); it has a/one.csv, a/two.csv, readme.txt",
 	} {
 		path := filepath.Join(t.TempDir(), "in.zip")
@@ -192,15 +192,15 @@ func TestOneFileOfAnArchiveIsRead(t *testing.T) {
 		at := in.Position(2)
 		_, err = OpenInput(t.Context(), InputConfig{Path: path, Member: "readme.txt"}, &at)
 		if member != "*.txt" {
-			require.ErrorContains(t, err, "cannot restart: the step read "+in.member+" of the archive, and now it is readme.txt")
+			require.ErrorContains(t, err, "cannot restart: the step read "+in.member+" of the archive, but now it is readme.txt")
 		}
 	}
 	require.ErrorContains(t, CheckMember("[", ""), "a [ needs its ]")
-	require.ErrorContains(t, CheckMember("a.csv", "gzip"), "it names a file in a zip archive, and compression is gzip")
+	require.ErrorContains(t, CheckMember("a.csv", "gzip"), "it names a file in a zip archive, but compression is gzip")
 	path := filepath.Join(t.TempDir(), "in.csv")
 	require.NoError(t, os.WriteFile(path, []byte("a\n"), 0o600))
 	_, err := OpenInput(t.Context(), InputConfig{Path: path, Member: "a.csv"}, nil)
-	require.ErrorContains(t, err, "it is not a zip archive by its name, and member names a file of one: set compression: zip")
+	require.ErrorContains(t, err, "its name is not that of a zip archive, but member names a file in one: set compression: zip")
 }
 
 func TestAZstdFileIsTakenUpWhereItIsCommitted(t *testing.T) {

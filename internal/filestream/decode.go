@@ -43,7 +43,6 @@ type unitDecoder struct {
 	begun bool
 }
 
-// Reset implements transform.Transformer.
 func (d *unitDecoder) Reset() { d.begun = false }
 
 // Transform implements transform.Transformer.
@@ -154,7 +153,6 @@ type multiDecoder struct {
 // replacement is U+FFFD. Of these encodings only gb18030 has the character itself.
 const replacement = "\uFFFD"
 
-// Transform implements transform.Transformer.
 func (d *multiDecoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	nDst, nSrc, err = d.inner.Transform(dst, src, atEOF)
 	if !bytes.Contains(dst[:nDst], []byte(replacement)) {

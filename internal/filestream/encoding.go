@@ -53,8 +53,8 @@ func codecs() []codec {
 	}
 	return slices.Concat([]codec{
 		{EncodingInfo: of("the default", "utf-8", "utf8"), utf8: true},
-		{EncodingInfo: of("UTF-8; a writer begins with a byte order mark, as Excel expects it", "utf-8-bom", "utf-8-sig"), utf8: true, bom: []byte{0xEF, 0xBB, 0xBF}},
-		{EncodingInfo: of("by the byte order mark, else little endian; a writer begins with a mark", "utf-16"), units: "le", bom: []byte{0xFF, 0xFE}},
+		{EncodingInfo: of("UTF-8; a writer starts with a byte order mark, as Excel expects", "utf-8-bom", "utf-8-sig"), utf8: true, bom: []byte{0xEF, 0xBB, 0xBF}},
+		{EncodingInfo: of("by the byte order mark, else little endian; a writer starts with a mark", "utf-16"), units: "le", bom: []byte{0xFF, 0xFE}},
 		{EncodingInfo: of("little endian; a writer writes no mark", "utf-16le"), units: "le"},
 		{EncodingInfo: of("big endian; a writer writes no mark", "utf-16be"), units: "be"},
 		{EncodingInfo: of("Western Europe", "iso-8859-1", "latin1"), page: charmap.ISO8859_1},
@@ -262,7 +262,7 @@ func (e *Encoder) lacks(text []byte) error {
 		}
 		rest = rest[size:]
 	}
-	return fmt.Errorf("%s cannot have this text", e.codec.Name)
+	return fmt.Errorf("%s cannot encode this text", e.codec.Name)
 }
 
 func (e *Encoder) lackOf(r rune) error {

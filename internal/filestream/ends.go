@@ -117,13 +117,13 @@ func (e *endsCheck) wrong() error {
 	wantsCRLF := e.LineEnd == "\r\n"
 	switch {
 	case e.state == inQuoted || e.state == afterMark:
-		return fmt.Errorf("the quote that opens a field in line %d is not closed: what is appended would be in that field", e.opened+1)
+		return fmt.Errorf("the quote that opens a field in line %d is not closed: appended records would belong to that field", e.opened+1)
 	case wantsCRLF && e.lf && !e.crlf:
-		return errors.New("its lines end with LF, and those of this step with CRLF: say line_end: lf")
+		return errors.New("its lines end with LF, but this step's with CRLF: set line_end: lf")
 	case !wantsCRLF && e.crlf && !e.lf:
-		return errors.New("its lines end with CRLF, and those of this step with LF: say line_end: crlf")
+		return errors.New("its lines end with CRLF, but this step's with LF: set line_end: crlf")
 	case (e.cr || e.last == '\r') && !e.lf && !e.crlf:
-		return errors.New("its lines end with CR, which is not written: change them to LF or CRLF first")
+		return errors.New("its lines end with CR, which writers do not support: change them to LF or CRLF first")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func NewFieldCodec(name EncodingName) (*FieldCodec, error) {
 	}
 	blank, err := enc.Encode([]byte(" "))
 	if err != nil || len(blank) != 1 {
-		return nil, fmt.Errorf("%s has more than one byte for a blank, and the places of these records are bytes", enc.codec.Name)
+		return nil, fmt.Errorf("%s has more than one byte for a blank, but the positions of these records are bytes", enc.codec.Name)
 	}
 	return &FieldCodec{codec: enc.codec, enc: enc, blank: blank[0]}, nil
 }

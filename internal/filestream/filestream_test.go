@@ -157,7 +157,7 @@ func TestAFileInViewIsOnlyOursIfItIsWhatWeCommitted(t *testing.T) {
 	for _, other := range []string{"TEXT\nend\n", "text\nend", "text\nend\nmore", "te"} {
 		require.NoError(t, os.WriteFile(path, []byte(other), 0o600))
 		o := NewOutput(OutputConfig{Path: path, Trailer: []byte("end\n")})
-		require.ErrorContains(t, o.Open(context.Background(), &at), " is gone, with the 5 bytes that were committed")
+		require.ErrorContains(t, o.Open(context.Background(), &at), " is gone, with its 5 committed bytes")
 		require.NoError(t, o.Close())
 	}
 }
@@ -194,8 +194,8 @@ func TestWhatIsNoRegularFileIsRefusedAtOnce(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600)) // without a writer: opening it would wait for one
 	for path, want := range map[string]string{
-		pipe:           pipe + ": it is a pipe, and cannot be read again after a failure: write it to a file first",
-		"/dev/zero":    "/dev/zero: it is a device, and cannot be read again after a failure: write it to a file first",
+		pipe:           pipe + ": it is a pipe, which cannot be read again after a failure: write it to a file first",
+		"/dev/zero":    "/dev/zero: it is a device, which cannot be read again after a failure: write it to a file first",
 		t.TempDir():    "it is a directory",
 		pipe + ".none": "no such file: " + pipe + ".none",
 	} {

@@ -17,11 +17,11 @@ import (
 func CheckPattern(glob string) error {
 	switch _, bad := filepath.Match(glob, ""); {
 	case glob == "":
-		return errors.New("there is no pattern")
+		return errors.New("the pattern is missing")
 	case bad != nil:
-		return fmt.Errorf("%q is no pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", glob)
+		return fmt.Errorf("%q is not a pattern: a [ needs its ], and a range its two ends (a literal [ is written \\[)", glob)
 	case strings.Contains(glob, "**"):
-		return fmt.Errorf("%q: ** would be the same as *, one folder; name the folders, such as */*.csv", glob)
+		return fmt.Errorf("%q: ** is not supported; name the folders, such as */*.csv", glob)
 	}
 	return nil
 }
@@ -31,7 +31,7 @@ func CheckPattern(glob string) error {
 func Find(ctx context.Context, glob string) ([]string, error) {
 	// A glob silently leaves out folders that it may not read.
 	files := confine.From(ctx)
-	if err := looked(files, folderOf(glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := unreadable(files, folderOf(glob)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	found, err := filepath.Glob(glob)
@@ -56,8 +56,8 @@ func Find(ctx context.Context, glob string) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// looked returns why a folder cannot be looked into.
-func looked(files *confine.Files, folder string) error {
+// unreadable returns why a folder cannot be looked into.
+func unreadable(files *confine.Files, folder string) error {
 	d, err := files.Open(folder)
 	if err != nil {
 		return err

@@ -32,7 +32,7 @@ type ChangedError struct {
 func (e *ChangedError) Error() string {
 	text := fmt.Sprintf("cannot restart: %s changed since it was read: %s", e.Path, e.What)
 	if e.Acceptable {
-		text += "; where only what comes behind that was corrected, --accept-changes goes on"
+		text += "; if only the data after that point was corrected, --accept-changes continues"
 	}
 	return text
 }
@@ -64,7 +64,7 @@ func changed(before, now Fingerprint) string {
 	case now.Size < before.Size:
 		return fmt.Sprintf("it shrank from %d to %d bytes", before.Size, now.Size)
 	case now.Head != before.Head:
-		return "its content is another"
+		return "its content is different"
 	case !now.ModTime.Equal(before.ModTime):
 		return fmt.Sprintf("it was modified at %s (before: %s)", now.ModTime.Format(time.RFC3339Nano), before.ModTime.Format(time.RFC3339Nano))
 	}

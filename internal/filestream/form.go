@@ -32,7 +32,7 @@ type FormError struct {
 
 // Error describes the difference and the remedy.
 func (e *FormError) Error() string {
-	return fmt.Sprintf("cannot restart: the file was begun with %s, and now it is %s: one file has one form. Undo the change, or restart it --from-start, which writes %s from its beginning. Nothing is lost until then: the %d bytes that are committed are in %s",
+	return fmt.Sprintf("cannot restart: the file was started with %s, but now it is %s: a file has one format. Undo the change, or restart with --from-start, which writes %s from the beginning. Nothing is lost until then: the %d committed bytes are in %s",
 		e.Has, e.Now, e.Path, e.Committed, e.Part)
 }
 
@@ -48,7 +48,7 @@ func (o *Output) form() Form {
 func (o *Output) checkForm(at OutputPosition) error {
 	switch {
 	case at.Form[formCompression] == "":
-		return exception.Fatal("", fmt.Errorf("cannot restart: the step committed work with another writer in this place, and %s would have the rest only; undo the change, or restart it --from-start", o.cfg.Path))
+		return exception.Fatal("", fmt.Errorf("cannot restart: the step committed work with another writer in this position, so %s would have only the rest; undo the change, or restart with --from-start", o.cfg.Path))
 	case at.Offset == 0:
 		return nil
 	}

@@ -35,15 +35,15 @@ func TestAFileIsContinuedInTheFormThatItWasBegunIn(t *testing.T) {
 		} {
 			second := s.in(2, exclusive, c.form)
 			err := second.Open(t.Context(), at)
-			require.EqualError(t, err, "cannot restart: the file was begun with "+c.has+", and now it is "+c.now+": one file has one form. Undo the change, or restart it --from-start, which writes "+
-				s.path+" from its beginning. Nothing is lost until then: the 4 bytes that are committed are in "+part[0])
+			require.EqualError(t, err, "cannot restart: the file was started with "+c.has+", but now it is "+c.now+": a file has one format. Undo the change, or restart with --from-start, which writes "+
+				s.path+" from the beginning. Nothing is lost until then: the 4 committed bytes are in "+part[0])
 			require.False(t, exception.IsSkippable(err) || exception.IsRetryable(err))
 			require.NoError(t, second.Close())
 			require.Equal(t, part, s.parts(), "nothing was written")
 		}
 		zipped := s.in(2, exclusive, Form{FormWriter: "b"})
 		zipped.cfg.Compression = CompressionGzip
-		require.ErrorContains(t, zipped.Open(t.Context(), at), "begun with writer a; compression none, and now it is writer b; compression gzip:")
+		require.ErrorContains(t, zipped.Open(t.Context(), at), "started with writer a; compression none, but now it is writer b; compression gzip:")
 
 		// A setting that only one of them knows is declared with the first item.
 		third := s.open(s.in(3, exclusive, Form{FormWriter: "a", "x": "1"}), at)
@@ -76,7 +76,7 @@ func TestAFileWithNothingInItHasNoFormYet(t *testing.T) {
 	s.inView("end\n")
 
 	third := s.in(3, true, Form{FormWriter: "a", "x": "1"})
-	require.ErrorContains(t, third.Open(t.Context(), at), "begun with writer b", "also where it is in view already")
+	require.ErrorContains(t, third.Open(t.Context(), at), "started with writer b", "also where it is in view already")
 }
 
 // A position of another kind of writer names no part: PATH itself would be truncated.
@@ -86,7 +86,7 @@ func TestAPositionOfAnotherKindOfWriterIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(s.path, []byte("of another instance\n"), 0o600))
 	o := s.attempt(2, true)
 	err := o.Open(t.Context(), &OutputPosition{})
-	require.EqualError(t, err, "cannot restart: the step committed work with another writer in this place, and "+s.path+" would have the rest only; undo the change, or restart it --from-start")
+	require.EqualError(t, err, "cannot restart: the step committed work with another writer in this position, so "+s.path+" would have only the rest; undo the change, or restart with --from-start")
 	require.NoError(t, o.Close())
 	s.inView("of another instance\n")
 }

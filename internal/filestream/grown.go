@@ -47,11 +47,11 @@ func (in *Input) ended(err error) error {
 	case statErr != nil:
 		return statErr
 	case errors.Is(err, errShrank):
-		return exception.Fatal("", fmt.Errorf("the file became shorter while it was read: it had %d bytes when it was opened, and has %d now", in.print.Size, info.Size()))
+		return exception.Fatal("", fmt.Errorf("the file became shorter while it was read: it had %d bytes when it was opened, and now has %d", in.print.Size, info.Size()))
 	case info.Size() <= in.print.Size:
 		return err
 	}
-	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, has %d now, and the record that begins here was not complete; load it when it is whole (the tasklet wait_file with stable waits for that)", in.print.Size, info.Size()))
+	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, now has %d, and the record that begins here was incomplete; load the file when it is complete (the tasklet wait_file with stable waits for that)", in.print.Size, info.Size()))
 }
 
 func (in *Input) isPending() bool {

@@ -110,7 +110,7 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 		err = in.decode()
 	}
 	if err == nil && at != nil && at.Member != in.member {
-		err = fmt.Errorf("cannot restart: the step read %s of the archive, and now it is %s", cmp.Or(at.Member, "no file"), cmp.Or(in.member, "no file"))
+		err = fmt.Errorf("cannot restart: the step read %s of the archive, but now it is %s", cmp.Or(at.Member, "no file"), cmp.Or(in.member, "no file"))
 	}
 	if err == nil && at != nil && cfg.Accept {
 		err = in.fits(at.Offset)
@@ -156,7 +156,7 @@ func regular(info fs.FileInfo) error {
 	default:
 		what = "a device"
 	}
-	return fmt.Errorf("it is %s, and cannot be read again after a failure: write it to a file first", what)
+	return fmt.Errorf("it is %s, which cannot be read again after a failure: write it to a file first", what)
 }
 
 // decode adds decompression and decoding to the file.
@@ -167,7 +167,7 @@ func (in *Input) decode() error {
 	}
 	form := in.form()
 	if in.cfg.Member != "" && form.name != compressionZip {
-		return errors.New("it is not a zip archive by its name, and member names a file of one: set compression: zip")
+		return errors.New("its name is not that of a zip archive, but member names a file in one: set compression: zip")
 	}
 	if form.name != "" {
 		if err := in.decompress(form); err != nil {
@@ -237,7 +237,7 @@ func (in *Input) fits(offset int64) error {
 		return nil
 	}
 	if offset > in.print.Size {
-		return &ChangedError{Path: absolute(in.cfg.Path), What: fmt.Sprintf("it has %d bytes, and %d were read", in.print.Size, offset)}
+		return &ChangedError{Path: absolute(in.cfg.Path), What: fmt.Sprintf("it has %d bytes, but %d were read", in.print.Size, offset)}
 	}
 	if !in.cfg.Lines || offset <= in.first {
 		return nil
@@ -247,7 +247,7 @@ func (in *Input) fits(offset int64) error {
 		return err
 	}
 	if last[0] != '\n' && last[0] != '\r' {
-		return &ChangedError{Path: absolute(in.cfg.Path), What: fmt.Sprintf("no line ends where the reading had come to, at byte %d", offset)}
+		return &ChangedError{Path: absolute(in.cfg.Path), What: fmt.Sprintf("no line ends at the last position, byte %d", offset)}
 	}
 	return nil
 }

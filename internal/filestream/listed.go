@@ -43,11 +43,11 @@ func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error)
 	info, err := confine.From(ctx).Stat(f.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "it is not there any more", true, nil
+		return "it does not exist any more", true, nil
 	case err != nil:
 		return "", false, err
 	case MarkOf(info) != f.Mark:
-		return "its size or the time of its last change is another", false, nil
+		return "its size or modification time is different", false, nil
 	}
 	return "", false, nil
 }
@@ -69,7 +69,7 @@ func EncodeList(files []Listed) (string, error) {
 	}
 	list := base64.StdEncoding.EncodeToString(text.Bytes())
 	if len(list) > maxList {
-		return "", fmt.Errorf("the list of %d files is too long to be stored for a restart (%d bytes, allowed are %d): make partitions of them, partition: {by: {files: GLOB}}", len(files), len(list), maxList)
+		return "", fmt.Errorf("the list of %d files is too long to be stored for a restart (%d bytes, more than the allowed %d): use partitions, partition: {by: {files: GLOB}}", len(files), len(list), maxList)
 	}
 	return list, nil
 }
@@ -136,4 +136,4 @@ func ReadBy(records []core.StepExecution) ([]Listed, error) {
 }
 
 // ErrNoList reports that a step has no list of the files that it reads.
-var ErrNoList = errors.New("it has no list of files: only the reader and the partitioner `files` make one")
+var ErrNoList = errors.New("it has no list of files: only the reader and the partitioner `files` store one")

@@ -68,8 +68,8 @@ type Output struct {
 	std     *stdout // instead of file; nil means that it is a file
 	// earlier are the names of files of earlier attempts.
 	earlier []string
-	// asked means that a position with the name was returned, and may be committed; named that one is.
-	asked, named bool
+	// requested means that a position with the name was returned, and may be committed; named that one is.
+	requested, named bool
 
 	frames   frames // nil means not compressed, or that nothing is written yet
 	inMember bool   // frames has an unfinished one
@@ -255,7 +255,7 @@ func (o *Output) Finished() bool { return o.finished }
 // Write appends to the file.
 func (o *Output) Write(p []byte) (int, error) {
 	if o.finished {
-		return 0, fmt.Errorf("%s is complete already: it was renamed into view before the restart", o.cfg.Path)
+		return 0, fmt.Errorf("%s is complete already: it was published before the restart", o.cfg.Path)
 	}
 	if o.isClosed() {
 		return 0, o.closed()
@@ -329,7 +329,7 @@ func (o *Output) Sync() error {
 
 // Position returns the end of the file. It is valid after Sync, before the next Write.
 func (o *Output) Position() OutputPosition {
-	o.asked = true
+	o.requested = true
 	if o.body != nil {
 		return *o.body
 	}
@@ -346,7 +346,7 @@ func (o *Output) Release() error {
 	}
 	for len(o.earlier) > 0 {
 		if err := o.disk.Remove(o.earlier[0]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove what an earlier attempt left: %w", pathError(o.earlier[0], err))
+			return fmt.Errorf("remove the files of an earlier attempt: %w", pathError(o.earlier[0], err))
 		}
 		o.earlier = o.earlier[1:]
 	}
@@ -363,7 +363,7 @@ func (o *Output) Rewind(at *OutputPosition) error {
 	if at != nil {
 		to = *at
 	} else {
-		o.asked = false // nothing is committed
+		o.requested = false // nothing is committed
 		if base := o.at.Base; base != nil {
 			to = OutputPosition{Offset: base.Size, Sum: base.Sum, Base: base, Form: o.form()}
 		}
@@ -415,7 +415,7 @@ func (o *Output) Finish() error {
 	}
 	if err := o.disk.Rename(o.name, o.cfg.Path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or somebody removed it%w", o.name, silent{err})
+			return fmt.Errorf("%s is gone: a later attempt has taken the file over, or someone has removed it%w", o.name, silent{err})
 		}
 		return pathError(o.cfg.Path, err)
 	}
@@ -448,7 +448,7 @@ func (o *Output) Close() error {
 		errs = append(errs, pathError(o.name, err))
 	}
 	o.file = nil
-	if !o.finished && !o.named && !o.asked {
+	if !o.finished && !o.named && !o.requested {
 		if err := o.disk.Remove(o.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, pathError(o.name, err))
 		}

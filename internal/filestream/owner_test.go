@@ -186,7 +186,7 @@ func TestTwoThatWriteOneFileAtOnceAreRefused(t *testing.T) {
 
 func TestOnlyARegularFileIsReplacedAndNoLinkIsFollowed(t *testing.T) {
 	t.Parallel()
-	for path, what := range map[string]string{"/dev/full": "no regular file", "/dev/null": "no regular file"} {
+	for path, what := range map[string]string{"/dev/full": "not a regular file", "/dev/null": "not a regular file"} {
 		require.ErrorContains(t, NewOutput(OutputConfig{Path: path}).Open(context.Background(), nil), what)
 	}
 	s := newStep(t)

@@ -28,7 +28,7 @@ const PartSuffix = ".part."
 func partName(path string, a core.Attempt) (string, error) {
 	name := path + PartSuffix + a.Scope() + "-" + strconv.FormatInt(int64(a.ID), 10) + "-" + strings.ToLower(rand.Text()[:8])
 	if over := len(filepath.Base(name)) - longestName; over > 0 {
-		return "", fmt.Errorf("%s: the name is too long by %d bytes: while the file is written, its part has %d more", path, over, len(name)-len(path))
+		return "", fmt.Errorf("%s: the name is too long by %d bytes: while the file is written, the name of its part has %d more", path, over, len(name)-len(path))
 	}
 	return name, nil
 }
@@ -188,7 +188,7 @@ func openPart(files *confine.Files, name string, flags int) (*os.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: it is no regular file", name)
+		err = fmt.Errorf("%s: it is not a regular file", name)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

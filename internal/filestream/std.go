@@ -11,7 +11,7 @@ import (
 // a position in it.
 func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	if at != nil {
-		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: give it once more and begin anew (--from-start), or write it to a file first", at.Offset)
+		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: provide it again and start over (--from-start), or write it to a file first", at.Offset)
 	}
 	in := &Input{cfg: cfg, src: os.Stdin, encoding: plainText}
 	if cfg.Stdin != nil {
@@ -35,10 +35,10 @@ type stdout struct {
 // continue from a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
 	if o.cfg.Append != nil {
-		return errors.New("append is for files, and - is the standard output")
+		return errors.New("append is for files, but - is the standard output")
 	}
 	if at != nil {
-		return fmt.Errorf("cannot restart: %d bytes were written to the standard output, and are not here any more: begin anew (--from-start), or write to a file", at.Offset)
+		return fmt.Errorf("cannot restart: %d bytes were written to the standard output and cannot be continued: start over (--from-start), or write to a file", at.Offset)
 	}
 	o.std = &stdout{w: os.Stdout}
 	if o.cfg.Stdout != nil {
@@ -50,7 +50,7 @@ func (o *Output) openStdout(at *OutputPosition) error {
 
 func (s *stdout) cut(offset int64) error {
 	if offset < s.base || offset > s.base+int64(len(s.text)) {
-		return fmt.Errorf("the standard output cannot go back to byte %d: %d are written", offset, s.base)
+		return fmt.Errorf("the standard output cannot go back to byte %d: %d bytes are written", offset, s.base)
 	}
 	s.text = s.text[:offset-s.base]
 	return nil

@@ -56,7 +56,7 @@ func TestTheStandardOutputGetsWhatIsCommittedAndNothingElse(t *testing.T) {
 	require.NoError(t, out.Sync())
 	at := out.Position()
 	require.NoError(t, out.Release())
-	require.ErrorContains(t, out.Rewind(&first), "cannot go back to byte 4: 14 are written")
+	require.ErrorContains(t, out.Rewind(&first), "cannot go back to byte 4: 14 bytes are written")
 	require.NoError(t, out.Rewind(&at))
 	require.NoError(t, out.Finish())
 	require.NoError(t, out.Finish())

@@ -47,7 +47,7 @@ func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
 	case n < at.Offset:
 		return fmt.Errorf("cannot restart: %s has %d bytes, but %d were committed: it was changed or replaced", name, n, at.Offset)
 	case sum.Sum32() != at.Sum:
-		return fmt.Errorf("cannot restart: the %d bytes of %s that were committed have changed since (their checksum is another)", at.Offset, name)
+		return fmt.Errorf("cannot restart: the %d committed bytes of %s have changed since (their checksum is different)", at.Offset, name)
 	}
 	at.Path, at.Part = o.cfg.Path, o.part()
 	return o.cut(at)
@@ -70,7 +70,7 @@ func (r reader) Read(p []byte) (int, error) {
 // by the trailer, or the part is lost.
 func (o *Output) resumeFinished(at OutputPosition) error {
 	path := o.cfg.Path
-	lost := fmt.Errorf("cannot restart: %s is gone, with the %d bytes that were committed, and %s is not what the step would have made of it; restart it --from-start, or put the file back",
+	lost := fmt.Errorf("cannot restart: %s is gone, with its %d committed bytes, and %s is not the file that the step would have published; restart with --from-start, or restore the file",
 		path+at.Part, at.Offset, path)
 	file, err := o.files.Open(path)
 	if err != nil {

@@ -42,9 +42,9 @@ func (o *Output) checkTarget(path string) error {
 	case info.IsDir():
 		return fmt.Errorf("%s: it is a directory", path)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s: it is a symbolic link; only a regular file is replaced, so name the file itself", path)
+		return fmt.Errorf("%s: it is a symbolic link; only regular files are replaced, so name the file itself", path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: it is no regular file (%v), and only such a file is replaced", path, info.Mode().Type())
+		return fmt.Errorf("%s: it is not a regular file (%v), and only regular files are replaced", path, info.Mode().Type())
 	}
 	return nil
 }

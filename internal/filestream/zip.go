@@ -15,7 +15,7 @@ func CheckMember(member string, compression ReadCompression) error {
 		return nil
 	}
 	if compression != "" && compression != CompressionAuto && compression != compressionZip {
-		return fmt.Errorf("it names a file in a zip archive, and compression is %s: leave one of them out", compression)
+		return fmt.Errorf("it names a file in a zip archive, but compression is %s: remove one of them", compression)
 	}
 	if _, err := path.Match(member, ""); err != nil {
 		return fmt.Errorf("%q is not a pattern: a [ needs its ] (write a literal [ as \\[)", member)
@@ -68,13 +68,13 @@ func oneMember(archive *zip.Reader, pattern string) (*zip.File, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(files) == 0:
-		return nil, errors.New("the zip archive has no file in it")
+		return nil, errors.New("the zip archive contains no files")
 	case len(found) == 0:
 		return nil, fmt.Errorf("the zip archive has no file %s (member); it has %s", pattern, namesOf(files))
 	case pattern == "":
-		return nil, fmt.Errorf("the zip archive has %d files: say with member which one is read: %s", len(found), namesOf(found))
+		return nil, fmt.Errorf("the zip archive has %d files: select one with member: %s", len(found), namesOf(found))
 	}
-	return nil, fmt.Errorf("%d files of the zip archive are named %s (member), and one is read: %s", len(found), pattern, namesOf(found))
+	return nil, fmt.Errorf("%d files of the zip archive are named %s (member), but only one can be read: %s", len(found), pattern, namesOf(found))
 }
 
 // matches compares the whole name, or only its last part if the pattern has no folder.

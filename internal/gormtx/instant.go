@@ -64,7 +64,7 @@ func (i Instant) Value() (driver.Value, error) {
 	if i.IsZero() && !i.fromClock {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("an instant is written through gorm, which knows the dialect")
+	return nil, fmt.Errorf("an instant can only be written through gorm, which knows the dialect")
 }
 
 // Scan reads either form.
@@ -77,7 +77,7 @@ func (i *Instant) Scan(value any) error {
 	case int64:
 		*i = Instant{Time: time.UnixMicro(v).UTC()}
 	default:
-		return fmt.Errorf("a %T is no point in time", value)
+		return fmt.Errorf("a %T is not a point in time", value)
 	}
 	return nil
 }

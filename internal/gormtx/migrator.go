@@ -10,7 +10,7 @@ import (
 
 // ErrNoMigrator is the error of AutoMigrate and all other methods of gorm's Migrator.
 var ErrNoMigrator = errors.New("gorm's Migrator (AutoMigrate, CreateTable, HasTable, ...) is not supported on SQLite: " +
-	"make tables by a migration or by SQL")
+	"create tables with a migration or SQL")
 
 // noMigrator refuses. A method without an error result panics, since false would be taken for the truth.
 type noMigrator struct{}

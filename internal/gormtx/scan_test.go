@@ -64,6 +64,6 @@ func TestAValueThatAFieldCannotHoldIsAnError(t *testing.T) {
 	require.ErrorContains(t, Scan(db.Raw("SELECT id FROM nowhere"), &people), "nowhere")
 	require.ErrorContains(t, Find(db.Table("nowhere"), &people), "nowhere")
 	var visits []visit
-	require.ErrorContains(t, Scan(db.Raw("SELECT 'noon' AS at"), &visits), "no point in time")
+	require.ErrorContains(t, Scan(db.Raw("SELECT 'noon' AS at"), &visits), "not a point in time")
 	require.ErrorContains(t, Scan(db.Raw("SELECT 1 AS size UNION ALL SELECT abs(-9223372036854775808)"), &people), "overflow", "the second row")
 }

@@ -80,9 +80,8 @@ func dialectorOf(db tx.Database) gorm.Dialector {
 type connPool struct{ tx.Conn }
 
 // ErrPrepared is the error of gorm's PrepareStmt, the only caller of PrepareContext there.
-var ErrPrepared = errors.New("gorm's PrepareStmt is refused: its statements would outlive ForceReconnect and migrations")
+var ErrPrepared = errors.New("gorm's PrepareStmt is not supported: its statements would outlive ForceReconnect and migrations")
 
-// PrepareContext refuses.
 func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepared }
 
 // txPool is gorm's connection in a transaction. Its Commit and Rollback show gorm that its own Transaction
@@ -92,19 +91,15 @@ type txPool struct {
 	owner gorm.TxCommitter
 }
 
-// Commit refuses.
 func (p *txPool) Commit() error { return p.owner.Commit() }
 
-// Rollback refuses.
 func (p *txPool) Rollback() error { return p.owner.Rollback() }
 
 // postgresDialector reports failed savepoints, which gorm's own does not.
 type postgresDialector struct{ *gormpostgres.Dialector }
 
-// SavePoint sets a savepoint.
 func (postgresDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
 
-// RollbackTo rolls back to a savepoint.
 func (postgresDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
 
 func savePoint(db *gorm.DB, name string) error { return db.Exec("SAVEPOINT " + name).Error }

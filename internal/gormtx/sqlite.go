@@ -23,7 +23,6 @@ var (
 	_ gorm.SavePointerDialectorInterface = sqliteDialector{}
 )
 
-// Name is the name of tx.SQLite.
 func (sqliteDialector) Name() string { return "sqlite" }
 
 // Initialize registers gorm's callbacks.
@@ -74,7 +73,6 @@ func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 	return clause.Expr{SQL: "DEFAULT"}
 }
 
-// BindVarTo writes a placeholder.
 func (sqliteDialector) BindVarTo(w clause.Writer, _ *gorm.Statement, _ any) { write(w, "?") }
 
 // QuoteTo writes a name with a backtick on each side of its parts: table.column is two parts. An already
@@ -106,7 +104,6 @@ func split(name string) (parts []string) {
 	return append(parts, name[from:])
 }
 
-// Explain is the statement as gorm's logger shows it.
 func (sqliteDialector) Explain(sql string, vars ...any) string {
 	return logger.ExplainSQL(sql, nil, `"`, vars...)
 }
@@ -114,7 +111,6 @@ func (sqliteDialector) Explain(sql string, vars ...any) string {
 // DataTypeOf is the type of a column, which only a Migrator needs.
 func (sqliteDialector) DataTypeOf(f *schema.Field) string { return string(f.DataType) }
 
-// Migrator refuses everything with [ErrNoMigrator].
 func (sqliteDialector) Migrator(*gorm.DB) gorm.Migrator { return noMigrator{} }
 
 // Translate maps SQLite's codes to gorm's errors and keeps the cause.
@@ -130,10 +126,8 @@ func (sqliteDialector) Translate(err error) error {
 	return err
 }
 
-// SavePoint sets a savepoint.
 func (sqliteDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }
 
-// RollbackTo rolls back to a savepoint.
 func (sqliteDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
 
 // write writes into a statement, which is in memory and cannot fail.

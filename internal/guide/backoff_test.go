@@ -31,7 +31,7 @@ flow:
     retry: {limit: 1000000, backoff: {initial: 1ms, multiplier: 1, elapsed: 30ms}}
 `))
 			r.Failed("not now")
-			require.Regexp(t, `failed \d+ times, the last time`, r.Execution.Error)
+			require.Regexp(t, `failed \d+ times, last`, r.Execution.Error)
 		})
 	}
 }

@@ -116,12 +116,11 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, asked bool) {
 // timeoutError reports that a server did not answer in time.
 type timeoutError struct{ after time.Duration }
 
-func (e *timeoutError) Error() string { return fmt.Sprintf("no answer within %v", e.after) }
+func (e *timeoutError) Error() string { return fmt.Sprintf("no response within %v", e.after) }
 
 // Timeout makes it an error of the class timeout.
 func (e *timeoutError) Timeout() bool { return true }
 
-// Temporary belongs to net.Error.
 func (e *timeoutError) Temporary() bool { return true }
 
 // because returns the reason why no answer came: the end of the caller's context, else the timeout, else the

@@ -43,7 +43,7 @@ type redirectError struct {
 }
 
 func (e *redirectError) Error() string {
-	return fmt.Sprintf("the server answered %d, a redirect to %s: a body is not sent to another host; if it is the right one, give its address", e.code, e.to)
+	return fmt.Sprintf("the server answered %d, a redirect to %s: a body is not sent to another host; if it is the right one, use its URL", e.code, e.to)
 }
 
 // leaves reports whether req, or an earlier request of the chain, goes elsewhere than the first one.

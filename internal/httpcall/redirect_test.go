@@ -74,7 +74,7 @@ func TestABodyIsNotSentToAnotherHost(t *testing.T) {
 	require.Equal(t, "password", body)
 	for _, path := range []string{"/307", "/308"} {
 		_, err = call(path)
-		require.EqualError(t, err, "the server answered "+path[1:]+", a redirect to "+other.URL+"/in: a body is not sent to another host; if it is the right one, give its address")
+		require.EqualError(t, err, "the server answered "+path[1:]+", a redirect to "+other.URL+"/in: a body is not sent to another host; if it is the right one, use its URL")
 		require.False(t, exception.IsRetryable(err))
 	}
 	require.Zero(t, gets.Load())

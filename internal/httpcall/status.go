@@ -59,10 +59,10 @@ func Shown(address string) string {
 // CheckHeader refuses a header that cannot be sent.
 func CheckHeader(name, value string) error {
 	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
-		return fmt.Errorf("%q is no name of a header", name)
+		return fmt.Errorf("%q is not a header name", name)
 	}
 	if strings.ContainsAny(value, "\r\n\x00") {
-		return fmt.Errorf("the value has a line break, which a header cannot have")
+		return fmt.Errorf("the value has a line break, which is not allowed in a header")
 	}
 	return nil
 }

@@ -113,7 +113,7 @@ func TestAnExitCodeThatCannotBeStoredFailsTheJob(t *testing.T) {
 		record := stored(e, e.Run(j))
 		require.Equal(t, core.StatusFailed, record.Status)
 		require.Equal(t, core.ExitFailed, record.ExitCode)
-		require.Contains(t, record.Error, "it has 501 bytes, allowed are 500")
+		require.Contains(t, record.Error, "it has 501 bytes, more than the allowed 500")
 
 		d := &model.DecisionElement{Name: "d", Decide: func(context.Context, *core.View) (string, error) { return long, nil }}
 		record = stored(e, e.Run(&model.Job{Name: "decides", Flow: model.Flow{Elements: []model.Element{d}}}))

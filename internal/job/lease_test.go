@@ -104,7 +104,7 @@ func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *test
 			err := <-ended
 			require.Equal(t, []string{"first begins", "first ends", "second begins"}, r.all())
 			require.ErrorContains(t, err, "the lease could not be renewed for")
-			require.ErrorContains(t, err, "its lease is over")
+			require.ErrorContains(t, err, "its lease has expired")
 			r.line.Thaw()
 		})
 	}

@@ -86,7 +86,7 @@ func TestATableOfAnEarlierDefinitionIsNamedWithItsCure(t *testing.T) {
 		exec := runCSV(t, e, job, []string{"1,x"})
 		said := strings.ToLower(exec.Error)
 		require.Contains(t, said, "does not fit column name of type integer")
-		require.Contains(t, said, "the table was there before this step: its column name is of type integer, and create would make it text; it has no rows; if it is from an earlier definition: drop table")
+		require.Contains(t, said, "the table existed before this step: its column name is of type integer, but create would make it text; it has no rows; if it comes from an earlier definition: drop table")
 		e.Exec("insert into made values (1, 1)")
 		exec = runCSV(t, e, job, []string{"1,x"})
 		require.Contains(t, exec.Error, "it has rows")
@@ -94,7 +94,7 @@ func TestATableOfAnEarlierDefinitionIsNamedWithItsCure(t *testing.T) {
 		e.Exec("create table made (id integer)")
 		exec = runCSV(t, e, job, []string{"1,x"})
 		require.Contains(t, exec.Error, "field name has no column name")
-		require.Contains(t, exec.Error, "the table was there before this step: it has no column name")
+		require.Contains(t, exec.Error, "the table existed before this step: it has no column name")
 	})
 }
 

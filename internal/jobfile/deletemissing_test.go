@@ -49,7 +49,7 @@ func TestRowsWhoseKeysDoNotComeAreDeleted(t *testing.T) {
 		require.Equal(t, []int64{9}, e.Ints(alive))
 		exec := run("skips", "delete_missing: hard", "skip: 5", "1,x", "y,z")
 		require.Equal(t, []int64{5}, e.Ints("select count(*) from t"), "a key is not known")
-		require.Equal(t, []string{"table t: no row is deleted: 1 items were skipped, and their keys are unknown"}, e.Step(exec, "load").Warnings())
+		require.Equal(t, []string{"table t: no row is deleted: 1 items were skipped, so their keys are unknown"}, e.Step(exec, "load").Warnings())
 		run("empty", "delete_missing: hard", "")
 		require.Equal(t, []int64{5}, e.Ints("select count(*) from t"), "no row came")
 		run("hard", "delete_missing: hard", "", "1,x", "7,y")
@@ -145,7 +145,7 @@ func TestNothingIsDeletedIfATriggerGivesRowsOtherKeys(t *testing.T) {
 	job := "job: low\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: string, name: string}}}\n    writer: {table: {name: t, mode: upsert, key: [id], delete_missing: hard}}\n"
 	exec := runCSV(t, e, job, []string{"a,1", "B,2"})
 	require.Equal(t, core.StatusFailed, exec.Status)
-	require.Contains(t, exec.Error, "no row is deleted: a row with id B came, and the table has none with this key")
+	require.Contains(t, exec.Error, "no row is deleted: the input has a row with id B, but the table has none with this key")
 	require.Equal(t, []int64{3}, e.Ints("select count(*) from t"))
 	exec = runCSV(t, e, strings.Replace(job, "low", "lowered", 1), []string{"a,1", "b,2"})
 	require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)

@@ -162,11 +162,11 @@ func TestMistakesInALookupAreFoundAtTheirPlace(t *testing.T) {
 	text = refused(t, lookingUp(`{from: {csv: {path: r.csv, item: {currency: string, rate: float}}}, key: {curency: item.currency}}`))
 	require.Contains(t, text, "job.yaml:9:98: processor lookup: key.curency: the rows that are looked up have no field curency (did you mean currency?)")
 	text = refused(t, lookingUp(`{from: {csv: {path: r.csv, item: {currency: int, rate: float}}}, key: {currency: item.currency}}`))
-	require.Contains(t, text, "currency is of type int, and what it is compared with is of type string: write int(...)")
+	require.Contains(t, text, "currency is of type int, but it is compared with a string: write int(...)")
 	text = refused(t, lookingUp(`{from: {fixed: {path: r.csv, item: {currency: string, rate: float}, columns: {currncy: 1-3, rate: 4-9}}}, key: {currency: item.currency}}`))
 	require.Contains(t, text, "reader fixed: columns")
 	text = refused(t, lookingUp(`{key: {currency: item.currency}}`))
-	require.Contains(t, text, "there is nothing to look up in: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
+	require.Contains(t, text, "the source is missing: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
 }
 
 // A step that dies in the middle of a group continues with that whole group.
@@ -293,7 +293,7 @@ func TestMistakesInARouteAreFoundAtTheirPlace(t *testing.T) {
 	text := refused(t, strings.Replace(routing, "item.country == 'FR'", "item.contry == 'FR'", 1))
 	require.Contains(t, text, "job.yaml:11:21: writer route: item has no field contry (did you mean country?)")
 	text = refused(t, strings.Replace(routing, "when: item.country == 'DE', ", "", 1))
-	require.Contains(t, text, "route 1 has no condition, so that those behind it would get nothing: write when, or put it last")
+	require.Contains(t, text, "route 1 has no condition, so the routes after it would get nothing: write when, or put it last")
 	text = refused(t, strings.Replace(routing, "{table: abroad}", "{table: {name: abroad, database: other}}", 1))
 	require.Contains(t, text, "the writers of one step write to one database")
 	text = refused(t, strings.Replace(routing, "{table: abroad}", "{csv: out/../out/rest.csv}", 1))

@@ -101,7 +101,7 @@ b",7,1.5,false,31 Dec 2025,0,2026-01-01 10:00,2026-01-01 10:00,none
 		}
 		require.Equal(t, []string{
 			`in.csv:5: column 12: field day: "3 Janvier 2026" is not a date (expected d MMM yyyy)`,
-			`in.csv:6: column 25: field at: "2026-03-29 02:30" is not a timestamp (2026-03-29 02:30:00 is no time in Europe/Berlin: the clock is put forward over it)`,
+			`in.csv:6: column 25: field at: "2026-03-29 02:30" is not a timestamp (2026-03-29 02:30:00 does not exist in Europe/Berlin: the clock skips it)`,
 			`in.json:3, element 3: field id: "twelve" is not an int`,
 		}, said)
 	})

@@ -112,7 +112,7 @@ func TestRetryAndSkipOfAFileDecideWhatAnErrorCosts(t *testing.T) {
 	}{
 		"parse errors are skipped by default":             {"", "skip: 2", malformed, core.StatusCompleted, []int64{1, 3, 5}, "read:parse read:parse", ""},
 		"by their own name":                               {"", "skip: {limit: 2, errors: [parse]}", malformed, core.StatusCompleted, []int64{1, 3, 5}, "read:parse read:parse", ""},
-		"not where only constraints are listed":           {"", "skip: {limit: 2, errors: [constraint]}", malformed, core.StatusFailed, []int64{}, "", "(it says itself that its item may be skipped, which is not asked, since its class parse is known: list parse in skip.errors)"},
+		"not where only constraints are listed":           {"", "skip: {limit: 2, errors: [constraint]}", malformed, core.StatusFailed, []int64{}, "", "(the error allows a skip of its item, but the class parse decides: list parse in skip.errors)"},
 		"not where they are excepted":                     {"", "skip: {limit: 2, except: [parse]}", malformed, core.StatusFailed, []int64{}, "", "x"},
 		"though a wider class is excepted":                {"", "skip: {limit: 2, errors: [parse], except: [invalid_item]}", malformed, core.StatusCompleted, []int64{1, 3, 5}, "read:parse read:parse", ""},
 		"the one too many fails the step":                 {"", "skip: 1", malformed, core.StatusFailed, []int64{}, "", "skip limit of 1 exceeded"},

@@ -105,7 +105,7 @@ func TestWhatOneExecutionAtATimeIsFor(t *testing.T) {
 	params, err := job.ValidateParameters(file.Parameters(), map[string]string{"region": strings.Repeat("x", 501)})
 	require.NoError(t, err)
 	_, err = file.Exclusive(params)
-	require.EqualError(t, err, "job.yaml:3:12: exclusive: the key has 501 bytes, at most 500 are allowed")
+	require.EqualError(t, err, "job.yaml:3:12: exclusive: the key has 501 bytes, more than the allowed 500")
 }
 
 func TestMistakesInSchedulesAreReportedWhereTheyStand(t *testing.T) {
@@ -113,12 +113,12 @@ func TestMistakesInSchedulesAreReportedWhereTheyStand(t *testing.T) {
 	const head, tail = "job: x\nparameters: {day: {type: date}, n: {type: int, default: 1, max: 5}, s: {type: string, required: false}}\n", "flow:\n- {step: a, tasklet: idle}\n"
 	for text, want := range map[string][]string{
 		"schedule: {cron: 0 0 30 2 *, parameters: {day: \"${schedule.date}\"}}": {
-			`3:18 cron expression "0 0 30 2 *": no date has this day and month: it never comes`},
+			`3:18 cron expression "0 0 30 2 *": no date has this day and month: it never occurs`},
 		"schedule: {cron: 0 0 * *, timezone: Berlin, parameters: {day: 2026-01-01}}": {
-			`3:18 cron expression "0 0 * *" has 4 fields, and five are needed: minute, hour, day of month, month, day of week`,
+			`3:18 cron expression "0 0 * *" has 4 fields, but needs five: minute, hour, day of month, month, day of week`,
 			`3:37 there is no time zone "Berlin"; names are those of the IANA database, such as UTC or Europe/Berlin`},
 		"schedule: {timezone: Local}": {
-			`3:11 schedule needs the key "cron"`, "3:11 schedule: the job's parameter day has no value", "3:22 time zone Local is another one on every machine; name it, as in Europe/Berlin"},
+			`3:11 schedule needs the key "cron"`, "3:11 schedule: the job's parameter day has no value", "3:22 time zone Local differs between machines; name one, such as Europe/Berlin"},
 		"schedule: {cron: '@daily', parameters: {days: 1, day: \"${schedule.tme}\", n: \"${schedule.date}\"}}": {
 			"3:41 schedule: the job has no parameter days", "3:67 ${schedule.tme}: schedule has no field tme", "3:80 a parameter of type int takes an int, and ${schedule.date} is a date"},
 		"schedule: {cron: '@daily', parameters: {day: \"${today()}\", n: 6, s: \"${params.n}\"}}": {

@@ -70,7 +70,7 @@ func TestAFieldWithoutAColumnIsWhatSchemaSays(t *testing.T) {
 					require.False(t, isThere(e, "(select name from t) as x"))
 				}
 				if c.schema == "ignore" {
-					require.Equal(t, []string{"table t: fields are not written, because it has no column for them: name"}, e.Step(exec, "load").Warnings())
+					require.Equal(t, []string{"table t: fields not written, because it has no column for them: name"}, e.Step(exec, "load").Warnings())
 				}
 			})
 		})
@@ -87,6 +87,6 @@ func TestADirectionThatThereIsNotIsAnError(t *testing.T) {
 		job := strings.Replace(copying("t"), "key: [id]", "key: [id down]", 1)
 		exec := runCSV(t, e, job, nil)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "down is no direction of id: write `id` to read upwards, `id desc` to read downwards")
+		require.Contains(t, exec.Error, "down is not a direction of id: write `id` to read in ascending order, `id desc` in descending order")
 	})
 }

@@ -61,13 +61,13 @@ func TestMistakesOfTheTableWriterAreReportedWithTheirPlace(t *testing.T) {
 	t.Parallel()
 	for writer, want := range map[string]string{
 		"left_out: warn":                            "job.yaml:6:41: left_out: \"warn\" is not allowed",
-		"delete_missing: hard":                      "writer table: delete_missing: mode insert does not know all keys",
+		"delete_missing: hard":                      "writer table: delete_missing: mode insert does not collect the keys",
 		"mode: update, key: [id], where: x is null": "writer table: where: mode update uses no unique index",
-		"mode: upsert, key: [id], delete_all: true": "writer table: delete_all: it is for delete_missing",
-		"mode: upsert, key: [id], deleted: x":       "writer table: deleted: it is for delete_missing: soft",
+		"mode: upsert, key: [id], delete_all: true": "writer table: delete_all: it needs delete_missing",
+		"mode: upsert, key: [id], deleted: x":       "writer table: deleted: it needs delete_missing: soft",
 		"schema: extend":                            "job.yaml:6:39: schema: \"extend\" is not allowed",
 		"mode: delete, key: [id], schema: add":      "writer table: schema: mode delete writes no column",
-		"mode: delete, key: [id], left_out: ignore": "job.yaml:6:66: writer table: left_out: mode delete inserts no row: `left_out` is for insert and upsert",
+		"mode: delete, key: [id], left_out: ignore": "job.yaml:6:66: writer table: left_out: mode delete inserts no rows: `left_out` is for insert and upsert",
 	} {
 		_, err := jobfile.Parse("job.yaml", []byte("job: j\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: in.csv, item: {id: int}}}\n    writer: {table: {name: t, "+writer+"}}\n"), shipped(t))
 		require.ErrorContains(t, err, want)

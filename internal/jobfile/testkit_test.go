@@ -44,7 +44,7 @@ func (c *countConfig) Validate() error {
 }
 
 type keepConfig struct {
-	When registry.Expression `key:"when" main:"true" required:"true" doc:"Items for which it is false are left out."`
+	When registry.Expression `key:"when" main:"true" required:"true" doc:"Items for which it is false are filtered out."`
 }
 
 type setConfig struct {

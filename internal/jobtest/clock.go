@@ -38,7 +38,7 @@ func (c clock) read(text string) (t time.Time, ok bool, err error) {
 		t = row.DateOf(t).Begins(c.zone)
 	}
 	if _, _, inUTC := sqlvalue.WrittenTime(text, nil); inUTC && !ok {
-		return t, false, fmt.Errorf("%s is no time in %s: the clock is put forward over it", text, c.zone)
+		return t, false, fmt.Errorf("%s does not exist in %s: the clock skips it", text, c.zone)
 	}
 	return t, ok, nil
 }

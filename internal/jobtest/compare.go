@@ -110,7 +110,7 @@ func rowDifferences(ctx context.Context, db tx.Database, zone *time.Location, ti
 	for _, name := range named {
 		i := slices.Index(columns, name)
 		if i < 0 {
-			return []string{fmt.Sprintf("%s: it has no column %s (there is %s)", title, name, strings.Join(columns, ", "))}
+			return []string{fmt.Sprintf("%s: it has no column %s (columns: %s)", title, name, strings.Join(columns, ", "))}
 		}
 		places = append(places, i)
 	}
@@ -140,7 +140,7 @@ func (s *stand) fileDifferences(name string, want testfile.Content) []string {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return []string{fmt.Sprintf("file %s: it is not there", name)}
+		return []string{fmt.Sprintf("file %s: it does not exist", name)}
 	}
 	if !want.IsRows {
 		return difference("file "+name, nil, lines(want.Text), lines(string(text)), true)

@@ -58,7 +58,7 @@ func makeDatabases(ctx context.Context, sources map[string]string, open Open, fo
 			return nil, drop, fmt.Errorf("databases: %s: the URL cannot be read: %s", name, secret.Line(source))
 		}
 		if err := administrate(ctx, open, folder, source, "CREATE SCHEMA "+schema); err != nil {
-			return nil, drop, fmt.Errorf("databases: %s: make a schema for the test: %w", name, err)
+			return nil, drop, fmt.Errorf("databases: %s: create a schema for the test: %w", name, err)
 		}
 		made = append(made, func(ctx context.Context) error {
 			if err := administrate(ctx, open, folder, source, "DROP SCHEMA "+schema+" CASCADE"); err != nil {

@@ -36,7 +36,7 @@ type Result struct {
 func Run(ctx context.Context, file *testfile.File, config Config, see func(Result)) error {
 	carried := config.Carries != nil && config.Carries(file.Name)
 	if _, err := os.Stat(file.Job); err != nil && !carried {
-		return fmt.Errorf("%s: job: this program has no job %s in it, and there is no such file: %w", file.Path, file.Name, err)
+		return fmt.Errorf("%s: job: this program has no job %s, and no such file exists: %w", file.Path, file.Name, err)
 	}
 	sources, err := sourcesOf(file, config)
 	if err != nil {
@@ -76,7 +76,7 @@ type stand struct {
 func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	base, err := os.MkdirTemp("", "surfin-test-")
 	if err != nil {
-		return nil, fmt.Errorf("make a folder for the test: %w", err)
+		return nil, fmt.Errorf("create a folder for the test: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(base)) }()
 	s.dir = filepath.Join(base, "job")
@@ -170,14 +170,14 @@ func (s *stand) lay() error {
 
 func (s *stand) path(name string) (string, error) {
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
-		return "", fmt.Errorf("files: %s leads out of the folder of the test", name)
+		return "", fmt.Errorf("files: %s is outside the folder of the test", name)
 	}
 	return filepath.Join(s.dir, filepath.FromSlash(name)), nil
 }
 
 func copyTree(from, to, name string) error {
 	if !filepath.IsLocal(name) {
-		return errors.New("it leads out of the folder of the job file")
+		return errors.New("it is outside the folder of the job file")
 	}
 	return filepath.WalkDir(filepath.Join(from, name), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -36,7 +36,7 @@ func fileText(name string, c testfile.Content) (string, error) {
 		}
 		return strings.Join(docs, "\n") + "\n", nil
 	}
-	return "", fmt.Errorf("files: rows become csv, json or jsonl by the suffix of the name, and not %s: write its text", name)
+	return "", fmt.Errorf("files: rows can be written as csv, json or jsonl, by the suffix of the name, not %s: write its text", name)
 }
 
 func csvText(columns []string, rows testfile.Rows) (string, error) {
@@ -260,7 +260,7 @@ func fileRows(name, text string, columns []string) (list [][]string, err error) 
 		}
 		return documentRows(docs, columns), lines.Err()
 	}
-	return nil, fmt.Errorf("rows are read from csv, json and jsonl by the suffix of the name: expect its text")
+	return nil, fmt.Errorf("rows can be read from csv, json and jsonl, by the suffix of the name: expect its text")
 }
 
 func documentRows(docs []map[string]json.RawMessage, columns []string) (list [][]string) {

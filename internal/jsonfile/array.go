@@ -33,7 +33,7 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 		return err
 	}
 	if r.in.Buffered(r.at.Offset)[i] == '{' {
-		return r.broken(r.at.Offset+int64(i), errors.New(`found "{", expected "[": items says under which key of an object the array is, such as items: data.rows`))
+		return r.broken(r.at.Offset+int64(i), errors.New(`found "{", expected "[": set items to the path of the array in the object, such as items: data.rows`))
 	}
 	if err := r.expect(i, '['); err != nil {
 		return err
@@ -58,7 +58,6 @@ func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	}
 }
 
-// expect makes sure that want is at i.
 func (r *Reader) expect(i int, want byte) error {
 	if got := r.in.Buffered(r.at.Offset)[i:]; got[0] != want {
 		return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q, expected %q", character(got), string(want)))
@@ -169,7 +168,7 @@ func (r *Reader) expectEnd(ctx context.Context) error {
 		text := r.in.Buffered(r.at.Offset)
 		for i, c := range text {
 			if !jsontext.IsBlank(c) {
-				return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q behind the end of the document", character(text[i:])))
+				return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q after the end of the document", character(text[i:])))
 			}
 		}
 		r.advance(r.at.Offset + int64(len(text)))

@@ -14,10 +14,10 @@ import (
 type exploded struct {
 	find *jsontext.Finder // of the array
 
-	doc    []byte // nil means that there is no current one
-	offset int64  // of doc in the file
-	line   int64  // of the last text read
-	before place  // of the document
+	doc    []byte      // nil means that there is no current one
+	offset int64       // of doc in the file
+	line   int64       // of the last text read
+	before docPosition // of the document
 	// array, end and at are offsets in doc: of the array, after it, and after the element that was read last.
 	array, end, at int
 	counted        int    // line ends before it are counted
@@ -60,7 +60,7 @@ func (r *Reader) nextRow(ctx context.Context) ([]byte, error) {
 
 // explode makes doc current if it has rows. It checks no more than it must: text that is not strict JSON is
 // found in its row.
-func (r *Reader) explode(doc []byte, before place) error {
+func (r *Reader) explode(doc []byte, before docPosition) error {
 	e := r.rows
 	if err := e.find.Locate(doc); err != nil {
 		return exception.InvalidItem("", exception.ClassParse, item.BadDocument(doc, err))

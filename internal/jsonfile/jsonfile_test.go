@@ -220,8 +220,8 @@ func TestAKeyMayStandInAnyObjectHoweverFarBehind(t *testing.T) {
 func TestMemoryIsBoundedWhateverTheFileHolds(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
 	item := rowsOf(t, row.Field{Name: "id", Kind: row.Int})
 	for framing, want := range map[string]string{
-		"json": "json: PATH:1: at offset 1, behind element 0: what begins here is longer than 1048576 bytes (max_line)", "jsonl": ":1: the line has 16777217 bytes, more than 1048576 (max_line)",
-		"items": "open: items: PATH:1: at offset 1, behind element 0: what begins here is longer than 1048576 bytes (max_line)",
+		"json": "json: PATH:1: at offset 1, after element 0: the element that starts here is longer than 1048576 bytes (max_line)", "jsonl": ":1: the line has 16777217 bytes, more than 1048576 (max_line)",
+		"items": "open: items: PATH:1: at offset 1, after element 0: the element that starts here is longer than 1048576 bytes (max_line)",
 	} {
 		path := filepath.Join(t.TempDir(), "endless")
 		begin := `["`

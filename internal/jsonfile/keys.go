@@ -16,10 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// lookForKeys reads until every key was seen, mostly in the first document, and goes back to the first. A key
+// findKeys reads until every key was seen, mostly in the first document, and goes back to the first. A key
 // in no object of the file is an error, like a missing column of a csv file: nothing is written then (rule
 // D9).
-func (r *Reader) lookForKeys(ctx context.Context) error {
+func (r *Reader) findKeys(ctx context.Context) error {
 	start := r.at
 	missing, sample, err := r.unseen(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Reader) lookForKeys(ctx context.Context) error {
 		return nil
 	}
 	if r.cfg.Path == core.StdPath {
-		return errors.New("keys of the items are missing in the first documents, and the standard input cannot be read again to look for them: say optional: true of fields that may lack, or write the input to a file first")
+		return errors.New("keys of the items are missing in the first documents, and the standard input cannot be read again to find them: set optional: true for fields that may be missing, or write the input to a file first")
 	}
 	if err := r.in.Close(); err != nil {
 		return err

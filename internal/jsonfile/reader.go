@@ -41,7 +41,7 @@ type Reader struct {
 	keys    *item.DocumentKeys // that some document must have
 
 	in   *filestream.Input
-	at   place
+	at   docPosition
 	line int64 // of the last document
 	// index and row number it (item.Meta); 0 means not numbered.
 	index, row int64
@@ -60,8 +60,8 @@ type Reader struct {
 	scan   jsontext.Scanner
 }
 
-// place is a point between two documents.
-type place struct {
+// docPosition is a point between two documents.
+type docPosition struct {
 	Offset int64 `json:"offset"`
 	Lines  int64 `json:"lines"` // line ends before Offset
 	Items  int64 `json:"items"` // documents before Offset
@@ -134,18 +134,18 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 		if err := r.begin(ctx); err != nil || r.keys == nil {
 			return err
 		}
-		return r.lookForKeys(ctx)
+		return r.findKeys(ctx)
 	}
 	var pos position
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 	}
 	if err := r.openInput(ctx, &pos.InputPosition); err != nil {
 		return err
 	}
-	r.goTo(place{Offset: pos.Offset, Lines: pos.Lines, Items: pos.Items})
+	r.goTo(docPosition{Offset: pos.Offset, Lines: pos.Lines, Items: pos.Items})
 	if pos.Rows > 0 && r.rows == nil {
-		return errors.New("cannot restart: it was in the middle of a document whose array became rows (explode), which the job file no longer says")
+		return errors.New("cannot restart: it was in the middle of a document whose array became rows (explode), but the job file no longer has explode")
 	}
 	r.skipRows = pos.Rows
 	return nil
@@ -155,7 +155,7 @@ func (r *Reader) begin(ctx context.Context) error {
 	if err := r.openInput(ctx, nil); err != nil {
 		return err
 	}
-	r.goTo(place{Offset: r.in.Start()})
+	r.goTo(docPosition{Offset: r.in.Start()})
 	return r.frame.begin(ctx, r)
 }
 
@@ -171,7 +171,7 @@ func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) er
 	return nil
 }
 
-func (r *Reader) goTo(p place) {
+func (r *Reader) goTo(p docPosition) {
 	r.in.Rewind(p.Offset)
 	r.in.Keep(p.Offset)
 	r.at, r.done, r.dead = p, false, nil
@@ -249,7 +249,7 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 		longest = 0
 	}
 	r.cfg.Path, r.frame, r.in = meta.Path, document{index: meta.Index, row: meta.Row, longest: longest}, filestream.TextInput(raw.Text, raw.Offset)
-	r.goTo(place{Offset: raw.Offset, Lines: max(meta.Line-1, 0)})
+	r.goTo(docPosition{Offset: raw.Offset, Lines: max(meta.Line-1, 0)})
 	return nil
 }
 
@@ -257,12 +257,12 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 func (r *Reader) broken(offset int64, err error) error {
 	switch {
 	case errors.Is(err, filestream.ErrTooLong):
-		offset, err = r.at.Offset, fmt.Errorf("what begins here is longer than %d bytes (max_line)", r.cfg.MaxLine)
+		offset, err = r.at.Offset, fmt.Errorf("the element that starts here is longer than %d bytes (max_line)", r.cfg.MaxLine)
 	case errors.Is(err, io.EOF), errors.Is(err, jsontext.ErrShort):
-		err = fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
+		err = fmt.Errorf("the file is incomplete: %w", io.ErrUnexpectedEOF)
 	}
 	line := r.at.Lines + r.in.Lines(r.at.Offset, offset) + 1
-	return fmt.Errorf("%s:%d: at offset %d, behind element %d: %w", r.cfg.Path, line, offset, r.at.Items, err)
+	return fmt.Errorf("%s:%d: at offset %d, after element %d: %w", r.cfg.Path, line, offset, r.at.Items, err)
 }
 
 // IndependentOf implements item.Independent: no step changes the file that it reads.

@@ -46,7 +46,7 @@ func (u *unknownKeys) add(path string, meta item.Meta) {
 		return
 	}
 	u.seen[path] = true
-	u.texts = append(u.texts, fmt.Sprintf("%s: the key %q is not in the item type, and is not read", meta, path))
+	u.texts = append(u.texts, fmt.Sprintf("%s: the key %q is not in the item type, so it is not read", meta, path))
 }
 
 // Warnings implements item.Warner.

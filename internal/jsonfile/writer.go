@@ -68,7 +68,6 @@ func newWriter(cfg WriterConfig, use registry.BuildContext, f frame) (*Writer, e
 	})}, nil
 }
 
-// putLine writes a document of several lines on one.
 func putLine(buf *bytes.Buffer, doc []byte, _ bool) error {
 	if !bytes.ContainsAny(doc, "\r\n") {
 		buf.Write(doc)
@@ -113,7 +112,7 @@ func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	}
 	var pos writerPosition
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
+		return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 	}
 	w.items = pos.Items
 	if err := place(&pos.OutputPosition); err != nil || w.out.Begun() {
@@ -137,7 +136,6 @@ func (w *Writer) begin(err error) error {
 	return w.named(err)
 }
 
-// write writes the buffer with that many documents.
 func (w *Writer) write(documents int64) error {
 	if _, err := w.out.Write(w.buf.Bytes()); err != nil {
 		return err

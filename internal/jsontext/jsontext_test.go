@@ -136,8 +136,8 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"a": "", "a.b[0].c": "", `a["b.c"]`: "", "e.g.": "", "Cost [USD]": "", "a..b": "", "x]": "",
-		"a[0": `"]" is missing behind [0`, "a[-1]": `[-1] is no index (0, 1, 2, ...) and no quoted key`, `a["b`: `a quoted key does not end: ["b`,
-		"a[0]b": `expected "." or "[" before "b"`, "[0].a": "it begins with an index, and items are objects", "a[0].": "a key is empty",
+		"a[0": `"]" is missing after [0`, "a[-1]": `[-1] is neither an index (0, 1, 2, ...) nor a quoted key`, `a["b`: `a quoted key does not end: ["b`,
+		"a[0]b": `expected "." or "[" before "b"`, "[0].a": "it starts with an index, but items are objects", "a[0].": "a key is empty",
 		"Temp [0-9]": `a key of this name is written ["Temp [0-9]"]`,
 	} {
 		err := jsontext.CheckName(name)

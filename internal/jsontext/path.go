@@ -26,7 +26,7 @@ func parsePath(text string) ([]Step, error) {
 		if rest[0] == '[' {
 			step, n, err := bracket(rest)
 			if err == nil && len(steps) == 0 && step.Array {
-				err = errors.New("it begins with an index, and items are objects")
+				err = errors.New("it starts with an index, but items are objects")
 			}
 			if err != nil {
 				return nil, err
@@ -65,17 +65,17 @@ func bracket(text string) (Step, int, error) {
 		}
 		n := 1 + int(dec.InputOffset())
 		if n >= len(text) || text[n] != ']' {
-			return Step{}, 0, fmt.Errorf(`expected "]" behind %s`, text[:n])
+			return Step{}, 0, fmt.Errorf(`expected "]" after %s`, text[:n])
 		}
 		return Step{Key: key}, n + 1, nil
 	}
 	n := strings.IndexByte(text, ']')
 	if n < 0 {
-		return Step{}, 0, fmt.Errorf(`"]" is missing behind %s`, text)
+		return Step{}, 0, fmt.Errorf(`"]" is missing after %s`, text)
 	}
 	index, err := strconv.ParseUint(text[1:n], 10, 31)
 	if err != nil {
-		return Step{}, 0, fmt.Errorf(`%s is no index (0, 1, 2, ...) and no quoted key`, text[:n+1])
+		return Step{}, 0, fmt.Errorf(`%s is neither an index (0, 1, 2, ...) nor a quoted key`, text[:n+1])
 	}
 	return Step{Index: int(index), Array: true}, n + 1, nil
 }
@@ -84,12 +84,12 @@ func bracket(text string) (Step, int, error) {
 func Keys(path string) ([]string, error) {
 	steps, err := parsePath(path)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no path: %w", path, err)
+		return nil, fmt.Errorf("%q is not a path: %w", path, err)
 	}
 	keys := make([]string, len(steps))
 	for i, s := range steps {
 		if s.Array {
-			return nil, fmt.Errorf("%q has an index: only keys lead here", path)
+			return nil, fmt.Errorf("%q has an index: only keys are allowed here", path)
 		}
 		keys[i] = s.Key
 	}
@@ -110,7 +110,7 @@ func CheckName(name string) error {
 		}
 		if rest = rest[i+1:]; rest != "" && strings.IndexByte(`"-0123456789`, rest[0]) >= 0 {
 			quoted, _ := json.Marshal(name) //nolint:errcheck // a string has a JSON form
-			return fmt.Errorf("%q is no path: %w; a key of this name is written [%s]", name, err, quoted)
+			return fmt.Errorf("%q is not a path: %w; a key of this name is written [%s]", name, err, quoted)
 		}
 	}
 }
@@ -124,12 +124,12 @@ type Finder struct {
 	// is no field; an error ends the reading, which returns it.
 	Unknown func(path string) error
 	// Start is the index in the document at which each value of Found begins.
-	Start  []int
-	byName []bool // found under the whole name as a key, which takes precedence
-	root   *node
-	stray  *node  // a value that a path cannot lead through
-	value  []byte // of stray
-	scan   Scanner
+	Start   []int
+	byName  []bool // found under the whole name as a key, which takes precedence
+	root    *node
+	blocked *node  // a value that a path cannot lead through
+	value   []byte // of stray
+	scan    Scanner
 }
 
 // node is a point that paths lead to or through.
@@ -253,13 +253,13 @@ func (f *Finder) note(n *node, start int, value []byte) {
 			f.Found[i], f.Start[i] = value, start
 		}
 	}
-	if len(n.below) == 0 || f.stray != nil || value[0] == 'n' {
+	if len(n.below) == 0 || f.blocked != nil || value[0] == 'n' {
 		return
 	}
 	if value[0] == '{' && len(n.children) > 0 || value[0] == '[' && len(n.indices) > 0 {
 		return
 	}
-	f.stray, f.value = n, value
+	f.blocked, f.value = n, value
 }
 
 // Find reads doc, strictly (see Scanner.Valid), and fills Found. A path that leads
@@ -269,7 +269,7 @@ func (f *Finder) Find(doc []byte) error {
 	if err := f.scan.find(doc, f); err != nil {
 		return err
 	}
-	return f.strayed()
+	return f.blockedError()
 }
 
 // Locate fills Found like Find, but checks only the grammar of doc: the reader of the values checks
@@ -285,27 +285,27 @@ func (f *Finder) Locate(doc []byte) error {
 	if end = f.scan.blank(end); end < len(doc) {
 		return f.scan.unexpected(end, "the end")
 	}
-	return f.strayed()
+	return f.blockedError()
 }
 
 func (f *Finder) clear() {
 	clear(f.Found)
 	clear(f.byName)
-	f.stray = nil
+	f.blocked = nil
 }
 
-// strayed returns the error of a path that the last document blocked.
-func (f *Finder) strayed() error {
-	if f.stray == nil {
+// blockedError returns the error of a path that the last document blocked.
+func (f *Finder) blockedError() error {
+	if f.blocked == nil {
 		return nil
 	}
-	for _, i := range f.stray.below {
+	for _, i := range f.blocked.below {
 		if f.Found[i] == nil {
 			what := "an object"
-			if len(f.stray.children) == 0 {
+			if len(f.blocked.children) == 0 {
 				what = "an array"
 			}
-			return &PathError{Field: i, Msg: fmt.Sprintf("%s is not %s: %s", f.stray.text, what, Shorten(f.value))}
+			return &PathError{Field: i, Msg: fmt.Sprintf("%s is not %s: %s", f.blocked.text, what, Shorten(f.value))}
 		}
 	}
 	return nil

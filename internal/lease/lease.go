@@ -219,7 +219,7 @@ func (k *Keeper) expire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.flight != nil && k.config.Clock.Now()-k.flight.sent >= k.timeout() {
-		k.flight.cancel(fmt.Errorf("no answer in %v", k.timeout()))
+		k.flight.cancel(fmt.Errorf("no response in %v", k.timeout()))
 	}
 }
 
@@ -257,7 +257,7 @@ func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) err
 		age, since, whole := k.ages(began)
 		switch {
 		case age >= whole:
-			return fmt.Errorf("%w: %w (for %v, so that its lease is over: who takes it over decides how it ended)", core.ErrNoReply, err, age.Round(100*time.Millisecond))
+			return fmt.Errorf("%w: %w (for %v, so its lease has expired: the next owner decides how it ended)", core.ErrNoReply, err, age.Round(100*time.Millisecond))
 		case since >= recordTime && age < whole-k.grace():
 			return fmt.Errorf("%w: %w", core.ErrNoReply, err) // heartbeats arrive: it is not that
 		}

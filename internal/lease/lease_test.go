@@ -154,7 +154,7 @@ func TestAnEndIsRecordedAsLongAsTheLeaseLasts(t *testing.T) {
 		"when it is back":         {away, func(n int) error { return map[bool]error{true: errAway}[n < 4] }, "", 4},
 		"not after a refusal":     {away, func(int) error { return errOther }, "no such table", 1},
 		"not for a lost owner":    {away, func(int) error { return core.ErrLostOwner }, core.ErrLostOwner.Error(), 1},
-		"until the lease is over": {away, func(int) error { return errAway }, "so that its lease is over: who takes it over decides how it ended", 0},
+		"until the lease is over": {away, func(int) error { return errAway }, "so its lease has expired: the next owner decides how it ended", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

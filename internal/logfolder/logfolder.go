@@ -24,13 +24,13 @@ func New(path string) Folder { return Folder{path} }
 
 // ErrOtherText reports that the folder has another text under the name of a log: another repository moves its
 // logs there.
-var ErrOtherText = errors.New("the folder has another text under this name: give each repository a folder of its own (tasks.logs)")
+var ErrOtherText = errors.New("the folder has another text under this name: use a separate folder for each repository (tasks.logs)")
 
 // Put implements taskports.LogStore. The file has its whole text or does not exist. An existing file is never
 // replaced: with the same text it is left alone, with another one Put returns ErrOtherText.
 func (f Folder) Put(_ context.Context, name, text string) (string, error) {
 	if name != filepath.Base(name) {
-		return "", fmt.Errorf("log %q: it must be the name of a file", name)
+		return "", fmt.Errorf("log %q: it must be a file name", name)
 	}
 	if err := os.MkdirAll(f.path, 0o750); err != nil {
 		return "", err
@@ -76,7 +76,7 @@ func (f Folder) sync() error {
 // Get implements taskports.LogStore.
 func (f Folder) Get(_ context.Context, ref string) (string, error) {
 	if ref != filepath.Base(ref) {
-		return "", fmt.Errorf("log %q: it must be the name of a file", ref)
+		return "", fmt.Errorf("log %q: it must be a file name", ref)
 	}
 	text, err := os.ReadFile(filepath.Join(f.path, ref)) //nolint:gosec // a name in the folder
 	return string(text), err

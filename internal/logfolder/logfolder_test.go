@@ -32,7 +32,7 @@ func TestALogIsWrittenOnceAndNeverReplaced(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 1, "nothing else is left")
 	_, err = folder.Put(t.Context(), "../x", "")
-	require.ErrorContains(t, err, "it must be the name of a file")
+	require.ErrorContains(t, err, "it must be a file name")
 	_, err = folder.Get(t.Context(), "../x")
-	require.ErrorContains(t, err, "it must be the name of a file")
+	require.ErrorContains(t, err, "it must be a file name")
 }

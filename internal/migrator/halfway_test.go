@@ -108,9 +108,9 @@ func TestAStatementThatRefusesATransactionCanBeLeftHalfWayAndIsNamed(t *testing.
 	require.ErrorAs(t, err, &dirty)
 	require.Equal(t, &migrator.HalfWay{From: 1, To: 2, Line: 3, Statement: "CREATE INDEX CONCURRENTLY bird_id\n  ON bird (id)", Alone: true}, dirty.At)
 	require.ErrorContains(t, err, "migration 2 up ended half-way, at line 3: CREATE INDEX CONCURRENTLY bird_id ON bird (id). "+
-		"What stands before it in the file is committed; it runs without a transaction, so look how far it got (an index that is INVALID must be dropped). "+
-		"Then either do by hand what lacks and record it: force, version 2; "+
-		"or undo by hand what is there and record that: force, version 1, after which it runs again")
+		"The statements before it in the file are committed; it runs without a transaction, so check how far it got (an index that is INVALID must be dropped). "+
+		"Then either complete it manually and record it: force, version 2; "+
+		"or undo its changes manually and record that: force, version 1, after which it runs again")
 	require.Equal(t, migrator.Result{From: 2, To: 2, Dirty: true}, r)
 
 	execute(t, db, "DROP TABLE nest")
@@ -132,7 +132,7 @@ func TestAfterAStatementThatRefusedATransactionAFailureSaysWhatIsCommitted(t *te
 	up := migrator.Options{FS: fsys, Dir: "m", Command: migrator.Up}
 	r, live := migrator.Run(t.Context(), db, up)
 	require.ErrorContains(t, live, "migration 7 up ended half-way, at line 4: CREATE TABLE nest (id integer): line 5: ")
-	require.ErrorContains(t, live, "of it nothing has happened")
+	require.ErrorContains(t, live, "it had no effect")
 	require.ErrorContains(t, live, "force, version -1, after which")
 	require.Equal(t, migrator.Result{To: 7, Dirty: true, Changed: true}, r)
 	var at *migrator.DirtyError
@@ -167,7 +167,7 @@ func TestATableOfTheMigrateProgramIsUsedAsItIs(t *testing.T) {
 	execute(t, db, "CREATE TABLE schema_migrations (version bigint NOT NULL PRIMARY KEY, dirty boolean NOT NULL)")
 	execute(t, db, "INSERT INTO schema_migrations VALUES (1, true)")
 	_, err := migrator.Run(t.Context(), db, migrator.Options{FS: birds, Dir: "m", Command: migrator.Up})
-	require.ErrorContains(t, err, "migration 1 had failed half-way: repair the schema by hand")
+	require.ErrorContains(t, err, "migration 1 failed half-way: repair the schema manually")
 	run(t, db, migrator.Options{Command: migrator.Force, Version: -1})
 	run(t, db, migrator.Options{Command: migrator.Up})
 	var columns int

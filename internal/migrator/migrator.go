@@ -195,7 +195,7 @@ func (o Options) validate() error {
 		}
 	case Down:
 		if o.Steps < 1 {
-			return errors.New("down: steps must say how many migrations to revert (goto 0 reverts all)")
+			return errors.New("down: steps must be the number of migrations to revert (goto 0 reverts all)")
 		}
 	case Goto:
 		if o.Version < 0 {

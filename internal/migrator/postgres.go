@@ -135,7 +135,6 @@ func (d *postgresDriver) Lock() error {
 	}
 }
 
-// Unlock lets the next one in.
 func (d *postgresDriver) Unlock() error {
 	_, err := d.conn.ExecContext(context.WithoutCancel(d.ctx), "SELECT pg_advisory_unlock($1::bigint)", d.lockID)
 	return err
@@ -350,7 +349,9 @@ func (d *postgresDriver) inTransaction(f func(t *sql.Tx) error) error {
 }
 
 // Drop is not offered.
-func (d *postgresDriver) Drop() error { return errors.New("dropping a whole database is not offered") }
+func (d *postgresDriver) Drop() error {
+	return errors.New("dropping a whole database is not supported")
+}
 
 func (d *postgresDriver) exec(statement string) error {
 	_, err := d.conn.ExecContext(d.ctx, statement)

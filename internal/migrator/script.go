@@ -32,7 +32,7 @@ func readScript(migration io.Reader, dialect tx.Dialect) (script, error) {
 	for _, s := range list {
 		if s.Control {
 			return script{}, &lineError{line: s.Line, err: fmt.Errorf("%s: a migration and its version are one transaction: "+
-				"leave it out, or make the file two migrations", s.Verb)}
+				"remove it, or split the file into two migrations", s.Verb)}
 		}
 	}
 	return script{string(text), list}, nil

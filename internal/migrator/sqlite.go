@@ -134,7 +134,7 @@ func (d *sqliteDriver) Version() (version int, dirty bool, err error) {
 }
 
 // Drop is not offered.
-func (d *sqliteDriver) Drop() error { return errors.New("dropping a whole database is not offered") }
+func (d *sqliteDriver) Drop() error { return errors.New("dropping a whole database is not supported") }
 
 func (d *sqliteDriver) exec(statement string, args ...any) error {
 	_, err := d.handle.Conn().ExecContext(d.ctx, statement, args...)

@@ -38,8 +38,8 @@ type HalfWay struct {
 // Error names the statement and the remedy.
 func (e *DirtyError) Error() string {
 	if e.At == nil {
-		return fmt.Sprintf("migration %d had failed half-way: repair the schema by hand, then record its state with force: "+
-			"version %d if the migration's changes are there, the one before if they are not", e.Version, e.Version)
+		return fmt.Sprintf("migration %d failed half-way: repair the schema manually, then record its state with force: "+
+			"version %d if the migration's changes are there, the previous one if they are not", e.Version, e.Version)
 	}
 	return e.At.story(e.Err)
 }
@@ -53,18 +53,18 @@ func (h *HalfWay) story(cause error) string {
 	if cause != nil {
 		fmt.Fprintf(&b, ": %s", cause)
 	}
-	b.WriteString(". What stands before it in the file is committed; ")
+	b.WriteString(". The statements before it in the file are committed; ")
 	if !h.Alone {
-		b.WriteString("of it nothing has happened. ")
+		b.WriteString("it had no effect. ")
 	} else {
-		b.WriteString("it runs without a transaction, so look how far it got")
+		b.WriteString("it runs without a transaction, so check how far it got")
 		if strings.Contains(strings.ToUpper(h.Statement), "CONCURRENTLY") {
 			b.WriteString(" (an index that is INVALID must be dropped)")
 		}
 		b.WriteString(". ")
 	}
-	fmt.Fprintf(&b, "Then either do by hand what lacks and record it: force, version %d; "+
-		"or undo by hand what is there and record that: force, version %d, after which it runs again", h.To, h.From)
+	fmt.Fprintf(&b, "Then either complete it manually and record it: force, version %d; "+
+		"or undo its changes manually and record that: force, version %d, after which it runs again", h.To, h.From)
 	return b.String()
 }
 
@@ -108,7 +108,7 @@ func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	conn := db.Conn() // not the current transaction's, which may not see committed rows
 	var found bool
 	if err := conn.QueryRowContext(ctx, exists, name).Scan(&found); err != nil {
-		return state{}, fmt.Errorf("look for table %s: %w", table, err)
+		return state{}, fmt.Errorf("find table %s: %w", table, err)
 	}
 	s := state{version: migratedb.NilVersion}
 	if !found {
@@ -142,7 +142,7 @@ func halfWay(text string) (*HalfWay, error) {
 	}
 	h := &HalfWay{}
 	if err := json.Unmarshal([]byte(text), h); err != nil {
-		return nil, fmt.Errorf("read where the migration had ended: %w", err)
+		return nil, fmt.Errorf("read where the migration ended: %w", err)
 	}
 	return h, nil
 }

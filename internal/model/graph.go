@@ -47,9 +47,9 @@ func (p *FlowProblem) Error() string {
 		}
 		return fmt.Sprintf("element %s: a flow in it is empty", p.Element)
 	case DuplicateElement:
-		return fmt.Sprintf("element %s is there twice", p.Element)
+		return fmt.Sprintf("element %s appears twice", p.Element)
 	case UnknownTarget:
-		return fmt.Sprintf("element %s: there is no element %s to go to", p.Element, p.Target)
+		return fmt.Sprintf("element %s: its target %s does not exist", p.Element, p.Target)
 	case TargetOutOfScope:
 		return fmt.Sprintf("element %s: element %s is in another flow", p.Element, p.Target)
 	case DuplicatePattern:

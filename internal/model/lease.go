@@ -12,10 +12,10 @@ import (
 type Lease interface {
 	// Err returns a *LeaseError if nothing may begin any more, else nil.
 	Err() error
-	// Late returns a channel that is closed shortly before the lease is over, when the work should have
+	// Late returns a channel that is closed shortly before the lease has expired, when the work should have
 	// ended: code that has not returned is abandoned. nil means never.
 	Late() <-chan struct{}
-	// Patience lasts until the lease is over, also while an end is recorded.
+	// Patience lasts until the lease has expired, also while an end is recorded.
 	Patience
 }
 
@@ -32,7 +32,7 @@ type LeaseError struct {
 func (e *LeaseError) Error() string {
 	text := fmt.Sprintf("the lease could not be renewed for %v", e.Age.Round(100*time.Millisecond))
 	if e.Err == nil {
-		return text + ": no heartbeat was answered; was the process or the machine stopped?"
+		return text + ": no heartbeat got a response; was the process or the machine suspended?"
 	}
 	return text + ": " + e.Err.Error()
 }

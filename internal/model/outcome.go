@@ -25,7 +25,7 @@ func EncodeOutcome(out core.Outcome, gate string) (string, error) {
 	}
 	text, err := json.Marshal(keptOutcome{out, gate})
 	if err != nil {
-		return "", fmt.Errorf("keep the outcome of the flow: %w", err)
+		return "", fmt.Errorf("store the outcome of the flow: %w", err)
 	}
 	return string(text), nil
 }

@@ -83,7 +83,7 @@ type ReleaseSignal interface {
 }
 
 // LeaveSignal is the StopSignal of a step made of other steps or jobs. It can be given back only while
-// it waits for work of other processes: it returns ErrParked.
+// it waits for work in other processes: it returns ErrParked.
 type LeaveSignal interface {
 	StopSignal
 	// Left returns a channel that is closed when the step is to be given back.
@@ -177,7 +177,7 @@ var ErrNoService = errors.New("the launcher does not support it")
 type refusing struct{}
 
 func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ports.ClaimedStore, error) {
-	return nil, fmt.Errorf("step %s writes to database %s, but its checkpoints can be kept in %s only",
+	return nil, fmt.Errorf("step %s writes to database %s, but its checkpoints can be kept only in %s",
 		run.Step.Name, database, run.Services.Checkpoints.Database())
 }
 
@@ -202,7 +202,7 @@ func (refusing) StopPartitions(context.Context, ports.JobRef) error {
 }
 
 func (refusing) BeginStep(context.Context, ports.StepRef) error {
-	return fmt.Errorf("begin a planned step: %w", ErrNoService)
+	return fmt.Errorf("start a planned step: %w", ErrNoService)
 }
 
 func (refusing) EndStep(context.Context, ports.StepRef, ports.StepChange) (core.Answer, error) {
@@ -226,7 +226,7 @@ func (refusing) RunOnWorkers(context.Context, *Job, core.Parameters, WorkersRequ
 }
 
 func (refusing) NeedsUs(context.Context, core.JobExecutionID, core.JobExecutionID) (bool, error) {
-	return false, fmt.Errorf("find what an execution waits for: %w", ErrNoService)
+	return false, fmt.Errorf("find the executions that an execution waits for: %w", ErrNoService)
 }
 
 func (refusing) OpenAttempts(context.Context, core.JobInstanceID, string, core.StepExecutionID, core.StepExecutionID) (string, []core.Owner, error) {
@@ -234,19 +234,19 @@ func (refusing) OpenAttempts(context.Context, core.JobInstanceID, string, core.S
 }
 
 func (refusing) LeftBy(context.Context, core.JobInstanceID, string, core.StepExecutionID) ([]item.Position, error) {
-	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
+	return nil, fmt.Errorf("find the results of earlier attempts: %w", ErrNoService)
 }
 
 func (refusing) LastCompleted(context.Context, string, string, core.JobInstanceID) (item.Position, error) {
-	return nil, fmt.Errorf("find where the step ended last: %w", ErrNoService)
+	return nil, fmt.Errorf("find the last position of the step: %w", ErrNoService)
 }
 
 func (refusing) Newest(context.Context, core.JobInstanceID, string) ([]core.StepExecution, error) {
-	return nil, fmt.Errorf("read the records of the step: %w", ErrNoService)
+	return nil, fmt.Errorf("read the executions of the step: %w", ErrNoService)
 }
 
 func (refusing) LeftBehind(context.Context, core.JobInstanceID) ([]core.LeftBehind, error) {
-	return nil, fmt.Errorf("find what attempts left: %w", ErrNoService)
+	return nil, fmt.Errorf("find the results of earlier attempts: %w", ErrNoService)
 }
 
 func (refusing) SkippedItems(context.Context, ports.SkipFilter) ([]core.SkippedItem, error) {

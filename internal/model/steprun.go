@@ -219,7 +219,7 @@ func (r *StepRun) SyncHistory(ctx context.Context, failure error) error {
 // Attempt describes the attempt of the run. It reads the repository.
 func (r *StepRun) Attempt(ctx context.Context) (core.Attempt, error) {
 	if r.Step == nil {
-		return core.Attempt{}, errors.New("the step has no record of its attempts")
+		return core.Attempt{}, errors.New("the step has no history of its attempts")
 	}
 	first, instance, name := r.Step.ID, r.Data.Job.InstanceID, r.Step.Name
 	if r.Data.Earlier != nil {

@@ -74,7 +74,7 @@ func nextResult(p *pgconn.Pipeline) (*pgconn.Result, error) {
 	}
 	reader, ok := next.(*pgconn.ResultReader)
 	if !ok {
-		return nil, errors.New("the server has answered to fewer statements than it got")
+		return nil, errors.New("the server answered fewer statements than it received")
 	}
 	result := reader.Read()
 	return result, result.Err

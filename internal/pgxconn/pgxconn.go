@@ -21,7 +21,7 @@ func Run(ctx context.Context, conn tx.Conn, statement string, f func(c *pgx.Conn
 	return conn.Raw(tx.Running(ctx, statement), func(driverConn any) error {
 		c, ok := driverConn.(*stdlib.Conn)
 		if !ok {
-			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+			return fmt.Errorf("the connection is a %T, not one of pgx", driverConn)
 		}
 		return f(c.Conn())
 	})

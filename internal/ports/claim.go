@@ -41,20 +41,20 @@ func (e *RestoredError) Error() string {
 	found := fmt.Sprintf("database %s has a checkpoint of step %s (job instance %d, step execution %d)", e.Database, e.Step, e.Instance, e.Attempt)
 	switch e.Kind {
 	case RestoredAttempt:
-		return found + " of a later attempt, which this history does not have: the history was restored from a backup, and the data is newer. " +
+		return found + " of a later attempt that this history does not have: the history was restored from a backup, but the data is newer. " +
 			"Restart with --accept-changes to continue after the last commit of the data, or restore the data to the time of the history" + page
 	case RestoredOld:
-		return found + " of an older version of Surfin, which knew an instance by its number only. If the history was not restored from a backup since, " +
+		return found + " of an older version of Surfin, which identified an instance only by its number. If the history was not restored from a backup since, " +
 			"restart with --accept-changes to continue from it; otherwise remove its rows and restart with --from-start" + page
 	case RestoredInstance:
 	}
-	return found + " of an instance that this history does not have: the history was restored from a backup, or is a copy, and that run has written rows that it does not know. " +
-		"Restore the data to the time of the history, or remove the rows of that run; then run with --accept-changes to begin from the start" + page
+	return found + " of an instance that this history does not have: the history was restored from a backup, or is a copy, and that run wrote rows that it does not know. " +
+		"Restore the data to the time of the history, or remove the rows of that run; then run with --accept-changes to start from the beginning" + page
 }
 
 // ErrCommittedMeanwhile refuses to run a step by a new definition: it had committed nothing when the
 // definitions were compared, but has when it begins.
-var ErrCommittedMeanwhile = errors.New("the attempt before has committed work by the old definition since the restart was judged: restart it, which compares them again")
+var ErrCommittedMeanwhile = errors.New("the previous attempt has committed work with the old definition since the restart was checked: restart it to compare them again")
 
 // CheckpointReader reads the checkpoints that are stored with the data.
 type CheckpointReader interface {

@@ -134,7 +134,7 @@ type NotNowError struct {
 
 // Error says why it cannot be taken.
 func (e *NotNowError) Error() string {
-	return fmt.Sprintf("step execution %d cannot be taken now", e.Part)
+	return fmt.Sprintf("step execution %d cannot be claimed now", e.Part)
 }
 
 // Announcer notifies workers of ready work, in the transaction that ctx carries: a rollback notifies no

@@ -17,19 +17,19 @@ func Placements() core.Machine[string] {
 	m, err := core.NewMachine("placement", []core.Move[string]{
 		{
 			Name: MovePlaceAssign, From: []string{PlacePending, PlaceOrphaned}, To: PlaceAssigned, Intent: core.IntentTake,
-			Trigger: "the leader: a worker that fits has a free slot", Guard: "the leader's epoch; the work waits", Prevents: "a part that two workers begin",
+			Trigger: "the leader: a matching worker has a free slot", Guard: "the leader's epoch; the work waits", Prevents: "a part that two workers start",
 		},
 		{
 			Name: MovePlaceStart, From: []string{PlaceAssigned}, To: PlaceRunning, Intent: core.IntentBegin,
-			Trigger: "the worker begins what it was assigned", Guard: "the worker; its move of the work itself is in the same transaction", Prevents: "a part that begins on a worker which does not fit",
+			Trigger: "the worker starts its assigned work", Guard: "the worker; its move of the work is in the same transaction", Prevents: "a part that starts on a worker that does not match",
 		},
 		{
 			Name: MovePlaceOrphan, From: []string{PlaceAssigned}, To: PlaceOrphaned, Intent: core.IntentTake,
-			Trigger: "the leader: the worker went away before it started; or the worker: it cannot begin it", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or being stopped; or the worker", Prevents: "a start by the worker that was given up",
+			Trigger: "the leader: the worker disappeared before it started; or the worker: it cannot start it", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or stopping; or the worker", Prevents: "a start by the worker that was given up",
 		},
 		{
 			Name: MovePlaceReturn, From: []string{PlaceRunning}, To: PlacePending, Intent: core.IntentTake,
-			Trigger: "the leader: the worker gave the work back, or its lease is over, or the execution is parked again", Guard: "the leader's epoch; the work waits for a worker", Prevents: "work that waits for a worker which has it no longer",
+			Trigger: "the leader: the worker returned the work, or its lease has expired, or the execution is parked again", Guard: "the leader's epoch; the work waits for a worker", Prevents: "work that waits for a worker that no longer has it",
 		},
 		{
 			Name: MovePlaceEnd, From: []string{PlacePending, PlaceAssigned, PlaceRunning, PlaceOrphaned}, To: PlaceEnded, Intent: core.IntentEnd,

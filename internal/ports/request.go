@@ -36,7 +36,7 @@ type KeyReusedError struct{ Key string }
 
 // Error names the key.
 func (e *KeyReusedError) Error() string {
-	return fmt.Sprintf("key %q was used for another request: each request needs a key of its own", e.Key)
+	return fmt.Sprintf("key %q was used for another request: each request needs its own key", e.Key)
 }
 
 // RequestStartedError refuses a launch if its request has started an execution before. Nothing was
@@ -45,5 +45,5 @@ type RequestStartedError struct{ Key string }
 
 // Error names the key.
 func (e *RequestStartedError) Error() string {
-	return fmt.Sprintf("the request with key %q has started an execution already", e.Key)
+	return fmt.Sprintf("the request with key %q has already started an execution", e.Key)
 }

@@ -36,7 +36,7 @@ func newGroup() (*group, error) {
 	g := &group{guard: exec.Command(sh, "-c", lifeline)}
 	g.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if g.line, err = g.guard.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("make the lifeline: %w", err)
+		return nil, fmt.Errorf("create the lifeline: %w", err)
 	}
 	if err := g.guard.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the guard of the process: %w", err), g.line.Close())

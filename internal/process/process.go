@@ -43,7 +43,7 @@ type Command struct {
 func CheckEnv(env map[string]string) (name string, err error) {
 	for _, name := range sortedNames(env) {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return name, errors.New("this is no name of a variable")
+			return name, errors.New("this is not the name of a variable")
 		}
 		if strings.ContainsRune(env[name], 0) {
 			return name, errors.New("the value has a NUL character")
@@ -84,7 +84,7 @@ func (c Command) Run(ctx context.Context) (r Result, err error) {
 	if r.Err != nil {
 		// Processes that the process started and left end with it.
 		if kerr := group.kill(); kerr != nil {
-			r.Err = errors.Join(r.Err, fmt.Errorf("kill what it had started: %w", kerr))
+			r.Err = errors.Join(r.Err, fmt.Errorf("kill the processes that it started: %w", kerr))
 		}
 	}
 	r.Code, r.Stdout, r.Stderr = cmd.ProcessState.ExitCode(), stdout.text(), stderr.text()

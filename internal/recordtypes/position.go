@@ -52,7 +52,7 @@ func (s *State) Position() Position {
 }
 
 // errOthers reports that a position has other record types.
-var errOthers = errors.New("cannot restart: the record types, or the sums of the trailer, were others when the file was begun")
+var errOthers = errors.New("cannot restart: the record types, or the sums of the trailer, were different when the file was started")
 
 // Restore makes the state of a position. read makes the record of a header from Raw's result.
 func (p *Plan) Restore(at Position, read func(t *Type, raw []byte) (Record, error)) (*State, error) {

@@ -120,7 +120,7 @@ func (p *Plan) hasColumn(field int) bool {
 func (p *Plan) check(t *Type, reading bool) error {
 	for up, steps := t.Of, 0; up != nil; up, steps = up.Of, steps+1 {
 		if up == t || steps > len(p.Types) {
-			return fmt.Errorf("of: %s stands under itself", t.Name)
+			return fmt.Errorf("of: %s belongs to itself", t.Name)
 		}
 	}
 	switch t.Role {
@@ -132,13 +132,13 @@ func (p *Plan) check(t *Type, reading bool) error {
 		for _, other := range p.headers[:slices.Index(p.headers, t)] {
 			for _, f := range t.Fields {
 				if slices.Contains(other.Fields, f) {
-					return fmt.Errorf("columns: the header %s has the field %s as well; a detail cannot take it from both", other.Name, p.Schema.Field(f).Name)
+					return fmt.Errorf("columns: the header %s has the field %s, too; a detail cannot take it from both", other.Name, p.Schema.Field(f).Name)
 				}
 			}
 		}
 	case Trailer:
 		if t.Of != nil && slices.ContainsFunc(p.trailers, func(o *Type) bool { return o != t && o.Of == t.Of }) || t.Of == nil && slices.ContainsFunc(p.trailers, func(o *Type) bool { return o != t && o.Of == nil }) {
-			return errors.New("of: there are two trailers of the same records; one of them names the header that it closes")
+			return errors.New("of: there are two trailers of the same records; let one of them name the header that it closes")
 		}
 		for _, sum := range t.Sums {
 			if !slices.ContainsFunc(p.Types, func(d *Type) bool { return d.Role == Detail && slices.Contains(d.Fields, sum.Field) }) {
@@ -156,7 +156,7 @@ func (p *Plan) checkDetail(t *Type) error {
 		f := p.Schema.Field(i)
 		fromHeader := slices.ContainsFunc(p.headers, func(h *Type) bool { return slices.Contains(h.Fields, i) })
 		if p.columns[t.number][i] < 0 && !fromHeader && i != p.TypeField && !f.Nullable && !f.Optional && f.Default.IsNull() {
-			return fmt.Errorf("columns: the field %s of the item has a column neither here nor in a header: give it one, or the type %s null", f.Name, f.Kind)
+			return fmt.Errorf("columns: the field %s of the item has no column here or in a header: give it one, or make its type %s null", f.Name, f.Kind)
 		}
 	}
 	return nil
@@ -227,7 +227,7 @@ func (l Links) Bind(t *Type, of string, countOf []string) map[string]error {
 	for _, name := range countOf {
 		other := l.find(name)
 		if other == nil || other.Role == Ignored {
-			errs["count_of"] = fmt.Errorf("%s is not a type of records here that can be counted", name)
+			errs["count_of"] = fmt.Errorf("%s is not a record type that can be counted here", name)
 			continue
 		}
 		t.CountOf = append(t.CountOf, other)
@@ -247,13 +247,13 @@ func (l Links) find(name string) *Type {
 func CheckKeys(t *Type, columns int, of, count string, countOf, sums int) map[string]error {
 	errs := map[string]error{}
 	not := func(key, roles string) {
-		errs[key] = fmt.Errorf("it is of a %s, and this type is %q (as)", roles, t.Role)
+		errs[key] = fmt.Errorf("it needs a %s, but this type is %q (as)", roles, t.Role)
 	}
 	if columns > 0 && t.Role != Detail && t.Role != Header {
 		not("columns", "detail or a header")
 	}
 	if columns == 0 && t.Role == Detail {
-		errs["columns"] = errors.New("a detail needs them: they say where its fields stand")
+		errs["columns"] = errors.New("a detail needs them: they are the positions of its fields")
 	}
 	if of != "" && t.Role != Trailer && t.Role != Header {
 		not("of", "trailer or a header")
@@ -264,7 +264,7 @@ func CheckKeys(t *Type, columns int, of, count string, countOf, sums int) map[st
 		}
 	}
 	if countOf > 0 && count == "" {
-		errs["count_of"] = errors.New("it says what is counted, and there is no count")
+		errs["count_of"] = errors.New("it defines what is counted, but there is no count")
 	}
 	return errs
 }

@@ -80,7 +80,7 @@ func (s *State) Header(t *Type, r Record, line int64) error {
 		size += len(h.raw)
 	}
 	if size > maxHeads {
-		return fmt.Errorf("the headers have %d bytes up to their last columns, and a position has room for %d of them", size, maxHeads)
+		return fmt.Errorf("the headers have %d bytes up to their last columns, but a position has room for only %d", size, maxHeads)
 	}
 	return s.count(t, nil)
 }
@@ -158,7 +158,6 @@ func (s *State) Close(t *Type) {
 	}
 }
 
-// whole describes the scope of a trailer.
 func (s *State) whole(t *Type) (has, what string) {
 	if t.Of == nil {
 		return "the file has", "the file"
@@ -175,12 +174,12 @@ func (s *State) compare(t *Type, c *scope, r Record) error {
 			return fmt.Errorf("%s has no number of records %w", t.label(), err)
 		}
 		if n != c.count {
-			return fmt.Errorf("%s says %d records, and %s %d: it is not whole", t.label(), n, has, c.count)
+			return fmt.Errorf("%s says %d records, but %s %d: it is incomplete", t.label(), n, has, c.count)
 		}
 	}
 	for i, sum := range t.Sums {
 		if c.unread[i] > 0 {
-			return fmt.Errorf("the sum of %s cannot be checked: %d records have none that can be read", sum.Name, c.unread[i])
+			return fmt.Errorf("the sum of %s cannot be checked: it is unreadable in %d records", sum.Name, c.unread[i])
 		}
 		said, err := r.Sum(t, i)
 		switch {
@@ -189,7 +188,7 @@ func (s *State) compare(t *Type, c *scope, r Record) error {
 		case said.IsNull():
 			return fmt.Errorf("%s has no sum of %s: it is blank", t.label(), sum.Name)
 		case !exactOf(said).Equal(c.sums[i]):
-			return fmt.Errorf("%s says that %s is %s in all, and the records have %s: %s is not whole", t.label(), sum.Name, said, c.sums[i], what)
+			return fmt.Errorf("%s says that the total of %s is %s, but the records have %s: %s is incomplete", t.label(), sum.Name, said, c.sums[i], what)
 		}
 	}
 	return nil
@@ -205,7 +204,7 @@ func exactOf(v row.Value) row.Decimal {
 func (s *State) missing(t *Type) error {
 	_, what := s.whole(t)
 	c := s.scopes[slices.Index(s.plan.trailers, t)]
-	return fmt.Errorf("%s has no trailer%s after %d records: it is not whole", what, nameOf(t), c.count)
+	return fmt.Errorf("%s has no trailer%s after %d records: it is incomplete", what, nameOf(t), c.count)
 }
 
 func nameOf(t *Type) string {
@@ -226,7 +225,7 @@ func (s *State) Count(t *Type, r Record) error {
 	}
 	for i, trailer := range s.plan.trailers {
 		if !s.scopes[i].open && trailer.counts(t) {
-			return fmt.Errorf("the record %s has no header %s before it, and %s counts it", t.Name, trailer.Of.Name, trailer.label())
+			return fmt.Errorf("the record %s has no header %s before it, but %s counts it", t.Name, trailer.Of.Name, trailer.label())
 		}
 	}
 	return s.count(t, r)
@@ -319,7 +318,7 @@ func (s *State) Fill(t *Type, r Record, dst []row.Value) error {
 			}
 			var err error
 			if dst[field], err = s.plan.Schema.Field(field).Missing(); err != nil {
-				return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("no header %s stands before it, and the field %s needs a value", h.Name, s.plan.Schema.Field(field).Name))
+				return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("there is no header %s before it, but the field %s needs a value", h.Name, s.plan.Schema.Field(field).Name))
 			}
 		}
 	}

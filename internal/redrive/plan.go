@@ -111,7 +111,7 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 		} else {
 			steps[stepOf(s.Step)] = true
 		}
-		given, reason := p.given(s)
+		given, reason := p.redriven(s)
 		switch {
 		case reason == "":
 			n := p.counts[s.Step]
@@ -191,15 +191,15 @@ func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	s, err := p.items.SkippedItem(ctx, id)
 	switch {
 	case errors.Is(err, core.ErrNotFound):
-		return fmt.Errorf("skipped item %d: there is none of this number", id), nil
+		return fmt.Errorf("skipped item %d: not found", id), nil
 	case err != nil:
 		return nil, err
 	case s.JobExecutionID != p.Execution:
-		return fmt.Errorf("skipped item %d: it is of execution %d", id, s.JobExecutionID), nil
+		return fmt.Errorf("skipped item %d: it belongs to execution %d", id, s.JobExecutionID), nil
 	case s.RedrivenBy != 0:
 		return fmt.Errorf("skipped item %d: execution %d has redriven it", id, s.RedrivenBy), nil
 	}
-	return fmt.Errorf("skipped item %d: it is of step %s", id, s.Step), nil
+	return fmt.Errorf("skipped item %d: it belongs to step %s", id, s.Step), nil
 }
 
 // given is the redriven form of an item: its JSON, or its text.
@@ -208,26 +208,26 @@ type given struct {
 	raw      *item.RawText
 }
 
-// given returns the redriven form of an item, or why there is none.
-func (p *Plan) given(s core.SkippedItem) (of given, refused string) {
+// redriven returns the redriven form of an item, or why there is none.
+func (p *Plan) redriven(s core.SkippedItem) (of given, refused string) {
 	if edit, ok := p.Edited[s.ID]; ok {
 		return edited(s, edit)
 	}
 	switch {
 	case s.Masked:
-		return of, "a secret in it was masked when it was stored: give the item itself, in the file of an export"
+		return of, "a secret in it was masked when it was stored: provide the original item in the file of an export"
 	case s.Raw != nil && !s.Truncated:
 		return given{raw: s.Raw}, ""
 	case s.Raw != nil && s.Raw.IsHidden():
-		return of, "its read failed, and its text is not stored, as fields of the item are hidden"
+		return of, "it could not be read, and its text is not stored, because fields of the item are hidden"
 	case s.Raw != nil:
-		return of, fmt.Sprintf("its read failed, and its text is not stored whole: it is longer than %d bytes, or not valid UTF-8", item.MaxPayloadBytes)
+		return of, fmt.Sprintf("it could not be read, and its text is not stored completely: it is longer than %d bytes, or not valid UTF-8", item.MaxPayloadBytes)
 	case s.Phase == core.PhaseRead, isNull(s.Item):
-		return of, "its read failed, so there is no item"
+		return of, "it could not be read, so there is no item"
 	case s.Truncated && s.SHA256 != "":
 		return of, fmt.Sprintf("it is longer than %d bytes and was cut when it was stored", item.MaxPayloadBytes)
 	case s.Truncated:
-		return of, "it was not stored whole: fields of it are hidden, or it has no JSON form"
+		return of, "it was not stored completely: some of its fields are hidden, or it cannot be written as JSON"
 	}
 	return given{document: s.Item}, ""
 }
@@ -237,21 +237,21 @@ func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
 	asStored := edit.Raw != nil && s.Raw != nil && *edit.Raw == s.Raw.Text
 	switch {
 	case !isNull(edit.Item) && edit.Raw != nil && !asStored:
-		return of, "the file gives the item and another text: one of them"
+		return of, "the file has both the item and a changed text: remove one of them"
 	case !isNull(edit.Item) && s.Masked && same(edit.Item, s.Item):
-		return of, "the file gives it as it is stored, and a secret in that was masked"
+		return of, "the file has the stored item, in which a secret was masked"
 	case !isNull(edit.Item) && s.Truncated && same(edit.Item, s.Item):
-		return of, "the file gives it as it is stored, and that is not the whole item"
+		return of, "the file has the stored item, which is incomplete"
 	case !isNull(edit.Item):
 		return given{document: edit.Item}, ""
 	case edit.Raw == nil:
-		return of, "the file does not give the item"
+		return of, "the file does not have the item"
 	case s.Raw == nil:
-		return of, "the file gives a text, and none was read: give the item"
+		return of, "the file has a text, but no text was read: provide the item"
 	case asStored && s.Masked:
-		return of, "the file gives its text as it is stored, and a secret in that was masked"
+		return of, "the file has the stored text, in which a secret was masked"
 	case asStored && s.Truncated:
-		return of, "the file gives its text as it is stored, and that is not the whole text"
+		return of, "the file has the stored text, which is incomplete"
 	}
 	raw := *s.Raw
 	raw.Text = *edit.Raw
@@ -302,6 +302,6 @@ func (p *Plan) selected(s core.SkippedItem) (given, bool) {
 	if _, ok := p.Edited[s.ID]; p.Edited != nil && !ok {
 		return given{}, false
 	}
-	of, refused := p.given(s)
+	of, refused := p.redriven(s)
 	return of, refused == ""
 }

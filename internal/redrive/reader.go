@@ -70,12 +70,11 @@ func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Rea
 }
 
 // errNoTexts refuses texts that the step's reader cannot read.
-var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and give each as JSON (item)")
+var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and provide each as JSON (item)")
 
 // Component returns the reader: it does not have the position of the step's own reader.
 func (r *reader) Component() any { return r }
 
-// NewItems returns an empty buffer of the item type.
 func (r *reader) NewItems(capacity int) item.Items { return r.documents.NewItems(capacity) }
 
 // Fill appends items until there are n.
@@ -135,7 +134,6 @@ func (r *reader) RawText() item.RawText {
 	return r.raw.RawText()
 }
 
-// Close closes the reader of the texts.
 func (r *reader) Close(ctx context.Context) error {
 	if closer, ok := r.opener.(item.Closer); ok && r.opened {
 		return closer.Close(ctx)
@@ -146,7 +144,6 @@ func (r *reader) Close(ctx context.Context) error {
 // Open does nothing: without it Close is not called.
 func (r *reader) Open(context.Context, item.Position) error { return nil }
 
-// ReadDocument returns the current JSON.
 func (r *reader) ReadDocument(context.Context) ([]byte, error) { return r.document, nil }
 
 func (r *reader) next(ctx context.Context) (given, error) {
@@ -244,7 +241,7 @@ func (c *columns) add(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("it is no JSON object")
+		return fmt.Errorf("it is not a JSON object")
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -266,7 +263,7 @@ func (c *columns) add(text []byte) error {
 			continue
 		}
 		if c.fields[i].Kind, ok = wider(c.fields[i].Kind, value); !ok {
-			return fmt.Errorf("%s is not of the type that it has in the items before", name)
+			return fmt.Errorf("%s has another type than in earlier items", name)
 		}
 	}
 	return nil

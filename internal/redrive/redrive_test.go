@@ -322,7 +322,7 @@ func TestEditedItemsTakeThePlaceOfStoredOnes(t *testing.T) {
 		plan := b.plan(t, redrive.Request{Execution: original.ID})
 		require.Equal(t, 2, plan.Items)
 		require.Len(t, plan.Refused, 1)
-		require.EqualError(t, plan.Refused[0], fmt.Sprintf("skipped item %d: its read failed, so there is no item", ids[core.PhaseRead]))
+		require.EqualError(t, plan.Refused[0], fmt.Sprintf("skipped item %d: it could not be read, so there is no item", ids[core.PhaseRead]))
 
 		edited := map[int64]redrive.Edit{ids[core.PhaseRead]: {Item: json.RawMessage(`{"ID":20}`)}, ids[core.PhaseWrite]: {Item: json.RawMessage(`{"ID":10}`)}}
 		exec := b.redrive(t, b.plan(t, redrive.Request{Execution: original.ID, Step: "load", Edited: edited}), 1)
@@ -336,7 +336,7 @@ func TestEditedItemsTakeThePlaceOfStoredOnes(t *testing.T) {
 		edited = map[int64]redrive.Edit{ids[core.PhaseRead]: edited[ids[core.PhaseRead]], 999: {}}
 		_, err := redrive.New(t.Context(), b.Repository, redrive.Request{Execution: original.ID, Edited: edited})
 		require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: execution 2 has redriven it", ids[core.PhaseRead]))
-		require.ErrorContains(t, err, "skipped item 999: there is none of this number")
+		require.ErrorContains(t, err, "skipped item 999: not found")
 	})
 }
 
@@ -377,13 +377,13 @@ func TestAnItemThatWasNotStoredWholeIsRefusedUnlessItIsGiven(t *testing.T) {
 	plan := b.plan(t, redrive.Request{Execution: exec.ID})
 	require.Equal(t, 1, plan.Items)
 	require.Len(t, plan.Refused, 2)
-	require.ErrorContains(t, plan.Refused[0], "fields of it are hidden")
+	require.ErrorContains(t, plan.Refused[0], "some of its fields are hidden")
 	require.ErrorContains(t, plan.Refused[1], "longer than 65536 bytes")
 
 	masked := json.RawMessage(` {"ID": 1, "card": "***"} `)
 	_, err := redrive.New(t.Context(), b.Repository, redrive.Request{Execution: exec.ID, Edited: map[int64]redrive.Edit{ids[0]: {Item: masked}, ids[1]: {}}})
-	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: the file gives it as it is stored", ids[0]))
-	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: the file does not give the item", ids[1]))
+	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: the file has the stored item", ids[0]))
+	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: the file does not have the item", ids[1]))
 	given := json.RawMessage(`{"ID":1,"card":"secret"}`)
 	plan = b.plan(t, redrive.Request{Execution: exec.ID, Edited: map[int64]redrive.Edit{ids[0]: {Item: given}}})
 	require.Equal(t, 1, plan.Items)
@@ -430,9 +430,9 @@ func TestColumnsThatOnlyTheSourceKnewAreTakenFromTheStoredItems(t *testing.T) {
 	require.Equal(t, row.StringValue("y"), rows[2].At(5))
 
 	_, err = read(`{"Id":1,"a":"x"}`, `{"Id":2,"a":7}`)
-	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: a is not of the type that it has in the items before", ids[1]))
+	require.ErrorContains(t, err, fmt.Sprintf("skipped item %d: a has another type than in earlier items", ids[1]))
 	_, err = read(`7`)
-	require.ErrorContains(t, err, "it is no JSON object")
+	require.ErrorContains(t, err, "it is not a JSON object")
 	rows, err = read(`{"Id":1,"a":"x"}`, `{"Id":2,"a":[ 1 ]}`, `{"Id":3,"a":7}`)
 	require.NoError(t, err)
 	require.Equal(t, []row.Value{row.JSONValue(`"x"`), row.JSONValue(`[1]`), row.JSONValue(`7`)}, []row.Value{rows[0].At(1), rows[1].At(1), rows[2].At(1)})

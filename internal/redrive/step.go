@@ -27,7 +27,7 @@ type Step struct {
 func (s *Step) Reader(ctx context.Context, run *model.StepRun, itemType item.Type, own item.Reader) (item.Reader, error) {
 	m, ok := run.Services.Checkpoints.(*marking)
 	if !ok {
-		return nil, errors.New("redrive: the step's reader is made outside of Execute")
+		return nil, errors.New("redrive: the step's reader is created outside Execute")
 	}
 	plan := s.plan
 	if len(plan.Parts) > 0 {
@@ -144,7 +144,7 @@ type DatabaseError struct{ Step, Database, Items string }
 
 // Error names both databases.
 func (e *DatabaseError) Error() string {
-	return fmt.Sprintf("step %s writes to database %s, but the skipped items are in database %s: a redrive commits in both together, and so needs one database", e.Step, e.Database, e.Items)
+	return fmt.Sprintf("step %s writes to database %s, but the skipped items are in database %s: a redrive commits to both in one transaction, so it needs one database", e.Step, e.Database, e.Items)
 }
 
 // outcomes returns the number of reader outcomes with a verdict: the counters belong to this attempt

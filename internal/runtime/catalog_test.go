@@ -30,8 +30,8 @@ func TestNoOtherDeciderDecidesInPlaceOfTheOneThatAGroupNames(t *testing.T) {
 	require.Equal(t, "attempt 2 of 5", d.Reason)
 	require.Positive(t, d.Delay)
 	for name, want := range map[string]string{
-		"gone":   `this process does not have the decider "gone", which alone may decide for another attempt`,
-		"broken": `the decider "broken" failed, and no other one decides in its place: panic: oh`,
+		"gone":   `this process does not have the decider "gone", which alone may decide about another attempt`,
+		"broken": `the decider "broken" failed, and no other decider replaces it: panic: oh`,
 	} {
 		one.Decider = name
 		policy, d := decide(one)
@@ -51,9 +51,9 @@ func TestNamesOfHandlersAndDecidersAreUnique(t *testing.T) {
 	t.Parallel()
 	h := runtime.NamedHandler{Type: "a", New: func() (task.Handler, error) { return nil, errors.New("no server") }}
 	_, err := runtime.NewCatalog([]runtime.NamedHandler{h, h, {Type: ""}}, []runtime.NamedDecider{named("d", nil), named("d", nil)})
-	require.ErrorContains(t, err, `handler of tasks "a": there are two`)
+	require.ErrorContains(t, err, `handler of tasks "a": the name is used twice`)
 	require.ErrorContains(t, err, `handler of tasks "": it needs a name`)
-	require.ErrorContains(t, err, `decider of tasks "d": there are two`)
+	require.ErrorContains(t, err, `decider of tasks "d": the name is used twice`)
 }
 
 func TestASubmissionIsReadStrictly(t *testing.T) {
@@ -73,7 +73,7 @@ func TestASubmissionIsReadStrictly(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, sub.Tasks, 2)
 	for text, want := range map[string]string{
-		``: "EOF", `{"task": []}`: `unknown key "task" (did you mean tasks?)`, `{"tasks": []} x`: "behind its end", `[{"delay": "soon"}]`: `"soon" is no duration`, `[{"delay": 5}]`: "cannot unmarshal",
+		``: "EOF", `{"task": []}`: `unknown key "task" (did you mean tasks?)`, `{"tasks": []} x`: "after its end", `[{"delay": "soon"}]`: `"soon" is not a duration`, `[{"delay": 5}]`: "cannot unmarshal",
 	} {
 		_, err := runtime.ReadSubmission([]byte(text))
 		require.ErrorContains(t, err, want, text)

@@ -12,7 +12,7 @@ import (
 // DeadEvent is an event of an inbox that is not offered any more.
 type DeadEvent = inbox.Dead
 
-var errNoEvents = errors.New("this service was made without the events of inboxes")
+var errNoEvents = errors.New("this service has no access to the events of inboxes")
 
 // DeadEvents returns at most limit dead events of inboxes, newest first. A topic of "" means all
 // topics.
@@ -21,7 +21,7 @@ func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) (
 	case s.events == nil:
 		return nil, errNoEvents
 	case limit < 1:
-		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, and must be at least 1", limit))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, but must be at least 1", limit))
 	}
 	return s.events.Dead(ctx, topic, limit)
 }

@@ -24,11 +24,11 @@ type execution struct {
 	ctx      context.Context //nolint:containedctx // of the handler: who ends it is elsewhere
 	end      context.CancelCauseFunc
 	claimed  *taskports.Claimed // guarded by tenure.mu until it is claimed
-	place    *place             // the place of its slot
+	place    *heldSlot          // the place of its slot
 }
 
 func newExecution(ctx context.Context, t *tenure, d taskports.Delivery) *execution {
-	e := &execution{source: t.source, tenure: t, delivery: d, place: newPlace(t.source.slots)}
+	e := &execution{source: t.source, tenure: t, delivery: d, place: newHeldSlot(t.source.slots)}
 	e.ctx, e.end = context.WithCancelCause(workslot.WithStopping(workslot.WithSlot(ctx, e.place), t.source.stop))
 	return e
 }
@@ -125,14 +125,14 @@ func (e *execution) execute() result {
 	if _, bounded := handler.(model.Composite); bounded {
 		grace = math.MaxInt64
 	}
-	if r, ok := model.Await(e.ctx, done, grace, e.tenure.keeper.Late(), e.tellLate); ok {
+	if r, ok := model.Await(e.ctx, done, grace, e.tenure.keeper.Late(), e.notifyLate); ok {
 		return result{outcome: r.Value, err: r.Err}
 	}
-	return result{late: true, err: errors.New("the handler did not return in time; its goroutine is left behind")}
+	return result{late: true, err: errors.New("the handler did not return in time; its goroutine still runs")}
 }
 
-// tellLate notifies the observer that a handler does not return: the command then ends its process.
-func (e *execution) tellLate() {
+// notifyLate notifies the observer that a handler does not return: the command then ends its process.
+func (e *execution) notifyLate() {
 	e.source.tasks.Observer.Observe(context.WithoutCancel(e.ctx), core.ComponentLate{
 		Task: int64(e.claimed.Task.ID), TaskType: e.claimed.Task.Spec.Type, Err: context.Cause(e.ctx),
 	})
@@ -142,7 +142,7 @@ func (e *execution) tellLate() {
 func (e *execution) record(r result) (recorded bool) {
 	cause := context.Cause(e.ctx)
 	if r.late && e.tenure.keeper.Err() == nil {
-		defer e.tellLate()
+		defer e.notifyLate()
 	}
 	canceled := errors.Is(cause, task.ErrCanceled)
 	if errors.Is(cause, core.ErrLostOwner) || canceled && r.late {
@@ -167,7 +167,7 @@ func (e *execution) record(r result) (recorded bool) {
 		e.report("lost", err)
 		return true
 	case err != nil:
-		e.report("failed", fmt.Errorf("record the end %s: %w", outcome.Kind, err))
+		e.report("failed", fmt.Errorf("record the outcome %s: %w", outcome.Kind, err))
 		return false
 	}
 	e.source.config.Report(Event{Task: &e.claimed.Task, What: "ended", State: ended.State, Reason: outcome.Reason})

@@ -18,7 +18,7 @@ func KeyCure(key string) string {
 	case "max_attempts_per_task":
 		return "write max_attempts"
 	case "deadline_ms":
-		return `write deadline, a text with its unit, such as "60s"`
+		return `write deadline, a text with a unit, such as "60s"`
 	case "max_no_progress_steps":
 		return "write max_no_progress"
 	case "task_type":

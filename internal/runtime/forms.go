@@ -25,7 +25,7 @@ func (s Span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).Str
 func (s *Span) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no duration, such as 1m30s", text)
+		return fmt.Errorf("%q is not a duration, such as 1m30s", text)
 	}
 	*s = Span(d)
 	return nil
@@ -97,7 +97,7 @@ func strictly(text []byte, into any) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF { //nolint:errorlint // as the decoder documents it
-		return fmt.Errorf("there is something behind its end, at byte %d", d.InputOffset())
+		return fmt.Errorf("there is data after its end, at byte %d", d.InputOffset())
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func put[T any](into map[string]func() (T, error), what, name string, make func(
 	case name == "" || make == nil:
 		return fmt.Errorf("%s %q: it needs a name and a constructor", what, name)
 	case into[name] != nil:
-		return fmt.Errorf("%s %q: there are two of that name", what, name)
+		return fmt.Errorf("%s %q: the name is used twice", what, name)
 	}
 	into[name] = make
 	return nil
@@ -83,7 +83,7 @@ func (c *Catalog) HandlerOff(taskType string) (how string) { return c.off[taskTy
 
 func (c *Catalog) lacks(taskType string) string {
 	if how, off := c.off[taskType]; off {
-		return fmt.Sprintf("the handler of tasks of type %q is switched off in this process: %s", taskType, how)
+		return fmt.Sprintf("the handler of tasks of type %q is disabled in this process: %s", taskType, how)
 	}
 	return fmt.Sprintf("tasks of type %q have no handler in this process (there are: %q)", taskType, c.Types())
 }
@@ -157,10 +157,10 @@ func (d deciding) decide(c task.Case) (policy string, decision task.Decision) {
 		if why := c.Budget.Exhausted(c.Spent); why != "" {
 			return "budget", task.MarkDead(why)
 		}
-		return name, task.MarkDead(fmt.Sprintf("this process does not have the decider %q, which alone may decide for another attempt", name))
+		return name, task.MarkDead(fmt.Sprintf("this process does not have the decider %q, which alone may decide about another attempt", name))
 	}
 	if err := exception.GuardApart(func() error { decision = chosen.Decide(c); return nil }); err != nil {
-		decision = task.MarkDead(fmt.Sprintf("the decider %q failed, and no other one decides in its place: %v", name, err))
+		decision = task.MarkDead(fmt.Sprintf("the decider %q failed, and no other decider replaces it: %v", name, err))
 	}
 	return name, decision.Within(c)
 }

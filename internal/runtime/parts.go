@@ -87,7 +87,7 @@ func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.H
 		if !slot(ctx, p.slots, p.poll) {
 			return pauseOf(p.poll)
 		}
-		own := newPlace(p.slots)
+		own := newHeldSlot(p.slots)
 		answered := make(chan engine.Answer, 1)
 		p.working.Go(func() {
 			defer own.end()
@@ -285,7 +285,7 @@ func (p *partSource) workOf(ctx context.Context, a *ports.Assignment, since time
 	case err != nil:
 		return nil, fmt.Errorf("build job %s: %w", a.Job.JobName, err)
 	case a.Step.IsBranch() && p.parts.Branch == nil:
-		return nil, fmt.Errorf("part %s is a branch of a split, which this worker does not walk", a.Step.Name)
+		return nil, fmt.Errorf("part %s is a branch of a split, which this worker does not run", a.Step.Name)
 	case a.Step.IsBranch():
 		return func() (*core.StepExecution, error) { return p.parts.Branch(ctx, j, a, since, stop) }, nil
 	}
@@ -344,7 +344,7 @@ func (p *partSource) rebuild(j *model.Job, a *ports.Assignment) (model.Step, *mo
 	}
 	var data model.StepContext
 	if err := json.Unmarshal(a.Shared, &data); err != nil {
-		return nil, nil, fmt.Errorf("step %s: what its manager has stored: %w", a.Step.Name, err)
+		return nil, nil, fmt.Errorf("step %s: the data stored by its manager: %w", a.Step.Name, err)
 	}
 	data.Job.Definition = a.Job.Definition
 	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier

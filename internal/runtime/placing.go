@@ -41,7 +41,7 @@ type Placing struct {
 // NewPlacing checks the configuration.
 func NewPlacing(c PlacingConfig) (*Placing, error) {
 	if len(c.Places) == 0 || c.Workers == nil || c.Settings == nil || c.Engine == nil {
-		return nil, errors.New("to assign work it needs places, workers, settings and an engine")
+		return nil, errors.New("assigning work needs placements, workers, settings and an engine")
 	}
 	return &Placing{config: c}, nil
 }
@@ -65,7 +65,7 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 	p.backlog = false
 	after := time.Duration(taskports.SettingIn(settings, taskports.ReassignAfter)) * time.Second
 	var waiting []ports.Placed
-	o := &office{placing: p, pause: min(after, givenBackPause)}
+	o := &office{placing: p, pause: min(after, returnedPause)}
 	for _, places := range p.config.Places {
 		n, err := places.OrphanPlaced(ctx, after, leader, sweepLimit)
 		if err != nil {
@@ -244,8 +244,8 @@ func (o *office) room(ctx context.Context, c ports.PlacedClass) (room ports.Room
 	return room
 }
 
-// givenBackPause is the pause between two assignments of work that all workers which fit have given back.
-const givenBackPause = 5 * time.Second
+// returnedPause is the pause between two assignments of work that all workers which fit have given back.
+const returnedPause = 5 * time.Second
 
 // best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
 func (o *office) best(work ports.Placed) *taskports.Worker {

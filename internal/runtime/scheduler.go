@@ -33,7 +33,7 @@ type Scheduler struct{ config SchedulerConfig }
 // NewScheduler checks the configuration.
 func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	if config.Definitions == nil || config.Tasks == nil || config.Queries == nil || config.Run == nil {
-		return nil, errors.New("a scheduler needs definitions, a service of tasks, queries and what a run is")
+		return nil, errors.New("a scheduler needs definitions, a service of tasks, queries and a run")
 	}
 	if config.Report == nil {
 		config.Report = func(error) {}
@@ -126,7 +126,7 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 
 // errMoved rolls back the submissions for a definition that another process has changed: the next
 // call reads it again.
-var errMoved = errors.New("it has been changed meanwhile")
+var errMoved = errors.New("it was changed meanwhile")
 
 // submitAll submits the runs, and returns the keys of the skipped ones, for which an earlier run is
 // still active.
@@ -166,7 +166,7 @@ func leftOut(missed int, left []string) string {
 		parts = append(parts, fmt.Sprintf("%d times were missed", missed))
 	}
 	if len(left) > 0 {
-		parts = append(parts, "left out, since an earlier run is not over or was at the same local time: "+strings.Join(left[:min(len(left), maxNamed)], ", "))
+		parts = append(parts, "skipped, because an earlier run is not over or had the same local time: "+strings.Join(left[:min(len(left), maxNamed)], ", "))
 	}
 	return strings.Join(parts, "; ")
 }

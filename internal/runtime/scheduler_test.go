@@ -149,7 +149,7 @@ func TestAForbiddenOverlapIsLeftOutAndAudited(t *testing.T) {
 		audit, err := p.definitions.Audit(t.Context(), 0)
 		require.NoError(t, err)
 		require.Equal(t, "leave out", audit[1].Act)
-		require.Contains(t, audit[1].Detail, "each: left out, since an earlier run is not over")
+		require.Contains(t, audit[1].Detail, "each: skipped, because an earlier run is not over")
 	}, nil)
 }
 

@@ -103,14 +103,14 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted
 func ownKeyed(sub task.Submission) (wrong []error) {
 	check := func(where, key string) {
 		if strings.HasPrefix(key, ownKeys) {
-			wrong = append(wrong, fmt.Errorf("%sidempotency_key: %q begins with %q, as the keys of steps and schedules do: choose another one", where, key, ownKeys))
+			wrong = append(wrong, fmt.Errorf("%sidempotency_key: %q begins with %q, like the keys of steps and schedules: choose another one", where, key, ownKeys))
 		}
 	}
 	check("", sub.IdempotencyKey)
 	for i, spec := range sub.Tasks {
 		check(fmt.Sprintf("tasks[%d]: ", i), spec.IdempotencyKey)
 		if t := spec.TypeOr(sub.Type); strings.HasPrefix(t, ownKeys) {
-			wrong = append(wrong, fmt.Errorf("tasks[%d]: type: %q begins with %q, as queues of the framework do", i, t, ownKeys))
+			wrong = append(wrong, fmt.Errorf("tasks[%d]: type: %q begins with %q, like the queues of the framework", i, t, ownKeys))
 		}
 	}
 	return wrong
@@ -135,7 +135,7 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 	}
 	for i, spec := range sub.Tasks {
 		if hint := bytes.TrimSpace(spec.DependenciesHint); len(hint) > 0 && string(hint) != "null" {
-			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored, and nothing acts on it: write after: [keys], the keys of the tasks of the group that it waits for", i))
+			accepted.Warnings = append(accepted.Warnings, fmt.Sprintf("tasks[%d]: dependencies_hint is stored but has no effect: write after: [keys], with the keys of the tasks of the group that it waits for", i))
 		}
 	}
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -183,7 +183,7 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 
 func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	if len(sub.Tasks) == 0 {
-		wrong = append(wrong, errors.New("tasks: there is none"))
+		wrong = append(wrong, errors.New("tasks: the list is empty"))
 	}
 	wrong = append(wrong, flat("", sub.Check())...)
 	if err := sub.Budget.Check(); err != nil {
@@ -312,7 +312,7 @@ func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, er
 		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
 	}
 	if f.Limit < 0 {
-		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, and may not be negative", f.Limit))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, but must not be negative", f.Limit))
 	}
 	list, err := s.repository.Tasks(ctx, f)
 	return list, refusalOf(err)
@@ -397,7 +397,7 @@ func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, err
 	if err != nil || !slices.ContainsFunc(missing, func(d taskports.WaitingDecider) bool { return d.Name == g.Decider }) {
 		return "", refusalOf(err)
 	}
-	return fmt.Sprintf("a worker that has the decider %q: none that is alive has it", g.Decider), nil
+	return fmt.Sprintf("a worker that has the decider %q: no live worker has it", g.Decider), nil
 }
 
 func isExecuted(workers []taskports.Worker, taskType string) bool {
@@ -416,7 +416,7 @@ func (s *TaskService) Settings(ctx context.Context) ([]taskports.Setting, error)
 // has the value, the answer is "duplicate".
 func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
 	if err := taskports.CheckSetting(name, value); err == nil && name == taskports.LogRetention && value != "0" && !s.logs {
-		return nil, refuse(refusal.Invalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", taskports.ErrSetting, name))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("%w: %s would have no effect, because tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", taskports.ErrSetting, name))
 	}
 	answer, err := s.settings.Set(ctx, name, value, s.who(ctx, by))
 	switch {

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// place is the slot of a worker that an execution holds: a core.Slot. The execution holds it while
+// heldSlot is the slot of a worker that an execution holds: a core.Slot. The execution holds it while
 // at least one of its goroutines works. If some work and others wait without the slot, it is held
 // once.
-type place struct {
+type heldSlot struct {
 	slots chan struct{}
 	left  chan struct{} // closed when it is given back before the end
 	once  sync.Once
@@ -22,20 +22,18 @@ type place struct {
 	taking        chan struct{} // closed when the goroutine that waits for a slot is done; nil if there is none
 }
 
-func newPlace(slots chan struct{}) *place {
-	return &place{slots: slots, left: make(chan struct{}), held: true, live: 1}
+func newHeldSlot(slots chan struct{}) *heldSlot {
+	return &heldSlot{slots: slots, left: make(chan struct{}), held: true, live: 1}
 }
 
-// Leave implements core.Slot.
-func (p *place) Leave() {
+func (p *heldSlot) Leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.outside++
 	p.settle()
 }
 
-// Return implements core.Slot.
-func (p *place) Return(ctx context.Context) error {
+func (p *heldSlot) Return(ctx context.Context) error {
 	p.mu.Lock()
 	p.outside--
 	p.mu.Unlock()
@@ -44,7 +42,7 @@ func (p *place) Return(ctx context.Context) error {
 
 // Fork implements core.Slot. The first of the running branches stands for the goroutine that waits
 // for them.
-func (p *place) Fork() (begin func(ctx context.Context), end func()) {
+func (p *heldSlot) Fork() (begin func(ctx context.Context), end func()) {
 	running := 0
 	begin = func(ctx context.Context) {
 		p.mu.Lock()
@@ -68,7 +66,7 @@ func (p *place) Fork() (begin func(ctx context.Context), end func()) {
 }
 
 // settle gives the slot back if no goroutine works. The caller holds p.mu.
-func (p *place) settle() {
+func (p *heldSlot) settle() {
 	if p.held && p.live <= p.outside {
 		p.held = false
 		<-p.slots
@@ -77,7 +75,7 @@ func (p *place) settle() {
 }
 
 // take waits until the execution has a slot. Only one of its goroutines takes it.
-func (p *place) take(ctx context.Context) error {
+func (p *heldSlot) take(ctx context.Context) error {
 	for {
 		p.mu.Lock()
 		if p.held || p.ended || p.live <= p.outside {
@@ -99,7 +97,7 @@ func (p *place) take(ctx context.Context) error {
 	}
 }
 
-func (p *place) acquire(ctx context.Context) (err error) {
+func (p *heldSlot) acquire(ctx context.Context) (err error) {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -120,7 +118,7 @@ func (p *place) acquire(ctx context.Context) (err error) {
 	return err
 }
 
-func (p *place) end() {
+func (p *heldSlot) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true

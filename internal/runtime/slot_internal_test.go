@@ -10,10 +10,10 @@ import (
 )
 
 // oneSlot is an execution that holds the only slot of its worker.
-func oneSlot() (*place, chan struct{}) {
+func oneSlot() (*heldSlot, chan struct{}) {
 	slots := make(chan struct{}, 1)
 	slots <- struct{}{}
-	return newPlace(slots), slots
+	return newHeldSlot(slots), slots
 }
 
 // isFree takes the slot for other work, and gives it back.

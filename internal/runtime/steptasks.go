@@ -51,7 +51,7 @@ type StepTasks struct {
 // NewStepTasks checks the configuration.
 func NewStepTasks(c StepTasksConfig) (*StepTasks, error) {
 	if c.Service == nil || c.Tasks.Repository == nil || c.Tasks.Database == nil || c.Tasks.Catalog == nil || c.Name == nil || c.Local == nil {
-		return nil, errors.New("the tasks of steps need a service, what a worker needs, its name and a local engine")
+		return nil, errors.New("the tasks of steps need a service, a worker's dependencies, its name and a local engine")
 	}
 	return &StepTasks{config: c, manager: tx.NewManager(c.Tasks.Database), working: map[string]int{}}, nil
 }
@@ -128,7 +128,7 @@ func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(
 		if err != nil {
 			return err
 		}
-		if err := s.cancelAll(ctx, left, "its step began anew"); err != nil {
+		if err := s.cancelAll(ctx, left, "its step started again"); err != nil {
 			return err
 		}
 		accepted, err := s.config.Service.submit(ctx, sub)
@@ -161,7 +161,7 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 	if slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == "ACTIVE" && slices.Contains(w.Types, handler) }) {
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("no worker that is alive executes tasks of type %q: they wait for one", handler)}, nil
+	return []string{fmt.Sprintf("no live worker executes tasks of type %q: they wait for one", handler)}, nil
 }
 
 // Find implements step.TaskGroups.
@@ -259,7 +259,6 @@ type groupSource struct {
 	id         task.GroupID
 }
 
-// Due implements Source.
 func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.Delivery, error) {
 	found, err := g.repository.DueOf(ctx, g.id, limit)
 	return deliveries(found), err

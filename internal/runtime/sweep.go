@@ -72,7 +72,7 @@ const openLeftEvery = time.Minute
 // Duties returns the leader's duties: to open the tasks that an older program has left waiting, and
 // Redeliver if the engine may lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
-	duties := []Duty{{Name: "open tasks that wait", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
+	duties := []Duty{{Name: "release waiting tasks", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
 		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
 		return n >= sweepLimit, err
 	}}}
@@ -124,7 +124,7 @@ func RedeliverReady(parts ports.Parks, e engine.Engine, every time.Duration) Dut
 // MissingDeciders returns the leader's duty that notifies the observer of deciders that tasks wait
 // for and no live worker has.
 func MissingDeciders(queries taskports.Queries, observer core.Observer, every time.Duration) Duty {
-	return Duty{Name: "look for deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
+	return Duty{Name: "find deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
 		missing, err := queries.WaitingDeciders(ctx)
 		for _, d := range missing {
 			core.Observers(observer).Observe(ctx, core.DeciderMissing{Decider: d.Name, Tasks: d.Tasks})
@@ -145,7 +145,7 @@ func MoveLogs(settings taskports.Settings, logs taskports.Logs, to taskports.Log
 		case err != nil || days == 0:
 			return false, err
 		case to == nil:
-			return false, fmt.Errorf("%s is %d, and tasks.logs of this process names no folder: log text stays in the database", taskports.LogRetention, days)
+			return false, fmt.Errorf("%s is %d, but tasks.logs of this process names no folder: log text stays in the database", taskports.LogRetention, days)
 		}
 		n, err := logs.MoveLogs(ctx, to, time.Duration(days)*24*time.Hour, moveLimit)
 		return n == moveLimit, err

@@ -169,7 +169,7 @@ func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine
 	close(drained)
 	leave()
 	<-broken
-	s.goAway(ctx)
+	s.leave(ctx)
 	return errors.Join(lost, err)
 }
 
@@ -197,7 +197,7 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 		return
 	case <-stop:
 	}
-	s.tellDraining(ctx)
+	s.notifyDraining(ctx)
 	timer := time.NewTimer(max(s.config.Drain, 0))
 	defer timer.Stop()
 	select {
@@ -209,8 +209,8 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 	end(task.ErrStopping)
 }
 
-// tellDraining notifies the leader that the worker begins nothing more; so does the next heartbeat.
-func (s *taskSource) tellDraining(ctx context.Context) {
+// notifyDraining notifies the leader that the worker begins nothing more; so does the next heartbeat.
+func (s *taskSource) notifyDraining(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
 	if _, err := s.tasks.Repository.Heartbeat(ctx, s.claimant(), nil); err != nil {
@@ -218,11 +218,11 @@ func (s *taskSource) tellDraining(ctx context.Context) {
 	}
 }
 
-func (s *taskSource) goAway(ctx context.Context) {
+func (s *taskSource) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
 	if err := s.tasks.Repository.Leave(ctx, s.tasks.Worker); err != nil {
-		s.config.Report(Event{What: "failed", Err: fmt.Errorf("note that the worker stops: %w", err)})
+		s.config.Report(Event{What: "failed", Err: fmt.Errorf("record that the worker stops: %w", err)})
 	}
 }
 

@@ -199,7 +199,7 @@ func TestAHandlerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 		a := o.submit(task.Submission{Tasks: []task.Spec{{Type: "work", Timeout: 20 * time.Millisecond}}, Budget: task.Budget{MaxAttempts: 1}})
 		o.over(a.Group)
 		require.Equal(o, task.TimedOut, o.task(a.Tasks[0]).State)
-		require.Contains(o, o.task(a.Tasks[0]).LastError, "left behind")
+		require.Contains(o, o.task(a.Tasks[0]).LastError, "still runs")
 		o.until("observers hear of it", func() bool {
 			o.mu.Lock()
 			defer o.mu.Unlock()
@@ -235,9 +235,9 @@ func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 		require.Contains(o, err.Error(), `decider: there is no "coin" (there are: ["at once" "backoff" "never"])`)
 		_, err = o.service.Submit(o.Context(), task.Submission{IdempotencyKey: "surfin.step 1", Tasks: []task.Spec{{Type: "surfin.parts", IdempotencyKey: "surfin.time 1"}}})
 		require.Len(o, refused(err).Details, 3, "another's tasks would be those of a step or a schedule")
-		require.Contains(o, err.Error(), `idempotency_key: "surfin.step 1" begins with "surfin.", as the keys of steps and schedules do: choose another one`)
+		require.Contains(o, err.Error(), `idempotency_key: "surfin.step 1" begins with "surfin.", like the keys of steps and schedules: choose another one`)
 		_, err = o.service.Submit(o.Context(), task.Submission{})
-		require.Contains(o, err.Error(), "tasks: there is none")
+		require.Contains(o, err.Error(), "tasks: the list is empty")
 		_, err = o.service.Submit(o.Context(), task.Submission{Tasks: []task.Spec{{Type: "wrok"}}})
 		require.Equal(o, refusal.UnknownType, refused(err).Reason)
 		groups, err := o.service.Groups(o.Context(), 0, 0)
@@ -330,7 +330,7 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 		require.Empty(o, o.attempts(accepted.Tasks[0]))
 		waits, err := o.service.WaitingFor(o.Context(), o.task(accepted.Tasks[0]))
 		require.NoError(o, err)
-		require.Equal(o, `a worker that has the decider "never": none that is alive has it`, waits)
+		require.Equal(o, `a worker that has the decider "never": no live worker has it`, waits)
 		require.NoError(o, stop())
 
 		o.change = nil
@@ -356,7 +356,7 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 		_, err = settings.Set(o.Context(), taskports.LogRetention, "7", "a program with a folder")
 		require.NoError(o, err)
 		_, err = runtime.MoveLogs(settings, nil, nil, time.Minute).Do(o.Context())
-		require.ErrorContains(o, err, "log_retention_days_db is 7, and tasks.logs of this process names no folder")
+		require.ErrorContains(o, err, "log_retention_days_db is 7, but tasks.logs of this process names no folder")
 		list, err := o.service.Settings(o.Context())
 		require.NoError(o, err)
 		for _, s := range list {
@@ -365,7 +365,7 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 		}
 
 		accepted := o.submit(task.Submission{Type: "work", Tasks: []task.Spec{{Title: "one"}, {Title: "two", DependenciesHint: json.RawMessage(`[1]`)}}})
-		require.Equal(o, []string{"tasks[1]: dependencies_hint is stored, and nothing acts on it: write after: [keys], the keys of the tasks of the group that it waits for"}, accepted.Warnings)
+		require.Equal(o, []string{"tasks[1]: dependencies_hint is stored but has no effect: write after: [keys], with the keys of the tasks of the group that it waits for"}, accepted.Warnings)
 		_, err = o.service.Submit(o.Context(), task.Submission{Tasks: []task.Spec{{Title: "Process downloaded data"}}})
 		require.ErrorContains(o, err, `tasks[0]: type: the task has none`)
 		require.ErrorContains(o, err, `write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}`)

@@ -168,7 +168,7 @@ func (s *taskSource) keepTenures(ctx context.Context) error {
 
 func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 	since := s.clock().Now()
-	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no answer to the first heartbeat"))
+	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no response to the first heartbeat"))
 	defer cancel()
 	confirmed, err := s.tasks.Repository.Heartbeat(answer, s.claimant(), nil)
 	if err != nil {

@@ -161,7 +161,7 @@ type run struct {
 	failed  chan error
 	running sync.WaitGroup
 	failing time.Time // when the first poll failed since one succeeded
-	looked  time.Time // when the last poll failed
+	polled  time.Time // when the last poll failed
 	tending sync.Mutex
 }
 
@@ -207,13 +207,13 @@ func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 		case <-look.C:
 			slots = r.wanted()
 		case slots <- struct{}{}:
-			found, err := r.lookForParts(ctx)
+			found, err := r.pollParts(ctx)
 			if err != nil || ctx.Err() != nil {
 				return err
 			}
 			if !found {
 				slots = nil
-				look.Reset(r.nextLook())
+				look.Reset(r.nextPoll())
 			}
 		}
 	}
@@ -226,22 +226,22 @@ func (r *run) wanted() chan<- struct{} {
 	return r.worker.slots
 }
 
-// nextLook is the time until the next poll for parts; a failed one is soon repeated.
-func (r *run) nextLook() time.Duration {
+// nextPoll is the time until the next poll for parts; a failed one is soon repeated.
+func (r *run) nextPoll() time.Duration {
 	if r.failing.IsZero() {
 		return jittered(r.worker.config.Sweep)
 	}
 	return r.worker.config.Poll
 }
 
-// lookForParts polls with a slot, which it gives back if there is nothing.
-func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
+// pollParts polls with a slot, which it gives back if there is nothing.
+func (r *run) pollParts(ctx context.Context) (found bool, err error) {
 	w := r.worker
 	work, err := w.parts.next(ctx, r.stop)
 	if work != nil {
 		r.failing = time.Time{}
 		r.running.Go(func() {
-			own := newPlace(w.slots)
+			own := newHeldSlot(w.slots)
 			defer own.end()
 			work(workslot.WithSlot(ctx, own))
 		})
@@ -252,13 +252,13 @@ func (r *run) lookForParts(ctx context.Context) (found bool, err error) {
 	case err == nil:
 		r.failing = time.Time{}
 	case ctx.Err() != nil:
-	case r.failing.IsZero(), time.Since(r.looked) > w.config.Lease/2: // no slot was free for a poll meanwhile
-		r.failing, r.looked = time.Now(), time.Now()
+	case r.failing.IsZero(), time.Since(r.polled) > w.config.Lease/2: // no slot was free for a poll meanwhile
+		r.failing, r.polled = time.Now(), time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	case time.Since(r.failing) > w.patience():
 		return false, fmt.Errorf("worker: %w", err)
 	default:
-		r.looked = time.Now()
+		r.polled = time.Now()
 		w.config.Report(Event{What: "failed", Err: err})
 	}
 	return false, nil

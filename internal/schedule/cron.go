@@ -24,7 +24,7 @@ type Cron struct {
 }
 
 // ErrNever means that no date has the times of an expression, such as 30 February.
-var ErrNever = errors.New("it never comes")
+var ErrNever = errors.New("it never occurs")
 
 // Parse reads an expression of five fields (minute, hour, day of month, month, day of week), or one
 // of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly. Days may be L, LW, L-3
@@ -81,20 +81,20 @@ func fieldsOf(expression string) ([]string, error) {
 	case text == "":
 		return nil, errors.New("the cron expression is empty")
 	case strings.HasPrefix(text, "TZ="), strings.HasPrefix(text, "CRON_TZ="):
-		return nil, fmt.Errorf("cron expression %q: the time zone is a key of its own, timezone", expression)
+		return nil, fmt.Errorf("cron expression %q: the time zone has its own key, timezone", expression)
 	case strings.HasPrefix(text, "@"):
 		short, known := map[string]string{
 			"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 			"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 		}[strings.ToLower(text)]
 		if !known {
-			return nil, fmt.Errorf("cron expression %q: allowed are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, and five fields", expression)
+			return nil, fmt.Errorf("cron expression %q: allowed are @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly, or five fields", expression)
 		}
 		text = short
 	}
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
-		return nil, fmt.Errorf("cron expression %q has %d fields, and five are needed: minute, hour, day of month, month, day of week", expression, len(fields))
+		return nil, fmt.Errorf("cron expression %q has %d fields, but needs five: minute, hour, day of month, month, day of week", expression, len(fields))
 	}
 	return fields, nil
 }
@@ -103,7 +103,7 @@ func fieldsOf(expression string) ([]string, error) {
 // it is a different zone on every machine.
 func LoadZone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "local") {
-		return nil, errors.New("time zone Local is another one on every machine; name it, as in Europe/Berlin")
+		return nil, errors.New("time zone Local differs between machines; name one, such as Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {

@@ -29,7 +29,7 @@ type businessDays struct {
 // On returns the schedule on the business days of a calendar. An unknown policy is an error.
 func (c *Cron) On(days *calendar.Calendar, closed Closed) (*Cron, error) {
 	if closed != ClosedSkip && closed != ClosedNext {
-		return nil, fmt.Errorf("there is no policy %q for closed days; allowed are skip, next", closed)
+		return nil, fmt.Errorf("unknown policy %q for closed days (allowed: skip, next)", closed)
 	}
 	on := *c
 	on.days = &businessDays{days, closed}

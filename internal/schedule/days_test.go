@@ -90,7 +90,7 @@ func TestBeyondItsCalendarAScheduleSaysSo(t *testing.T) {
 				require.NotEmpty(t, upTo(on, at(t, zone, "2026-04-01 00:00"), at(t, zone, "2026-06-01 00:00")))
 				require.True(t, on.Next(at(t, zone, "2026-04-03 00:00")).At.IsZero())
 				_, err = on.Due(at(t, zone, "2026-04-01 00:00"), at(t, zone, "2026-04-03 00:00"), schedule.CatchUpLast)
-				require.ErrorContains(t, err, "the calendar plant knows its holidays until 2026-04-02")
+				require.ErrorContains(t, err, "the calendar plant has holidays until 2026-04-02")
 			}
 		}
 	}

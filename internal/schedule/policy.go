@@ -63,7 +63,7 @@ func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 		return c.dueAll(last, now), nil
 	case CatchUpNone, CatchUpLast:
 	default:
-		return Due{}, fmt.Errorf("there is no catch-up policy %q; allowed are none, last, all", policy)
+		return Due{}, fmt.Errorf("unknown catch-up policy %q (allowed: none, last, all)", policy)
 	}
 	due := c.dueAll(later(last, now.Add(-OnTime)), now)
 	if len(due.Times) == 0 && policy == CatchUpLast {
@@ -73,8 +73,8 @@ func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 	return due, nil
 }
 
-// longestLook is the longest step of latest: a time.Duration holds no more than one more.
-const longestLook = 100 * 365 * 24 * time.Hour
+// longestStep is the longest step of latest: a time.Duration holds no more than one more.
+const longestStep = 100 * 365 * 24 * time.Hour
 
 func (c *Cron) dueAll(last, now time.Time) Due {
 	due := Due{Until: later(last, now)}
@@ -96,7 +96,7 @@ func (c *Cron) dueAll(last, now time.Time) Due {
 func (c *Cron) latest(last, now time.Time) []Time {
 	for back := time.Hour; ; back *= 24 {
 		from := last
-		if back <= longestLook {
+		if back <= longestStep {
 			from = later(last, now.Add(-back))
 		}
 		var found []Time

@@ -54,7 +54,7 @@ func (e *MissingError) Error() string { return "there is no secret " + e.Name }
 
 // Cure says where it may be put.
 func (e *MissingError) Cure() string {
-	return fmt.Sprintf("set %s, put it into %s, or say in surfin.yaml where it is: secrets: {%s: {file: PATH}}", Variable(e.Name), Folder+"/"+e.Name, e.Name)
+	return fmt.Sprintf("set %s, put it into %s, or set its location in surfin.yaml: secrets: {%s: {file: PATH}}", Variable(e.Name), Folder+"/"+e.Name, e.Name)
 }
 
 // Variable is the variable of the environment that may have a secret.
@@ -71,12 +71,12 @@ type Vault struct {
 	known map[string]bool
 	// unmasked lists the known secrets that are not masked, with the reason.
 	unmasked []string
-	kept     map[string]kept
+	kept     map[string]commandAnswer
 	forms    atomic.Pointer[masks] // of the known values, or nil
 }
 
-// kept is the answer of a command.
-type kept struct {
+// commandAnswer is the answer of a command.
+type commandAnswer struct {
 	value string
 	until time.Time
 }
@@ -84,7 +84,7 @@ type kept struct {
 // NewVault returns a vault over the environment, in the form of os.Environ, the files of folder and the
 // origins of settings, in this order. An empty folder means [Folder].
 func NewVault(environ []string, folder string, origins map[string]Origin) *Vault {
-	v := &Vault{environ: map[string]string{}, folder: folder, origins: origins, known: map[string]bool{}, kept: map[string]kept{}}
+	v := &Vault{environ: map[string]string{}, folder: folder, origins: origins, known: map[string]bool{}, kept: map[string]commandAnswer{}}
 	if v.folder == "" {
 		v.folder = Folder
 	}
@@ -127,7 +127,7 @@ func (v *Vault) Give(name, value string) (string, error) {
 
 func (v *Vault) masked(name, value string) (string, error) {
 	if len(value) < MinValue {
-		return "", fmt.Errorf("the secret %s has %d bytes: one of fewer than %d could not be masked", name, len(value), MinValue)
+		return "", fmt.Errorf("the secret %s has %d bytes: a secret of fewer than %d bytes cannot be masked", name, len(value), MinValue)
 	}
 	v.remember(value)
 	return value, nil
@@ -199,7 +199,7 @@ func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, er
 		return "", err
 	}
 	v.mu.Lock()
-	v.kept[name] = kept{value, time.Now().Add(keepFor)}
+	v.kept[name] = commandAnswer{value, time.Now().Add(keepFor)}
 	v.mu.Unlock()
 	return value, nil
 }

@@ -54,7 +54,7 @@ func read(f io.ReadCloser, path string) (_ []byte, err error) {
 // Check refuses a text that is too large for a file; path names it.
 func Check(text []byte, path string) error {
 	if len(text) > MaxBytes {
-		return fmt.Errorf("%w: %s has more than the %d bytes allowed", ErrTooLarge, path, MaxBytes)
+		return fmt.Errorf("%w: %s has more than the allowed %d bytes", ErrTooLarge, path, MaxBytes)
 	}
 	return nil
 }

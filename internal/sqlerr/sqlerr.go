@@ -64,21 +64,21 @@ func (e *statementError) Error() string {
 
 func (e *statementError) Unwrap() error { return e.err }
 
-// place is a byte in a part of the statement, and in the sent text.
-type place struct{ part, offset, sent int }
+// location is a byte in a part of the statement, and in the sent text.
+type location struct{ part, offset, sent int }
 
 // position finds the place that PostgreSQL names; within reports that it is in the author's statement.
-func position(s registry.SQL, d tx.Dialect, sent string, err error) (at place, within bool) {
+func position(s registry.SQL, d tx.Dialect, sent string, err error) (at location, within bool) {
 	character := dberr.Position(err)
 	if character < 1 {
-		return place{}, false
+		return location{}, false
 	}
 	at.sent = byteOf(sent, character-1)
 	text, _ := s.Render(d.Placeholder)
 	text = strings.TrimRight(text, "; \t\r\n")
 	begin := strings.Index(sent, text)
 	if begin < 0 || at.sent < begin || at.sent > begin+len(text) {
-		return place{}, false
+		return location{}, false
 	}
 	rest := at.sent - begin
 	for i, part := range s.Parts {

@@ -115,7 +115,7 @@ func FitFloat(f *row.Field, x float64) (row.Value, error) {
 		if d, err := row.DecimalOfFloat(x); err == nil && d.Reduce().Digits() <= ExactDigits {
 			return f.FitDecimal(d)
 		}
-		return row.Value{}, Misfit(f, "the float "+row.FloatText(x)+", which has more digits than a float keeps exactly,")
+		return row.Value{}, Misfit(f, "the float "+row.FloatText(x)+", which has more digits than a float can store exactly,")
 	case f.Kind == row.JSONKind && x-x == 0: // of a column of type json, in which SQLite turns numbers into floats
 		return row.JSONValue(row.JSON(row.FloatText(x))), nil
 	}
@@ -141,9 +141,9 @@ func fitTime(f *row.Field, x time.Time) (row.Value, error) {
 // [Check].
 func Unheld(f *row.Field, err error) error {
 	if f.Hidden {
-		err = errors.New("the value is one that not every database holds")
+		err = errors.New("not every database can store the value")
 	}
-	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%w: change it in the SQL, or leave its row out by a `where`", row.FieldError(f.Name, err)))
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%w: change it in the SQL, or exclude its row with a `where`", row.FieldError(f.Name, err)))
 }
 
 // Misfit is the invalid item of a value, described by what, that is not of the field's type.

@@ -51,7 +51,7 @@ func CheckText(s string) error {
 		return nil
 	}
 	if strings.IndexByte(s, 0) >= 0 {
-		return errors.New("the text has a NUL character, which a database does not hold")
+		return errors.New("the text has a NUL character, which a database cannot store")
 	}
 	if !utf8.ValidString(s) {
 		return errors.New("the text is not UTF-8")
@@ -87,7 +87,7 @@ func checkJSON(j row.JSON) error {
 			slashes++
 		}
 		if slashes%2 == 0 {
-			return errors.New("a text in it has a NUL character, which a database does not hold")
+			return errors.New("a text in it has a NUL character, which a database cannot store")
 		}
 		next := strings.Index(text[at+len(nul):], nul)
 		if next < 0 {

@@ -34,7 +34,7 @@ func TestEveryDayOfTenThousandYearsHasTheTextThatTimeGivesIt(t *testing.T) {
 func TestAnInfinityIsNamedWithACure(t *testing.T) {
 	t.Parallel()
 	err := sqlvalue.Unheld(&row.Field{Name: "a", Kind: row.Float}, sqlvalue.Check(row.FloatValue(math.Inf(-1))))
-	require.EqualError(t, err, "field a: -Inf is not a finite number: change it in the SQL, or leave its row out by a `where`")
+	require.EqualError(t, err, "field a: -Inf is not a finite number: change it in the SQL, or exclude its row with a `where`")
 }
 
 func TestTheTextOfATimestampIsReadBackAndSortsInTime(t *testing.T) {

@@ -24,7 +24,6 @@ type committingHandle struct {
 	commit func(h tx.Handle) error
 }
 
-// Commit implements tx.Handle.
 func (h *committingHandle) Commit() error { return h.commit(h.Handle) }
 
 // ErrLine is why the answer to a COMMIT is lost.

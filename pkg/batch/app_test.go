@@ -51,16 +51,16 @@ func TestAConstructorOfAnotherFormIsRefusedByTheNameOfItsComponent(t *testing.T)
 	t.Parallel()
 	var none func() *Orders
 	for want, option := range map[string]fx.Option{
-		`reader "orders": the constructor is a int, not a function`:                          batch.Reader[Order]("orders", 42),
-		`reader "orders": the constructor is a <nil>, not a function`:                        batch.Reader[Order]("orders", nil),
-		`reader "orders": the constructor is a func() *batch_test.Orders, not a function`:    batch.Reader[Order]("orders", none),
-		`reader "orders": the constructor must not be variadic`:                              batch.Reader[Order]("orders", func(...string) *Orders { return nil }),
-		`reader "orders": the constructor is func(); it must return the component`:           batch.Reader[Order]("orders", func() {}),
-		`reader "orders": the constructor is func() (*batch_test.Orders, int); it must`:      batch.Reader[Order]("orders", func() (*Orders, int) { return nil, 0 }),
-		`reader "invoices": the constructor returns *batch_test.Orders, which is no `:        batch.Reader[Invoice]("invoices", NewOrders),
-		`processor "price": the constructor returns *batch_test.Price, which is no `:         batch.Processor[Invoice, Order]("price", NewPrice),
-		`writer "ledger": the constructor returns *batch_test.Ledger, which is no `:          batch.Writer[Order]("ledger", NewLedger),
-		`tasklet "sweep": the constructor returns *batch_test.Rates, which is no core.Taskl`: batch.Tasklet("sweep", NewRates),
+		`reader "orders": the constructor is a int, not a function`:                             batch.Reader[Order]("orders", 42),
+		`reader "orders": the constructor is a <nil>, not a function`:                           batch.Reader[Order]("orders", nil),
+		`reader "orders": the constructor is a func() *batch_test.Orders, not a function`:       batch.Reader[Order]("orders", none),
+		`reader "orders": the constructor must not be variadic`:                                 batch.Reader[Order]("orders", func(...string) *Orders { return nil }),
+		`reader "orders": the constructor is func(); it must return the component`:              batch.Reader[Order]("orders", func() {}),
+		`reader "orders": the constructor is func() (*batch_test.Orders, int); it must`:         batch.Reader[Order]("orders", func() (*Orders, int) { return nil, 0 }),
+		`reader "invoices": the constructor returns *batch_test.Orders, which is not a `:        batch.Reader[Invoice]("invoices", NewOrders),
+		`processor "price": the constructor returns *batch_test.Price, which is not a `:         batch.Processor[Invoice, Order]("price", NewPrice),
+		`writer "ledger": the constructor returns *batch_test.Ledger, which is not a `:          batch.Writer[Order]("ledger", NewLedger),
+		`tasklet "sweep": the constructor returns *batch_test.Rates, which is not a core.Taskl`: batch.Tasklet("sweep", NewRates),
 	} {
 		_, err := batch.NewRegistry(option)
 		require.ErrorContains(t, err, want)
@@ -281,7 +281,7 @@ func TestCloseStopsWhatTheOptionsStartedAndClosesTheDatabases(t *testing.T) {
 func TestADatabaseWithTooFewConnectionsForAStepIsRefused(t *testing.T) {
 	t.Parallel()
 	_, err := batch.New(t.Context(), settingsFor(t, testdb.Postgres(t), "SURFIN_DATABASES_DEFAULT_MAX_OPEN=2"))
-	require.EqualError(t, err, "database default: max_open is 2, and must be at least 3: a running step needs two connections, and one more is needed besides")
+	require.EqualError(t, err, "database default: max_open is 2, but must be at least 3: a running step needs two connections, and one more is reserved")
 }
 
 // Rule R6: the step holds every connection for data, and still waits until a heartbeat has arrived.

@@ -55,7 +55,7 @@ func (l lentDatabases) configs(s Settings) (map[string]gormdb.Config, error) {
 	lent := map[string]bool{}
 	for _, d := range l.List {
 		if lent[d.name] {
-			return nil, fmt.Errorf("database %s: two pools of the application are given for it", d.name)
+			return nil, fmt.Errorf("database %s: it has two pools of the application", d.name)
 		}
 		lent[d.name] = true
 		configs[d.name] = gormdb.Config{Lent: d.lent, MaxOpen: s.Databases[d.name].MaxOpen, IdleInTransaction: s.Lease}

@@ -127,5 +127,5 @@ func TestTwoPoolsForOneNameAreRefused(t *testing.T) {
 	t.Parallel()
 	var none *sql.DB
 	_, err := batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), batch.Database("default", none), batch.Database("default", none))
-	require.EqualError(t, err, "database default: two pools of the application are given for it")
+	require.EqualError(t, err, "database default: it has two pools of the application")
 }

@@ -46,7 +46,7 @@ func Use(name string, config ...any) Component { return define.Use(name, config.
 // captures its needs. It is called for every step execution and every partition.
 func ReaderOf[T any](constructor any) Component {
 	if _, is := constructor.(ItemReader[T]); is {
-		return define.Inline(define.Code{Kind: registry.KindReader, Err: fmt.Errorf("the reader is a value (%T), and has a place that executions would share: give a constructor, func() %T", constructor, constructor)})
+		return define.Inline(define.Code{Kind: registry.KindReader, Err: fmt.Errorf("the reader is a value (%T) with a position, which executions would share: pass a constructor, func() %T", constructor, constructor)})
 	}
 	return inline(registry.KindReader, constructor, readerOf[T](), nil)
 }
@@ -147,7 +147,7 @@ func inline(kind registry.Kind, given any, sig signature, about []About) Compone
 		switch {
 		case c.Err != nil:
 		case made.constructor.config != nil:
-			c.Err = fmt.Errorf("the constructor takes a %v, which nothing gives it in a job in Go: use a closure", made.constructor.config)
+			c.Err = fmt.Errorf("the constructor takes a %v, which a job in Go does not provide: use a closure", made.constructor.config)
 		default:
 			c.Type = made.constructor.fn.Type().Out(0).String()
 		}

@@ -60,7 +60,7 @@ func newEngine(h history, t taskports.Repository, s Settings, built engines) (en
 			return made, engineError(s, err)
 		}
 	}
-	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or take the engine local",
+	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or use the engine local",
 		s.Engine.Name, strings.Join(names, ", ")))
 }
 
@@ -99,7 +99,6 @@ func (all schemas) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// CheckSchema implements operator.Schema.
 func (all schemas) CheckSchema(ctx context.Context) error {
 	for _, s := range all {
 		if err := s.CheckSchema(ctx); err != nil {

@@ -32,9 +32,9 @@ func TestAnEngineThatTheProgramLacksOrTheDatabaseIsNotForIsRefusedWithItsPlace(t
 	t.Parallel()
 	_, err := batch.New(t.Context(), withEngine(t))
 	require.EqualError(t, err, "SURFIN_ENGINE: this program was built without the engine river (it has: local): "+
-		"add its Module to the options of batch.New or cli.Main, or take the engine local")
+		"add its Module to the options of batch.New or cli.Main, or use the engine local")
 	_, err = batch.New(t.Context(), withEngine(t), river.Module())
-	require.EqualError(t, err, "SURFIN_ENGINE: engine river: it needs PostgreSQL, and the database default is sqlite; use the engine local")
+	require.EqualError(t, err, "SURFIN_ENGINE: engine river: it needs PostgreSQL, but the database default is sqlite; use the engine local")
 }
 
 func TestWithoutASettingTheEngineIsLocal(t *testing.T) {
@@ -71,14 +71,14 @@ func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	file := write(t, t.TempDir(), "job.yaml", "job: mails\nflow:\n- step: send\n  tasks: {handler: mail, items: [1]}\n")
 	plan, err := app.Plan(t.Context(), operator.PlanRequest{File: file})
 	require.NoError(t, err)
-	require.Equal(t, []string{`no worker that is alive executes tasks of type "mail": they wait for one`}, plan.Steps[0].Warnings)
+	require.Equal(t, []string{`no live worker executes tasks of type "mail": they wait for one`}, plan.Steps[0].Warnings)
 
 	later, err := batch.New(t.Context(), withEngine(t, "DATABASE_URL="+url, "SURFIN_RIVER_SCHEMA=another"), river.Module())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, later.Close(t.Context())) }()
 	err = later.Prepare(t.Context())
 	require.ErrorIs(t, err, core.ErrSchemaMissing)
-	require.ErrorContains(t, err, "the tables in schema another are not there")
+	require.ErrorContains(t, err, "the tables in schema another do not exist")
 	changed, err = later.Migrate(t.Context(), "")
 	require.NoError(t, err)
 	require.True(t, changed)

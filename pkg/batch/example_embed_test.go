@@ -109,7 +109,7 @@ func ExampleCheckJobs() {
 	fmt.Println(batch.CheckJobs([]*batch.Job{job}))
 	// Output:
 	// job billing: step bill: chunk.size: size must be at least 1
-	// job billing: step bill: chunk.writer: writer billing.bill.writer: it takes batch_test.Invoice, but is handed batch_test.Order
+	// job billing: step bill: chunk.writer: writer billing.bill.writer: it takes batch_test.Invoice, but receives batch_test.Order
 	// job billing: step bill: next: there is no element tel (did you mean tell? allowed: bill, tell, end, fail, stop)
 	// job billing: step tell: tasklet.shel: there is no tasklet shel (did you mean shell? allowed: check, compare, fail, files, http, mail, migration, shell, sql, wait_file)
 }

@@ -81,7 +81,7 @@ func TestAComponentThatEndsItsGoroutineHasFailed(t *testing.T) {
 				e, err := app.Run(ctx, batch.RunRequest{Name: "x"})
 				require.NoError(t, err)
 				require.Equal(t, core.StatusFailed, e.Status)
-				require.Contains(t, e.Error, "ended its goroutine (runtime.Goexit")
+				require.Contains(t, e.Error, "ended its goroutine (with runtime.Goexit")
 				stored, err := app.Repository.Execution(t.Context(), e.ID)
 				require.NoError(t, err)
 				require.Equal(t, core.StatusFailed, stored.Status)

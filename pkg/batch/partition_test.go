@@ -159,7 +159,7 @@ func TestAPartOfATypeThatIsNotStoredIsRefused(t *testing.T) {
 	_, err = c.Parts(nil)
 	require.ErrorContains(t, err, "from: a []string cannot be a value of a part")
 	_, err = batch.NewRegistry(batch.Decider("enough", func() *months { return &months{} }))
-	require.ErrorContains(t, err, `decider "enough": the constructor returns *batch_test.months, which is no core.Decider`)
+	require.ErrorContains(t, err, `decider "enough": the constructor returns *batch_test.months, which is not a core.Decider`)
 }
 
 func TestTheRangesOfAKeyAreReadSideBySide(t *testing.T) {

@@ -113,7 +113,7 @@ func listener() signature {
 		erase: func(made any) (any, bool) { return made, !isNil(made) },
 		fits: func(t reflect.Type) error {
 			if !core.Listens(t) {
-				return fmt.Errorf("%v, which implements no interface of a listener (package core: BeforeJob, AfterStep, AfterChunk, OnSkipRead, ...)", t)
+				return fmt.Errorf("%v, which implements no listener interface (package core: BeforeJob, AfterStep, AfterChunk, OnSkipRead, ...)", t)
 			}
 			return nil
 		},
@@ -179,7 +179,7 @@ func Part[T any](key string) About {
 			}
 			var zero T
 			if err := core.NewExecutionContext().Put(key, zero); err != nil {
-				return nil, fmt.Errorf("%s: a %v cannot be a value of a part (allowed: string, int64, float64, bool, Date, time.Time, time.Duration)", key, reflect.TypeFor[T]())
+				return nil, fmt.Errorf("%s: a %v cannot be a value of a partition (allowed: string, int64, float64, bool, Date, time.Time, time.Duration)", key, reflect.TypeFor[T]())
 			}
 			types[key] = reflect.TypeFor[T]()
 			return types, nil
@@ -197,7 +197,7 @@ type signature struct {
 
 func implements[T any](t reflect.Type) error {
 	if want := reflect.TypeFor[T](); !t.Implements(want) {
-		return fmt.Errorf("%v, which is no %v", t, want)
+		return fmt.Errorf("%v, which is not a %v", t, want)
 	}
 	return nil
 }

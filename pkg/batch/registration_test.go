@@ -48,7 +48,7 @@ func TestWhatIsRegisteredTwiceIsRefusedTogether(t *testing.T) {
 	require.ErrorContains(t, err, `listener "watch" is registered twice`)
 	require.ErrorContains(t, err, `error class "quota" is registered twice`)
 	require.ErrorContains(t, err, `error class "deadlock" is registered twice`)
-	require.ErrorContains(t, err, `error class "lost": there is no class "nowhere" to be its parent`)
+	require.ErrorContains(t, err, `error class "lost": its parent class "nowhere" does not exist`)
 }
 
 type watchConfig struct {
@@ -80,9 +80,9 @@ type deaf struct{}
 func TestAListenerMustListenToSomething(t *testing.T) {
 	t.Parallel()
 	_, err := batch.NewRegistry(batch.Listener("deaf", func() *deaf { return &deaf{} }))
-	require.ErrorContains(t, err, `listener "deaf": the constructor returns *batch_test.deaf, which implements no interface of a listener`)
+	require.ErrorContains(t, err, `listener "deaf": the constructor returns *batch_test.deaf, which implements no listener interface`)
 	_, err = batch.NewRegistry(batch.Reader[int]("none", func() *deaf { return &deaf{} }))
-	require.ErrorContains(t, err, `reader "none": the constructor returns *batch_test.deaf, which is no item.ItemReader[int]`)
+	require.ErrorContains(t, err, `reader "none": the constructor returns *batch_test.deaf, which is not a item.ItemReader[int]`)
 }
 
 type numbers struct{ n int }

@@ -66,7 +66,6 @@ type handlerTypes struct {
 	closed bool
 }
 
-// Handlers implements jobfile.HandlerTypes.
 func (h handlerTypes) Handlers() (known []string, closed bool) { return h.Types(), h.closed }
 
 // TaskHandlers returns the types of tasks that the shipped handlers, and those that opts register,
@@ -84,7 +83,7 @@ func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 	handlers := stockHandlers(nil, nil, s, nil)
 	for _, t := range described.Types {
 		handlers = append(handlers, runtime.NamedHandler{Type: string(t), New: func() (task.Handler, error) {
-			return nil, fmt.Errorf("the handler of tasks of type %q is described only", t)
+			return nil, fmt.Errorf("the handler of tasks of type %q is only described", t)
 		}})
 	}
 	catalog, err := runtime.NewCatalog(handlers, nil)
@@ -111,7 +110,7 @@ type deciderName string
 func registerNamed[T, N any](kind, name string, constructor any, group string, named func(func() (T, error)) N) fx.Option {
 	c, err := inspect(constructor, implements[T])
 	if err == nil && c.config != nil {
-		err = fmt.Errorf("the constructor takes a %v: what a task is to do is in its payload", c.config)
+		err = fmt.Errorf("the constructor takes a %v: the work of a task is in its payload", c.config)
 	}
 	if err == nil && len(c.contexts) > 0 {
 		err = fmt.Errorf("the constructor takes a %v: a task belongs to no step", reflect.TypeFor[BuildContext]())
@@ -172,7 +171,6 @@ func (s *stepTasks) Handlers() (known []string, closed bool) {
 	return s.StepTasks.Handlers()
 }
 
-// HandlerOff implements jobfile.Tasks.
 func (s *stepTasks) HandlerOff(handler string) (how string) {
 	if s.StepTasks == nil {
 		return ""
@@ -180,7 +178,6 @@ func (s *stepTasks) HandlerOff(handler string) (how string) {
 	return s.StepTasks.HandlerOff(handler)
 }
 
-// HandlerWarnings implements jobfile.Tasks.
 func (s *stepTasks) HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error) {
 	if s.StepTasks == nil {
 		return nil, nil
@@ -188,7 +185,6 @@ func (s *stepTasks) HandlerWarnings(ctx context.Context, handler string) (warnin
 	return s.StepTasks.HandlerWarnings(ctx, handler)
 }
 
-// GiveUp implements jobfile.Tasks.
 func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
 	if s.StepTasks == nil {
 		return nil
@@ -251,7 +247,7 @@ func places(stored taskports.Repository, executions *repository.Repository) []po
 func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context, name, host string) (string, error) {
 	return func(ctx context.Context, name, host string) (string, error) {
 		if !slices.Contains(allowed.Secrets, settings.TaskSecret{Name: name, Host: strings.ToLower(host)}) {
-			return "", fmt.Errorf("${secret.%[1]s}: tasks may not send this secret to %[2]s: add %[1]s@%[2]s to tasks.secrets of the workers", name, host)
+			return "", fmt.Errorf("${secret.%[1]s}: tasks must not send this secret to %[2]s: add %[1]s@%[2]s to tasks.secrets of the workers", name, host)
 		}
 		value, err := v.Lookup(ctx, name)
 		if err != nil {

@@ -139,8 +139,8 @@ func TestAHandlerThatCannotBeMadeIsAnErrorAtStart(t *testing.T) {
 	for want, o := range map[string]fx.Option{
 		`handler of tasks "mail" needs a *batch_test.letters`:      batch.Handler("mail", newMail),
 		`the constructor takes a batch_test.options`:               batch.Handler("mail", func(options) *mail { return nil }),
-		`which is no task.Handler`:                                 batch.Handler("mail", func() int { return 1 }),
-		`handler of tasks "shell": there are two`:                  batch.Handler("shell", func() *mail { return &mail{} }),
+		`which is not a task.Handler`:                              batch.Handler("mail", func() int { return 1 }),
+		`handler of tasks "shell": the name is used twice`:         batch.Handler("shell", func() *mail { return &mail{} }),
 		`decider of tasks "x": the constructor returns int, which`: batch.TaskDecider("x", func() int { return 1 }),
 	} {
 		_, err := batch.New(t.Context(), s, o)

@@ -64,38 +64,38 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 
 // The times after which deliveries are repeated, and between two polls for them.
 const (
-	lostAfter   = time.Minute
-	lookForLost = 10 * time.Second
-	lookForLogs = time.Minute
-	lookForOld  = time.Minute
-	// lookForDeciders is the time between two checks for deciders that no worker has: the alert
+	lostAfter = time.Minute
+	lostPoll  = 10 * time.Second
+	logPoll   = time.Minute
+	purgePoll = time.Minute
+	// deciderPoll is the time between two checks for deciders that no worker has: the alert
 	// SurfinDeciderMissing counts them.
-	lookForDeciders = time.Minute
-	// lookForPlaced is the time between two polls for work with a placement: each second, like a
+	deciderPoll = time.Minute
+	// placementPoll is the time between two polls for work with a placement: each second, like a
 	// leader.
-	lookForPlaced = 0
-	// lookForTimes is the time between two polls for scheduled times that are due.
-	lookForTimes = time.Second
+	placementPoll = 0
+	// schedulePoll is the time between two polls for scheduled times that are due.
+	schedulePoll = time.Second
 )
 
 // leader does the work that one worker does for all of them.
 func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
-	duties := append(t.Sweep.Duties(lostAfter, lookForLost), runtime.RedeliverReady(a.parts.Repository, t.Engine, lookForLost))
+	duties := append(t.Sweep.Duties(lostAfter, lostPoll), runtime.RedeliverReady(a.parts.Repository, t.Engine, lostPoll))
 	placing, err := runtime.NewPlacing(runtime.PlacingConfig{Places: a.parts.Tasks.Places, Workers: t.Repository.Workers, Settings: t.Repository, Engine: t.Engine})
 	if err != nil {
 		return nil, err
 	}
-	duties = append(duties, placing.Duties(lookForPlaced, lookForLost)...)
+	duties = append(duties, placing.Duties(placementPoll, lostPoll)...)
 	var store taskports.LogStore
 	if folder != "" {
 		store = logfolder.New(folder)
 	}
-	duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, store, lookForLogs))
-	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, lookForDeciders))
-	duties = append(duties, runtime.PurgeOld(t.Repository, taskports.HistoryRetention, lookForOld, a.purgeJobs, a.purgeTasks, a.purgeEvents),
-		runtime.PurgeOld(t.Repository, taskports.AuditRetention, lookForOld, a.purgeActs))
+	duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, store, logPoll))
+	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, deciderPoll))
+	duties = append(duties, runtime.PurgeOld(t.Repository, taskports.HistoryRetention, purgePoll, a.purgeJobs, a.purgeTasks, a.purgeEvents),
+		runtime.PurgeOld(t.Repository, taskports.AuditRetention, purgePoll, a.purgeActs))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
 	}
@@ -108,7 +108,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	if err != nil {
 		return nil, err
 	}
-	c.Duties = append(duties, scheduler.Duty(lookForTimes))
+	c.Duties = append(duties, scheduler.Duty(schedulePoll))
 	return runtime.NewLeader(c)
 }
 

@@ -19,7 +19,7 @@ func (w *Worker) MayDo(p ports.Placed) bool {
 func (w *Worker) lacks(p ports.Placed) string {
 	switch {
 	case p.Kind != ports.PlacedTask && !w.Parts:
-		return "takes parts of steps and continues executions"
+		return "runs partitions and continues executions"
 	case p.Kind != ports.PlacedTask:
 		return ""
 	case !slices.Contains(w.Types, p.Type):
@@ -39,9 +39,9 @@ func WaitsFor(p ports.Placed, workers []Worker, leads bool) string {
 	if p.State == ports.PlaceAssigned {
 		i := slices.IndexFunc(workers, func(w Worker) bool { return w.Name == p.Worker })
 		if i >= 0 && workers[i].State == WorkerActive {
-			return fmt.Sprintf("it is assigned to worker %s, which has not begun it", p.Worker)
+			return fmt.Sprintf("it is assigned to worker %s, which has not started it", p.Worker)
 		}
-		return fmt.Sprintf("it is assigned to worker %s, which is gone or being stopped: it is assigned to another one %s later (surfin settings)", p.Worker, ReassignAfter)
+		return fmt.Sprintf("it is assigned to worker %s, which is gone or stopping: it is assigned to another one %s later (surfin settings)", p.Worker, ReassignAfter)
 	}
 	if p.State != ports.PlacePending && p.State != ports.PlaceOrphaned {
 		return ""
@@ -55,7 +55,7 @@ func WaitsFor(p ports.Placed, workers []Worker, leads bool) string {
 	}
 	switch {
 	case len(fit) == 0 && draining:
-		return fmt.Sprintf("the live workers %s are being stopped: it waits for another one", whose)
+		return fmt.Sprintf("the live workers %s are stopping: it waits for another one", whose)
 	case len(fit) == 0:
 		return fmt.Sprintf("no live worker %s: start one with %s", whose, labelFlags(p.On))
 	}
@@ -71,7 +71,7 @@ func WaitsFor(p ports.Placed, workers []Worker, leads bool) string {
 		return fmt.Sprintf("the workers %s have no free slot (%s)", whose, strings.Join(busy, ", "))
 	}
 	if !leads {
-		return "no process leads, which would assign it: start a worker"
+		return "there is no leader to assign it: start a worker"
 	}
 	return "the leader assigns it to a worker in a moment"
 }

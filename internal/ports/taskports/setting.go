@@ -62,11 +62,11 @@ var ErrSetting = errors.New("setting refused")
 // DefaultSettings are the settings with their defaults.
 func DefaultSettings() []Setting {
 	return []Setting{
-		{Name: AuditRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader deletes what was done from the audit; 0: never"},
-		{Name: ContinuationGrace, Value: "0", Default: true, Unit: "seconds", Effect: "after its lease a task is left to a worker that is cut off, and continues it"},
-		{Name: HistoryRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader deletes what is over; 0: never"},
-		{Name: LogRetention, Value: "0", Default: true, Unit: "days", Effect: "after them the leader moves log text to the folder tasks.logs; 0: never"},
-		{Name: ReassignAfter, Value: "30", Default: true, Unit: "seconds", Effect: "a task may be assigned, and not begun, to a worker that is gone"},
+		{Name: AuditRetention, Value: "0", Default: true, Unit: "days", Effect: "the leader deletes older acts and transitions from the audit; 0 means never"},
+		{Name: ContinuationGrace, Value: "0", Default: true, Unit: "seconds", Effect: "a disconnected worker keeps a task this long after its lease, and continues it"},
+		{Name: HistoryRetention, Value: "0", Default: true, Unit: "days", Effect: "the leader deletes older tasks and groups that are over; 0 means never"},
+		{Name: LogRetention, Value: "0", Default: true, Unit: "days", Effect: "the leader moves older log text to the folder tasks.logs; 0 means never"},
+		{Name: ReassignAfter, Value: "30", Default: true, Unit: "seconds", Effect: "a task stays assigned this long to a worker that is gone before it started"},
 	}
 }
 
@@ -79,10 +79,10 @@ func CheckSetting(name, value string) error {
 		for i, s := range all {
 			names[i] = s.Name
 		}
-		return fmt.Errorf("%w: there is no %q; there are %q", ErrSetting, name, names)
+		return fmt.Errorf("%w: there is no %q (known: %q)", ErrSetting, name, names)
 	}
 	if n, err := strconv.Atoi(value); err != nil || n < 0 || n > maxSetting {
-		return fmt.Errorf("%w: the value of %s is %q, and may be a number from 0 to %d", ErrSetting, name, value, maxSetting)
+		return fmt.Errorf("%w: the value of %s is %q, but must be a number from 0 to %d", ErrSetting, name, value, maxSetting)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (d Delivery) Check() error {
 	switch d.Kind {
 	case Task, Part, Resume:
 	default:
-		wrong("its kind is %q, and may be %s, %s or %s", d.Kind, Task, Part, Resume)
+		wrong("its kind is %q (allowed: %s, %s or %s)", d.Kind, Task, Part, Resume)
 	}
 	if d.ID < 1 || d.Epoch < 1 {
 		wrong("its id and its epoch must be at least 1")
@@ -86,7 +86,7 @@ func (d Delivery) Check() error {
 		wrong("%w", err)
 	}
 	if d.Priority != 0 && (d.Priority < FirstPriority || d.Priority > LastPriority) {
-		wrong("its priority is %d, and may be %d (first) to %d", d.Priority, FirstPriority, LastPriority)
+		wrong("its priority is %d (allowed: %d, the first, to %d)", d.Priority, FirstPriority, LastPriority)
 	}
 	return errors.Join(errs...)
 }
@@ -102,7 +102,7 @@ func CheckAll(ds []Delivery) error {
 
 func checkQueue(name string) error {
 	if name == "" || len(name) > MaxQueue {
-		return fmt.Errorf("the name of its queue has %d bytes, and may have 1 to %d", len(name), MaxQueue)
+		return fmt.Errorf("the name of its queue has %d bytes (allowed: 1 to %d)", len(name), MaxQueue)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (s Subscription) Check() error {
 			errs = append(errs, fmt.Errorf("subscription to %q: %w", q, err))
 		}
 		if seen[q] {
-			errs = append(errs, fmt.Errorf("subscription to %q: it is there twice", q))
+			errs = append(errs, fmt.Errorf("subscription to %q: it is listed twice", q))
 		}
 		seen[q] = true
 	}

@@ -113,7 +113,7 @@ func refusals(b *bed) {
 	}
 	for want, s := range map[string]engine.Subscription{
 		"at least one queue": {Slots: 1},
-		"there twice":        {Slots: 1, Queues: []string{"a", "a"}},
+		"listed twice":       {Slots: 1, Queues: []string{"a", "a"}},
 		"0 slots":            {Queues: []string{"a"}},
 	} {
 		require.ErrorContains(b, b.engine.Run(b.Context(), nil, s, b.takeAndEnd), want)

@@ -206,7 +206,7 @@ func TestAnImpossibleFaultIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, fault := range map[string]batchtest.Fault{
 		"none of read, process, write": {Phase: "commit", Err: errFault},
-		"nothing to fail with":         {Phase: core.PhaseRead},
+		"it has no failure":            {Phase: core.PhaseRead},
 		"numbered from 1":              {Phase: core.PhaseRead, Err: errFault, Calls: []int{0}},
 	} {
 		_, err := batch.New(t.Context(), batch.Settings{}, batchtest.Inject(fault))

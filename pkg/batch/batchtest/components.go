@@ -71,10 +71,8 @@ func (r *sliceReader[T]) Open(_ context.Context, at item.Position) error {
 	return json.Unmarshal(at, &r.next)
 }
 
-// Rereads implements item.Rereader.
 func (r *sliceReader[T]) Rereads() {}
 
-// IndependentOf implements item.Independent.
 func (r *sliceReader[T]) IndependentOf(string) bool { return true }
 
 func (r *sliceReader[T]) Position() (item.Position, error) { return json.Marshal(r.next) }
@@ -117,7 +115,7 @@ func (s *Sink[T]) Rewind(_ context.Context, at item.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n > len(s.items) {
-		return fmt.Errorf("the sink has %d items, and its position says %d", len(s.items), n)
+		return fmt.Errorf("the sink has %d items, but its position says %d", len(s.items), n)
 	}
 	s.items = s.items[:n]
 	return nil

@@ -167,7 +167,7 @@ func (v *victim) killed(t *testing.T, at moment) {
 			continue
 		}
 		if i == 0 {
-			t.Logf("it was not killed: this time it made %d commits only", len(done.Commits))
+			t.Logf("it was not killed: this time it made only %d commits", len(done.Commits))
 		}
 		break
 	}
@@ -190,7 +190,7 @@ func (v *victim) newRun(t *testing.T) *crashRun {
 	r := &crashRun{t: t, v: v, crash: &Crash{dir: t.TempDir()}, urls: map[string]string{}}
 	v.describe(r.crash)
 	if (r.crash.Job == "") == (r.crash.Go == nil) {
-		t.Fatal("batchtest: the crash test names no job, or two: set Job, the path of a job file, or Go, a job in Go")
+		t.Fatal("batchtest: the crash test has no job, or two: set Job, the path of a job file, or Go, a job in Go")
 	}
 	open := r.crash.Database
 	if open == nil {

@@ -52,7 +52,7 @@ func (f Fault) validate() error {
 		return fmt.Errorf("phase %q is none of read, process, write", f.Phase)
 	}
 	if f.Err == nil && f.Panic == nil && f.Do == nil {
-		return errors.New("it has nothing to fail with (Err, Panic, Do)")
+		return errors.New("it has no failure: set Err, Panic or Do")
 	}
 	if slices.ContainsFunc(f.Calls, func(n int) bool { return n < 1 }) || f.Times < 0 {
 		return errors.New("calls are numbered from 1, and times must not be negative")

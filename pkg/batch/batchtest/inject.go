@@ -103,7 +103,6 @@ func (r *faultyReader) Fill(ctx context.Context, items item.Items, n int) error 
 	return nil
 }
 
-// consume reads the item that the failing Read is to consume.
 func (r *faultyReader) consume(ctx context.Context, items item.Items, failure error) error {
 	last := items.Len()
 	if err := r.Reader.Fill(ctx, items, last+1); err != nil {

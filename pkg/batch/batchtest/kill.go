@@ -129,7 +129,6 @@ type countingDatabase struct {
 	commits *commits
 }
 
-// Unwrap returns the database itself.
 func (d countingDatabase) Unwrap() tx.Database { return d.Database }
 
 func (d countingDatabase) Conn() tx.Conn { return countingConn{d.Database.Conn(), d.commits} }

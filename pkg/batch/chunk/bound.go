@@ -19,7 +19,7 @@ type BoundError struct {
 
 // Error names the values and the possible solutions.
 func (e *BoundError) Error() string {
-	return fmt.Sprintf("the committed work of %s was done with another value of %s: restart with the value of that attempt, or accept the new one (--accept-changes), or run the step from its start (--from-start)",
+	return fmt.Sprintf("the committed work of %s used another value of %s: restart with the previous value, accept the new one (--accept-changes), or run the step from its start (--from-start)",
 		e.Of, strings.Join(e.Names, " or "))
 }
 

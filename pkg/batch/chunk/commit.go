@@ -43,7 +43,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		}
 		err = core.Exhausted(err, attempt)
 		if split, refused := p.maySplit(ctx, w, err); !split {
-			return p.placed(ctx, w, cmp.Or(refused, err))
+			return p.withOrigin(ctx, w, cmp.Or(refused, err))
 		}
 		if err := p.rewindWriters(ctx); err != nil {
 			return err
@@ -96,13 +96,13 @@ func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, erro
 	if p.step.isTransient(core.PhaseWrite, err) {
 		return false, p.step.faultless(w, err)
 	}
-	ok, refused := p.step.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
+	ok, refused := p.step.callSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
 	var limit *SkipLimitError
 	if errors.As(refused, &limit) {
 		ok, refused = true, nil
 	}
 	if ok && p.step.config.Isolate == IsolateNone {
-		return false, fmt.Errorf("%w (isolate: none: no item is skipped for the failure of its chunk)", err)
+		return false, fmt.Errorf("%w (isolate: none: no item is skipped when its chunk fails)", err)
 	}
 	return ok, refused
 }
@@ -127,7 +127,7 @@ func (p *pipeline) rewindWriters(ctx context.Context) error {
 			continue
 		}
 		if err := guarded(func() error { return s.rewinder.Rewind(ctx, p.at.writer(i)) }); err != nil {
-			return fmt.Errorf("take writer %d back to the last commit: %w", i+1, err)
+			return fmt.Errorf("reset writer %d to the last commit: %w", i+1, err)
 		}
 	}
 	return nil
@@ -218,7 +218,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	at = w.next
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
-		at, err = p.filler.positionBehind(w, u.upTo, u.withTrailingSkips)
+		at, err = p.filler.positionAfter(w, u.upTo, u.withTrailingSkips)
 	}
 	at.Writers, at.Processors, at.Bound = slices.Clone(p.at.Writers), p.at.Processors, p.at.Bound
 	return at, err

@@ -52,7 +52,7 @@ func TestAReadThatFailedLosesNoItem(t *testing.T) {
 	skippable, retryable := exception.Skippable("read", errBad), exception.Retryable("read", errBad)
 	both := &exception.BatchError{Op: "read", Err: errBad, Retryable: true, Skippable: true}
 	with := func(takes bool, err error) taking { return taking{numbers{n: 25}, takes, err, 1} }
-	const names = "the Read has Consumed its item, or does not say that it has not"
+	const names = "Read has consumed its item, or did not say that it has not"
 	for name, c := range map[string]struct {
 		reader func() item.ItemReader[int]
 		says   string // the failure; empty if the step completes
@@ -60,7 +60,7 @@ func TestAReadThatFailedLosesNoItem(t *testing.T) {
 	}{
 		"skippable, taken":                      {func() item.ItemReader[int] { r := with(true, skippable); return &r }, "", 1},
 		"skippable, taken, with a position":     {func() item.ItemReader[int] { return &placing{with(true, skippable)} }, "", 1},
-		"skippable, not taken, and said":        {func() item.ItemReader[int] { return &placing{with(false, item.NotConsumed(skippable))} }, "it needs SkipItem, or to return batch.Consumed", 0},
+		"skippable, not taken, and said":        {func() item.ItemReader[int] { return &placing{with(false, item.NotConsumed(skippable))} }, "implement SkipItem, or return batch.Consumed", 0},
 		"retryable, taken":                      {func() item.ItemReader[int] { r := with(true, retryable); return &r }, names, 0},
 		"retryable, taken, with a position":     {func() item.ItemReader[int] { return &placing{with(true, retryable)} }, names, 0},
 		"retryable, not taken":                  {func() item.ItemReader[int] { r := with(false, retryable); return &r }, names, 0},

@@ -121,7 +121,7 @@ func TestAWriteThatStaysBadFailsTheStepWithTheNumberOfAttempts(t *testing.T) {
 		}
 		exec := f.run(t)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "failed 3 times, the last time: write: insert: bad")
+		require.Contains(t, exec.Error, "failed 3 times, last: write: insert: bad")
 		require.Equal(t, upTo(10), f.e.Ints(allRows))
 	})
 }
@@ -180,7 +180,7 @@ func TestAStepThatFailsInASplitGoesOnBehindTheItemsThatAreCommitted(t *testing.T
 				}
 				exec := f.run(t)
 				require.Equal(t, core.StatusFailed, exec.Status)
-				require.Contains(t, exec.Error, "skip limit of 1 exceeded; the last cause: write: write: bad")
+				require.Contains(t, exec.Error, "skip limit of 1 exceeded; last cause: write: write: bad")
 				want := slices.Delete(upTo(15), 12, 13)
 				require.Equal(t, want, f.e.Ints(allRows))
 				require.Equal(t, core.Counters{Read: 20, Write: 14, WriteSkip: 1, Commit: 5, Rollback: 3}, f.e.Step(exec, "load").Counters)

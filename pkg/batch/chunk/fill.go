@@ -30,9 +30,9 @@ type filler struct {
 	independent bool
 	// stride is the number of items that are read before the next check for a stop.
 	stride int
-	// behind is the reader's error with the last item before the position that it went back to: it
+	// deferred is the reader's error with the last item before the position that it went back to: it
 	// concerns the next read.
-	behind error
+	deferred error
 }
 
 // trust is how the engine knows whether a failed Read has consumed its item, if its error does not say
@@ -180,8 +180,8 @@ func (f *filler) encode(w *work) {
 // read reads a chunk. A skipped read does not use a place (rule C1), but the number of skips ends a
 // chunk too, so that skips, memory and a stop are bounded (rule C1a).
 func (f *filler) read(ctx context.Context, w *work) error {
-	if f.behind != nil {
-		w.failure, f.behind = f.behind, nil
+	if f.deferred != nil {
+		w.failure, f.deferred = f.deferred, nil
 	}
 	for w.failure != nil || w.items.Len() < f.step.config.Size && len(w.skips) < f.step.config.MaxSkippedReads && w.rawBytes < maxRawBytes {
 		err := f.readUpTo(ctx, w, f.step.config.Size)
@@ -253,7 +253,7 @@ func (f *filler) consumption(ctx context.Context, err error, retries bool) error
 type unretriedError struct{ err error }
 
 func (e *unretriedError) Error() string {
-	return e.err.Error() + " (not tried again: the Read has Consumed its item, or does not say that it has not: see batch.Consumed and batch.NotConsumed)"
+	return e.err.Error() + " (not retried: Read has consumed its item, or did not say that it has not: see batch.Consumed and batch.NotConsumed)"
 }
 
 func (e *unretriedError) Unwrap() error { return e.err }
@@ -363,7 +363,7 @@ func (f *filler) stepOver(ctx context.Context, err error) error {
 type unskippableError struct{ err error }
 
 func (e *unskippableError) Error() string {
-	return e.err.Error() + " (the reader cannot step over an item that it failed to read: it needs SkipItem, or to return batch.Consumed if the item is used up)"
+	return e.err.Error() + " (the reader cannot skip an item that it failed to read: implement SkipItem, or return batch.Consumed if the item is consumed)"
 }
 
 func (e *unskippableError) Unwrap() error { return e.err }
@@ -381,16 +381,16 @@ func (f *filler) nextPosition(w *work) (position, error) {
 	return position{Reader: at.JSON()}, nil
 }
 
-// positionBehind returns the position after the item before upTo (rule C15a): the reader's mark of that
+// positionAfter returns the position after the item before upTo (rule C15a): the reader's mark of that
 // item if it makes marks, else the start of the chunk and the number of outcomes since. withTrailing
 // counts later failed reads.
-func (f *filler) positionBehind(w *work, upTo int, withTrailing bool) (position, error) {
+func (f *filler) positionAfter(w *work, upTo int, withTrailing bool) (position, error) {
 	if f.source.marker == nil || upTo == 0 || w.items.Mark(upTo-1) == nil {
 		return w.countedPosition(upTo, withTrailing), nil
 	}
 	var mark item.Position
 	if err := guarded(func() (err error) { mark, err = f.source.marker.PositionAt(w.items.Mark(upTo - 1)); return err }); err != nil {
-		return position{}, fmt.Errorf("position of the reader behind an item: %w", err)
+		return position{}, fmt.Errorf("position of the reader after an item: %w", err)
 	}
 	at := position{Reader: mark.JSON()}
 	for _, s := range w.skips {
@@ -412,7 +412,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 		err := f.readUpTo(ctx, w, int(min(n, int64(f.step.config.Size))))
 		n -= int64(w.items.Len())
 		if n == 0 {
-			f.behind = err
+			f.deferred = err
 			return nil
 		}
 		if err == nil {
@@ -426,7 +426,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 			n--
 		}
 		if err != nil {
-			return fmt.Errorf("return to the position of the last commit, %d items short: %w", n, notEnd(err))
+			return fmt.Errorf("return to the position of the last commit, %d items missing: %w", n, notEnd(err))
 		}
 	}
 	return nil
@@ -435,7 +435,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 // notEnd keeps the end of the data from being taken for a success.
 func notEnd(err error) error {
 	if isEnd(err) {
-		return errors.New("the data ends before it: the input is not what it was")
+		return errors.New("the data ends before it: the input has changed")
 	}
 	return err
 }

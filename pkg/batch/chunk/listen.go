@@ -57,7 +57,7 @@ func newListeners(registered, components []any, report func(context.Context, err
 			seen[c] = true
 		}
 		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
-			return nil, fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, c)
+			return nil, fmt.Errorf("listener %d is a %T, which implements no listener interface", i+1, c)
 		}
 	}
 	return l, nil
@@ -65,14 +65,14 @@ func newListeners(registered, components []any, report func(context.Context, err
 
 func (l *listeners) add(c any) bool {
 	return anyOf(
-		ask(&l.before.chunk, c), ask(&l.before.read, c), ask(&l.before.process, c), ask(&l.before.write, c), ask(&l.before.retry, c),
-		ask(&l.after.chunk, c), ask(&l.after.read, c), ask(&l.after.process, c), ask(&l.after.write, c),
-		ask(&l.failed.chunk, c), ask(&l.failed.read, c), ask(&l.failed.process, c), ask(&l.failed.write, c),
-		ask(&l.skipped.read, c), ask(&l.skipped.process, c), ask(&l.skipped.write, c),
+		addIf(&l.before.chunk, c), addIf(&l.before.read, c), addIf(&l.before.process, c), addIf(&l.before.write, c), addIf(&l.before.retry, c),
+		addIf(&l.after.chunk, c), addIf(&l.after.read, c), addIf(&l.after.process, c), addIf(&l.after.write, c),
+		addIf(&l.failed.chunk, c), addIf(&l.failed.read, c), addIf(&l.failed.process, c), addIf(&l.failed.write, c),
+		addIf(&l.skipped.read, c), addIf(&l.skipped.process, c), addIf(&l.skipped.write, c),
 	)
 }
 
-func ask[L any](list *[]L, c any) bool {
+func addIf[L any](list *[]L, c any) bool {
 	listener, ok := c.(L)
 	if ok {
 		*list = append(*list, listener)
@@ -112,9 +112,9 @@ func noted(failure, note error) error {
 	return &notedError{failure, note}
 }
 
-// heard reports the error of a listener that was called with a failure: a retry or skip of the failure
+// listenerError reports the error of a listener that was called with a failure: a retry or skip of the failure
 // would hide it (rule C16a).
-func (l *listeners) heard(ctx context.Context, failure, note error) error {
+func (l *listeners) listenerError(ctx context.Context, failure, note error) error {
 	if note != nil {
 		l.report(ctx, note)
 	}
@@ -151,7 +151,7 @@ func (l *listeners) afterRead(ctx context.Context, item any) error {
 }
 
 func (l *listeners) onReadError(ctx context.Context, err error) error {
-	return l.heard(ctx, err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
+	return l.listenerError(ctx, err, call("on_read_error", l.failed.read, func(c core.OnReadError) error { return c.OnReadError(ctx, err) }))
 }
 
 func (l *listeners) beforeProcess(ctx context.Context, items item.Items, i int) error {
@@ -186,7 +186,7 @@ func (l *listeners) onProcessError(ctx context.Context, items item.Items, i int,
 	l.processing.Lock()
 	defer l.processing.Unlock()
 	in := items.At(i)
-	return l.heard(ctx, err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, in, err) }))
+	return l.listenerError(ctx, err, call("on_process_error", l.failed.process, func(c core.OnProcessError) error { return c.OnProcessError(ctx, in, err) }))
 }
 
 func (l *listeners) beforeWrite(ctx context.Context, items item.Items) error {
@@ -198,7 +198,7 @@ func (l *listeners) afterWrite(ctx context.Context, items item.Items) error {
 }
 
 func (l *listeners) onWriteError(ctx context.Context, err error, items item.Items) error {
-	return l.heard(ctx, err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
+	return l.listenerError(ctx, err, call("on_write_error", l.failed.write, func(c core.OnWriteError) error { return c.OnWriteError(ctx, err, items) }))
 }
 
 func (l *listeners) beforeRetry(ctx context.Context, phase core.Phase, n int, err error) error {

@@ -202,7 +202,7 @@ func (p *pipeline) rewindUncommitted(ctx context.Context, failure error) error {
 			continue
 		}
 		if err := guarded(func() error { return s.rewinder.Rewind(context.WithoutCancel(ctx), nil) }); err != nil {
-			errs = append(errs, fmt.Errorf("take writer %d back to its start: %w", i+1, err))
+			errs = append(errs, fmt.Errorf("reset writer %d to its start: %w", i+1, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -10,12 +10,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placed adds the item's origin to the failure of a write, which ends the step. If the target did not
+// withOrigin adds the item's origin to the failure of a write, which ends the step. If the target did not
 // identify the item, the writer searches for it in a transaction that is rolled back.
-func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
+func (p *pipeline) withOrigin(ctx context.Context, w *work, err error) error {
 	var known *item.PlacedError
 	if errors.As(err, &known) {
-		return placedAt(known.Meta, err)
+		return withOriginAt(known.Meta, err)
 	}
 	var write *writeError
 	var commit *tx.CommitError
@@ -38,13 +38,13 @@ func (p *pipeline) placed(ctx context.Context, w *work, err error) error {
 	if !errors.Is(probe, errProbed) || !found {
 		return err
 	}
-	return placedAt(w.output.Meta(place), err)
+	return withOriginAt(w.output.Meta(place), err)
 }
 
 // errProbed rolls back the writes of the search for an item.
-var errProbed = errors.New("the item that cannot be written was looked for")
+var errProbed = errors.New("the chunk was split to find the item that cannot be written")
 
-func placedAt(meta item.Meta, err error) error {
+func withOriginAt(meta item.Meta, err error) error {
 	where := meta.String()
 	if where == "" {
 		return err
@@ -52,16 +52,16 @@ func placedAt(meta item.Meta, err error) error {
 	if meta.Path == "" && meta.Line > 0 {
 		where = fmt.Sprintf("item %d", meta.Line)
 	}
-	return &placedError{item.PlacedError{Meta: meta, Err: err}, where}
+	return &originError{item.PlacedError{Meta: meta, Err: err}, where}
 }
 
-// placedError is a failure with the origin of its item.
-type placedError struct {
+// originError is a failure with the origin of its item.
+type originError struct {
 	item.PlacedError
 	where string
 }
 
-func (e *placedError) Error() string {
+func (e *originError) Error() string {
 	text := e.Err.Error()
 	if cause, ok := strings.CutPrefix(text, "write: "); ok {
 		return "write " + e.where + ": " + cause
@@ -69,5 +69,4 @@ func (e *placedError) Error() string {
 	return e.where + ": " + text
 }
 
-// Unwrap returns the item.PlacedError, which wraps the failure.
-func (e *placedError) Unwrap() error { return &e.PlacedError }
+func (e *originError) Unwrap() error { return &e.PlacedError }

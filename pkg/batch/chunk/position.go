@@ -43,7 +43,7 @@ func parsePosition(at item.Position) (position, error) {
 		return p, fmt.Errorf("stored position: %w", err)
 	}
 	if p.Version != positionVersion && p.Version != processorsVersion {
-		return p, fmt.Errorf("stored position: format version %d, but this binary knows up to %d", p.Version, processorsVersion)
+		return p, fmt.Errorf("stored position: format version %d, but this binary supports versions up to %d", p.Version, processorsVersion)
 	}
 	return p, nil
 }
@@ -79,7 +79,7 @@ func (p position) encode() (item.Position, error) {
 		return nil, fmt.Errorf("position: a component's position must be JSON: %w", err)
 	}
 	if len(data) > core.MaxPositionBytes {
-		return nil, fmt.Errorf("position: %d bytes, allowed are %d (rule D4)", len(data), core.MaxPositionBytes)
+		return nil, fmt.Errorf("position: %d bytes, more than the allowed %d (rule D4)", len(data), core.MaxPositionBytes)
 	}
 	return data, nil
 }
@@ -137,7 +137,7 @@ func WriterPositions(at item.Position) []item.Position {
 func PreviousOf(run *model.StepRun) func(ctx context.Context) (item.Position, error) {
 	return func(ctx context.Context) (item.Position, error) {
 		if step, part, is := strings.Cut(run.Step.Name, ":"); is {
-			return nil, fmt.Errorf("partition %s of step %s: the instance before may have had other partitions, so that it does not tell what they have read", part, step)
+			return nil, fmt.Errorf("partition %s of step %s: the previous instance may have had other partitions, so its position does not show what they have read", part, step)
 		}
 		at, err := run.Services.Attempts.LastCompleted(ctx, run.Data.Job.JobName, run.Step.Name, run.Data.Job.InstanceID)
 		if errors.Is(err, model.ErrNoService) {

@@ -42,7 +42,7 @@ func (s LimitSkip) Noted(err error) error {
 		return err
 	}
 	if class := s.Unasked(err); class != "" {
-		return fmt.Errorf("%w (it says itself that its item may be skipped, which is not asked, since its class %s is known: list %[2]s in skip.errors)", err, class)
+		return fmt.Errorf("%w (the error allows a skip of its item, but the class %s decides: list %[2]s in skip.errors)", err, class)
 	}
 	return err
 }
@@ -70,7 +70,7 @@ type SkipLimitError struct {
 
 // Error names the limit and the last cause.
 func (e *SkipLimitError) Error() string {
-	return fmt.Sprintf("skip limit of %d exceeded; the last cause: %v", e.Limit, e.Err)
+	return fmt.Sprintf("skip limit of %d exceeded; last cause: %v", e.Limit, e.Err)
 }
 
 // Unwrap returns the last cause.
@@ -142,7 +142,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	if s.isTransient(phase, err) {
 		return s.faultless(w, err)
 	}
-	ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
+	ok, refused := s.callSkipPolicy(err, w.skipsBefore+int64(len(w.skips)))
 	switch {
 	case refused != nil:
 		return refused
@@ -171,9 +171,9 @@ func (s *Step) noted(err error) error {
 	return s.config.Retry.Noted(err)
 }
 
-// askSkipPolicy calls the skip policy. Its refusal is fatal regardless of the cause's classification.
+// callSkipPolicy calls the skip policy. Its refusal is fatal regardless of the cause's classification.
 // No item is at fault for a transaction that did not begin (rule T8a): the policy is not called.
-func (s *Step) askSkipPolicy(err error, count int64) (ok bool, refused error) {
+func (s *Step) callSkipPolicy(err error, count int64) (ok bool, refused error) {
 	if errors.Is(err, tx.ErrNotBegun) {
 		return false, nil
 	}
@@ -194,10 +194,10 @@ func (s *Step) isTransient(phase core.Phase, err error) bool {
 // faultless returns the transient failure that ends the step. If the policy would skip, it adds why
 // nothing is skipped.
 func (s *Step) faultless(w *work, err error) error {
-	if ok, refused := s.askSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok || refused != nil {
+	if ok, refused := s.callSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok || refused != nil {
 		return err
 	}
-	return fmt.Errorf("%w (a transient failure is the fault of no item, so none is skipped: retry tries it again)", err)
+	return fmt.Errorf("%w (a transient failure is not caused by an item, so no item is skipped: add retry to try again)", err)
 }
 
 // mayHaveSkipped reports whether an earlier attempt may have skipped a read that fails
@@ -206,7 +206,7 @@ func (s *Step) mayHaveSkipped(ctx context.Context, err error) bool {
 	if isFatal(ctx, err) || s.config.Skip == nil {
 		return false
 	}
-	ok, refused := s.askSkipPolicy(err, 0)
+	ok, refused := s.callSkipPolicy(err, 0)
 	var limit *SkipLimitError
 	return ok || errors.As(refused, &limit)
 }

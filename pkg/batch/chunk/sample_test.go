@@ -92,7 +92,7 @@ func TestASampleShowsEachItemBeforeAndAfterEachProcessorAndWritesNothing(t *test
 			`1 0 ["n0" "N0"] written`,
 			`2 1 [] filtered`,
 			`3 2 [] skipped process validate: process: price: bad`,
-			`4 3 [] failed process validate: skip limit of 1 exceeded; the last cause: process: price: bad`,
+			`4 3 [] failed process validate: skip limit of 1 exceeded; last cause: process: price: bad`,
 			`5 4 [] failed process : process: panic: five`,
 			`6 5 ["n5" "N5"] written`,
 		}, lines)
@@ -140,7 +140,7 @@ func TestAReadThatFailsIsShownAndTheSampleGoesOnIfTheReaderCan(t *testing.T) {
 
 	lines, err = sampled(t, e, chunk.Config{Skip: chunk.LimitSkip{Limit: 5}}, &flawed{numbers: numbers{n: 3}}, same, 9)
 	require.NoError(t, err)
-	require.Equal(t, []string{`1 0 ["0" "0"] written`, `2  [] failed read parse: bad (the reader cannot step over an item that it failed to read: it needs SkipItem, or to return batch.Consumed if the item is used up)`}, lines)
+	require.Equal(t, []string{`1 0 ["0" "0"] written`, `2  [] failed read parse: bad (the reader cannot skip an item that it failed to read: implement SkipItem, or return batch.Consumed if the item is consumed)`}, lines)
 }
 
 func TestAProcessorThatWritesIsRefusedInASample(t *testing.T) {

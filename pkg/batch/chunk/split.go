@@ -65,7 +65,7 @@ func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 	}
 	place := group[0]
 	if err := p.step.trySkip(ctx, w, phase, place, err); err != nil {
-		return placedAt(w.items.Meta(place), err)
+		return withOriginAt(w.items.Meta(place), err)
 	}
 	if err := p.rewindWriters(ctx); err != nil {
 		return err

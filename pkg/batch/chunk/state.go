@@ -40,11 +40,11 @@ func (f *filler) addStates(processors []item.Processor) error {
 		}
 		switch c := f.step.config; {
 		case s.opener == nil:
-			return fmt.Errorf("processor %d has a Position and no Open, which a restart needs to set it", s.number)
+			return fmt.Errorf("processor %d implements Position but not Open, which restores it at a restart", s.number)
 		case c.Concurrency > 1:
-			return fmt.Errorf("processor %d has a position, which depends on the order of the items: concurrency must be 1", s.number)
+			return fmt.Errorf("processor %d has a position, which depends on the order of the items: set concurrency to 1", s.number)
 		case c.KeepOutputs:
-			return fmt.Errorf("processor %d has a position, and reprocess: false keeps its outputs without the position of each: set reprocess: true", s.number)
+			return fmt.Errorf("processor %d has a position, but reprocess: false keeps its outputs without their positions: set reprocess: true", s.number)
 		}
 		f.states = append(f.states, s)
 	}
@@ -55,7 +55,7 @@ func (f *filler) addStates(processors []item.Processor) error {
 func (f *filler) openStates(at position, committed bool) error {
 	for _, s := range f.states {
 		if committed && s.number > len(at.Processors) {
-			return fmt.Errorf("processor %d has a position, and the last commit stored none for it: an earlier version of surfin made that commit, or a processor without a position did. What the processor knew then is lost; --from-start processes all items again", s.number)
+			return fmt.Errorf("processor %d has a position, but the last commit stored none for it: an earlier version of surfin or of the processor made that commit. The processor's state is lost; --from-start processes all items again", s.number)
 		}
 	}
 	f.committed = at.Processors
@@ -125,7 +125,7 @@ func (f *filler) reopen(ctx context.Context, at []json.RawMessage) error {
 			return s.opener.Open(ctx, to)
 		})
 		if err != nil {
-			return fmt.Errorf("take processor %d back to its last position: %w", s.number, err)
+			return fmt.Errorf("reset processor %d to its last position: %w", s.number, err)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func (f *filler) replay(ctx context.Context, w *work, upTo int) error {
 		if w.verdicts[i] != skipped {
 			err := guarded(func() error { w.items.Load(i, c.in); return c.move(ctx) })
 			if err != nil && !errors.Is(err, item.ErrFilter) {
-				return &processError{place: i, meta: w.items.Meta(i), err: fmt.Errorf("given again to a processor with a position: %w", err)}
+				return &processError{place: i, meta: w.items.Meta(i), err: fmt.Errorf("passed again to a processor with a position: %w", err)}
 			}
 		}
 		w.stateAt = i + 1

@@ -193,8 +193,8 @@ func TestAnItemThatWasFilteredForASkippedOneIsProcessedAgain(t *testing.T) {
 func TestAProcessorWithAPositionExcludesWhatHasNoOrder(t *testing.T) {
 	t.Parallel()
 	for want, config := range map[string]chunk.Config{
-		"processor 1 has a position, which depends on the order of the items: concurrency must be 1":                           {Concurrency: 2},
-		"processor 1 has a position, and reprocess: false keeps its outputs without the position of each: set reprocess: true": {KeepOutputs: true},
+		"processor 1 has a position, which depends on the order of the items: set concurrency to 1":                       {Concurrency: 2},
+		"processor 1 has a position, but reprocess: false keeps its outputs without their positions: set reprocess: true": {KeepOutputs: true},
 	} {
 		f := fixture{e: engine(t, testdb.SQLite(t)), reader: &numbers{n: 3}, processor: &totals{}, config: config}
 		exec := f.run(t)
@@ -214,7 +214,7 @@ func TestACommitWithoutThePositionOfAProcessorIsRefused(t *testing.T) {
 		f.before, f.process, f.processor, f.reader = nil, nil, &totals{}, &numbers{n: 20}
 		exec := f.run(t)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "processor 1 has a position, and the last commit stored none for it")
+		require.Contains(t, exec.Error, "processor 1 has a position, but the last commit stored none for it")
 		require.Contains(t, exec.Error, "--from-start")
 		require.Equal(t, upTo(10), f.e.Ints(allRows))
 	})

@@ -80,7 +80,7 @@ func TestAMissingSecretRefusesTheLaunchWithACure(t *testing.T) {
 	code, shown := run("run", filepath.Join(dir, "job.yaml"))
 	require.NotEqual(t, command.ExitCompleted, code)
 	require.Contains(t, shown, "job.yaml:4:81: ${secret.hook}: there is no secret hook")
-	require.Contains(t, shown, "set SURFIN_SECRET_HOOK, put it into /run/secrets/hook, or say in surfin.yaml where it is: secrets: {hook: {file: PATH}}")
+	require.Contains(t, shown, "set SURFIN_SECRET_HOOK, put it into /run/secrets/hook, or set its location in surfin.yaml: secrets: {hook: {file: PATH}}")
 	_, shown = run("list", "--format", "json")
 	require.NotContains(t, shown, `"tell"`)
 }

@@ -16,7 +16,7 @@ var (
 	// ErrParked is returned by a step that waits for work of other processes, and by the callers of
 	// such a step: it is not over. The execution is parked, and the step is executed again, in the same
 	// attempt, when the execution is resumed.
-	ErrParked = errors.New("it waits for work of other processes")
+	ErrParked = errors.New("it waits for work in other processes")
 	// ErrLostOwner is returned by a guarded write that found the execution taken over by another owner:
 	// the caller stops and rolls back (rule L2).
 	ErrLostOwner = errors.New("the execution was taken over by another owner")
@@ -39,12 +39,12 @@ var (
 	// UNKNOWN (rule C10).
 	ErrUnknownOutcome = errors.New("the outcome is not known")
 	// ErrNoReply is in the chain of an error that a Patience returns because its time was over.
-	ErrNoReply = errors.New("the database did not answer in time")
+	ErrNoReply = errors.New("the database did not respond in time")
 	// ErrLostCommit is an unknown outcome that a checkpoint resolves once its database can be read: the
 	// reply to a COMMIT was lost (rule C10).
-	ErrLostCommit = fmt.Errorf("%w until the checkpoint can be read, as the reply to a COMMIT was lost", ErrUnknownOutcome)
+	ErrLostCommit = fmt.Errorf("%w until the checkpoint can be read, because the reply to a COMMIT was lost", ErrUnknownOutcome)
 	// ErrExpect is in the chain of the failure of a gate.
-	ErrExpect = errors.New("what was expected does not hold")
+	ErrExpect = errors.New("an expectation failed")
 	// ErrMissingKey is a key that a step should promote but lacks.
 	ErrMissingKey = errors.New("the step's context has no such key")
 	// ErrNoTransition is an outcome that no transition of a strict flow matches.
@@ -57,7 +57,7 @@ var (
 	ErrNoIncrementer = errors.New("the job has no incrementer")
 	// ErrIllegalState is an instance in a state that the framework never leaves, such as one without
 	// executions.
-	ErrIllegalState = errors.New("the history of the instance is not in order")
+	ErrIllegalState = errors.New("the history of the instance is inconsistent")
 	// ErrSchemaMissing means that the repository's tables are absent or outdated.
 	ErrSchemaMissing = errors.New("the repository's schema is missing or outdated")
 )
@@ -93,13 +93,13 @@ func (e *FormerInstanceError) Error() string {
 		before = append(before, p.Name+"="+p.Text())
 	}
 	if e.Taken {
-		return fmt.Sprintf("job %[1]s: these parameters are %[2]s now, and were %[3]s in an earlier version, which read a timestamp without an offset as UTC; "+
-			"such a version made the instance of %[2]s (execution %[4]d, %[5]s), from another text: write %[2]s to run that instance, "+
-			"or repeat it with --again when it is complete or abandoned",
+		return fmt.Sprintf("job %[1]s: these parameters are now %[2]s, but were %[3]s in an earlier version, which read a timestamp without an offset as UTC; "+
+			"that version created the instance of %[2]s (execution %[4]d, %[5]s) from another text: write %[2]s to run that instance, "+
+			"or repeat it with --again if it is complete or abandoned",
 			e.JobName, strings.Join(now, " "), strings.Join(before, " "), e.Execution, e.Status)
 	}
 	return fmt.Sprintf("job %s: execution %d, %s, was launched with these parameters by an earlier version, which read a timestamp without an offset as UTC; "+
-		"it is now a time of the job's timezone, and another instance: write %s for the instance of execution %d, or %s for the new one",
+		"it is now a time in the job's timezone, which is another instance: write %s for the instance of execution %d, or %s for the new one",
 		e.JobName, e.Execution, e.Status, strings.Join(before, " "), e.Execution, strings.Join(now, " "))
 }
 
@@ -125,13 +125,13 @@ func (e *AlreadyRunningError) Error() string {
 func (e *AlreadyRunningError) state() string {
 	switch {
 	case e.Parked && e.Open == OpenWork{}:
-		return fmt.Sprintf("execution %d is parked, and a worker resumes it", e.ExecutionID)
+		return fmt.Sprintf("execution %d is parked, and a worker will resume it", e.ExecutionID)
 	case e.Parked:
-		return fmt.Sprintf("execution %d is parked and waits for %v that run on workers", e.ExecutionID, e.Open)
+		return fmt.Sprintf("execution %d is parked and waits for %v on workers", e.ExecutionID, e.Open)
 	}
 	clock := ""
 	if time.Now().After(e.LeaseUntil) {
-		clock = " by the clock of the database, behind that of this machine"
+		clock = " by the clock of the database, which is behind this machine's"
 	}
 	return fmt.Sprintf("execution %d, owner %s (process %d), lease until %s%s",
 		e.ExecutionID, e.Owner.Host, e.Owner.PID, e.LeaseUntil.UTC().Format(time.RFC3339), clock)
@@ -171,7 +171,7 @@ type RedriveLaterError struct{ Step StepExecution }
 
 // Error names the step and the order of the two commands.
 func (e *RedriveLaterError) Error() string {
-	return fmt.Sprintf("step %s of execution %d is %s; it publishes its output when it completes, and that would replace redriven rows: restart execution %d first, then redrive what it skipped",
+	return fmt.Sprintf("step %s of execution %d is %s; it publishes its output when it completes, which would replace redriven rows: restart execution %d first, then redrive its skipped items",
 		e.Step.Name, e.Step.JobExecutionID, e.Step.Status, e.Step.JobExecutionID)
 }
 
@@ -181,7 +181,7 @@ type RedriveStaleError struct{ Step StepExecution }
 
 // Error names the step's attempt and the solution.
 func (e *RedriveStaleError) Error() string {
-	return fmt.Sprintf("step %s ran again (step execution %d of execution %d) after this redrive began, and the rest of this redrive would replace its output: abandon this redrive, and redrive what execution %d skipped",
+	return fmt.Sprintf("step %s ran again (step execution %d of execution %d) after this redrive started, and the rest of this redrive would replace its output: abandon this redrive, and redrive the skipped items of execution %d",
 		e.Step.Name, e.Step.ID, e.Step.JobExecutionID, e.Step.JobExecutionID)
 }
 

@@ -29,9 +29,9 @@ func (k ExclusiveKey) Value() (string, bool) { return strings.CutPrefix(string(k
 func (k ExclusiveKey) Check() error {
 	switch value, _ := k.Value(); {
 	case len(value) > maxExclusiveKey:
-		return fmt.Errorf("the key has %d bytes, at most %d are allowed", len(value), maxExclusiveKey)
+		return fmt.Errorf("the key has %d bytes, more than the allowed %d", len(value), maxExclusiveKey)
 	case !utf8.ValidString(value) || strings.Contains(value, "\x00"):
-		return errors.New("the key is no valid UTF-8 without a NUL")
+		return errors.New("the key is not valid UTF-8, or contains a NUL")
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 		return nil, fmt.Errorf("execution context: %w", err)
 	}
 	if stored.Version > contextVersion {
-		return nil, fmt.Errorf("execution context: format version %d is newer than this binary knows (%d)", stored.Version, contextVersion)
+		return nil, fmt.Errorf("execution context: format version %d is newer than this binary supports (%d)", stored.Version, contextVersion)
 	}
 	c.values = stored.Values
 	return c, nil

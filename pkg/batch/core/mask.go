@@ -11,10 +11,8 @@ type maskedObserver struct {
 	mask func(text string) string
 }
 
-// Observe implements Observer.
 func (m *maskedObserver) Observe(ctx context.Context, e Event) { m.next.Observe(ctx, m.event(e)) }
 
-// Enter implements Scope.
 func (m *maskedObserver) Enter(ctx context.Context, e Event) context.Context {
 	return Enter(ctx, m.next, m.event(e))
 }
@@ -95,8 +93,6 @@ type maskedError struct {
 	err  error
 }
 
-// Error returns the masked text.
 func (e *maskedError) Error() string { return e.text }
 
-// Unwrap returns the error with its unmasked text.
 func (e *maskedError) Unwrap() error { return e.err }

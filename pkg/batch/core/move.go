@@ -76,7 +76,7 @@ func NewMachine[S StateType](name string, moves ...Move[S]) (Machine[S], error) 
 	seen := map[string]bool{}
 	for _, m := range moves {
 		if seen[m.Name] {
-			errs = append(errs, fmt.Errorf("machine %s: move %s is there twice", name, m.Name))
+			errs = append(errs, fmt.Errorf("machine %s: move %s is listed twice", name, m.Name))
 		}
 		seen[m.Name] = true
 		// The first state of an enumeration is 0: only a text can be absent.

@@ -59,7 +59,7 @@ func TestAMoveInACycleIsADuplicateOnlyWhereItWasTheLastOne(t *testing.T) {
 	type state string
 	_, err := core.NewMachine("bad", core.Move[state]{Name: "a", From: []state{"x"}, To: "x"}, core.Move[state]{Name: "a"})
 	require.ErrorContains(t, err, "move a leads from x to x")
-	require.ErrorContains(t, err, "move a is there twice")
+	require.ErrorContains(t, err, "move a is listed twice")
 
 	m, err := core.NewMachine("light",
 		core.Move[state]{Name: "on", From: []state{"off"}, To: "on"},

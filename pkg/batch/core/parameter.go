@@ -187,7 +187,7 @@ func NewParameters(ps ...Parameter) (Parameters, error) {
 			return Parameters{}, fmt.Errorf("a parameter has no name")
 		}
 		if i > 0 && list[i-1].Name == p.Name {
-			return Parameters{}, fmt.Errorf("parameter %s is there twice", p.Name)
+			return Parameters{}, fmt.Errorf("parameter %s is given twice", p.Name)
 		}
 		if _, err := p.Canonical(); err != nil {
 			return Parameters{}, err

@@ -50,7 +50,7 @@ func (p Placement) Fits(worker string, labels map[string]string) bool {
 func (p Placement) Check() error {
 	switch {
 	case p.Worker != "" && len(p.Labels) > 0:
-		return errors.New("it names a worker and labels: write one of them")
+		return errors.New("it names a worker and labels: set one of them")
 	case len(p.Worker) > maxLabelBytes || strings.ContainsFunc(p.Worker, isControl):
 		return fmt.Errorf("%q is not the name of a worker: at most %d bytes without control characters", p.Worker, maxLabelBytes)
 	}

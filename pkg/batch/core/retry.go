@@ -29,7 +29,7 @@ func (r Retry) Noted(err error) error {
 		return err
 	}
 	if class := r.Unasked(err); class != "" {
-		return fmt.Errorf("%w (it says itself that it may be tried again, which is not asked, since its class %s is known: list %[2]s in retry.errors)", err, class)
+		return fmt.Errorf("%w (the error allows a retry, but the class %s decides: list %[2]s in retry.errors)", err, class)
 	}
 	return err
 }
@@ -80,7 +80,7 @@ type RetryExhaustedError struct {
 
 // Error names the number of attempts and the last cause.
 func (e *RetryExhaustedError) Error() string {
-	return fmt.Sprintf("failed %d times, the last time: %v", e.Attempts, e.Err)
+	return fmt.Sprintf("failed %d times, last: %v", e.Attempts, e.Err)
 }
 
 // Unwrap returns the last cause.

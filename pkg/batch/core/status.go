@@ -60,7 +60,7 @@ func CheckExitCode(code string) error {
 		for !utf8.RuneStart(code[end]) {
 			end--
 		}
-		return fmt.Errorf("exit code %q...: it has %d bytes, allowed are %d", code[:end], len(code), MaxExitCodeBytes)
+		return fmt.Errorf("exit code %q...: it has %d bytes, more than the allowed %d", code[:end], len(code), MaxExitCodeBytes)
 	case !utf8.ValidString(code):
 		return fmt.Errorf("exit code %q: it is not valid UTF-8", code)
 	case strings.Contains(code, "\x00"):

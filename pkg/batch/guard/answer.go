@@ -54,7 +54,7 @@ func (t *Table[S]) classify(ctx context.Context, move *line[S], key any, r Reque
 		result.Answer = core.Duplicate
 		return result, nil, nil, nil
 	case epoch != result.Epoch:
-		refused.Reason = fmt.Sprintf("asked for in epoch %d, and it is in epoch %d", epoch, result.Epoch)
+		refused.Reason = fmt.Sprintf("requested for epoch %d, but it is in epoch %d", epoch, result.Epoch)
 		return result, refused, fmt.Errorf("%w: %w", refused, core.ErrLostOwner), nil
 	case !starts && !t.options.strict:
 		switch t.machine.Relation(result.State, move.To) {

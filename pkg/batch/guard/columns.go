@@ -47,7 +47,7 @@ func (c Columns) check() error {
 	case c.ID == "" && c.Key == "":
 		errs = append(errs, errors.New("a key is required: ID for an integer, Key for another type"))
 	case c.ID != "" && c.Key != "":
-		errs = append(errs, fmt.Errorf("a table has one key, and ID is %s and Key is %s", c.ID, c.Key))
+		errs = append(errs, fmt.Errorf("a table has one key, but ID is %s and Key is %s", c.ID, c.Key))
 	}
 	if c.State == "" {
 		errs = append(errs, errors.New("a column for the state is required: State"))
@@ -56,7 +56,7 @@ func (c Columns) check() error {
 		errs = append(errs, fmt.Errorf("LastEpoch (%s) needs LastMove and Epoch", c.LastEpoch))
 	}
 	if c.LastMove != "" && c.Epoch != "" && c.LastEpoch == "" {
-		errs = append(errs, fmt.Errorf("LastMove (%s) needs LastEpoch, as there is an Epoch", c.LastMove))
+		errs = append(errs, fmt.Errorf("LastMove (%s) needs LastEpoch, because there is an Epoch", c.LastMove))
 	}
 	return errors.Join(errs...)
 }

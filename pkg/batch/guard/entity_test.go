@@ -174,9 +174,9 @@ func TestARequestThatDoesNotFitTheColumnsIsRefused(t *testing.T) {
 	eachShop(t, func(t *testing.T, s *shop) {
 		id := s.order(t, created)
 		_, err := s.orders.Move(t.Context(), guard.Request{ID: 7, Move: "CancelRequested"})
-		require.ErrorContains(t, err, "name the row by Request.Key, not by ID")
+		require.ErrorContains(t, err, "select the row by Request.Key, not by ID")
 		_, err = s.orders.Move(t.Context(), guard.Request{Key: id, Epoch: 1, Move: "CancelRequested"})
-		require.ErrorContains(t, err, "has no column for the epoch, and the request names epoch 1")
+		require.ErrorContains(t, err, "has no column for the epoch, but the request has epoch 1")
 		_, err = s.orders.Move(t.Context(), guard.Request{Key: uuid.New(), Move: "CancelRequested"})
 		require.ErrorIs(t, err, core.ErrNotFound)
 		for _, c := range []struct {
@@ -185,7 +185,7 @@ func TestARequestThatDoesNotFitTheColumnsIsRefused(t *testing.T) {
 		}{
 			{guard.Columns{Key: "order_id", State: "statuss"}, "statuss"}, // SQLite takes "statuss" for a text
 			{guard.Columns{Key: "order_idd", State: "status"}, "order_idd"},
-			{guard.Columns{ID: "id", Key: "order_id", State: "status"}, "a table has one key, and ID is id and Key is order_id"},
+			{guard.Columns{ID: "id", Key: "order_id", State: "status"}, "a table has one key, but ID is id and Key is order_id"},
 			{guard.Columns{LastEpoch: "last_epoch"}, "a key is required: ID for an integer, Key for another type\na column for the state is required: State\nLastEpoch (last_epoch) needs LastMove and Epoch"},
 			{guard.Columns{Key: "order_id", State: "status", LastMove: "m", Epoch: "e"}, "LastMove (m) needs LastEpoch"},
 		} {
@@ -193,7 +193,7 @@ func TestARequestThatDoesNotFitTheColumnsIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		}
 		_, err = guard.NewTable(s.db, "orders", orderMachine(), nil).Move(t.Context(), guard.Request{Key: id, Move: "CancelRequested"})
-		require.ErrorContains(t, err, "or say Columns.Key")
+		require.ErrorContains(t, err, "or set Columns.Key")
 		require.Equal(t, created, s.status(t, id))
 	})
 }
@@ -301,7 +301,7 @@ func TestAMoveBesideTheTransactionOfItsCallerDoesNotWaitForIt(t *testing.T) {
 		require.NoError(t, err)
 		began := time.Now()
 		_, err = s.orders.Move(t.Context(), guard.Request{Key: id, Move: "PaymentSucceeded"})
-		require.ErrorContains(t, err, "if it is one of the caller's own, join it (tx.Join, gormdb.Join)")
+		require.ErrorContains(t, err, "if it is your own, join it (tx.Join, gormdb.Join)")
 		require.Less(t, time.Since(began), 10*time.Second)
 		require.Empty(t, s.heard)
 

@@ -120,7 +120,7 @@ type Result[S core.StateType] struct {
 // Strict, if the row is in the target state, has passed it, or rests (rule SM2). A rejection with
 // TransitionError.Early may succeed later.
 func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err error) {
-	move, key, err := t.asked(r)
+	move, key, err := t.check(r)
 	if err != nil {
 		return Result[S]{}, err
 	}
@@ -149,7 +149,7 @@ func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err e
 // Try makes the move if the row can make it at once, and reports whether it did. If not, the observer
 // is not notified; Move returns the reason.
 func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) {
-	move, key, err := t.asked(r)
+	move, key, err := t.check(r)
 	if err != nil {
 		return Result[S]{}, false, err
 	}
@@ -167,8 +167,8 @@ func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) 
 	return result, true, nil
 }
 
-// asked checks a request, and returns its move and the row's key.
-func (t *Table[S]) asked(r Request) (move *line[S], key any, err error) {
+// check checks a request, and returns its move and the row's key.
+func (t *Table[S]) check(r Request) (move *line[S], key any, err error) {
 	if t.wrong != nil {
 		return nil, nil, t.wrong
 	}
@@ -177,11 +177,11 @@ func (t *Table[S]) asked(r Request) (move *line[S], key any, err error) {
 	case move == nil:
 		return nil, nil, fmt.Errorf("machine %s has no move %q", t.machine.Name(), r.Move)
 	case t.columns.Key != "" && (r.Key == nil || r.ID != 0):
-		return nil, nil, fmt.Errorf("%s: table %s has the key %s: name the row by Request.Key, not by ID", t.machine.Name(), t.table, t.columns.Key)
+		return nil, nil, fmt.Errorf("%s: table %s has the key %s: select the row by Request.Key, not by ID", t.machine.Name(), t.table, t.columns.Key)
 	case t.columns.Key == "" && r.Key != nil:
-		return nil, nil, fmt.Errorf("%s: table %s has the key %s, an integer: name the row by Request.ID, or say Columns.Key", t.machine.Name(), t.table, t.columns.ID)
+		return nil, nil, fmt.Errorf("%s: table %s has the key %s, an integer: select the row by Request.ID, or set Columns.Key", t.machine.Name(), t.table, t.columns.ID)
 	case t.columns.Epoch == "" && r.Epoch != 0:
-		return nil, nil, fmt.Errorf("%s: table %s has no column for the epoch, and the request names epoch %d", t.machine.Name(), t.table, r.Epoch)
+		return nil, nil, fmt.Errorf("%s: table %s has no column for the epoch, but the request has epoch %d", t.machine.Name(), t.table, r.Epoch)
 	case t.columns.Key != "":
 		key = r.Key
 	}
@@ -201,7 +201,7 @@ func (t *Table[S]) bounded(ctx context.Context) (context.Context, context.Cancel
 type errWaits struct{ limit time.Duration }
 
 func (e errWaits) Error() string {
-	return fmt.Sprintf("waited %v (guard.Wait) for a transaction that holds the row or the database; if it is one of the caller's own, join it (tx.Join, gormdb.Join)", e.limit)
+	return fmt.Sprintf("waited %v (guard.Wait) for a transaction that locks the row or the database; if it is your own, join it (tx.Join, gormdb.Join)", e.limit)
 }
 
 func (t *Table[S]) failed(ctx context.Context, r Request, err error) error {
@@ -213,6 +213,6 @@ func (t *Table[S]) failed(ctx context.Context, r Request, err error) error {
 
 // errNoLonger means that a row moved between the UPDATE that did not find it and the query of the
 // reason: now it would be found. It is returned only after mostTries times.
-var errNoLonger = errors.New("the row moves faster than it can be updated")
+var errNoLonger = errors.New("the row changes faster than it can be updated")
 
 const mostTries = 20

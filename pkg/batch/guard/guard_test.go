@@ -97,7 +97,7 @@ func TestAMoveIsAppliedOnceAndEveryOtherIsTold(t *testing.T) {
 		require.EqualValues(t, 2, got.Epoch)
 		_, err = move(guard.Request{Move: "end", Epoch: 1, Where: []guard.Condition{owned("a")}})
 		require.ErrorIs(t, err, core.ErrLostOwner, "its epoch is over")
-		require.ErrorContains(t, err, "asked for in epoch 1, and it is in epoch 2")
+		require.ErrorContains(t, err, "requested for epoch 1, but it is in epoch 2")
 		got, err = move(guard.Request{Move: "again", Epoch: 1})
 		require.NoError(t, err)
 		require.Equal(t, core.Duplicate, got.Answer, "the reply to the move may have been lost")

@@ -115,7 +115,7 @@ func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int,
 	result, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql(`DELETE FROM {event} WHERE id IN (
 		SELECT e.id FROM {event} e WHERE e.processed_at < {later} ORDER BY e.processed_at LIMIT ?{skip_locked})`), -age.Microseconds(), limit)
 	if err != nil {
-		return 0, fmt.Errorf("forget events: %w", err)
+		return 0, fmt.Errorf("delete events: %w", err)
 	}
 	n, err := result.RowsAffected()
 	return int(n), err

@@ -51,7 +51,7 @@ func New[S core.StateType](rows *guard.Table[S], prefix string, o Options) *Inbo
 	o.Backoff = cmp.Or(o.Backoff, time.Second)
 	b := &Inbox[S]{Events: newEvents(rows.Database(), prefix, rows), rows: rows, options: o, observer: core.Observers(o.Observer)}
 	if c := rows.Columns(); c.ID == "" || c.Version == "" {
-		b.wrong = fmt.Errorf("the inbox of table %s: events wait for a newer version of the row with an id: the table needs guard.Columns.ID (an integer) and Version", rows.Name())
+		b.wrong = fmt.Errorf("the inbox of table %s: events wait for a newer version of a row: the table needs guard.Columns.ID (an integer) and Version", rows.Name())
 	}
 	return b
 }
@@ -127,7 +127,7 @@ func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
 		}
 		return core.Duplicate, nil
 	}
-	return "", fmt.Errorf("receive event %q: it comes and goes", e.DedupeKey)
+	return "", fmt.Errorf("receive event %q: it appears and disappears", e.DedupeKey)
 }
 
 const mostTries = 20
@@ -143,14 +143,14 @@ func (e Event) check() error {
 		case text.text == "":
 			errs = append(errs, fmt.Errorf("%s: it is empty", text.name))
 		case len(text.text) > text.most:
-			errs = append(errs, fmt.Errorf("%s: it has %d bytes, and may have %d", text.name, len(text.text), text.most))
+			errs = append(errs, fmt.Errorf("%s: it has %d bytes, more than the allowed %d", text.name, len(text.text), text.most))
 		case !utf8.ValidString(text.text) || strings.ContainsRune(text.text, 0):
 			errs = append(errs, fmt.Errorf("%s: %q is not a text of UTF-8 without NUL", text.name, text.text))
 		}
 	}
 	switch {
 	case len(e.Payload) > maxPayload:
-		errs = append(errs, fmt.Errorf("payload: it has %d bytes, and may have %d", len(e.Payload), maxPayload))
+		errs = append(errs, fmt.Errorf("payload: it has %d bytes, more than the allowed %d", len(e.Payload), maxPayload))
 	case len(e.Payload) > 0 && (!json.Valid(e.Payload) || !utf8.Valid(e.Payload)):
 		errs = append(errs, errors.New("payload: it is not JSON"))
 	}

@@ -162,7 +162,7 @@ func TestAnEventIsStoredOnce(t *testing.T) {
 			require.Equal(s, core.Rejected, answer)
 		}
 		_, err = s.Receive(s.Context(), inbox.Event{Topic: string(make([]byte, 101)), Payload: json.RawMessage("{")})
-		require.ErrorContains(s, err, "topic: it has 101 bytes, and may have 100\ndedupe key: it is empty\npayload: it is not JSON")
+		require.ErrorContains(s, err, "topic: it has 101 bytes, more than the allowed 100\ndedupe key: it is empty\npayload: it is not JSON")
 
 		undone := errors.New("undone")
 		err = tx.NewManager(s.db).Do(s.Context(), tx.Attr{}, func(ctx context.Context) error {

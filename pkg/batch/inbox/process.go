@@ -186,7 +186,7 @@ func (o *offer[S]) call(ctx context.Context, e Event) (result guard.Result[S], e
 			case r.Answer == core.Rejected:
 				return errors.New("it was rejected")
 			case r.Answer != core.Applied && r.Answer != core.Duplicate:
-				return exception.Fatal("", fmt.Errorf("the handler answered %q, and may answer what guard.Table.Move does", r.Answer))
+				return exception.Fatal("", fmt.Errorf("the handler returned %q, but must return a result of guard.Table.Move", r.Answer))
 			}
 			return nil
 		})

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-const assignLook = 100
+const assignCandidates = 100
 
 type assignable struct {
 	Row            stepExecution `gorm:"embedded"`
@@ -33,7 +33,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignReques
 	}
 	found, err := r.assignable(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("look for partitions: %w", err)
+		return nil, fmt.Errorf("find partitions: %w", err)
 	}
 	for _, c := range found {
 		dead := c.isDead(req.Dead)
@@ -71,7 +71,7 @@ func (r *Repository) assignable(ctx context.Context, req ports.AssignRequest) (f
 	if req.Part == 0 { // the first ones by their index, as in Ready
 		which = `s.id IN (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
 			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?)`
-		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignLook}
+		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignCandidates}
 	}
 	err = r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.assigned_count, s.lease_until <= {now} AS expired, j.stop_requested AND NOT `+ofFinally+` AS stop_requested, j.definition_hash,
 		EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id) AS placed
@@ -115,7 +115,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req po
 	switch {
 	case c.StopRequested:
 		m.move = ports.Executions().Move(ports.MoveStop)
-		reason := "its worker gave it back, and a stop was requested"
+		reason := "its worker returned it, and a stop was requested"
 		if c.Row.Owner != "" {
 			reason = "its worker is lost, and a stop was requested"
 		}
@@ -221,7 +221,7 @@ func (r *Repository) steps(ctx context.Context, condition string, args ...any) (
 func (r *Repository) HeartbeatStep(ctx context.Context, ref ports.StepRef, lease time.Duration) (stop bool, err error) {
 	var rows []struct{ StopRequested bool }
 	err = r.store.scan(ctx, &rows, "UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
-		r.stopAsked()+" AS stop_requested", lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
+		r.stopRequested()+" AS stop_requested", lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
 	if err == nil && len(rows) == 0 {
 		err = core.ErrLostOwner
 	}

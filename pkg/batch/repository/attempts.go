@@ -37,7 +37,7 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 
 // LeftBy implements core.Attempts with one statement, over the index of the instance's executions.
 func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
-	left, err := r.leftBehind(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
+	left, err := r.ofEarlier(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
 	if err != nil {
 		return nil, fmt.Errorf("read the positions of step %s before step execution %d: %w", step, before, err)
 	}
@@ -77,7 +77,7 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 	records, err := r.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
 		" AND (name = ? OR SUBSTR(name, 1, ?) = ?)"), instance, step, utf8.RuneCountInString(prefix), prefix)
 	if err != nil {
-		return nil, fmt.Errorf("read the records of step %s of job instance %d: %w", step, instance, err)
+		return nil, fmt.Errorf("read the executions of step %s of job instance %d: %w", step, instance, err)
 	}
 	newest, of := map[string]core.StepExecution{}, []string{}
 	for _, record := range records { // by id
@@ -102,14 +102,14 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 
 // LeftBehind implements core.Attempts with one statement, and a second one if the first finds rows.
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
-	left, err := r.leftBehind(ctx, "e.instance_id = ?", instance)
+	left, err := r.ofEarlier(ctx, "e.instance_id = ?", instance)
 	if err != nil {
-		return nil, fmt.Errorf("read what steps of job instance %d left behind: %w", instance, err)
+		return nil, fmt.Errorf("read the results of earlier steps of job instance %d: %w", instance, err)
 	}
 	return left, nil
 }
 
-func (r *Repository) leftBehind(ctx context.Context, condition string, args ...any) ([]core.LeftBehind, error) {
+func (r *Repository) ofEarlier(ctx context.Context, condition string, args ...any) ([]core.LeftBehind, error) {
 	var rows []struct {
 		InstanceID core.JobInstanceID
 		Name       string

@@ -82,7 +82,7 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 		sets = append(sets, bind("context"))
 	}
 	return r.store.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + r.store.fence(n+1) +
-		" RETURNING " + r.stopAsked())
+		" RETURNING " + r.stopRequested())
 }
 
 // fence is the condition that an UPDATE runs in the transaction that was begun, identified by the
@@ -116,13 +116,13 @@ func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 	case now.String == nonce:
 		return core.ErrLostOwner
 	case begun.String == nonce:
-		return fmt.Errorf("rows that were written before are committed: %w", tx.ErrForeignEnd)
+		return fmt.Errorf("earlier rows are committed: %w", tx.ErrForeignEnd)
 	}
 	return fmt.Errorf("rolled back, or by a RESET ALL no longer told from others: rows that were written before may be committed: %w", tx.ErrForeignEnd)
 }
 
-// stopAsked is the stop flag of the job, for the RETURNING clause of an UPDATE of a step.
-func (r *Repository) stopAsked() string {
+// stopRequested is the stop flag of the job, for the RETURNING clause of an UPDATE of a step.
+func (r *Repository) stopRequested() string {
 	return r.store.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }
 

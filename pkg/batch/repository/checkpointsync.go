@@ -183,7 +183,7 @@ func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, err
 	args = append(args, row.Position, row.Context, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
 	var stop []bool
 	err := r.store.scan(ctx, &stop, "UPDATE {step_execution} SET "+set+
-		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+r.stopAsked(), args...)
+		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+r.stopRequested(), args...)
 	if err == nil && len(stop) == 0 {
 		err = core.ErrLostOwner
 	}

@@ -65,7 +65,7 @@ func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, a
 func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
 	lost, err := r.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
 	if err != nil {
-		return fmt.Errorf("look for child jobs whose owner is lost: %w", err)
+		return fmt.Errorf("find child jobs that lost their owner: %w", err)
 	}
 	for _, c := range lost {
 		if _, err := r.recover(ctx, c, actor); err != nil {

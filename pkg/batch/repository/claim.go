@@ -233,7 +233,7 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 		return nil, err
 	}
 	if len(rows) != 1 {
-		return nil, fmt.Errorf("the row of the checkpoint is %d rows", len(rows))
+		return nil, fmt.Errorf("the checkpoint has %d rows instead of one", len(rows))
 	}
 	return &rows[0], nil
 }
@@ -258,7 +258,7 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 		s.start = ports.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
-		return fmt.Errorf("%w: step execution %d has committed, but not here; is it the database in which the step worked before, or was it restored from a backup of an earlier time? "+
+		return fmt.Errorf("%w: step execution %d has committed, but not here; does the step use another database than before, or was the database restored from an older backup? "+
 			"To start over, remove its rows and restart with --from-start", ports.ErrCheckpointMissing, s.run.Data.Earlier.ID)
 	case before.StepExecutionID == 0:
 		s.start = ports.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
@@ -309,7 +309,7 @@ func (r *Repository) identity(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("read the identity of the repository: %w", err)
 	}
 	if len(uids) != 1 {
-		return "", fmt.Errorf("the repository has %d identities, and needs one", len(uids))
+		return "", fmt.Errorf("the repository has %d identities, but needs one", len(uids))
 	}
 	return uids[0], nil
 }

@@ -230,7 +230,7 @@ func (s *claimed) notifyRepository(ctx context.Context) error {
 		err = s.syncRecord(ctx, row, s.updateRunning)
 	}
 	if err != nil {
-		return fmt.Errorf("tell the repository what step execution %d committed in database %s: %w", s.ref.ID, s.store.db.Name(), err)
+		return fmt.Errorf("copy the commit of step execution %d in database %s to the repository: %w", s.ref.ID, s.store.db.Name(), err)
 	}
 	s.notifiedAt, s.hasNewSkips = time.Now(), false
 	return nil

@@ -33,7 +33,7 @@ func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, ste
 	case err != nil:
 		return fmt.Errorf("read the identity of job instance %d: %w", instance, err)
 	case len(rows) != 1:
-		return fmt.Errorf("the repository has %d identities, and needs one", len(rows))
+		return fmt.Errorf("the repository has %d identities, but needs one", len(rows))
 	}
 	s.key = checkpointKey{repository: rows[0].UID, instance: instance, step: step}
 	s.identity, s.instanceKey = rows[0].Instance, rows[0].InstanceKey
@@ -86,7 +86,7 @@ func (s *claimed) knows(ctx context.Context, before *checkpoint) (bool, error) {
 		WHERE s.id = ? AND s.name = ? AND e.instance_id = ? AND (s.owner = ? OR s.epoch > ?)`,
 		before.StepExecutionID, s.key.step, s.key.instance, before.Owner, before.Epoch>>claimShift)
 	if err != nil {
-		return false, fmt.Errorf("look for step execution %d: %w", before.StepExecutionID, err)
+		return false, fmt.Errorf("find step execution %d: %w", before.StepExecutionID, err)
 	}
 	return known > 0, nil
 }
@@ -114,7 +114,7 @@ func (s *claimed) admitNew(ctx context.Context, refused *ports.RestoredError) er
 		UID string
 	}
 	if err := s.repository.store.scan(ctx, &given, "SELECT i.id, "+instanceUID+" AS uid FROM {job_instance} i WHERE i.id IN ?", ids); err != nil {
-		return fmt.Errorf("look for earlier instances: %w", err)
+		return fmt.Errorf("find earlier instances: %w", err)
 	}
 	known := map[core.JobInstanceID]string{}
 	for _, g := range given {

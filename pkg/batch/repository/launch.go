@@ -70,7 +70,7 @@ func (r *Repository) Launch(ctx context.Context, req ports.LaunchRequest) (ports
 
 // errFreed reports that a unique index stopped a launch, but the conflicting execution has ended or
 // is lost by now. A launch gives up after maxTries such executions.
-var errFreed = errors.New("it met an execution that has ended")
+var errFreed = errors.New("it found an execution that has ended")
 
 const maxTries = 20
 
@@ -341,7 +341,7 @@ func (l *launch) insert(ctx context.Context) error {
 			return err
 		}
 		if row.StopRequested && l.req.ForWorkers { // no worker would have anything to do
-			return &refusalError{fmt.Errorf("not begun: %w", core.ErrStopped)}
+			return &refusalError{fmt.Errorf("not started: %w", core.ErrStopped)}
 		}
 	}
 	if l.req.RedriveOf != 0 {
@@ -363,7 +363,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.repo.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
 		return err
 	}
-	if err := l.beginAnew(ctx, &row); err != nil {
+	if err := l.startOver(ctx, &row); err != nil {
 		return err
 	}
 	params, err := paramRows(row.ID, l.req.Params)
@@ -426,9 +426,9 @@ func (l *launch) follow(row *jobExecution) error {
 	return nil
 }
 
-// beginAnew notes in the job context that all earlier executions are history only, except for the
+// startOver notes in the job context that all earlier executions are history only, except for the
 // parts that its journal keeps. Later executions inherit the context.
-func (l *launch) beginAnew(ctx context.Context, row *jobExecution) error {
+func (l *launch) startOver(ctx context.Context, row *jobExecution) error {
 	fresh := core.NewExecutionContext()
 	switch from := l.req.From; {
 	case l.req.FromStart:

@@ -20,11 +20,11 @@ const (
 // boundLaunch bounds a launch on a database with one writer. Until end is called, it notifies the
 // observer of a launch that waits for a while.
 func (r *Repository) boundLaunch(ctx context.Context, req ports.LaunchRequest) (bounded context.Context, end func()) {
-	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session holds rows of the history"}
+	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session has locked rows of the history"}
 	cancel := func() {}
 	if r.store.db.SingleWriter() {
 		ctx, cancel = context.WithTimeout(ctx, launchWait)
-		event.Reason = fmt.Sprintf("another process writes to the file of database %s; the launch waits for it at most %v", r.store.db.Name(), launchWait)
+		event.Reason = fmt.Sprintf("another process is writing to the file of database %s; the launch waits for it at most %v", r.store.db.Name(), launchWait)
 	}
 	word := time.AfterFunc(launchWord, func() { r.observer.Observe(context.WithoutCancel(ctx), event) })
 	return ctx, func() {
@@ -47,7 +47,7 @@ func (r *Repository) wrapOwner(ctx context.Context, req ports.LaunchRequest, fai
 	defer cancel()
 	row, err := r.active(ctx, req)
 	if err != nil || row == nil { // no owner is known
-		return fmt.Errorf("%w (another program writes to the file of database %s: end it, or try again)", failure, r.store.db.Name())
+		return fmt.Errorf("%w (another program is writing to the file of database %s: end it, or try again)", failure, r.store.db.Name())
 	}
-	return fmt.Errorf("%w (waited for the one writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
+	return fmt.Errorf("%w (waited for the only writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
 }

@@ -86,7 +86,6 @@ type notAbandonedError struct {
 	running core.AlreadyRunningError
 }
 
-// Error returns the message, with advice.
 func (e *notAbandonedError) Error() string {
 	if e.refused.Current == core.StatusCompleted {
 		return fmt.Sprintf("job %s, execution %d is COMPLETED: there is nothing to abandon", e.running.JobName, e.running.ExecutionID)
@@ -94,7 +93,6 @@ func (e *notAbandonedError) Error() string {
 	return fmt.Sprintf("%v; it is %s: stop it first (`surfin stop %d`)", &e.running, e.refused.Current, e.running.ExecutionID)
 }
 
-// Unwrap returns the refusal and the running execution.
 func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.running} }
 
 // Recover implements ports.Operations with a transaction for each execution, so that a failure of

@@ -116,7 +116,7 @@ func (r *Repository) Resumable(ctx context.Context, worker string, limit int, ex
 	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" AND NOT "+placedExecution+" ORDER BY id LIMIT ?",
 		ports.Executions().Move(ports.MoveResume).From, append([]string{"none"}, except...), worker, limit)
 	if err != nil {
-		return nil, fmt.Errorf("look for parked executions: %w", err)
+		return nil, fmt.Errorf("find parked executions: %w", err)
 	}
 	return ids, nil
 }
@@ -126,7 +126,7 @@ func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, r
 	err := r.store.exec(ctx, "UPDATE {job_execution} SET error_text = ? WHERE id = ? AND owner = '' AND status IN ?",
 		storable(reason), id, ports.Executions().Move(ports.MoveResume).From).Error
 	if err != nil {
-		return fmt.Errorf("job execution %d: store why it is not resumed: %w", id, err)
+		return fmt.Errorf("job execution %d: store the reason that it is not resumed: %w", id, err)
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 	return &core.TransitionError{
 		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
-		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, or waits for partitions, tasks or child jobs, or has a placement and was not assigned to this worker",
+		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, waits for partitions, tasks or child jobs, or has a placement and is not assigned to this worker",
 	}
 }
 

@@ -106,7 +106,7 @@ func (r *Repository) Partitions(ctx context.Context, manager core.StepExecutionI
 
 func checkPlan(parts []core.Partition) error {
 	if len(parts) > core.MaxPartitions {
-		return fmt.Errorf("%d partitions, allowed %d: each is a step execution of its own; make fewer and larger ones", len(parts), core.MaxPartitions)
+		return fmt.Errorf("%d partitions are more than the allowed %d: each is a step execution; use fewer and larger ones", len(parts), core.MaxPartitions)
 	}
 	seen := make(map[string]bool, len(parts))
 	for _, p := range parts {
@@ -114,7 +114,7 @@ func checkPlan(parts []core.Partition) error {
 			return err
 		}
 		if seen[p.Name] {
-			return fmt.Errorf("partition %q is there twice", p.Name)
+			return fmt.Errorf("partition %q is listed twice", p.Name)
 		}
 		seen[p.Name] = true
 	}
@@ -126,7 +126,7 @@ func checkPartitionName(name string) error {
 		return c == unicode.ReplacementChar || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./", c)
 	})
 	if name == "" || len(name) > maxPartitionName || bad >= 0 {
-		return fmt.Errorf("partition %q: a name is letters, digits and _ - . / , 1 to %d bytes", name, maxPartitionName)
+		return fmt.Errorf("partition %q: a name has letters, digits and _ - . / , 1 to %d bytes", name, maxPartitionName)
 	}
 	return nil
 }
@@ -264,10 +264,10 @@ func (r *Repository) beginStep(ctx context.Context, ref ports.StepRef, again boo
 		return nil
 	}
 	if found, mine := core.FoundIn(err); mine && found == core.StatusStarting {
-		return fmt.Errorf("begin step execution %d: its execution was asked to stop: %w", ref.ID, core.ErrStopped)
+		return fmt.Errorf("start step execution %d: a stop of its execution was requested: %w", ref.ID, core.ErrStopped)
 	}
 	if _, mine := core.FoundIn(err); err == nil || mine {
-		err = fmt.Errorf("begin step execution %d: it has begun before: %w", ref.ID, core.ErrLostOwner)
+		err = fmt.Errorf("start step execution %d: it was started before: %w", ref.ID, core.ErrLostOwner)
 	}
 	return err
 }

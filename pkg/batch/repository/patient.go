@@ -39,7 +39,6 @@ func reading[T any](ctx context.Context, r Patient, f func(ctx context.Context) 
 	return patiently(ctx, r, func(ctx context.Context, _ bool) (T, error) { return f(ctx) })
 }
 
-// writing is reading without a result.
 func writing(ctx context.Context, r Patient, f func(ctx context.Context) error) error {
 	_, err := reading(ctx, r, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) })
 	return err

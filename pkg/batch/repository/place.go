@@ -243,7 +243,7 @@ func (r *Repository) GiveBack(ctx context.Context, work ports.Ready, worker stri
 		{SQL: column + " = ?", Args: []any{id}}, {SQL: "worker = ?", Args: []any{worker}},
 	}})
 	if err != nil {
-		return fmt.Errorf("give the assignment of %s %d back: %w", column, id, err)
+		return fmt.Errorf("return the assignment of %s %d: %w", column, id, err)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 		UNION ALL SELECT p.worker, count(*) FROM {placement} p WHERE p.state = 'ASSIGNED' GROUP BY p.worker
 		UNION ALL SELECT p.worker, count(*) FROM {placement} p JOIN {job_execution} j ON j.id = p.child_id WHERE p.state = 'RUNNING' AND p.worker <> '' AND j.active = 1 AND j.owner <> '' GROUP BY p.worker`)
 	if err != nil {
-		return fmt.Errorf("count what workers have: %w", err)
+		return fmt.Errorf("count the work of workers: %w", err)
 	}
 	for _, row := range rows {
 		loads[row.Worker] += row.N

@@ -54,17 +54,17 @@ func (r *Repository) Purge(ctx context.Context, filter ports.PurgeFilter, actor 
 
 func checkPurge(filter *ports.PurgeFilter) error {
 	if filter.EndedBefore.IsZero() && filter.Instance == 0 {
-		return errors.New("it must be said before when the executions ended (EndedBefore)")
+		return errors.New("EndedBefore is required")
 	}
 	if filter.KeepLast < 0 || filter.Batch < 0 {
-		return fmt.Errorf("keep last %d, batch %d: neither may be negative", filter.KeepLast, filter.Batch)
+		return fmt.Errorf("keep last %d, batch %d: both must not be negative", filter.KeepLast, filter.Batch)
 	}
 	if len(filter.Statuses) == 0 {
 		filter.Statuses = []core.Status{core.StatusCompleted, core.StatusAbandoned}
 	}
 	for _, status := range filter.Statuses {
 		if !status.IsOver() {
-			return fmt.Errorf("executions in %s are active and not purged", status)
+			return fmt.Errorf("executions in %s are active and cannot be purged", status)
 		}
 	}
 	if filter.Batch == 0 {
@@ -331,7 +331,7 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 		if err != nil {
 			return done, err
 		}
-		left, err := r.leftBehind(ctx, "e.id IN ?", batch)
+		left, err := r.ofEarlier(ctx, "e.id IN ?", batch)
 		if err != nil {
 			return done, err
 		}

@@ -82,7 +82,7 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 		return err
 	}
 	if err := r.announcer.Announce(ctx, list...); err != nil {
-		return fmt.Errorf("announce what is ready: %w", err)
+		return fmt.Errorf("announce work that is ready: %w", err)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (r *Repository) Ready(ctx context.Context, after ports.ReadyPlace, limit in
 			ports.Executions().Move(ports.MoveResume).From, after.Execution, "", limit)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for what is ready: %w", err)
+		return nil, fmt.Errorf("find work that is ready: %w", err)
 	}
 	return append(parked, parts...), nil
 }
@@ -118,7 +118,7 @@ func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) 
 	err := r.store.scan(ctx, &locked, `SELECT id, job_execution_id, status FROM {step_execution} WHERE id = ? OR status = 'PARKED' AND
 		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id`+lock, step, step)
 	if err != nil {
-		return fmt.Errorf("lock what waits for tasks: %w", err)
+		return fmt.Errorf("lock executions that wait for tasks: %w", err)
 	}
 	for _, s := range locked {
 		if s.Status == core.StatusParked {

@@ -42,7 +42,7 @@ func (r *Repository) ClaimRequest(ctx context.Context, key ports.RequestKey, fin
 func (r *Repository) AnswerRequest(ctx context.Context, key ports.RequestKey, answer string) (string, error) {
 	kept := r.store.exec(ctx, "UPDATE {client_request} SET answer = ? WHERE client = ? AND request_key = ? AND answer = ''", answer, key.Client, key.Key)
 	if kept.Error != nil {
-		return "", fmt.Errorf("keep the answer to request %q: %w", key.Key, kept.Error)
+		return "", fmt.Errorf("store the response to request %q: %w", key.Key, kept.Error)
 	}
 	if kept.RowsAffected == 1 {
 		return answer, nil

@@ -30,7 +30,7 @@ var ErrSchemaNewer = errors.New("the repository's schema is newer than this bina
 
 // ErrSchemaTooOld means that a build before the first release created the tables: they cannot be
 // migrated to this binary's version.
-var ErrSchemaTooOld = errors.New("the repository's schema is of a build before the first release")
+var ErrSchemaTooOld = errors.New("the repository's schema comes from a build before the first release")
 
 //go:embed migrations
 var migrations embed.FS
@@ -106,10 +106,10 @@ func (t tableSet) checkState(ctx context.Context, state migrator.Result) error {
 	case t.isTooOld(state):
 		return fmt.Errorf("%w: version %s %s, this binary begins with %s; %s", ErrSchemaTooOld, version(state.To), where, version(t.oldest), t.removal(ctx))
 	case state.Dirty:
-		return fmt.Errorf("%w: a migration to version %s %s is in progress or did not end; run `%s`, which tells",
+		return fmt.Errorf("%w: a migration to version %s %s is in progress or did not end; run `%s` to see which",
 			core.ErrSchemaMissing, version(state.To), where, t.command)
 	case state.To/versionsPerMajor > t.version/versionsPerMajor:
-		return fmt.Errorf("%w: version %s %s, this binary knows %s; use a newer surfin", ErrSchemaNewer, version(state.To), where, version(t.version))
+		return fmt.Errorf("%w: version %s %s, this binary supports %s; use a newer surfin", ErrSchemaNewer, version(state.To), where, version(t.version))
 	case state.To < t.version:
 		return fmt.Errorf("%w: version %s %s, this binary needs %s; run `%s`", core.ErrSchemaMissing, version(state.To), where, version(t.version), t.command)
 	}
@@ -118,11 +118,10 @@ func (t tableSet) checkState(ctx context.Context, state migrator.Result) error {
 
 func (t tableSet) isTooOld(state migrator.Result) bool { return 0 < state.To && state.To < t.oldest }
 
-// removal explains how to start with an empty history.
 func (t tableSet) removal(ctx context.Context) string {
 	var file string
 	if t.store.db.Dialect() == tx.SQLite && t.store.session(ctx).Raw("SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&file).Error == nil && file != "" {
-		return fmt.Sprintf("delete the file %s if it has nothing else, drop the tables %s*, or use another file", file, t.store.prefix)
+		return fmt.Sprintf("delete the file %s if it has no other data, drop the tables %s*, or use another file", file, t.store.prefix)
 	}
 	return fmt.Sprintf("drop the tables %s*, or use another database", t.store.prefix)
 }

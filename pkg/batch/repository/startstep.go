@@ -187,14 +187,14 @@ func (r *Repository) refuseStep(ctx context.Context, job ports.JobRef) (verdict,
 		return v, err
 	}
 	if stopped && !errors.Is(v.err, core.ErrLostOwner) && slices.Contains(stepStates(), v.current) {
-		v.answer, v.err = core.Rejected, fmt.Errorf("execution %d was asked to stop: %w", job.ID, core.ErrStopped)
+		v.answer, v.err = core.Rejected, fmt.Errorf("a stop of execution %d was requested: %w", job.ID, core.ErrStopped)
 		return v, nil
 	}
 	if v.err == nil {
 		v.err = &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
 	}
 	if refused, ok := errors.AsType[*core.TransitionError](v.err); ok && v.current != "" {
-		refused.From, refused.Reason = stepStates(), "a step may not start now"
+		refused.From, refused.Reason = stepStates(), "a step cannot start now"
 	}
 	v.answer = core.Rejected
 	return v, nil

@@ -87,7 +87,7 @@ func TestInstantIsReadFromBothDialects(t *testing.T) {
 	i := instant{Time: want}
 	require.NoError(t, i.Scan(nil))
 	require.True(t, i.IsZero())
-	require.ErrorContains(t, i.Scan("noon"), "no point in time")
+	require.ErrorContains(t, i.Scan("noon"), "not a point in time")
 	_, err := clock(0).Value()
 	require.Error(t, err)
 }

@@ -246,7 +246,7 @@ func (a *attempt) recordInside(ctx context.Context, database string, end *ending
 		return err
 	}
 	if answer != core.Applied {
-		return fmt.Errorf("its record has come to an end before its work (%s)", answer)
+		return fmt.Errorf("its execution ended before its work (%s)", answer)
 	}
 	recorded := *end
 	end.recorded, a.success = true, &recorded

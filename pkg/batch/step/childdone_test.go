@@ -65,11 +65,11 @@ func TestAChildThatCompletedForAnotherStepOrDayIsAnError(t *testing.T) {
 		exec := c.run(t, c.parent(t, "one", "two"), 1, job.Options{})
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Equal(t, core.StatusCompleted, c.e.Step(exec, "one").Status)
-		require.Contains(t, exec.Error, "step two: child job child has run with these parameters before, for another step, or another round, of this execution")
+		require.Contains(t, exec.Error, "step two: child job child has already run with these parameters, for another step, or another round, of this execution")
 
 		exec = c.run(t, c.parent(t, "one"), 2, job.Options{})
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "before, for execution 1, and would not run again: give it an identifying parameter that differs")
+		require.Contains(t, exec.Error, "with these parameters, for execution 1, and would not run again: give it a different identifying parameter")
 		require.Equal(t, 1, c.first)
 	})
 }
@@ -91,7 +91,7 @@ func TestFromTheStartAChildRunsAnewAndOneThatCompletedIsAnError(t *testing.T) {
 
 		exec = c.run(t, j, 1, job.Options{FromStart: true})
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "before this job was run anew")
+		require.Contains(t, exec.Error, "before this job was run again from the start")
 		require.Equal(t, 2, c.first)
 	})
 }

@@ -73,7 +73,7 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *mod
 	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
 	name := run.RecordName(s)
 	if err := run.Services.Lease.Err(); err != nil {
-		return nil, fmt.Errorf("step %s: not begun: %w", name, err)
+		return nil, fmt.Errorf("step %s: not started: %w", name, err)
 	}
 	record, err := e.start(ctx, name, run)
 	if err != nil {
@@ -131,7 +131,7 @@ var ErrAbandoned = errors.New("the step did not return in time; its goroutine st
 func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *model.StepRun) *ending {
 	if limited, ok := s.(model.TimeLimited); ok && limited.Timeout() > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s ran into its timeout of %v", run.RecordName(s), limited.Timeout()))
+		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s exceeded its timeout of %v", run.RecordName(s), limited.Timeout()))
 		defer cancel()
 	}
 	ctx, aborter := tx.WithAborter(ctx)
@@ -146,7 +146,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 	if _, composite := s.(model.Composite); composite { // its steps are bounded by themselves
 		end = <-done
 	} else {
-		end, returned = model.Await(ctx, done, e.StopTimeout, run.Services.Lease.Late(), func() { tellLate(ctx, run, run.RecordName(s)) })
+		end, returned = model.Await(ctx, done, e.StopTimeout, run.Services.Lease.Late(), func() { notifyLate(ctx, run, run.RecordName(s)) })
 	}
 	if !returned {
 		a.abandon()
@@ -156,8 +156,8 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 	return end
 }
 
-// tellLate notifies the observers that a component did not return before the lease ends.
-func tellLate(ctx context.Context, run *model.StepRun, step string) {
+// notifyLate notifies the observers that a component did not return before the lease ends.
+func notifyLate(ctx context.Context, run *model.StepRun, step string) {
 	run.Services.Observer.Observe(ctx, core.ComponentLate{
 		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
 	})

@@ -50,7 +50,7 @@ func NewJob(config JobConfig) (*JobStep, error) {
 	case config.Job == nil:
 		return nil, fmt.Errorf("job step %s has no job", config.Name)
 	case config.OnWorkers && config.Job.Definition.Text == "":
-		return nil, fmt.Errorf("job step %s: workers cannot build job %s, which has no job file: run it in this process", config.Name, config.Job.Name)
+		return nil, fmt.Errorf("job step %s: workers cannot run job %s, which has no job file: run it in this process", config.Name, config.Job.Name)
 	}
 	return &JobStep{config: config}, nil
 }
@@ -154,11 +154,11 @@ func (s *JobStep) completed(run *model.StepRun, complete *core.InstanceCompleteE
 	case parent != 0:
 		by = fmt.Sprintf("for execution %d", parent)
 		if anew := run.Data.Job.AnewSince(); parent < anew {
-			by += ", before this job was run anew"
+			by += ", before this job was run again from the start"
 		}
 	}
-	return fmt.Errorf("child job %s has run with these parameters before, %s, and would not run again: "+
-		"give it an identifying parameter that differs (a date, a round), and run this job with other parameters or from its start: %w",
+	return fmt.Errorf("child job %s has already run with these parameters, %s, and would not run again: "+
+		"give it a different identifying parameter (a date, a round), and run this job with other parameters or from its start: %w",
 		s.config.Job.Name, by, complete)
 }
 
@@ -196,7 +196,7 @@ func (s *JobStep) refused(err error) error {
 	case errors.Is(err, core.ErrLostOwner):
 		return fmt.Errorf("child job %s: %v", s.config.Job.Name, err) //nolint:errorlint // the child's owner, not this job's
 	case errors.As(err, &running):
-		return fmt.Errorf("child job %s cannot start: another execution of the same instance runs: %w", s.config.Job.Name, err)
+		return fmt.Errorf("child job %s cannot start: another execution of the same instance is running: %w", s.config.Job.Name, err)
 	case errors.Is(err, core.ErrAbandoned):
 		return fmt.Errorf("child job %s cannot start: its last execution was abandoned, and this step keeps its parameters: abandon this execution as well, or start with other parameters: %w", s.config.Job.Name, err)
 	}
@@ -237,7 +237,7 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {
-		return params, fmt.Errorf("the step's context has a %T under %s", stored, core.ChildKey)
+		return params, fmt.Errorf("the step's context has a %T at key %s", stored, core.ChildKey)
 	}
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
 		return params, fmt.Errorf("the step's context, %s: %w", core.ChildKey, err)

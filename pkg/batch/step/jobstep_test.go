@@ -212,7 +212,7 @@ func TestAChildThatMayNotRunFailsTheStepWithTheReason(t *testing.T) {
 		}
 		c.e.Exec("update surfin_job_execution set status = 'STARTED', active = 1, lease_until = (select max(lease_until) from surfin_job_execution) where id = 2")
 		exec := c.e.Run(j)
-		require.Contains(t, exec.Error, "another execution of the same instance runs")
+		require.Contains(t, exec.Error, "another execution of the same instance is running")
 	})
 }
 

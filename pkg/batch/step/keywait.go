@@ -42,9 +42,9 @@ func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error 
 	needed, err := w.run.Services.Jobs.NeedsUs(ctx, w.holder, w.run.Data.Job.ID)
 	switch {
 	case err != nil:
-		return fmt.Errorf("find what execution %d waits for: %w", w.holder, err)
+		return fmt.Errorf("find the executions that execution %d waits for: %w", w.holder, err)
 	case needed:
-		return fmt.Errorf("%w, and that execution cannot end before this step does", refused)
+		return fmt.Errorf("%w, but that execution cannot end before this step does", refused)
 	case time.Since(w.begin) > longestKeyWait:
 		return fmt.Errorf("%w, and waited for it %v", refused, longestKeyWait)
 	case w.run.Stopping():
@@ -73,7 +73,7 @@ func (w *keyWait) store(ctx context.Context, change func(c *core.ExecutionContex
 		return err
 	}
 	if err := w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context); err != nil {
-		return fmt.Errorf("store what the step waits for: %w", err)
+		return fmt.Errorf("store the execution that the step waits for: %w", err)
 	}
 	w.run.Step.Context.Stored()
 	return nil

@@ -48,7 +48,7 @@ func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 				c.Out = map[string]any{"n": 1, "ratio": math.NaN()}
 				return nil
 			},
-			`it has 3000 bytes, allowed are 500`: func(c *core.StepContribution) error {
+			`it has 3000 bytes, more than the allowed 500`: func(c *core.StepContribution) error {
 				c.ExitCode = strings.Repeat("é", 1500)
 				return nil
 			},

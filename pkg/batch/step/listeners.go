@@ -43,7 +43,7 @@ func (a *attempt) listen(ctx context.Context) error {
 		}
 	}
 	a.listening = len(a.pendingAfterStep)
-	return a.tellOfStart(ctx, before)
+	return a.notifyStart(ctx, before)
 }
 
 // join adds the components of the step that listen to steps (rule C16b): they are notified of the start
@@ -61,10 +61,10 @@ func (a *attempt) join(ctx context.Context, components []any) error {
 			a.pendingAfterStep = append(a.pendingAfterStep, after)
 		}
 	}
-	return a.tellOfStart(ctx, before)
+	return a.notifyStart(ctx, before)
 }
 
-func (a *attempt) tellOfStart(ctx context.Context, listeners []core.BeforeStep) error {
+func (a *attempt) notifyStart(ctx context.Context, listeners []core.BeforeStep) error {
 	if a.run.Data.Resumed { // they were notified of the start
 		return nil
 	}

@@ -55,7 +55,7 @@ type PartitionStep struct {
 
 // ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
 // transactions of its own.
-var ErrInGroup = errors.New("it has transactions of its own, and cannot take part in that of an atomic group")
+var ErrInGroup = errors.New("it has its own transactions and cannot join the transaction of an atomic group")
 
 // NewPartitioned checks the configuration, and that the pool of the database is
 // large enough for the workers.
@@ -66,7 +66,7 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	case config.Partitioner == nil:
 		return nil, fmt.Errorf("partitioned step %s has no partitioner", config.Step.Name())
 	case config.Workers < 0:
-		return nil, fmt.Errorf("partitioned step %s: workers is %d, and must be positive", config.Step.Name(), config.Workers)
+		return nil, fmt.Errorf("partitioned step %s: workers is %d, but must be positive", config.Step.Name(), config.Workers)
 	}
 	if config.Workers == 0 {
 		config.Workers = defaultWorkers(config.Database)
@@ -124,7 +124,7 @@ func (s *PartitionStep) Composite() {}
 func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
 	own := private(run)
 	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), DefaultStopTimeout, run.Services.Lease.Late(), func() {
-		tellLate(ctx, run, run.Step.Name)
+		notifyLate(ctx, run, run.Step.Name)
 	})
 	if !ok {
 		return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
@@ -181,7 +181,7 @@ type PoolSizer interface{ PoolSize() int }
 func CheckPool(db tx.Database, workers int) error {
 	size, bounded := poolOf(db)
 	if need := connectionsPerWorker*workers + 1; bounded && size < need {
-		return fmt.Errorf("database %s may open %d connections, and %d workers need %d (two each, and one): raise max_open to %d (and the size of a pool of the application), or lower workers to %d",
+		return fmt.Errorf("database %s may open %d connections, but %d workers need %d (two each, plus one): raise max_open to %d (and the size of the application's pool), or lower workers to %d",
 			db.Name(), size, workers, need, need, max(1, (size-1)/connectionsPerWorker))
 	}
 	return nil

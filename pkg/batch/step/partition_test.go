@@ -259,7 +259,7 @@ func TestAPlanThatCannotBeIsRefusedBeforeAnyPartitionStarts(t *testing.T) {
 			func(context.Context, *model.StepRun) (core.Partitioner, error) {
 				return numbered(core.MaxPartitions + 1), nil
 			},
-			[]string{"100001 partitions are more than the 100000"},
+			[]string{"100001 partitions are more than the allowed 100000"},
 		},
 	} {
 		w := &work{}
@@ -431,7 +431,7 @@ func TestAPoolThatIsTooSmallForTheWorkersIsRefused(t *testing.T) {
 			require.NoError(t, err)
 			return
 		}
-		require.ErrorContains(t, err, "may open 10 connections, and 5 workers need 11 (two each, and one): raise max_open to 11 (and the size of a pool of the application), or lower workers to 4")
+		require.ErrorContains(t, err, "may open 10 connections, but 5 workers need 11 (two each, plus one): raise max_open to 11 (and the size of the application's pool), or lower workers to 4")
 		_, err = make(4)
 		require.NoError(t, err)
 		s, err := make(0)

@@ -57,7 +57,7 @@ func (s *PartitionStep) plan(ctx context.Context, run *model.StepRun) (plan, err
 	}
 	if request.ForWorkers {
 		if request.Shared, err = shared(run); err != nil {
-			return plan{}, fmt.Errorf("step %s: what workers need to know: %w", s.Name(), err)
+			return plan{}, fmt.Errorf("step %s: the data that workers need: %w", s.Name(), err)
 		}
 	}
 	if err := s.prepareParts(ctx, run, due); err != nil {
@@ -131,7 +131,7 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *model.StepRun, du
 		}
 		for _, target := range targets {
 			if first, twice := written[target]; twice {
-				return fmt.Errorf("partition step %s: partitions %s and %s would both write %s; name the partition in the path, as in out-${part.index}.csv", s.Name(), first, all[i].Name, target)
+				return fmt.Errorf("partition step %s: partitions %s and %s would both write %s; use the partition in the path, as in out-${part.index}.csv", s.Name(), first, all[i].Name, target)
 			}
 			written[target] = all[i].Name
 		}
@@ -254,7 +254,7 @@ func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	var err error
 	if text, kept := contextOf(record).Get(planKey); kept {
 		if c, err = core.ParseExecutionContext([]byte(fmt.Sprint(text))); err != nil {
-			return nil, fmt.Errorf("its context, as it was planned: %w", err)
+			return nil, fmt.Errorf("its planned context: %w", err)
 		}
 		err = keepPlan(c)
 	}
@@ -296,7 +296,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *model.StepRun) (parts []co
 // check reports too many partitions, and invalid names, a few of them.
 func check(parts []core.Partition) error {
 	if len(parts) > core.MaxPartitions {
-		return fmt.Errorf("%d partitions are more than the %d that a step may have: each is a row that is stored before the first one starts; make larger parts",
+		return fmt.Errorf("%d partitions are more than the allowed %d: each is a row that is stored before the first one starts; make larger partitions",
 			len(parts), core.MaxPartitions)
 	}
 	seen := make(map[string]int, len(parts))
@@ -320,7 +320,7 @@ func misnamed(name string) string {
 	case name == "":
 		return "is empty"
 	case len(name) > maxPartName:
-		return fmt.Sprintf("has %d bytes, allowed are %d", len(name), maxPartName)
+		return fmt.Sprintf("has %d bytes, more than the allowed %d", len(name), maxPartName)
 	case !utf8.ValidString(name):
 		return "is not UTF-8"
 	}

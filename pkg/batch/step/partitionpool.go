@@ -138,7 +138,7 @@ func (b *batch) start(ctx context.Context, i int) {
 	if err != nil {
 		b.take(i, func() model.PartitionResult {
 			return b.unstarted(ctx, &b.parts[i], model.PartitionResult{
-				Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("no worker takes it: %v", err),
+				Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: fmt.Sprintf("no worker accepts it: %v", err),
 			})
 		})
 	}
@@ -191,7 +191,7 @@ func (b *batch) one(ctx context.Context, p *model.PlannedPartition) model.Partit
 	case err == nil && record != nil:
 		return model.PartitionResult{Status: record.Status, ExitCode: record.ExitCode, Message: record.Error, Settles: record.Settles, Counters: record.Counters, InHand: record.InHand}
 	case err == nil:
-		err = errors.New("the step executor answered no record")
+		err = errors.New("the step executor returned no execution")
 	case errors.Is(err, core.ErrLostOwner):
 		return b.failing(model.PartitionResult{}, err)
 	case errors.Is(err, core.ErrStopped) && own.Step == nil: // the database has the request

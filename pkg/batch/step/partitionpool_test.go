@@ -102,7 +102,7 @@ func TestAPartitionThatNoWorkerTakesHasFailed(t *testing.T) {
 		require.Len(t, w.names(), 1)
 		require.Equal(t, core.ExitFailed, e.Step(exec, "s").ExitCode)
 		require.Equal(t, map[string]core.Status{"s": core.StatusFailed, "s:p0": core.StatusCompleted, "s:p1": core.StatusFailed}, statuses(e, exec))
-		require.Contains(t, exec.Error, "p1: no worker takes it: the pool is full")
+		require.Contains(t, exec.Error, "p1: no worker accepts it: the pool is full")
 		accepted = 0
 		exec = e.Run(j)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
@@ -158,7 +158,7 @@ func TestAnExecutorThatPanicsOrCannotRecordIsAFailedPartitionAndNoHang(t *testin
 	for name, do := range map[string]func(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error){
 		"panic": func(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) { panic("lost my head") },
 		"error": func(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) {
-			return nil, errors.New("no record")
+			return nil, errors.New("returned no execution")
 		},
 		"nothing": func(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) { return nil, nil },
 	} {

@@ -16,7 +16,7 @@ func (w *workerPartitions) ForWorkers() bool { return true }
 
 // Run returns how the partitions ended, once all of them have.
 func (w *workerPartitions) Run(ctx context.Context, work model.PartitionWork) ([]model.PartitionResult, error) {
-	if err := work.Run.AwaitParts(ctx, longestLook); err != nil {
+	if err := work.Run.AwaitParts(ctx, longestPoll); err != nil {
 		return nil, err
 	}
 	return w.results(ctx, work.Run)

@@ -62,7 +62,7 @@ func (a *attempt) warnOfMissing(p *model.Promotion, exit string, own *core.Execu
 		has = "which has: " + strings.Join(keys, ", ")
 	}
 	a.run.Step.Context = own
-	return core.Warn(own, fmt.Sprintf("promote: not in the context of the step, %s: %s", has, strings.Join(missing, ", ")))
+	return core.Warn(own, fmt.Sprintf("promote: not found in the context of the step, %s: %s", has, strings.Join(missing, ", ")))
 }
 
 // besides returns the context in which the job's row is written. In the step's transaction it commits

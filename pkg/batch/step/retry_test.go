@@ -73,11 +73,11 @@ func TestWhatNoRetryMendsIsFinal(t *testing.T) {
 		status core.Status
 		says   string
 	}{
-		"limit":    {step.TaskletConfig{}, func() error { return again }, 3, core.StatusFailed, "failed 3 times, the last time: not yet"},
+		"limit":    {step.TaskletConfig{}, func() error { return again }, 3, core.StatusFailed, "failed 3 times, last: not yet"},
 		"other":    {step.TaskletConfig{}, func() error { return errors.New("broken") }, 1, core.StatusFailed, "broken"},
 		"panic":    {step.TaskletConfig{}, func() error { panic(again) }, 1, core.StatusFailed, "not yet"},
 		"stop":     {step.TaskletConfig{}, func() error { return core.ErrStopped }, 1, core.StatusStopped, "stopped on request"},
-		"timeout":  {step.TaskletConfig{Timeout: 30 * time.Millisecond}, func() error { return again }, 1, core.StatusFailed, "ran into its timeout"},
+		"timeout":  {step.TaskletConfig{Timeout: 30 * time.Millisecond}, func() error { return again }, 1, core.StatusFailed, "exceeded its timeout"},
 		"no group": {step.TaskletConfig{Attr: tx.Attr{Propagation: tx.NotSupported}}, func() error { return again }, 3, core.StatusFailed, "failed 3 times"},
 	} {
 		c.config.Retry = core.Retry{Limit: 2}

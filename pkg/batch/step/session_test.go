@@ -40,7 +40,7 @@ func statements(e *testengine.Engine, raw bool, list ...string) core.TaskletFunc
 // of the connection, finds it as it was opened.
 func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ change, look, want string }{
+	for name, c := range map[string]struct{ change, poll, want string }{
 		"a setting":         {"set search_path = public", "show search_path", `"$user", public`},
 		"by a function":     {"select set_config('work_mem', '8MB', false)", "show work_mem", "4MB"},
 		"of the author's":   {"select change_it()", "show work_mem", "4MB"},
@@ -67,7 +67,7 @@ func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 							until := time.Now().Add(5 * time.Second)
 							for len(got) < 3 {
 								var text string
-								if err := tx.ConnOf(ctx, e.Database).QueryRowContext(ctx, c.look).Scan(&text); err != nil {
+								if err := tx.ConnOf(ctx, e.Database).QueryRowContext(ctx, c.poll).Scan(&text); err != nil {
 									return err
 								}
 								if name != "a lock" || text == c.want || time.Now().After(until) {
@@ -103,7 +103,7 @@ func TestPreparedStatementsOutliveTheResetOfASession(t *testing.T) {
 
 func TestWhatAStepChangesOfASQLiteConnectionEndsWithIt(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ change, look, want string }{
+	for name, c := range map[string]struct{ change, poll, want string }{
 		"a setting":         {"pragma foreign_keys = off", "pragma foreign_keys", "1"},
 		"a temporary table": {"create temp table t(id int)", "select count(*) from sqlite_temp_master", "0"},
 		"another file":      {"attach ':memory:' as other", "select count(*) from pragma_database_list where name = 'other'", "0"},
@@ -115,7 +115,7 @@ func TestWhatAStepChangesOfASQLiteConnectionEndsWithIt(t *testing.T) {
 			outside := tx.Attr{Propagation: tx.NotSupported}
 			exec := e.Run(testengine.Job("job", e.Tasklet("change", outside, statements(e, false, c.change)),
 				e.Tasklet("look", tx.Attr{}, func(ctx context.Context, _ *core.StepContribution) error {
-					return tx.ConnOf(ctx, e.Database).QueryRowContext(ctx, c.look).Scan(&got)
+					return tx.ConnOf(ctx, e.Database).QueryRowContext(ctx, c.poll).Scan(&got)
 				})))
 			require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 			require.Equal(t, c.want, got)

@@ -132,7 +132,7 @@ func TestAStepThatRunsIntoItsTimeoutFailsAndSaysSo(t *testing.T) {
 		require.NoError(t, err)
 		exec := e.Run(testengine.Job("job", &model.StepElement{Step: s}))
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, "step slow ran into its timeout of 20ms")
+		require.Contains(t, exec.Error, "step slow exceeded its timeout of 20ms")
 		require.Empty(t, e.Ints("select id from out"))
 	})
 }

@@ -118,7 +118,7 @@ func (s *TaskletStep) Execute(ctx context.Context, run *model.StepRun) (err erro
 	if err := run.Services.Lease.Err(); err != nil { // without a transaction there is no guard
 		return err
 	}
-	over := tellOfStop(ctx, tasklet, run)
+	over := notifyStop(ctx, tasklet, run)
 	defer over()
 	err = tasklet.Execute(ctx, c)
 	record.Counters = record.Counters.Add(c.Counters)
@@ -127,9 +127,9 @@ func (s *TaskletStep) Execute(ctx context.Context, run *model.StepRun) (err erro
 	return err
 }
 
-// tellOfStop notifies a tasklet of a stop while it executes, once. over ends that, and waits for a call
+// notifyStop notifies a tasklet of a stop while it executes, once. over ends that, and waits for a call
 // in progress, and ends its context: the tasklet may be closed then.
-func tellOfStop(ctx context.Context, tasklet core.Tasklet, run *model.StepRun) (over func()) {
+func notifyStop(ctx context.Context, tasklet core.Tasklet, run *model.StepRun) (over func()) {
 	stoppable, ok := tasklet.(core.Stoppable)
 	if !ok {
 		return func() {}

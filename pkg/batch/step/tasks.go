@@ -131,7 +131,7 @@ func (s *TasksStep) Items(ctx context.Context, run *model.StepRun) ([]json.RawMe
 // core.ErrParked means that workers have it.
 func (s *TasksStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
-		return fmt.Errorf("step %s, whose work are tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
+		return fmt.Errorf("step %s, a step of tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
 	}
 	w := &taskWait{step: s, run: run, groups: s.config.Groups}
 	if err := w.begin(ctx); err != nil {
@@ -160,7 +160,7 @@ func (w *taskWait) begin(ctx context.Context) error {
 	if stored, ok := w.run.Step.Context.Get(core.TasksKey); ok {
 		id, is := stored.(int64)
 		if !is {
-			return fmt.Errorf("the step's context has a %T under %s", stored, core.TasksKey)
+			return fmt.Errorf("the step's context has a %T at key %s", stored, core.TasksKey)
 		}
 		w.id = task.GroupID(id)
 	} else if w.run.Data.Earlier != nil { // its commit may have been reported as failed
@@ -189,7 +189,7 @@ func (w *taskWait) submit(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("items: %w", err)
 	case len(items) > MaxTasks:
-		return fmt.Errorf("items: they are %d, and a step may have %d tasks", len(items), MaxTasks)
+		return fmt.Errorf("items: %d items are more than the %d tasks that a step may have", len(items), MaxTasks)
 	case len(items) == 0:
 		w.report(&task.Group{})
 		return nil
@@ -228,8 +228,8 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
-// longestLook is the longest pause between two polls of a step that is not parked.
-const longestLook = time.Second
+// longestPoll is the longest pause between two polls of a step that is not parked.
+const longestPoll = time.Second
 
 func (w *taskWait) follow(ctx context.Context) error {
 	handler, elsewhere, err := w.groups.Executors(ctx, w.id) // the file's handler may be another one by now
@@ -259,7 +259,7 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 		case w.releasing(), park:
 			return core.ErrParked
 		}
-		if err := w.run.Pause(ctx, model.NextLook(time.Since(begin), longestLook), w.canceled); err != nil {
+		if err := w.run.Pause(ctx, model.NextLook(time.Since(begin), longestPoll), w.canceled); err != nil {
 			return err
 		}
 	}

@@ -72,7 +72,7 @@ func keysIn(value json.RawMessage) ([]string, error) {
 	if json.Unmarshal(value, &list) != nil {
 		text, err := oneKey(value)
 		if err != nil {
-			return nil, fmt.Errorf("%s is not a list of keys, or a text with keys between commas", value)
+			return nil, fmt.Errorf("%s is not a list of keys or a text of keys separated by commas", value)
 		}
 		var keys []string
 		for key := range strings.SplitSeq(text, ",") {

@@ -57,7 +57,7 @@ func RollbackOnly(ctx context.Context, database string) error {
 
 // ErrOwnTransaction is an operation that an application's own transaction does not support: committing
 // a chunk's checkpoint, or lending the connection of its driver.
-var ErrOwnTransaction = errors.New("the transaction is one of the application's own, which has no such thing")
+var ErrOwnTransaction = errors.New("the transaction belongs to the application, which does not support it")
 
 type ownHandle struct{ c ownConn }
 
@@ -71,10 +71,8 @@ type ownConn struct{ Own }
 
 var _ Conn = ownConn{}
 
-// Commit refuses.
 func (ownConn) Commit() error { return ErrNotOwner }
 
-// Rollback refuses.
 func (ownConn) Rollback() error { return ErrNotOwner }
 
 // Raw refuses: database/sql does not lend the connection of a *sql.Tx.

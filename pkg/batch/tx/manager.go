@@ -28,7 +28,7 @@ func (m *Manager) Database() Database { return m.db }
 func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context) error) error {
 	current, _ := ctx.Value(key{m.db.Name()}).(*scope)
 	if current.hasEnded() {
-		return fmt.Errorf("database %s: the context is of a transaction that is over: %w", m.db.Name(), sql.ErrTxDone)
+		return fmt.Errorf("database %s: the context belongs to a transaction that is over: %w", m.db.Name(), sql.ErrTxDone)
 	}
 	active := current != nil && !current.suspended
 	if attr.Timeout > 0 {
@@ -161,7 +161,7 @@ func (m *Manager) join(ctx context.Context, s *scope, attr Attr, fn func(context
 // accepted without effect: the outermost owner chose it.
 func (m *Manager) fits(s *scope, attr Attr) error {
 	if s.readOnly && !attr.ReadOnly && attr.Propagation != Supports {
-		return fmt.Errorf("work that may write cannot join a read-only transaction of database %s", m.db.Name())
+		return fmt.Errorf("work that may write cannot join the read-only transaction of database %s", m.db.Name())
 	}
 	return m.db.Check(attr)
 }

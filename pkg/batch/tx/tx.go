@@ -178,7 +178,7 @@ var (
 	ErrTransaction = errors.New("there is a transaction")
 	// ErrSingleWriter is a second writing transaction, or a write outside the suspended one, on a
 	// database with one writer: it would wait for itself.
-	ErrSingleWriter = errors.New("the database has one writer, and a transaction in progress holds it")
+	ErrSingleWriter = errors.New("the database allows one writer, and a transaction in progress holds the lock")
 	// ErrRolledBack is in the chain of a *CommitError if the database itself reported that the
 	// transaction had no effect.
 	ErrRolledBack = errors.New("the transaction was rolled back")
@@ -187,11 +187,11 @@ var (
 	// statement itself is not at fault.
 	ErrNotBegun = errors.New("the transaction did not begin")
 	// ErrNotOwner is a Commit or Rollback by a caller that does not own the transaction.
-	ErrNotOwner = errors.New("only the owner of a transaction ends it")
+	ErrNotOwner = errors.New("only the owner of a transaction may commit it or roll it back")
 	// ErrForeignEnd is a transaction that a statement has ended, for example in a script, and not its
 	// owner (rule T8a). Its writes may be committed, so the work must not be retried. ErrNotOwner is in
 	// its chain.
-	ErrForeignEnd = fmt.Errorf("a statement has ended the transaction: %w", ErrNotOwner)
+	ErrForeignEnd = fmt.Errorf("a statement ended the transaction: %w", ErrNotOwner)
 )
 
 // RollbackOnlyError is the owner's commit of a transaction that joined work had marked rollback-only:
@@ -200,7 +200,7 @@ type RollbackOnlyError struct{ Cause error }
 
 // Error names the cause.
 func (e *RollbackOnlyError) Error() string {
-	return fmt.Sprintf("the transaction was rolled back: joined work had failed: %v", e.Cause)
+	return fmt.Sprintf("the transaction was rolled back: joined work failed: %v", e.Cause)
 }
 
 // Unwrap returns the failure of the joined work.

@@ -23,7 +23,7 @@ func (c *readerCheck) damages(t *testing.T) {
 	}
 	defer c.fill(t, whole)
 	for _, cut := range spread(max(len(whole)-1, 0), 15) {
-		got := c.endures(t, fmt.Sprintf("cut behind byte %d", cut), whole[:cut])
+		got := c.endures(t, fmt.Sprintf("cut after byte %d", cut), whole[:cut])
 		if c.Joins {
 			continue
 		}
@@ -33,7 +33,7 @@ func (c *readerCheck) damages(t *testing.T) {
 				break // the cut is in it
 			}
 			if got[i].then != c.all[i].then || got[i].err != c.all[i].err || got[i].meta != c.all[i].meta {
-				t.Fatalf("cut behind byte %d: item %d is %v, and of the whole source %v", cut, i+1, got[i], c.all[i])
+				t.Fatalf("cut after byte %d: item %d is %v, and of the whole source %v", cut, i+1, got[i], c.all[i])
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome 
 	if c.restarts && len(at) > 0 {
 		for _, i := range spread(len(at)-1, 2) {
 			rest, _ := c.readAny(t, what, at[i])
-			same(t, what+", restarted behind item "+itoa(i), all[i:], rest)
+			same(t, what+", restarted after item "+itoa(i), all[i:], rest)
 		}
 	}
 	return all
@@ -98,7 +98,7 @@ func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (al
 			return append(all, outcome{err: err.Error()}), at
 		}
 		if all = append(all, o); len(all) > len(c.all)+maxOutcomes {
-			t.Fatalf("%s: it does not come to an end: item %d is %v", what, len(all), o)
+			t.Fatalf("%s: it does not end: item %d is %v", what, len(all), o)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func position(t testing.TB, component any) item.Position {
 	}
 	again, err := p.Position()
 	if err != nil || string(again) != string(at) {
-		t.Fatalf("Position asked twice answers %s, then %s (%v)", at, again, err)
+		t.Fatalf("Position called twice returns %s, then %s (%v)", at, again, err)
 	}
 	checkPosition(t, at)
 	// The repository stores it and returns another slice: it must not be shared.
@@ -91,7 +91,7 @@ func readOne(r item.Reader) (outcome, error) {
 	case err == nil && items.Len() == 1:
 		return itemAt(items, 0), nil
 	case err == nil:
-		return outcome{}, fmt.Errorf("Fill answered no error and %d items, not 1", items.Len())
+		return outcome{}, fmt.Errorf("Fill returned no error and %d items, not 1", items.Len())
 	case item.IsConsumed(err):
 		return outcome{err: err.Error()}, nil
 	}

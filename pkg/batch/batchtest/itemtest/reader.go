@@ -49,19 +49,19 @@ func Reader(t *testing.T, cfg ReaderConfig) {
 	_, c.restarts = first.Component().(item.Positioner)
 
 	t.Run("delivers the items it should", c.want)
-	t.Run("answers io.EOF again and again", c.endsForGood)
+	t.Run("returns io.EOF again and again", c.endsForGood)
 	t.Run("delivers the same in chunks", c.chunks)
 	t.Run("can be closed at any time", c.closes)
-	t.Run("loses nothing to a read that was cancelled", c.cancelled)
+	t.Run("loses nothing when a read is cancelled", c.cancelled)
 	if _, ok := first.Component().(item.RawReader); ok {
-		t.Run("has the text of each item that it cannot read", c.texts)
+		t.Run("keeps the text of each item that it cannot read", c.texts)
 	}
 	if c.restarts {
-		t.Run("restarted at any position delivers what remains", c.resumes)
+		t.Run("restarted at any position delivers the rest", c.resumes)
 		t.Run("refuses a position that it cannot read", c.refusesGarbage)
 	}
 	if c.Source != "" {
-		t.Run("comes to an end with every text", c.damages)
+		t.Run("ends for every text", c.damages)
 	}
 	if c.restarts && cfg.Change != nil {
 		t.Run("refuses a source that changed", c.refusesChange)
@@ -107,11 +107,11 @@ func (c *readerCheck) endsForGood(t *testing.T) {
 	end := position(t, r.Component())
 	for range 3 {
 		if _, err := readOne(r); !errors.Is(err, io.EOF) {
-			t.Fatalf("behind the end Read answers %v, want io.EOF", err)
+			t.Fatalf("after the end Read returns %v, want io.EOF", err)
 		}
 	}
 	if again := position(t, r.Component()); string(again) != string(end) {
-		t.Fatalf("behind the end the position moved from %s to %s", end, again)
+		t.Fatalf("after the end the position moved from %s to %s", end, again)
 	}
 }
 
@@ -151,13 +151,13 @@ func (c *readerCheck) readAgain(t *testing.T, failure *item.ConsumedError, raw i
 		}
 		var again *item.ConsumedError
 		if _, err := readOne(alone); !errors.As(err, &again) || again.Meta != failure.Meta {
-			t.Fatalf("the text %q failed with %v, and alone with %v", raw.Text, failure, err)
+			t.Fatalf("the text %q failed with %v, but alone with %v", raw.Text, failure, err)
 		}
 		if same := alone.Component().(item.RawReader).RawText(); !reflect.DeepEqual(same, raw) {
-			t.Fatalf("the text is %+v, and alone %+v", raw, same)
+			t.Fatalf("the text is %+v, but alone %+v", raw, same)
 		}
 		if _, err := readOne(alone); !errors.Is(err, io.EOF) {
-			t.Fatalf("behind the text %q: %v, want io.EOF", raw.Text, err)
+			t.Fatalf("after the text %q: %v, want io.EOF", raw.Text, err)
 		}
 	}
 }
@@ -226,16 +226,16 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			again := c.opened(t, after)
 			rest, _ := readAll(t, again, false)
 			shut(t, again.Component())
-			same(t, "restarted behind a read that was cancelled", c.all[len(got):], rest)
+			same(t, "restarted after a cancelled read", c.all[len(got):], rest)
 		}
 		o, err := readOne(r)
 		if errors.Is(err, io.EOF) {
-			same(t, "read again behind each read that was cancelled", c.all, got)
+			same(t, "read again after each cancelled read", c.all, got)
 			return
 		}
 		if err != nil { // it is broken for good, and a restart continues
-			t.Logf("Read of item %d behind a read that was cancelled: %v", len(got)+1, err)
-			same(t, "read up to a read that was cancelled", c.all[:min(len(got), len(c.all))], got)
+			t.Logf("Read of item %d after a cancelled read: %v", len(got)+1, err)
+			same(t, "read up to a cancelled read", c.all[:min(len(got), len(c.all))], got)
 			return
 		}
 		got = append(got, o)
@@ -256,7 +256,7 @@ func (c *readerCheck) resumes(t *testing.T) {
 		r := c.opened(t, c.at[i])
 		rest, at := readAll(t, r, true)
 		shut(t, r.Component())
-		same(t, "restarted behind item "+itoa(i), c.all[i:], rest)
+		same(t, "restarted after item "+itoa(i), c.all[i:], rest)
 		c.resumeAgain(t, i, at)
 	}
 }
@@ -271,7 +271,7 @@ func (c *readerCheck) resumeAgain(t *testing.T, i int, at []item.Position) {
 		r := c.opened(t, at[k])
 		rest, _ := readAll(t, r, false)
 		shut(t, r.Component())
-		same(t, "restarted behind item "+itoa(i)+" and again behind item "+itoa(i+k), c.all[i+k:], rest)
+		same(t, "restarted after item "+itoa(i)+" and again after item "+itoa(i+k), c.all[i+k:], rest)
 		return
 	}
 }
@@ -279,7 +279,7 @@ func (c *readerCheck) resumeAgain(t *testing.T, i int, at []item.Position) {
 func (c *readerCheck) refusesGarbage(t *testing.T) {
 	r := c.New(t)
 	if err := open(r.Component(), item.Position(`{"no`)); err == nil {
-		t.Error("Open took a position that is no JSON")
+		t.Error("Open accepted a position that is not JSON")
 	}
 	shut(t, r.Component())
 }
@@ -290,7 +290,7 @@ func (c *readerCheck) refusesChange(t *testing.T) {
 	r := c.New(t)
 	err := open(r.Component(), at)
 	if err == nil {
-		t.Errorf("Open at %s took a source that changed", at)
+		t.Errorf("Open at %s accepted a source that changed", at)
 	} else {
 		t.Logf("refused: %v", err)
 	}
@@ -300,7 +300,7 @@ func (c *readerCheck) refusesChange(t *testing.T) {
 func checkPosition(t testing.TB, at item.Position) {
 	t.Helper()
 	if at != nil && !json.Valid(at) {
-		t.Fatalf("the position is no JSON: %s", at)
+		t.Fatalf("the position is not JSON: %s", at)
 	}
 	if len(at) > core.MaxPositionBytes {
 		t.Fatalf("the position has %d bytes, more than %d", len(at), core.MaxPositionBytes)

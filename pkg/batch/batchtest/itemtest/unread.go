@@ -22,7 +22,7 @@ func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
 	t.Helper()
 	source, ok := r.Component().(item.RawReader)
 	if !ok {
-		t.Fatalf("%T is no item.RawReader", r.Component())
+		t.Fatalf("%T is not an item.RawReader", r.Component())
 	}
 	if err := open(r.Component(), nil); err != nil {
 		t.Fatalf("Open: %v", err)

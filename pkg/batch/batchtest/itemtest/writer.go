@@ -60,14 +60,14 @@ func Writer(t *testing.T, cfg WriterConfig) {
 	t.Run("cut off anywhere, a restart writes the same", c.resumes)
 	t.Run("finishes again after a crash", c.finishesAgain)
 	t.Run("finishes without items", c.finishesEmpty)
-	t.Run("rewinds to what is committed", c.rewinds)
-	t.Run("forgets a write that was cancelled", c.cancelled)
+	t.Run("rewinds to the last commit", c.rewinds)
+	t.Run("forgets a cancelled write", c.cancelled)
 	t.Run("can be closed at any time", c.closes)
 	if c.NewFor != nil {
-		t.Run("an attempt that wakes changes nothing", c.wakes)
+		t.Run("an attempt that wakes up changes nothing", c.wakes)
 	}
 	if c.Lose != nil {
-		t.Run("refuses to restart without what was committed", c.refusesLoss)
+		t.Run("refuses to restart without the committed data", c.refusesLoss)
 	}
 }
 
@@ -98,7 +98,6 @@ func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error 
 	return c.In(t, f)
 }
 
-// lose runs f without a commit.
 func (c *writerCheck) lose(t testing.TB, f func(ctx context.Context)) {
 	t.Helper()
 	if err := c.in(t, func(ctx context.Context) error { f(ctx); return errCut }); !errors.Is(err, errCut) {
@@ -194,7 +193,7 @@ func (c *writerCheck) writesAll(t *testing.T) {
 	for i := range c.chunks {
 		c.commit(t, w, i)
 		if c.Hidden && c.Contents(t) != before {
-			t.Fatalf("chunk %d can be seen before Finish", i+1)
+			t.Fatalf("chunk %d is visible before Finish", i+1)
 		}
 	}
 	c.finish(t, w)
@@ -211,9 +210,9 @@ func (c *writerCheck) resumes(t *testing.T) {
 		name string
 		do   func(ctx context.Context, w item.Writer, i int)
 	}{
-		{"behind the commit", func(context.Context, item.Writer, int) {}},
-		{"behind the next Write", func(ctx context.Context, w item.Writer, i int) { c.write(ctx, t, w, i) }},
-		{"behind the next Prepare", func(ctx context.Context, w item.Writer, i int) { c.write(ctx, t, w, i); prepare(ctx, t, w) }},
+		{"after the commit", func(context.Context, item.Writer, int) {}},
+		{"after the next Write", func(ctx context.Context, w item.Writer, i int) { c.write(ctx, t, w, i) }},
+		{"after the next Prepare", func(ctx context.Context, w item.Writer, i int) { c.write(ctx, t, w, i); prepare(ctx, t, w) }},
 	}
 	for committed := 0; committed < c.chunks; committed++ {
 		for _, cut := range cuts {
@@ -297,10 +296,10 @@ func (c *writerCheck) wakes(t *testing.T) {
 			}
 			c.finish(t, next)
 			shut(t, next.Component())
-			c.expect(t, "an attempt was frozen behind chunk "+itoa(committed)+", and its successor finished")
+			c.expect(t, "an attempt was frozen after chunk "+itoa(committed)+", and its successor finished")
 
 			c.wake(t, frozen, at)
-			c.expect(t, "the attempt that was frozen behind chunk "+itoa(committed)+" woke")
+			c.expect(t, "the attempt that was frozen after chunk "+itoa(committed)+" woke")
 		}
 	}
 }
@@ -414,7 +413,7 @@ func (c *writerCheck) closes(t *testing.T) {
 	if _, ok := w.Component().(item.Positioner); ok {
 		w = c.New(t)
 		if err := open(w.Component(), item.Position(`{"no`)); err == nil {
-			t.Error("Open took a position that is no JSON")
+			t.Error("Open accepted a position that is not JSON")
 		}
 		shut(t, w.Component())
 	}
@@ -429,7 +428,7 @@ func (c *writerCheck) refusesLoss(t *testing.T) {
 	w = c.New(t)
 	err := open(w.Component(), at)
 	if err == nil {
-		t.Errorf("Open at %s took a target that lost what was committed", at)
+		t.Errorf("Open at %s accepted a target that lost committed data", at)
 	} else {
 		t.Logf("refused: %v", err)
 	}

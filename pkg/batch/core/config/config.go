@@ -15,9 +15,9 @@ import (
 // Max, each randomised by ±Jitter. Elapsed bounds the time of all attempts together; 0 means no bound.
 type Backoff struct {
 	Initial    time.Duration `key:"initial" yaml:"initial" default:"100ms" doc:"The first wait."`
-	Multiplier float64       `key:"multiplier" yaml:"multiplier" default:"2" doc:"By how much each wait is longer than the one before; 1: fixed."`
+	Multiplier float64       `key:"multiplier" yaml:"multiplier" default:"2" doc:"The factor by which each wait grows; 1 means a fixed wait."`
 	Max        time.Duration `key:"max" yaml:"max" default:"10s" doc:"The longest wait."`
-	Jitter     float64       `key:"jitter" yaml:"jitter" default:"0.2" doc:"The part of a wait that is random, 0 to 1."`
+	Jitter     float64       `key:"jitter" yaml:"jitter" default:"0.2" doc:"The random part of a wait, 0 to 1."`
 	Elapsed    time.Duration `key:"elapsed" yaml:"elapsed" doc:"The longest time for all attempts together [none]."`
 }
 
@@ -59,16 +59,16 @@ func (b Backoff) Wait(n int) time.Duration {
 // ItemRetryConfig configures which errors are tried again, and how often (rules C2, C6). Errors and
 // Except name matchers; the most specific one that matches an error decides.
 type ItemRetryConfig struct {
-	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Re-tries after the first attempt: of each item for reader and processor, of the chunk for the writer, of a tasklet."`
-	Errors  []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[transient]" doc:"Classes of errors that are tried again."`
-	Except  []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that are not, though a wider one is."`
-	Backoff Backoff  `key:"backoff" yaml:"backoff" doc:"How long to wait before another attempt."`
+	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Retries after the first attempt: of each item for reader and processor, of the chunk for the writer, of a tasklet."`
+	Errors  []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[transient]" doc:"Classes of errors to retry."`
+	Except  []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that are not retried, even if a wider class is."`
+	Backoff Backoff  `key:"backoff" yaml:"backoff" doc:"How long to wait before the next attempt."`
 }
 
 // ItemSkipConfig configures which errors cost an item instead of the step, and how many items they may
 // cost (rule C3): one limit over read, process and write.
 type ItemSkipConfig struct {
-	Limit  int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"The most items that may be skipped; the next one fails the step."`
-	Errors []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[invalid_item, constraint]" doc:"Classes of errors that skip their item."`
-	Except []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that do not, though a wider one does."`
+	Limit  int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"The highest number of skipped items; one more fails the step."`
+	Errors []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[invalid_item, constraint]" doc:"Classes of errors whose items are skipped."`
+	Except []string `key:"except" yaml:"except" kind:"matcher" item:"a class" doc:"Classes that are not skipped, even if a wider class is."`
 }

@@ -144,7 +144,7 @@ type PanicError struct {
 // Error names the panic's value; the stack is in Stack.
 func (e *PanicError) Error() string {
 	if _, ended := e.Value.(goexit); ended {
-		return "a component ended its goroutine (runtime.Goexit, which FailNow of a test and package require call): return an error instead"
+		return "a component ended its goroutine (with runtime.Goexit, which a test's FailNow and package require call): return an error instead"
 	}
 	return fmt.Sprintf("panic: %v", e.Value)
 }

@@ -18,7 +18,7 @@ func TestTheEndOfAGoroutineIsAnErrorWithItsStack(t *testing.T) {
 	})
 	var ended *exception.PanicError
 	require.ErrorAs(t, err, &ended)
-	require.ErrorContains(t, err, "a component ended its goroutine (runtime.Goexit")
+	require.ErrorContains(t, err, "a component ended its goroutine (with runtime.Goexit")
 	require.Contains(t, string(ended.Stack), "goroutine_test.go")
 	require.False(t, exception.IsSkippable(err) || exception.IsRetryable(err))
 

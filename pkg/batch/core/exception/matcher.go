@@ -74,7 +74,7 @@ func NewMatchers(matchers ...Matcher) (*Matchers, error) {
 		case n.Parent == "":
 			roots = append(roots, n)
 		case parent == nil:
-			errs = append(errs, fmt.Errorf("error class %q: there is no class %q to be its parent", n.Name, n.Parent))
+			errs = append(errs, fmt.Errorf("error class %q: its parent class %q does not exist", n.Name, n.Parent))
 		default:
 			parent.children = append(parent.children, n)
 		}
@@ -236,7 +236,7 @@ type UnknownMatcherError struct {
 
 // Error lists the existing names.
 func (e *UnknownMatcherError) Error() string {
-	return fmt.Sprintf("there is no error class %q (there is %s)", e.Name, strings.Join(e.Known, ", "))
+	return fmt.Sprintf("there is no error class %q (known: %s)", e.Name, strings.Join(e.Known, ", "))
 }
 
 func (m *Matchers) rule(text string, applies bool) (rule, error) {
@@ -253,7 +253,7 @@ func (m *Matchers) rule(text string, applies bool) (rule, error) {
 	case !hasArg:
 		return rule{match: n.matches, rank: 2 * n.depth, applies: applies}, nil
 	case n.New == nil:
-		return rule{}, fmt.Errorf("error class %s takes no argument", name)
+		return rule{}, fmt.Errorf("error class %s has no argument", name)
 	}
 	match, err := n.New(arg)
 	if err != nil {

@@ -170,7 +170,7 @@ func TestAWordThatWasNotAskedIsKnown(t *testing.T) {
 	slow := &exception.BatchError{Class: exception.ClassParse, Retryable: true, Err: errors.New("slow")}
 	noted := core.Retry{Limit: 3, Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow)
 	require.ErrorIs(t, noted, slow)
-	require.ErrorContains(t, noted, "slow (it says itself that it may be tried again, which is not asked, since its class parse is known: list parse in retry.errors)")
+	require.ErrorContains(t, noted, "slow (the error allows a retry, but the class parse decides: list parse in retry.errors)")
 	require.Equal(t, error(slow), core.Retry{Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow), "no retry is asked for")
 }
 
@@ -232,7 +232,7 @@ func TestMatchersThatCannotBeAreRefusedTogether(t *testing.T) {
 	)
 	require.EqualError(t, err, `error class "a" is registered twice
 error class "a" is registered twice
-error class "b": there is no class "nobody" to be its parent
+error class "b": its parent class "nobody" does not exist
 error class "c" is its own ancestor
 error class "d" is its own ancestor
 error class "f" is its own ancestor
@@ -243,11 +243,11 @@ func TestEveryWrongNameOfBothListsIsReported(t *testing.T) {
 	t.Parallel()
 	m := matchers(t)
 	_, err := m.SkipRules([]string{"uniq", "code", "code()", "code(bad)"}, []string{"unique(1)", "code(1"})
-	require.EqualError(t, err, `there is no error class "uniq" (there is code(...), constraint, deadlock, invalid_item, parse, quota, transient, unique)
+	require.EqualError(t, err, `there is no error class "uniq" (known: code(...), constraint, deadlock, invalid_item, parse, quota, transient, unique)
 error class code needs an argument: code(...)
 error class "code()": write name(argument)
 error class code(bad): no such code
-error class unique takes no argument
+error class unique has no argument
 error class "code(1": write name(argument)`)
 	var unknown *exception.UnknownMatcherError
 	require.ErrorAs(t, m.Check("uniq"), &unknown)

@@ -15,7 +15,7 @@ func TestAGoTypeBehindRowsIsToldOfTheTypeOfRows(t *testing.T) {
 	require.NoError(t, err)
 	type entry struct{ Text string }
 	rows, entries := item.RowOf("", schema), item.TypeOf[entry]("entry")
-	require.ErrorContains(t, item.Assignable(rows, entries), "which are rows: a component in Go takes them as batch.Row, or the reader makes items of a Go type that is registered (item: NAME)")
+	require.ErrorContains(t, item.Assignable(rows, entries), "which are rows: let the Go component take batch.Row, or let the reader return a registered Go type (item: NAME)")
 	require.NotContains(t, item.Assignable(entries, rows).Error(), "batch.Row")
 	require.NoError(t, item.Assignable(rows, rows))
 }

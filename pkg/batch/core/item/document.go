@@ -56,7 +56,7 @@ type UnknownKeyError struct{ Path string }
 
 // Error states the possible solutions.
 func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("the key %q is not in the item type: add a field for it, or say unknown: ignore or warn", e.Path)
+	return fmt.Sprintf("the key %q is not in the item type: add a field for it, or set unknown: ignore or warn", e.Path)
 }
 
 // CheckDocumentKeys refuses an item type with a name that looks like a path in JSON documents and is

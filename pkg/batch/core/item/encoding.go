@@ -39,7 +39,6 @@ func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [
 	return &recordEncoding{inner: inner, records: records}
 }
 
-// writeRecordEncoding writes an encoding of newRecordEncoding with w.
 func writeRecordEncoding(ctx context.Context, w RecordWriter, e Encoding) (bool, error) {
 	encoder, ok := w.(RecordEncoder)
 	of, is := e.(*recordEncoding)
@@ -66,7 +65,6 @@ func (e *rowRecordWriter) NewEncoding() Encoding {
 	})
 }
 
-// WriteEncoded implements Encoder.
 func (e *rowRecordWriter) WriteEncoded(ctx context.Context, encoded Encoding) (bool, error) {
 	return writeRecordEncoding(ctx, e.w, encoded)
 }
@@ -96,7 +94,6 @@ func (s *structWriter[T]) NewEncoding() Encoding {
 	})
 }
 
-// WriteEncoded implements Encoder.
 func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (bool, error) {
 	return writeRecordEncoding(ctx, s.w, encoded)
 }
@@ -104,11 +101,10 @@ func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (b
 // NewEncoding implements RecordEncoder: the documents are made separately from their file.
 func (d *recordDocuments) NewEncoding() RecordEncoding { return &documentsEncoding{} }
 
-// WriteEncoded implements RecordEncoder.
 func (d *recordDocuments) WriteEncoded(ctx context.Context, of RecordEncoding) (bool, error) {
 	e, ok := of.(*documentsEncoding)
 	if !ok {
-		return false, fmt.Errorf("a %T is no encoding of documents", of)
+		return false, fmt.Errorf("a %T is not an encoding of documents", of)
 	}
 	return true, d.WriteDocuments(ctx, e.docs)
 }

@@ -221,7 +221,6 @@ type PositionWatcher interface {
 	WatchPosition() bool
 }
 
-// WatchPosition implements PositionWatcher.
 func (e *erasedReader[T]) WatchPosition() bool {
 	e.watched, _ = e.r.(Positioner)
 	return e.watched != nil
@@ -373,5 +372,5 @@ func (e *erasedProcessor[I, O]) ProcessAll(ctx context.Context, in Items, from, 
 }
 
 func typeMismatch[T any](role string, got any) error {
-	return fmt.Errorf("a %s of %v was handed a %T", role, reflect.TypeFor[T](), got)
+	return fmt.Errorf("a %s of %v received a %T", role, reflect.TypeFor[T](), got)
 }

@@ -64,7 +64,7 @@ func TestGoSlicesAreLists(t *testing.T) {
 	}{
 		{"small", []int64{1, 300}, "field small[1]: 300 does not fit a int8"},
 		{"counts", []int64{-1}, "field counts[0]: -1 does not fit a uint64"},
-		{"small", []*int64{&seven, nil}, "field small[1]: null does not fit a int8 (a []*int8 takes it)"},
+		{"small", []*int64{&seven, nil}, "field small[1]: null does not fit a int8 (use a []*int8)"},
 	} {
 		values := make([]row.Value, typ.Schema().Len())
 		values[typ.Schema().Index(unfit.field)], err = row.ValueOf(unfit.list)

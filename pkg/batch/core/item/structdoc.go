@@ -239,5 +239,5 @@ func withoutValues(err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not JSON (byte %d)", syntax.Offset+1)
 	}
-	return errors.New("the document does not fit; why is not shown, as items have fields that are redacted")
+	return errors.New("the document does not fit; the reason is not shown because items have redacted fields")
 }

@@ -141,7 +141,7 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		p.pointer, p.elem = true, t.Elem()
 	}
 	if p.elem.Kind() != reflect.Struct || p.elem == reflect.TypeFor[time.Time]() {
-		return nil, fmt.Errorf("it is no struct")
+		return nil, fmt.Errorf("it is not a struct")
 	}
 	var fields []row.Field
 	hides := hidesFields(t)
@@ -187,7 +187,7 @@ func scaleOf(f reflect.StructField) (*int, error) {
 	}
 	scale, err := strconv.Atoi(text)
 	if err != nil {
-		return nil, fmt.Errorf("field %s: scale %q is no int", f.Name, text)
+		return nil, fmt.Errorf("field %s: scale %q is not an int", f.Name, text)
 	}
 	return &scale, nil
 }

@@ -125,7 +125,7 @@ func setList(dst reflect.Value, f *row.Field, v row.Value) error {
 		case e.IsNull() && isPointer:
 			continue
 		case e.IsNull():
-			return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s[%d]: null does not fit a %v (a []*%v takes it)", f.Name, i, to.Type(), to.Type()))
+			return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s[%d]: null does not fit a %v (use a []*%v)", f.Name, i, to.Type(), to.Type()))
 		case isPointer:
 			to.Set(reflect.New(to.Type().Elem()))
 			to = to.Elem()

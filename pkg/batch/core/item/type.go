@@ -84,9 +84,9 @@ type DocumentWriter interface {
 // can.
 func Assignable(from, to Type) error {
 	if from.GoType() != to.GoType() {
-		text := fmt.Sprintf("it takes %s, but is handed %s", to.Name(), from.Name())
+		text := fmt.Sprintf("it takes %s, but receives %s", to.Name(), from.Name())
 		if from.GoType() == reflect.TypeFor[Row]() {
-			text += ", which are rows: a component in Go takes them as batch.Row, or the reader makes items of a Go type that is registered (item: NAME)"
+			text += ", which are rows: let the Go component take batch.Row, or let the reader return a registered Go type (item: NAME)"
 		}
 		return errors.New(text)
 	}
@@ -94,7 +94,7 @@ func Assignable(from, to Type) error {
 	if from.GoType() != reflect.TypeFor[Row]() || a == nil || b == nil || a.IsOpen() || b.IsOpen() || a.SameShape(b) {
 		return nil
 	}
-	return fmt.Errorf("it takes rows %s, but is handed rows %s", b, a)
+	return fmt.Errorf("it takes rows %s, but receives rows %s", b, a)
 }
 
 // RowOf returns the item type of rows with the schema. name is for messages; empty means "row".

@@ -76,7 +76,7 @@ func (n Nested) make(ctx context.Context, b BuildContext, in, out item.Type) (an
 		c, _ = b.Registry.Component(c.Kind, c.Name)
 	}
 	if c.New == nil {
-		return nil, fmt.Errorf("this application cannot make %s %s: its registry only describes it", n.Component.Kind, n.Component.Name)
+		return nil, fmt.Errorf("this application cannot create %s %s: its registry only describes it", n.Component.Kind, n.Component.Name)
 	}
 	b.In, b.Out = in, out
 	made, err := c.New(ctx, n.Config, b)

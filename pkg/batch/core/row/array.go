@@ -48,7 +48,7 @@ func (f *Field) parseArrayText(text string) (Value, error) {
 	for rest := text[1 : len(text)-1]; rest != ""; {
 		part, length, err := cutElement(rest)
 		if err == nil && length < len(rest) && length+1 == len(rest) {
-			err = errors.New("an element is missing behind the last comma")
+			err = errors.New("an element is missing after the last comma")
 		}
 		if err != nil {
 			return Value{}, f.misfit(text, err.Error())
@@ -81,7 +81,7 @@ func cutElement(rest string) (element *string, length int, err error) {
 		text := rest[:length]
 		switch {
 		case strings.ContainsAny(text, "{}"):
-			return nil, 0, errors.New("it has several dimensions, and there are no lists of lists: the type is json, with to_jsonb(x) in a query")
+			return nil, 0, errors.New("it has several dimensions, but lists of lists are not supported: use type json, with to_jsonb(x) in a query")
 		case strings.EqualFold(text, "null"):
 			return nil, length, nil
 		case text == "":
@@ -101,7 +101,7 @@ func cutElement(rest string) (element *string, length int, err error) {
 	}
 	text := b.String()
 	if length < len(rest) && rest[length] != ',' {
-		return nil, 0, fmt.Errorf("a comma is missing behind element %s", strconv.Quote(text))
+		return nil, 0, fmt.Errorf("a comma is missing after element %s", strconv.Quote(text))
 	}
 	return &text, length, nil
 }

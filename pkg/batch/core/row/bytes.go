@@ -35,7 +35,7 @@ func (f *Field) parseBytes(text string) (Value, error) {
 	if isHex {
 		b, err := hex.DecodeString(digits)
 		if err != nil {
-			return Value{}, f.misfit(text, "expected digits in hex, two for each byte")
+			return Value{}, f.misfit(text, "expected two hexadecimal digits for each byte")
 		}
 		return BytesValue(b), nil
 	}
@@ -43,7 +43,7 @@ func (f *Field) parseBytes(text string) (Value, error) {
 	if err != nil {
 		why := "expected base64"
 		if _, err := hex.DecodeString(strings.TrimPrefix(text, "0x")); err == nil {
-			why = "expected base64; for hex say format: hex"
+			why = "expected base64; for hex set format: hex"
 		}
 		return Value{}, f.misfit(text, why)
 	}

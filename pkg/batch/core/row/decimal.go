@@ -30,7 +30,7 @@ const (
 // NewDecimal returns coefficient / 10^scale, for a scale of 0 to MaxScale.
 func NewDecimal(coefficient int64, scale int) (Decimal, error) {
 	if scale < 0 || scale > MaxScale {
-		return Decimal{}, fmt.Errorf("a decimal has 0 to %d digits behind its point, not %d", MaxScale, scale)
+		return Decimal{}, fmt.Errorf("a decimal has 0 to %d digits after the point, not %d", MaxScale, scale)
 	}
 	return Decimal{num: coefficient, scale: uint16(scale)}, nil
 }
@@ -48,7 +48,7 @@ func DecimalOfFloat(x float64) (Decimal, error) {
 }
 
 // errNoDecimal is the error of a text that is not a decimal number.
-var errNoDecimal = errors.New("it is no decimal number")
+var errNoDecimal = errors.New("it is not a decimal number")
 
 // ParseDecimal reads [+-]digits[.digits][e[+-]digits] with at most MaxDigits digits. The scale is the
 // number of digits after the point: 1.50 keeps its zero. An exponent moves the point: 15e-1 is 1.5,
@@ -75,7 +75,7 @@ func ParseDecimal(text string) (Decimal, error) {
 		return NewDecimal(0, min(max(scale, 0), MaxScale))
 	}
 	if len(digits)+max(-scale, 0) > MaxDigits || scale > MaxScale {
-		return Decimal{}, fmt.Errorf("a decimal has at most %d digits, and %d behind its point", MaxDigits, MaxScale)
+		return Decimal{}, fmt.Errorf("a decimal has at most %d digits, and %d after the point", MaxDigits, MaxScale)
 	}
 	digits += strings.Repeat("0", max(-scale, 0))
 	return decimalOf(strings.TrimPrefix(sign, "+")+digits, max(scale, 0)), nil
@@ -123,7 +123,7 @@ func cutExponent(text string) (mantissa string, exponent int, err error) {
 	case errors.Is(err, strconv.ErrSyntax):
 		return "", 0, errNoDecimal
 	case err != nil || exponent > MaxDigits || exponent < -2*MaxDigits:
-		return "", 0, fmt.Errorf("a decimal has at most %d digits, and %d behind its point", MaxDigits, MaxScale)
+		return "", 0, fmt.Errorf("a decimal has at most %d digits, and %d after the point", MaxDigits, MaxScale)
 	}
 	return text[:at], exponent, nil
 }
@@ -152,7 +152,7 @@ func decimalOfBig(coefficient *big.Int, scale int) (Decimal, error) {
 	}
 	const bitsOfDigits = 3322 // 10^1000 has this many bits
 	if coefficient.BitLen() > bitsOfDigits || scale > MaxScale || scale < 0 {
-		return Decimal{}, fmt.Errorf("the result is longer than a decimal may be: %d digits, and %d behind its point", MaxDigits, MaxScale)
+		return Decimal{}, fmt.Errorf("the result is too long for a decimal: at most %d digits, and %d after the point", MaxDigits, MaxScale)
 	}
 	return Decimal{digits: coefficient.String(), scale: uint16(scale)}, nil
 }
@@ -256,7 +256,7 @@ func (d Decimal) Quo(e Decimal, scale int, mode Rounding) (Decimal, error) {
 		return Decimal{}, errors.New("division by zero")
 	}
 	if scale < 0 || scale > MaxScale {
-		return Decimal{}, fmt.Errorf("a decimal has 0 to %d digits behind its point, not %d", MaxScale, scale)
+		return Decimal{}, fmt.Errorf("a decimal has 0 to %d digits after the point, not %d", MaxScale, scale)
 	}
 	a, b := d.big(), e.big()
 	if shift := scale + int(e.scale) - int(d.scale); shift >= 0 {

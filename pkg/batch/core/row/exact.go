@@ -113,16 +113,15 @@ func (f *Field) ExactJSON(raw []byte, v Value) (Value, error) {
 
 func (f *Field) inexact(shown string, v Value) error {
 	if f.Hidden {
-		return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: the value would not come back as the same text (exact: true)", f.Name))
+		return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: the value would not be written as the same text (exact: true)", f.Name))
 	}
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s would become %s as %s (exact: true): string keeps the text",
 		f.Name, shown, quoteShort(string(f.AppendText(nil, v))), article(f.Kind)))
 }
 
-// checkExact refuses settings that change values.
 func (f *Field) checkExact() error {
 	if f.Exact && (f.Coerce != CoerceError || !f.Default.IsNull()) {
-		return errors.New("exact and coerce or default contradict each other: these change what the source has: leave exact out, or them")
+		return errors.New("exact contradicts coerce and default, which change the source's values: remove exact, or remove them")
 	}
 	return nil
 }

@@ -46,5 +46,5 @@ func TestAnExactFieldRefusesWhatItWouldNotWriteAgain(t *testing.T) {
 		}
 	}
 	_, err := row.NewSchema(row.Field{Name: "v", Kind: row.Int, Exact: true, Coerce: row.CoerceConvert})
-	require.ErrorContains(t, err, "exact and coerce")
+	require.ErrorContains(t, err, "exact contradicts coerce")
 }

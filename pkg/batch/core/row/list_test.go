@@ -72,15 +72,15 @@ func TestTextsThatAreNoListsAreInvalidItems(t *testing.T) {
 		f          row.Field
 		text, want string
 	}{
-		{row.Field{Kind: row.ListOf(row.Int)}, "1;2", `for a;b say separator: ";"`},
-		{row.Field{Kind: row.ListOf(row.Int)}, `[1,"2"]`, `field x[1]: "2" is not an int (it is a text; coerce: convert reads it)`},
+		{row.Field{Kind: row.ListOf(row.Int)}, "1;2", `for a;b set separator: ";"`},
+		{row.Field{Kind: row.ListOf(row.Int)}, `[1,"2"]`, `field x[1]: "2" is not an int (it is a text; coerce: convert accepts it)`},
 		{row.Field{Kind: row.ListOf(row.Int)}, `[1,2,3,{"a":1}]`, "field x[3]: {\"a\":1} is not an int (a list has simple values"},
-		{row.Field{Kind: row.ListOf(row.Int)}, `[[1]]`, "field x[0]: [1] is not an int (there are no lists of lists: the type is json)"},
+		{row.Field{Kind: row.ListOf(row.Int)}, `[[1]]`, "field x[0]: [1] is not an int (lists of lists are not supported: use type json)"},
 		{row.Field{Kind: row.ListOf(row.Int)}, `{{1},{2}}`, "to_jsonb(x)"},
 		{row.Field{Kind: row.ListOf(row.Int)}, `{1,,2}`, "before a comma"},
 		{row.Field{Kind: row.ListOf(row.Float)}, `{1,NaN}`, "field x[1]: "},
 		{row.Field{Kind: row.ListOf(row.String), Hidden: true}, `["secret",7]`, "field x[1]: the value is not"},
-		{row.Field{Kind: row.ListOf(row.Int)}, `{1,}`, "behind the last comma"},
+		{row.Field{Kind: row.ListOf(row.Int)}, `{1,}`, "after the last comma"},
 		{row.Field{Kind: row.ListOf(row.String)}, `{"a}`, "a quote is not closed"},
 		{row.Field{Kind: row.ListOf(row.String)}, `[1]`, "field x[0]: 1 is not a string"},
 		{row.Field{Kind: row.ListOf(row.Int), Separator: ";"}, "1;x", `field x[1]: "x" is not an int`},

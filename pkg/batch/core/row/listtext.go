@@ -28,7 +28,7 @@ func (f *Field) setElement() error {
 	kind, ok := f.Kind.Elem()
 	if !ok {
 		if f.Separator != "" {
-			return fmt.Errorf("field %q: a separator is for lists, not for %s: write type: list of string, or leave it out", f.Name, f.Kind)
+			return fmt.Errorf("field %q: a separator is for lists, not for %s: write type: list of string, or omit it", f.Name, f.Kind)
 		}
 		return nil
 	}
@@ -40,7 +40,7 @@ func (f *Field) setElement() error {
 		e.Coerce = CoerceConvert
 	}
 	if f.Separator != "" && (f.Separator == f.DecimalSeparator || f.Separator == f.ThousandsSeparator) {
-		return fmt.Errorf("field %q: the separator of the list is that of its numbers, too: %q", f.Name, f.Separator)
+		return fmt.Errorf("field %q: the list and its numbers have the same separator: %q", f.Name, f.Separator)
 	}
 	schema, err := NewSchema(e)
 	if err == nil {
@@ -68,7 +68,7 @@ func (f *Field) parseList(text string) (Value, error) {
 	case isArrayText(text):
 		return f.parseArrayText(text)
 	}
-	return Value{}, f.misfit(text, `expected a JSON array such as [1, 2]; for a;b say separator: ";"`)
+	return Value{}, f.misfit(text, `expected a JSON array such as [1, 2]; for a;b set separator: ";"`)
 }
 
 func (f *Field) listOf(texts []string) (Value, error) {
@@ -123,9 +123,9 @@ func (f *Field) parseElement(raw string) (Value, error) {
 	case raw == "null":
 		return Value{}, nil
 	case raw[0] == '{':
-		return Value{}, f.misfitJSON(raw, "a list has simple values: an array of objects is json, or `explode` makes items of it")
+		return Value{}, f.misfitJSON(raw, "a list has simple values: use type json for an array of objects, or `explode` to make items of it")
 	case raw[0] == '[':
-		return Value{}, f.misfitJSON(raw, "there are no lists of lists: the type is json")
+		return Value{}, f.misfitJSON(raw, "lists of lists are not supported: use type json")
 	case f.Coerce != CoerceError:
 		fits = true
 	case f.Kind == Int || f.Kind == Float || f.Counts():
@@ -137,9 +137,9 @@ func (f *Field) parseElement(raw string) (Value, error) {
 	}
 	switch {
 	case !fits && isText:
-		return Value{}, f.misfitJSON(raw, "it is a text; coerce: convert reads it")
+		return Value{}, f.misfitJSON(raw, "it is a text; coerce: convert accepts it")
 	case !fits:
-		return Value{}, f.misfitJSON(raw, "coerce: convert reads other forms")
+		return Value{}, f.misfitJSON(raw, "coerce: convert accepts other forms")
 	case !isText && (f.DecimalSeparator != "" || f.ThousandsSeparator != ""):
 		plain := *f // a JSON number has a point
 		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""

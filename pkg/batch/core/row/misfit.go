@@ -116,7 +116,7 @@ func (f *Field) checkMisfits() error {
 	case !f.Default.IsNull() && f.Nullable:
 		return fmt.Errorf("field %q has a default, so it is never null: its type is %s", f.Name, f.Kind)
 	case f.Coerce == CoerceDefault && f.Default.IsNull():
-		return fmt.Errorf("field %q: coerce is default, and it has no default", f.Name)
+		return fmt.Errorf("field %q: coerce is default, but it has no default", f.Name)
 	case f.Coerce == CoerceNull && !f.Nullable:
 		return fmt.Errorf("field %q: coerce is null, so its type must allow null (%s null)", f.Name, f.Kind)
 	case f.Zone != nil && !f.Kind.IsList() && f.Kind != Timestamp && !(f.Kind == DateKind && epochUnit(f.Format) != 0):

@@ -67,11 +67,11 @@ func TestAFieldRefusesSettingsThatMeanNothing(t *testing.T) {
 	for want, f := range map[string]row.Field{
 		`default is a string, not an int`:    {Kind: row.Int, Default: row.StringValue("a")},
 		`so it is never null`:                {Kind: row.Int, Nullable: true, Default: row.IntValue(1)},
-		`and it has no default`:              {Kind: row.Int, Coerce: row.CoerceDefault},
+		`but it has no default`:              {Kind: row.Int, Coerce: row.CoerceDefault},
 		`its type must allow null`:           {Kind: row.Int, Coerce: row.CoerceNull},
 		`a zone is for timestamp`:            {Kind: row.DateKind, Zone: time.UTC},
-		`SSS stands behind a point`:          {Kind: row.Timestamp, Format: "yyyyMMddHHmmssSSS"},
-		`"Mon" cannot stand in a format`:     {Kind: row.DateKind, Format: "'Mon' yyyy"},
+		`SSS must follow a point`:            {Kind: row.Timestamp, Format: "yyyyMMddHHmmssSSS"},
+		`"Mon" is not allowed in a format`:   {Kind: row.DateKind, Format: "'Mon' yyyy"},
 		`"QQ" is unknown (allowed: yyyy yy `: {Kind: row.DateKind, Format: "yyyy QQ"},
 	} {
 		f.Name = "x"
@@ -124,7 +124,7 @@ func TestFormatsOfDatesAndTimes(t *testing.T) {
 		require.Equal(t, c.wrote, string(f.AppendText(nil, v)))
 	}
 	_, err = one(t, row.Field{Kind: row.Timestamp, Format: "yyyy-MM-dd HH:mm", Zone: berlin}).Parse("2026-03-29 02:30")
-	require.ErrorContains(t, err, "is no time in Europe/Berlin: the clock is put forward over it")
+	require.ErrorContains(t, err, "does not exist in Europe/Berlin: the clock skips it")
 	for _, text := range []string{"", "1.", "1.x", "x", "253402300800", "--1"} {
 		_, err = one(t, row.Field{Kind: row.Timestamp, Format: "epoch", Nulls: []string{}}).Parse(text)
 		require.Error(t, err, text)

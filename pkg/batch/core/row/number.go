@@ -18,7 +18,7 @@ func (f *Field) FitDecimal(d Decimal) (Value, error) {
 	case err != nil:
 		return Value{}, f.misfit(d.String(), err.Error())
 	case !fit.Equal(d):
-		return Value{}, f.misfit(d.String(), fmt.Sprintf("the field has %d digits behind the point; round(x, %d) drops more", *f.Scale, *f.Scale))
+		return Value{}, f.misfit(d.String(), fmt.Sprintf("the field has %d digits after the point; round(x, %d) drops the rest", *f.Scale, *f.Scale))
 	}
 	return DecimalValue(fit), nil
 }
@@ -50,7 +50,7 @@ func (f *Field) parseNumber(text string) (Value, error) {
 		why = "a comma in it needs decimal_separator or thousands_separator"
 	}
 	if _, ok := convert(f.Kind, plain); ok && f.Kind == Int && why == "" {
-		why = "coerce: convert takes it"
+		why = "coerce: convert accepts it"
 	}
 	return Value{}, f.misfit(text, why)
 }
@@ -188,7 +188,7 @@ func (f *Field) checkNumber() error {
 	case separated && f.decimalSeparator() == f.ThousandsSeparator:
 		return fmt.Errorf("decimal_separator and thousands_separator are both %q", f.ThousandsSeparator)
 	case strings.ContainsAny(f.DecimalSeparator+f.ThousandsSeparator, "0123456789+-eE"):
-		return errors.New("a separator has no digit, sign or exponent in it")
+		return errors.New("a separator must not contain a digit, sign or exponent")
 	}
 	return nil
 }

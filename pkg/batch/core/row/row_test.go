@@ -83,12 +83,12 @@ func TestATextThatDoesNotFitIsAnInvalidItem(t *testing.T) {
 func TestASchemaIsRefusedForWhatItCannotMean(t *testing.T) {
 	t.Parallel()
 	for want, fields := range map[string][]row.Field{
-		"field 1 has no name":      {{Kind: row.Int}},
-		`field "a" is there twice`: {{Name: "a", Kind: row.Int}, {Name: "a", Kind: row.Int}},
-		`field "a" has no type`:    {{Name: "a"}},
-		"format is for date":       {{Name: "a", Kind: row.Int, Format: "yyyy"}},
-		`"qq" is unknown`:          {{Name: "a", Kind: row.DateKind, Format: "yyyyqq"}},
-		"a quote is not closed":    {{Name: "a", Kind: row.DateKind, Format: "yyyy'"}},
+		"field 1 has no name":       {{Kind: row.Int}},
+		`field "a" is listed twice`: {{Name: "a", Kind: row.Int}, {Name: "a", Kind: row.Int}},
+		`field "a" has no type`:     {{Name: "a"}},
+		"format is for date":        {{Name: "a", Kind: row.Int, Format: "yyyy"}},
+		`"qq" is unknown`:           {{Name: "a", Kind: row.DateKind, Format: "yyyyqq"}},
+		"a quote is not closed":     {{Name: "a", Kind: row.DateKind, Format: "yyyy'"}},
 	} {
 		_, err := row.NewSchema(fields...)
 		require.ErrorContains(t, err, want)

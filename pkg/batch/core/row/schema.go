@@ -95,7 +95,7 @@ func NewSchema(fields ...Field) (*Schema, error) {
 			return nil, fmt.Errorf("field %d has no name", i+1)
 		}
 		if _, twice := s.index[f.Name]; twice {
-			return nil, fmt.Errorf("field %q is there twice", f.Name)
+			return nil, fmt.Errorf("field %q is listed twice", f.Name)
 		}
 		if f.Kind == Null || int(f.Kind) >= len(kindNames) && !f.Kind.IsList() {
 			return nil, fmt.Errorf("field %q has no type (allowed: %s, and list of most of them)", f.Name, strings.Join(KindNames(), ", "))

@@ -237,7 +237,7 @@ func fieldLayout(f *Field) (string, error) {
 	}
 	switch {
 	case f.Kind == BytesKind && f.Format != formatBase64 && f.Format != formatHex:
-		return "", fmt.Errorf("field %q: format %q is none of bytes: write %s or %s", f.Name, f.Format, formatBase64, formatHex)
+		return "", fmt.Errorf("field %q: format %q is not a format of bytes: write %s or %s", f.Name, f.Format, formatBase64, formatHex)
 	case f.Kind == BytesKind:
 		return "", nil
 	case f.Kind != DateKind && f.Kind != Timestamp:
@@ -289,7 +289,7 @@ func Layout(format string) (string, error) {
 			continue
 		}
 		if before := out.String(); rest[0] == 'S' && !strings.HasSuffix(before, ".") && !strings.HasSuffix(before, ",") {
-			return "", fmt.Errorf("format %q: %s stands behind a point or a comma: ss.SSS", format, rest[:run])
+			return "", fmt.Errorf("format %q: %s must follow a point or a comma: ss.SSS", format, rest[:run])
 		}
 		layout, ok := tokenLayout(rest[:run])
 		if rest[:run] == "T" || rest[:run] == "Z" {

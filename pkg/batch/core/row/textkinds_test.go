@@ -65,9 +65,9 @@ func TestTextsThatAreNoJSONUUIDOrBytesAreInvalidItems(t *testing.T) {
 		{row.Field{Kind: row.UUIDKind}, "c0ffee", "is not a uuid (expected 8-4-4-4-12 digits in hex"},
 		{row.Field{Kind: row.UUIDKind}, anID + "0", "is not a uuid"},
 		{row.Field{Kind: row.BytesKind}, "a b", "is not bytes (expected base64)"},
-		{row.Field{Kind: row.BytesKind}, "deadbeef01", "for hex say format: hex"},
+		{row.Field{Kind: row.BytesKind}, "deadbeef01", "for hex set format: hex"},
 		{row.Field{Kind: row.BytesKind}, "YQ===", "expected base64"},
-		{row.Field{Kind: row.BytesKind, Format: "hex"}, "abc", "two for each byte"},
+		{row.Field{Kind: row.BytesKind, Format: "hex"}, "abc", "two hexadecimal digits for each byte"},
 	} {
 		_, err := field(t, c.f).Parse(c.text)
 		require.ErrorContains(t, err, c.want, c.text)

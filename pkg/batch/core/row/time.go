@@ -57,10 +57,10 @@ func parseEpoch(text string, unit int64) (t time.Time, cut bool, err error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
 	if err != nil || strings.Trim(fraction, "0123456789") != "" || strings.HasSuffix(text, ".") {
-		return time.Time{}, false, fmt.Errorf("it is no number of units since 1970-01-01")
+		return time.Time{}, false, fmt.Errorf("it is not a number of units since 1970-01-01")
 	}
 	if n > lastMicro/unit || n < firstMicro/unit {
-		return time.Time{}, false, fmt.Errorf("it is beyond the years 1 to 9999")
+		return time.Time{}, false, fmt.Errorf("it is outside the years 1 to 9999")
 	}
 	micros := n * unit
 	part := int64(0)
@@ -126,9 +126,8 @@ type gapError struct {
 	zone *time.Location
 }
 
-// Error names the missing time and the zone.
 func (e *gapError) Error() string {
-	return fmt.Sprintf("%s is no time in %s: the clock is put forward over it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
+	return fmt.Sprintf("%s does not exist in %s: the clock skips it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
 }
 
 // ParseTimestamp reads a timestamp like a field of the zone (rule D5): a text without an offset is in
@@ -206,7 +205,7 @@ func (f *Field) appendTime(dst []byte, v Value) []byte {
 func plainText(format, text string) error {
 	one, other := time.Date(2034, 5, 17, 20, 18, 49, 0, time.UTC), time.Date(1978, 11, 9, 7, 33, 12, 0, time.FixedZone("X", 3600))
 	if one.Format(text) != text || other.Format(text) != text || strings.ContainsAny(text, "0123456789_") {
-		return fmt.Errorf("format %q: %q cannot stand in a format", format, text)
+		return fmt.Errorf("format %q: %q is not allowed in a format", format, text)
 	}
 	return nil
 }

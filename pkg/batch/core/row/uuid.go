@@ -11,7 +11,7 @@ type UUID [16]byte
 
 const (
 	uuidLen   = 36
-	uuidForms = "expected 8-4-4-4-12 digits in hex, also in braces, behind urn:uuid:, or without hyphens"
+	uuidForms = "expected 8-4-4-4-12 digits in hex, also in braces, after urn:uuid:, or without hyphens"
 )
 
 // ParseUUID reads 8-4-4-4-12 hex digits of either case, also in braces or after urn:uuid:, and 32

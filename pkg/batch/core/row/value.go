@@ -307,7 +307,7 @@ func ValueOf(x any) (Value, error) {
 	if v, is, err := listOfAny(x); is {
 		return v, err
 	}
-	return Value{}, fmt.Errorf("a %T is no row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
+	return Value{}, fmt.Errorf("a %T is not a row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
 }
 
 // AppendText appends the value's canonical text: the form in parameters, CSV, JSON and text columns

@@ -26,7 +26,7 @@ func (f *Field) parseWord(text string) (Value, error) {
 	if f.HasWords() {
 		why = "only true, false, " + strings.Join(append(append([]string(nil), f.Trues...), f.Falses...), ", ") + " are"
 	} else if _, ok := convert(Bool, plain); ok {
-		why += "; coerce: convert takes it"
+		why += "; coerce: convert accepts it"
 	}
 	return Value{}, f.misfit(text, why)
 }
@@ -54,16 +54,16 @@ func (f *Field) checkWords() error {
 	case !f.HasWords():
 		return nil
 	case kind != Bool:
-		return fmt.Errorf("true and false are words of a bool, not of %s: write type: bool, or leave them out", f.Kind)
+		return fmt.Errorf("true and false are words for a bool, not for %s: write type: bool, or omit them", f.Kind)
 	}
 	meaning := map[string]bool{"true": true, "false": false}
 	for i, word := range append(append([]string(nil), f.Trues...), f.Falses...) {
 		key, is := strings.ToLower(word), i < len(f.Trues)
 		if strings.TrimSpace(word) == "" || strings.TrimSpace(word) != word {
-			return errors.New("a word for true or false is not empty, and has no blank at its ends")
+			return errors.New("a word for true or false must not be empty or start or end with a blank")
 		}
 		if other, known := meaning[key]; known && other != is {
-			return fmt.Errorf("%q is true and false: leave it out of one of them", word)
+			return fmt.Errorf("%q means both true and false: remove it from one of them", word)
 		}
 		meaning[key] = is
 	}

@@ -22,7 +22,7 @@ func TestABoolHasWordsOfItsOwn(t *testing.T) {
 	_, err = f.Parse("yes")
 	require.ErrorContains(t, err, "(only true, false, Ja, x, Nein are)")
 	_, err = s.Field(1).Parse("TRUE")
-	require.ErrorContains(t, err, "(only true and false are; coerce: convert takes it)")
+	require.ErrorContains(t, err, "(only true and false are; coerce: convert accepts it)")
 	for _, f := range []row.Field{{Kind: row.Int, Trues: []string{"x"}}, {Kind: row.Bool, Trues: []string{"x"}, Falses: []string{"X"}}, {Kind: row.Bool, Trues: []string{"FALSE"}}, {Kind: row.Bool, Falses: []string{""}}} {
 		f.Name = "b"
 		_, err := row.NewSchema(f)
@@ -57,5 +57,5 @@ func TestNumbersHaveATrailingMinusAndSeparatorsThatLookAlike(t *testing.T) {
 	_, err := (&row.Field{Name: "n", Kind: row.Int}).Parse("12-")
 	require.Error(t, err, "only where the field says so")
 	_, err = (&row.Field{Name: "n", Kind: row.Int}).Parse("12.0")
-	require.ErrorContains(t, err, "coerce: convert takes it")
+	require.ErrorContains(t, err, "coerce: convert accepts it")
 }

@@ -71,7 +71,7 @@ func (b Budget) Exhausted(s Spent) string {
 	case b.MaxTotalAttempts > 0 && s.TotalAttempts >= b.MaxTotalAttempts:
 		return fmt.Sprintf("its group was tried %d times (max_total_attempts %d)", s.TotalAttempts, b.MaxTotalAttempts)
 	case s.NoProgress >= b.MaxNoProgress:
-		return fmt.Sprintf("%d attempts of its group came to nothing, one after the other (max_no_progress %d)", s.NoProgress, b.MaxNoProgress)
+		return fmt.Sprintf("%d attempts of its group in a row made no progress (max_no_progress %d)", s.NoProgress, b.MaxNoProgress)
 	}
 	return ""
 }

@@ -68,7 +68,7 @@ const (
 func (b Backoff) Decide(c Case) Decision {
 	switch {
 	case c.Outcome.Kind == OutcomeSuccess:
-		return MarkDead("the decider was asked about an attempt that succeeded")
+		return MarkDead("the decider was called for an attempt that succeeded")
 	case c.Outcome.Fatal:
 		return MarkDead("the error is fatal: " + c.Outcome.Reason)
 	}
@@ -81,7 +81,7 @@ func (b Backoff) Decide(c Case) Decision {
 		most = DefaultMaxRetryDelay
 	}
 	if hinted, ok := c.Outcome.hintedDelay(); ok {
-		return Retry(min(hinted, most), reason+", after the delay that the outcome hints at")
+		return Retry(min(hinted, most), reason+", after the delay that the outcome suggests")
 	}
 	return Retry(min(b.delay(c.Spent.Attempts, c.Random), most), reason)
 }

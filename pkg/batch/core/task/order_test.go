@@ -29,13 +29,13 @@ func TestAnOrderThatCannotBeKeptIsRefused(t *testing.T) {
 		tasks []task.Spec
 		want  []string
 	}{
-		{[]task.Spec{{Key: "a", After: []string{"b"}}, {}}, []string{`tasks[0]: after: no task of the group has the key "b"`, `(there are "a")`}},
+		{[]task.Spec{{Key: "a", After: []string{"b"}}, {}}, []string{`tasks[0]: after: no task of the group has the key "b"`, `(known: "a")`}},
 		{[]task.Spec{{After: []string{"b"}}}, []string{`(none has one)`}},
-		{[]task.Spec{{Key: "a"}, {Key: "a"}, {After: []string{"c", "a"}}}, []string{`tasks[1]: key: "a" is that of tasks[0] already`, `tasks[2]: after: no task of the group has the key "c"`}},
+		{[]task.Spec{{Key: "a"}, {Key: "a"}, {After: []string{"c", "a"}}}, []string{`tasks[1]: key: "a" is already the key of tasks[0]`, `tasks[2]: after: no task of the group has the key "c"`}},
 		{[]task.Spec{{Key: "a", After: []string{"a"}}}, []string{`tasks[0]: after: "a" is the task itself`}},
 		{
 			[]task.Spec{{Key: "x", After: []string{"a"}}, {Key: "a", After: []string{"c"}}, {Key: "b", After: []string{"a"}}, {Key: "c", After: []string{"b"}}},
-			[]string{`tasks[1]: after: the tasks wait for one another in a circle: "a" after "c" after "b" after "a"`},
+			[]string{`tasks[1]: after: the tasks wait for each other in a cycle: "a" after "c" after "b" after "a"`},
 		},
 	} {
 		_, err := task.Submission{Tasks: c.tasks}.Order()

@@ -70,7 +70,7 @@ func (o Outcome) WithAlternative(way json.RawMessage) Outcome {
 // Check reports values that cannot be stored.
 func (o Outcome) Check() error {
 	if !slices.Contains([]OutcomeKind{OutcomeSuccess, OutcomeFailure, OutcomeBlocked}, o.Kind) {
-		return fmt.Errorf("kind: it is %q, and may be SUCCESS, FAILURE or BLOCKED", o.Kind)
+		return fmt.Errorf("kind: it is %q (allowed: SUCCESS, FAILURE or BLOCKED)", o.Kind)
 	}
 	for i, a := range o.Artifacts {
 		if err := a.check(); err != nil {
@@ -157,7 +157,7 @@ func (a Artifact) check() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("its kind is %q, and may be Stdout, Stderr, FilePath, Url or Json", a.Kind)
+	return fmt.Errorf("its kind is %q (allowed: Stdout, Stderr, FilePath, Url or Json)", a.Kind)
 }
 
 type artifactJSON struct {

@@ -21,7 +21,7 @@ func (s Submission) Order() ([][]int, error) {
 			j, known := at[key]
 			switch {
 			case !known:
-				wrong = append(wrong, wrongOrder(i, "after: no task of the group has the key %q: a task is named by its key, else by its idempotency_key%s", key, s.knownKeys()))
+				wrong = append(wrong, wrongOrder(i, "after: no task of the group has the key %q: a task is named by its key, or else by its idempotency_key%s", key, s.knownKeys()))
 			case j == i:
 				wrong = append(wrong, wrongOrder(i, "after: %q is the task itself", key))
 			default:
@@ -33,7 +33,7 @@ func (s Submission) Order() ([][]int, error) {
 		n += len(order[i])
 	}
 	if n > maxAfter {
-		wrong = append(wrong, fmt.Errorf("after: the tasks have %d keys in all, and a group may have %d", n, maxAfter))
+		wrong = append(wrong, fmt.Errorf("after: the tasks have %d keys in total, more than the allowed %d", n, maxAfter))
 	}
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
@@ -42,7 +42,7 @@ func (s Submission) Order() ([][]int, error) {
 		return nil, nil
 	}
 	if cycle := cycleOf(order); cycle != nil {
-		return nil, wrongOrder(cycle[0], "after: the tasks wait for one another in a circle: %s", s.names(cycle))
+		return nil, wrongOrder(cycle[0], "after: the tasks wait for each other in a cycle: %s", s.names(cycle))
 	}
 	return order, nil
 }
@@ -55,7 +55,7 @@ func (s Submission) keys() (at map[string]int, wrong []error) {
 			continue
 		}
 		if first, twice := at[spec.Key]; twice {
-			wrong = append(wrong, wrongOrder(i, "key: %q is that of tasks[%d] already: a key names one task of the group", spec.Key, first))
+			wrong = append(wrong, wrongOrder(i, "key: %q is already the key of tasks[%d]: a key names one task of the group", spec.Key, first))
 			continue
 		}
 		at[spec.Key] = i
@@ -74,7 +74,7 @@ func (s Submission) knownKeys() string {
 	for _, spec := range s.Tasks {
 		switch {
 		case len(known) == maxKnown:
-			return fmt.Sprintf(" (there are %s, ...)", strings.Join(known, ", "))
+			return fmt.Sprintf(" (known: %s, ...)", strings.Join(known, ", "))
 		case spec.Key != "":
 			known = append(known, fmt.Sprintf("%q", spec.Key))
 		case spec.IdempotencyKey != "":
@@ -84,7 +84,7 @@ func (s Submission) knownKeys() string {
 	if len(known) == 0 {
 		return " (none has one)"
 	}
-	return fmt.Sprintf(" (there are %s)", strings.Join(known, ", "))
+	return fmt.Sprintf(" (known: %s)", strings.Join(known, ", "))
 }
 
 // names names the tasks of a cycle, the first one at both ends.
@@ -131,7 +131,7 @@ func (s Submission) Check() error {
 }
 
 // ErrOtherSubmission means that an idempotency key was used for another submission.
-var ErrOtherSubmission = errors.New("the idempotency key was used for something else")
+var ErrOtherSubmission = errors.New("the idempotency key was used for another submission")
 
 // Submitted is the result of a submission.
 type Submitted struct {
@@ -173,5 +173,5 @@ type GroupOverError struct {
 
 // Error states the group's state.
 func (e *GroupOverError) Error() string {
-	return "the group is " + string(e.State) + ": nothing of it is left to be cancelled"
+	return "the group is " + string(e.State) + ": it has nothing left to cancel"
 }

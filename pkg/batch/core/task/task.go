@@ -104,7 +104,7 @@ func (s Spec) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if s.Type == "" {
-		wrong(`type: the task has none, its seed_action_hint has none, and its group has none: write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}, or in the group for all its tasks; a handler works with type and payload, title and goal are for people and deciders`)
+		wrong(`type: the task has none, its seed_action_hint has none, and its group has none: write "type" in the task, such as {"type": "http_request", "payload": {"url": "https://example.com"}}, or in the group for all its tasks; handlers use type and payload; title and goal are for people and deciders`)
 	}
 	for _, text := range []boundedText{{"type", s.Type, maxType}, {"idempotency_key", s.IdempotencyKey, maxKey}, {"title", s.Title, maxTitle}, {"intent", s.Intent, maxPayload}, {"key", s.Key, maxKey}} {
 		errs = append(errs, text.check())
@@ -117,26 +117,26 @@ func (s Spec) Check() error {
 		json json.RawMessage
 	}{{"payload", s.Payload}, {"goal", s.Goal}, {"constraints", s.Constraints}, {"seed_action_hint", s.SeedActionHint}, {"dependencies_hint", s.DependenciesHint}} {
 		if len(doc.json) > maxPayload {
-			wrong("%s: it has %d bytes, and may have %d", doc.name, len(doc.json), maxPayload)
+			wrong("%s: it has %d bytes, more than the allowed %d", doc.name, len(doc.json), maxPayload)
 		} else if len(doc.json) > 0 && !isJSON(doc.json) {
 			wrong("%s: it is not JSON in UTF-8", doc.name)
 		}
 	}
 	if s.Priority != 0 && (s.Priority < FirstPriority || s.Priority > LastPriority) {
-		wrong("priority: it is %d, and may be %d (first) to %d", s.Priority, FirstPriority, LastPriority)
+		wrong("priority: it is %d (allowed: %d, the first, to %d)", s.Priority, FirstPriority, LastPriority)
 	}
 	if s.On != nil {
 		if err := s.On.Check(); err != nil {
 			wrong("on: %w", err)
 		} else if s.On.IsZero() {
-			wrong("on: it has no label: write one, such as {\"disk\": \"eu1\"}, or leave it out")
+			wrong("on: it has no label: write one, such as {\"disk\": \"eu1\"}, or omit it")
 		}
 	}
 	if s.Delay < 0 {
-		wrong("delay: it is %v, and may not be negative", s.Delay)
+		wrong("delay: it is %v, but must not be negative", s.Delay)
 	}
 	if s.Timeout < 0 {
-		wrong("timeout: it is %v, and may not be negative", s.Timeout)
+		wrong("timeout: it is %v, but must not be negative", s.Timeout)
 	}
 	return errors.Join(errs...)
 }
@@ -150,7 +150,7 @@ type boundedText struct {
 func (t boundedText) check() error {
 	var errs []error
 	if len(t.text) > t.most {
-		errs = append(errs, fmt.Errorf("%s: it has %d bytes, and may have %d", t.name, len(t.text), t.most))
+		errs = append(errs, fmt.Errorf("%s: it has %d bytes, more than the allowed %d", t.name, len(t.text), t.most))
 	}
 	if !isStorable(t.text) {
 		errs = append(errs, fmt.Errorf("%s: %q is not a text of UTF-8 without NUL", t.name, t.text))
@@ -227,7 +227,7 @@ func (f HandlerFunc) Execute(ctx context.Context, t Task) (Outcome, error) { ret
 // The causes that end a handler's context.
 var (
 	ErrCanceled = errors.New("the task was canceled")
-	ErrTimeout  = errors.New("the time of the attempt is over")
+	ErrTimeout  = errors.New("the attempt timed out")
 	ErrDeadline = errors.New("the deadline of the group has passed")
 	ErrStopping = errors.New("the worker stops")
 )

@@ -85,8 +85,8 @@ func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
 		Payload: json.RawMessage(`{`), Goal: json.RawMessage(strings.Repeat(" ", 1<<20) + "1"), Priority: 5, Delay: -1,
 		Timeout: -1, Title: "a\x00", IdempotencyKey: strings.Repeat("k", 201),
 	}.Check()
-	for _, part := range []string{"type: the task has none", "payload: it is not JSON", "goal: it has 1048577 bytes", "priority: it is 5, and may be 1",
-		"delay", "timeout", "title", "idempotency_key: it has 201 bytes, and may have 200"} {
+	for _, part := range []string{"type: the task has none", "payload: it is not JSON", "goal: it has 1048577 bytes", "priority: it is 5 (allowed: 1",
+		"delay", "timeout", "title", "idempotency_key: it has 201 bytes, more than the allowed 200"} {
 		require.ErrorContains(t, err, part)
 	}
 	require.NoError(t, task.Spec{Type: "x"}.Check())
@@ -127,7 +127,7 @@ func TestTheOutcomeOfAnError(t *testing.T) {
 	require.False(t, task.OutcomeOf(task.Outcome{}, &exception.PanicError{}).Fatal, "a panic is a failure")
 	wrong := task.OutcomeOf(task.Outcome{Kind: "DONE"}, nil)
 	require.Equal(t, task.OutcomeFailure, wrong.Kind)
-	require.Contains(t, wrong.Reason, `kind: it is "DONE", and may be SUCCESS, FAILURE or BLOCKED`)
+	require.Contains(t, wrong.Reason, `kind: it is "DONE" (allowed: SUCCESS, FAILURE or BLOCKED)`)
 }
 
 func TestBackoffDoublesIsCappedAndHonoursTheHint(t *testing.T) {

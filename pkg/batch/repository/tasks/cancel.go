@@ -144,7 +144,7 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 		if err != nil {
 			return err
 		}
-		again := guard.Request{ID: int64(id), Move: taskports.MoveRerun, Where: []guard.Condition{r.letGoOf()}, Set: r.rerunning()}
+		again := guard.Request{ID: int64(id), Move: taskports.MoveRerun, Where: []guard.Condition{r.released()}, Set: r.rerunning()}
 		ordered := len(groups) == 1 && groups[0].Ordered
 		if ordered {
 			if err := r.inOrder(ctx, &again); err != nil {
@@ -155,7 +155,7 @@ func (r *Repository) Rerun(ctx context.Context, id task.ID, actor, reason string
 		if moved.Answer != core.Applied {
 			return nil
 		}
-		if err := r.countAnew(ctx, groups[0].ID); err != nil {
+		if err := r.resetBudget(ctx, groups[0].ID); err != nil {
 			return err
 		}
 		if moved.State == task.Pending {

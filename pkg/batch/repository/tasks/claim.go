@@ -38,7 +38,7 @@ func (r *Repository) claimableAs(t string) []guard.Condition {
 		{SQL: r.sql(t + ".deadline_at IS NULL OR " + t + ".deadline_at > {now}"), Reason: "the deadline of its group has passed"},
 		{SQL: r.sql(`NOT EXISTS (SELECT 1 FROM {task_group} g JOIN {step_execution} s ON s.id = g.step_execution_id
 			JOIN {job_execution} j ON j.id = s.job_execution_id
-			WHERE g.id = ` + t + `.group_id AND j.stop_requested AND s.flow <> '` + ports.FlowFinally + `')`), Reason: "the execution of its step was asked to stop"},
+			WHERE g.id = ` + t + `.group_id AND j.stop_requested AND s.flow <> '` + ports.FlowFinally + `')`), Reason: "a stop of its step's execution was requested"},
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// letGoOf is the condition that no worker works on an ended task any more.
-func (r *Repository) letGoOf() guard.Condition {
-	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not let go of it yet"}
+// released is the condition that no worker works on an ended task any more.
+func (r *Repository) released() guard.Condition {
+	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not released it yet"}
 }
 
 // rerunning resets a task so that it is attempted like a new one.
@@ -26,9 +26,9 @@ func (r *Repository) rerunningLater() []guard.Assignment {
 	return []guard.Assignment{guard.SetSQL("next_run_at", "lease_until"), r.now("updated_at")}
 }
 
-// countAnew resets the budget of a group: earlier attempts do not count any more. It withdraws the
+// resetBudget resets the budget of a group: earlier attempts do not count any more. It withdraws the
 // cancellation of the group.
-func (r *Repository) countAnew(ctx context.Context, id task.GroupID) error {
+func (r *Repository) resetBudget(ctx context.Context, id task.GroupID) error {
 	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, stalled = FALSE, cancel_requested_at = NULL, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
 	return err
 }
@@ -43,7 +43,7 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 		if _, err := r.exec(ctx, "UPDATE {task_group} SET step_execution_id = ? WHERE id = ?", step, id); err != nil {
 			return err
 		}
-		if err := r.countAnew(ctx, id); err != nil {
+		if err := r.resetBudget(ctx, id); err != nil {
 			return err
 		}
 		if ds, err = r.rerunAll(ctx, group, actor, reason); err != nil {
@@ -72,7 +72,7 @@ func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reas
 			return nil, err
 		}
 	}
-	again := guard.Bulk{Move: taskports.MoveRerun, Where: []guard.Condition{ofGroup, r.letGoOf()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
+	again := guard.Bulk{Move: taskports.MoveRerun, Where: []guard.Condition{ofGroup, r.released()}, Limit: bulk, Set: r.rerunning(), Trigger: "continue_group"}
 	err = r.moveEach(ctx, again, actor, reason, func(ids []int64) error {
 		waiting, err := r.byID(ctx, ids)
 		ds = append(ds, waiting...)
@@ -182,7 +182,7 @@ func (r *Repository) OpenGroupsOf(ctx context.Context, instance core.JobInstance
 		JOIN {task_group} g ON g.step_execution_id = s.id WHERE j.instance_id = ?
 		AND EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND t.state NOT IN ?) ORDER BY g.id`, instance, over)
 	if err != nil {
-		return nil, fmt.Errorf("look for groups of tasks of job instance %d: %w", instance, err)
+		return nil, fmt.Errorf("find groups of tasks of job instance %d: %w", instance, err)
 	}
 	return ids, nil
 }
@@ -196,7 +196,7 @@ func (r *Repository) OpenGroupsBefore(ctx context.Context, step core.StepExecuti
 		JOIN {task_group} g ON g.step_execution_id = s.id WHERE own.id = ?
 		AND EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND t.state NOT IN ?) ORDER BY g.id`, step, over)
 	if err != nil {
-		return nil, fmt.Errorf("look for groups of tasks before step execution %d: %w", step, err)
+		return nil, fmt.Errorf("find groups of tasks before step execution %d: %w", step, err)
 	}
 	return ids, nil
 }

@@ -33,7 +33,7 @@ func (r *Repository) End(ctx context.Context, ref taskports.Ref, o task.Outcome,
 		return taskports.Ended{}, named(ref.ID, fmt.Errorf("end attempt %d: %w", ref.Attempt, err))
 	}
 	if errors.Is(refused, core.ErrLostOwner) || ended.State == task.Canceled {
-		return ended, errors.Join(refused, r.letGo(ctx, ref))
+		return ended, errors.Join(refused, r.noteRelease(ctx, ref))
 	}
 	return ended, refused
 }
@@ -258,9 +258,9 @@ func (r *Repository) decided(ctx context.Context, d decision) error {
 	return r.session(ctx).Create(&row).Error
 }
 
-// letGo notes that a worker has stopped work on a task that was taken from it: the task may run
+// noteRelease notes that a worker has stopped work on a task that was taken from it: the task may run
 // again before the lease expires.
-func (r *Repository) letGo(ctx context.Context, ref taskports.Ref) error {
+func (r *Repository) noteRelease(ctx context.Context, ref taskports.Ref) error {
 	_, err := r.exec(ctx, `UPDATE {task} SET lease_until = NULL, confirm_until = NULL, next_run_at = CASE WHEN state = ? THEN {now} ELSE next_run_at END
 		WHERE id = ? AND worker = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)`,
 		task.RetryScheduled, ref.ID, ref.Worker, ref.Epoch, task.Canceled, ref.Epoch+1, taskports.MoveRerunLater)

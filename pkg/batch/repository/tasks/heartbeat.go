@@ -114,7 +114,7 @@ func (r *Repository) due(ctx context.Context, which string, limit int, of ...any
 	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
 		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, append(of, limit)...)
 	if err != nil {
-		return nil, fmt.Errorf("look for tasks that are due: %w", err)
+		return nil, fmt.Errorf("find tasks that are due: %w", err)
 	}
 	return deliveries(rows), nil
 }

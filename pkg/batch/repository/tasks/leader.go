@@ -33,7 +33,7 @@ func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duratio
 }
 
 // errNoTransaction means that Fence was called outside a transaction: it would hold nothing.
-var errNoTransaction = errors.New("a leader is fenced in a transaction only")
+var errNoTransaction = errors.New("a leader can be fenced only in a transaction")
 
 // Fence implements taskports.Leadership. SQLite has one writer, and its transaction is the fence.
 func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) error {
@@ -49,7 +49,7 @@ func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) erro
 		return fmt.Errorf("leader of epoch %d: %w", epoch, err)
 	}
 	if len(found) == 0 {
-		return fmt.Errorf("leader of epoch %d: another process leads: %w", epoch, core.ErrLostOwner)
+		return fmt.Errorf("leader of epoch %d: another process is the leader: %w", epoch, core.ErrLostOwner)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestOneProcessLeadsAndATakeOverFencesTheOneBefore(t *testing.T) {
 		require.True(s, leads)
 		require.EqualValues(s, 1, epoch)
 		require.NoError(s, fenced("a", 1))
-		require.ErrorContains(s, s.Fence(s.Context(), "a", 1), "in a transaction only")
+		require.ErrorContains(s, s.Fence(s.Context(), "a", 1), "only in a transaction")
 
 		require.Eventually(s, func() bool { epoch, leads = lead("b", time.Hour); return leads }, 10*time.Second, time.Millisecond)
 		require.EqualValues(s, 2, epoch)

@@ -29,7 +29,7 @@ func (r *Repository) MoveLogs(ctx context.Context, to taskports.LogStore, age ti
 	err := r.scan(ctx, &rows, "SELECT id, attempt_id, ordinal, kind, body FROM {task_log} WHERE body IS NOT NULL AND created_at < {later} ORDER BY created_at LIMIT ?",
 		-age.Microseconds(), limit)
 	if err != nil {
-		return 0, fmt.Errorf("look for old log text: %w", err)
+		return 0, fmt.Errorf("find old log text: %w", err)
 	}
 	for i, row := range rows {
 		ref, err := to.Put(ctx, fmt.Sprintf("attempt-%d-%d-%s.log", row.AttemptID, row.Ordinal, row.Kind), row.Body)

@@ -67,7 +67,7 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 		WHERE t.state = 'RUNNING' AND t.continuation_state = ? AND t.confirm_until < {now} AND (t.deadline_at <= {now} OR `+known+`)
 		ORDER BY t.id LIMIT ?`, append(append([]any{confirming}, names...), limit)...)
 	if err != nil {
-		return 0, fmt.Errorf("look for tasks without an owner: %w", err)
+		return 0, fmt.Errorf("find tasks without an owner: %w", err)
 	}
 	n := 0
 	for _, row := range rows {
@@ -220,7 +220,7 @@ func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int
 		AND placement = '' AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
 		-after.Microseconds(), -after.Microseconds(), limit)
 	if err != nil {
-		return nil, fmt.Errorf("look for tasks that wait: %w", err)
+		return nil, fmt.Errorf("find tasks that wait: %w", err)
 	}
 	return deliveries(rows), nil
 }

@@ -142,7 +142,7 @@ func (r *Repository) inOrder(ctx context.Context, again *guard.Request) error {
 	again.Move, again.Set = taskports.MoveWaitAgain, r.waitingAgain()
 	if i := slices.IndexFunc(open, func(row taskRow) bool { return row.State.IsOver() }); i >= 0 {
 		again.Where = append(again.Where, guard.Condition{
-			SQL: "1 = 0", Reason: fmt.Sprintf("%s, for which it waits, is %s: run that one again, and this one waits for it", open[i].name(), open[i].State),
+			SQL: "1 = 0", Reason: fmt.Sprintf("%s, for which it waits, is %s: run that task again, and this one will wait for it", open[i].name(), open[i].State),
 		})
 	}
 	return nil
@@ -240,7 +240,7 @@ func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]taskports.Deliv
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for tasks that wait for what is over: %w", err)
+		return nil, fmt.Errorf("find tasks that wait for tasks that are over: %w", err)
 	}
 	return all, nil
 }
@@ -267,7 +267,7 @@ func (r *Repository) await(ctx context.Context, list []task.Task) error {
 			FROM {task_after} a JOIN {task} n ON n.id = a.needs_id WHERE a.task_id IN ? AND n.state <> 'SUCCEEDED') AS awaited
 			WHERE nth <= ? ORDER BY task_id, needs_id`, batch, maxAwaited)
 		if err != nil {
-			return fmt.Errorf("look for what tasks wait for: %w", err)
+			return fmt.Errorf("find the tasks that tasks wait for: %w", err)
 		}
 		for _, row := range rows {
 			t := &list[at[row.TaskID]]

@@ -125,7 +125,7 @@ func TestAFinalFailureCancelsWhatWaitsForItAndARerunOpensThatAgain(t *testing.T)
 		require.Contains(s, g.task("c").LastError, `canceled: task 1 ("a"), for which it waits, is FAILED: exit 3`)
 
 		_, _, err := g.rerun("b")
-		require.ErrorContains(s, err, `task 1 ("a"), for which it waits, is FAILED: run that one again`)
+		require.ErrorContains(s, err, `task 1 ("a"), for which it waits, is FAILED: run that task again`)
 		answer, waiting, err := g.rerun("a")
 		require.NoError(s, err)
 		require.Equal(s, core.Applied, answer)

@@ -74,7 +74,7 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 // led is the condition that the leader of an epoch still leads. Its transaction has read that row
 // with a lock (Fence).
 func (r *Repository) led(epoch int64) guard.Condition {
-	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process leads", Owner: true}
+	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process is the leader", Owner: true}
 }
 
 // AssignPlaced implements ports.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
@@ -122,7 +122,7 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	err := r.scan(ctx, &rows, `SELECT worker, count(*) AS n FROM {task} WHERE state IN ('ASSIGNED', 'RUNNING') AND (state = 'RUNNING' OR `+r.isClaimable("{task}")+`) GROUP BY worker
 		UNION ALL SELECT name, resuming FROM {worker} WHERE resuming > 0 AND left_at IS NULL AND lease_until >= {now}`)
 	if err != nil {
-		return fmt.Errorf("count what workers execute: %w", err)
+		return fmt.Errorf("count the tasks of workers: %w", err)
 	}
 	for _, row := range rows {
 		loads[row.Worker] += row.N

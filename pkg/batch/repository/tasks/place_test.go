@@ -192,7 +192,7 @@ func TestNoAssignedTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 		s.assign(d, "a", leader)
 		_, err := executions.RequestStop(s.Context(), ref.ID, "test")
 		require.NoError(s, err)
-		s.cannotStart(d, "the execution of its step was asked to stop")
+		s.cannotStart(d, "a stop of its step's execution was requested")
 		require.Equal(s, []taskports.Delivery{s.placed(task.Spec{})}, s.unassigned(), "the second task is not in its way")
 
 		cleaning, err := executions.StartStep(s.Context(), ref, ports.StepStart{Name: "last", Visit: core.Visit{Flow: ports.FlowFinally, Ordinal: 1, Element: "last"}})

@@ -312,7 +312,7 @@ func TestACanceledTaskIsNotRunAgainBeforeItsWorkerLetsGo(t *testing.T) {
 		require.NoError(s, err)
 		require.Equal(s, core.Duplicate, answer)
 		_, _, err = s.Rerun(s.Context(), d.ID, "me", "")
-		require.ErrorContains(s, err, "its worker has not let go of it yet")
+		require.ErrorContains(s, err, "its worker has not released it yet")
 		lost, err := s.Heartbeat(s.Context(), worker("a"), []taskports.Ref{c.Ref})
 		require.NoError(s, err)
 		require.ErrorIs(s, lost.Lost[0].Cause, task.ErrCanceled)

@@ -35,7 +35,7 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 		require.NoError(s, s.db.Conn().QueryRowContext(s.Context(), "SELECT count(*) FROM surfin_task_audit WHERE act = 'set' AND actor IN ('me', 'you')").Scan(&audited))
 		require.Equal(s, 2, audited)
 		_, err = s.Set(s.Context(), "colour", "red", "me")
-		require.ErrorContains(s, err, `"colour"; there are ["audit_retention_days" "continuation_grace"`)
+		require.ErrorContains(s, err, `"colour" (known: ["audit_retention_days" "continuation_grace"`)
 		_, err = s.Set(s.Context(), taskports.LogRetention, "-1", "me")
 		require.ErrorIs(s, err, taskports.ErrSetting)
 	})

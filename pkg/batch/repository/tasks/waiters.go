@@ -38,7 +38,7 @@ func (r *Repository) moved(ctx context.Context, which string, of any) error {
 	var steps []core.StepExecutionID
 	err := r.scan(ctx, &steps, "SELECT step_execution_id FROM {task_group} WHERE step_execution_id IS NOT NULL AND "+which+" ORDER BY step_execution_id", of)
 	if err != nil {
-		return fmt.Errorf("look for steps that wait for tasks: %w", err)
+		return fmt.Errorf("find steps that wait for tasks: %w", err)
 	}
 	for _, step := range steps {
 		if err := r.waiters.TasksEnded(ctx, step); err != nil {

@@ -181,7 +181,7 @@ func TestNoTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 		c, answer, err := s.Claim(s.Context(), waiting[1], worker("a"))
 		require.Nil(s, c)
 		require.Equal(s, core.Rejected, answer)
-		require.ErrorContains(s, err, "the execution of its step was asked to stop")
+		require.ErrorContains(s, err, "a stop of its step's execution was requested")
 		s.end(running.Ref, task.Success())
 		s.claim(other[0], worker("a"))
 

@@ -54,7 +54,6 @@ func ourSettings(idleInTransaction time.Duration) []setting {
 
 var _ driver.Connector = (*borrower)(nil)
 
-// Driver implements driver.Connector.
 func (b *borrower) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
 
 // Connect implements driver.Connector: it borrows a connection, which goes back when it
@@ -163,7 +162,7 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 		return "", err
 	}
 	if len(results) == 0 || len(results[0].Rows) != 1 {
-		return "", errors.New("the server does not say what the settings are")
+		return "", errors.New("the server returns no settings")
 	}
 	back := []string{setConfig("surfin.begun", ""), setConfig("application_name", conn.ParameterStatus("application_name"))}
 	for i, s := range b.settings {

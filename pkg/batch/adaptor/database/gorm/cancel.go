@@ -57,7 +57,6 @@ type watchedRows struct {
 	done func()
 }
 
-// Close closes the rows.
 func (r *watchedRows) Close() error {
 	defer r.done()
 	return r.Rows.Close()

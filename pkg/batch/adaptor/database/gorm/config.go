@@ -74,7 +74,7 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	case !c.Lent.given:
 		dialect, path, err = parseURL(c.URL)
 	case c.URL != "":
-		err = errors.New("it has a URL and a pool of the application: leave out one of them")
+		err = errors.New("it has a URL and a pool of the application: remove one of them")
 	default:
 		dialect, err = c.Lent.dialect()
 	}
@@ -83,14 +83,14 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	}
 	for name, n := range map[string]int{"max_open": c.MaxOpen, "control_open": c.ControlOpen} {
 		if n < 0 {
-			wrong = append(wrong, fmt.Errorf("%s is %d, and must be positive", name, n))
+			wrong = append(wrong, fmt.Errorf("%s is %d, but must be positive", name, n))
 		}
 	}
 	if dialect == tx.Postgres && c.MaxOpen > 0 && c.MaxOpen < minPostgresOpen {
-		wrong = append(wrong, fmt.Errorf("max_open is %d, and must be at least %d: a running step needs two connections, and one more is needed besides", c.MaxOpen, minPostgresOpen))
+		wrong = append(wrong, fmt.Errorf("max_open is %d, but must be at least %d: a running step needs two connections, and one more is reserved", c.MaxOpen, minPostgresOpen))
 	}
 	if c.IdleInTransaction < 0 {
-		wrong = append(wrong, fmt.Errorf("idle_in_transaction is %s, and must be positive", c.IdleInTransaction))
+		wrong = append(wrong, fmt.Errorf("idle_in_transaction is %s, but must be positive", c.IdleInTransaction))
 	}
 	return dialect, path, errors.Join(wrong...)
 }
@@ -99,7 +99,7 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 func parseURL(raw string) (tx.Dialect, string, error) {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {
-		return "", "", errors.New("the URL has no scheme: postgres://user@host/name or sqlite:PATH is expected")
+		return "", "", errors.New("the URL has no scheme: write postgres://user@host/name or sqlite:PATH")
 	}
 	switch scheme {
 	case "postgres", "postgresql":
@@ -113,7 +113,7 @@ func parseURL(raw string) (tx.Dialect, string, error) {
 		case path == "":
 			return "", "", errors.New("the URL sqlite: names no file")
 		case strings.Contains(path, ":memory:") || strings.Contains(path, "mode=memory"):
-			return "", "", errors.New("SQLite in memory is refused: each connection would have a database of its own; name a file")
+			return "", "", errors.New("SQLite in memory is not supported: each connection would have its own database; name a file")
 		case strings.ContainsAny(path, "?#%"):
 			return "", "", fmt.Errorf("the SQLite file %s: parameters, and the characters ? # %%, are not supported", path)
 		}

@@ -79,7 +79,7 @@ func (c *txConn) refuse(query string) error {
 		return fmt.Errorf("%s: %w", word, tx.ErrNotOwner)
 	}
 	if resetsAll(query) {
-		return fmt.Errorf("RESET ALL would reset what tells the transaction from others; reset a setting by its name: %w", tx.ErrNotOwner)
+		return fmt.Errorf("RESET ALL would reset the mark of the transaction; reset settings by name: %w", tx.ErrNotOwner)
 	}
 	return nil
 }
@@ -125,7 +125,6 @@ func (h *handle) Commit() error {
 	return err
 }
 
-// Fence implements tx.Handle.
 func (h *handle) Fence() (nonce string, err error) {
 	if h.c.ended.Load() {
 		return "", h.c.say(context.Background(), sql.ErrTxDone)

@@ -68,8 +68,8 @@ func ExampleOpen_refused() {
 	})
 	fmt.Println(err)
 	// Output:
-	// database a: SQLite in memory is refused: each connection would have a database of its own; name a file
-	// database b: max_open is 1, and must be at least 3: a running step needs two connections, and one more is needed besides
+	// database a: SQLite in memory is not supported: each connection would have its own database; name a file
+	// database b: max_open is 1, but must be at least 3: a running step needs two connections, and one more is reserved
 }
 
 // gorm on the transaction that is there.

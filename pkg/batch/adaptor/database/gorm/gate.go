@@ -36,7 +36,7 @@ const (
 	// stopWait is how long a chunk that is about to commit keeps waiting after a request to stop.
 	stopWait = 5 * time.Second
 	// The pause between two polls of a busy pool.
-	shortestLook, longestLook = time.Millisecond, 10 * time.Millisecond
+	shortestPoll, longestPoll = time.Millisecond, 10 * time.Millisecond
 )
 
 func newGate(name string, size int, strict bool) *gate {
@@ -60,7 +60,7 @@ func (g *gate) enter(ctx context.Context, inUse func() int) (leave func(), err e
 	}
 	held := tx.Held(ctx, g.name)
 	if held >= g.size && g.strict {
-		return nil, fmt.Errorf("all %d connections (max_open) of database %s are held by the transactions that this one is called in: it would wait for itself", g.size, g.name)
+		return nil, fmt.Errorf("all %d connections (max_open) of database %s are held by the transactions around this one: it would wait for itself", g.size, g.name)
 	}
 	if g.admit(held, inUse) {
 		return g.leave, nil
@@ -91,7 +91,7 @@ func (g *gate) wait(ctx context.Context, held int, inUse func() int) (leave func
 	}
 	stop, stopped := tx.Stopping(ctx)
 	for {
-		timer := time.NewTimer(shortestLook + rand.N(longestLook-shortestLook))
+		timer := time.NewTimer(shortestPoll + rand.N(longestPoll-shortestPoll))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -113,7 +113,7 @@ func (g *gate) wait(ctx context.Context, held int, inUse func() int) (leave func
 func (g *gate) say(began time.Time, held int, cause error) error {
 	also := ""
 	if held > 0 {
-		also = fmt.Sprintf(", and this step holds %d of them", held)
+		also = fmt.Sprintf(", of which this step holds %d", held)
 	}
 	return fmt.Errorf("waited %v for a connection of database %s: all that it may use of %d (max_open) are in use%s: %w",
 		time.Since(began).Round(time.Millisecond), g.name, g.size, also, cause)
@@ -123,7 +123,7 @@ func (g *gate) say(began time.Time, held int, cause error) error {
 type errPoolBusy struct{}
 
 func (errPoolBusy) Error() string {
-	return "do less side by side (branches, workers, --parallel, --slots), or raise max_open"
+	return "run less in parallel (branches, workers, --parallel, --slots), or raise max_open"
 }
 func (errPoolBusy) Timeout() bool   { return true }
 func (errPoolBusy) Temporary() bool { return true }

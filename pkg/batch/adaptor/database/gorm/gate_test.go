@@ -74,7 +74,7 @@ func TestAWaitForAConnectionIsNamedAndEnds(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, held.Rollback()) })
 
 	_, err = db.Begin(ctx, tx.Attr{})
-	require.ErrorContains(t, err, "a connection of database default: all that it may use of 3 (max_open) are in use: do less side by side")
+	require.ErrorContains(t, err, "a connection of database default: all that it may use of 3 (max_open) are in use: run less in parallel")
 	require.True(t, errorclass.IsUnreachable(err), "it is worth another try")
 
 	pool.gate.first = time.Hour

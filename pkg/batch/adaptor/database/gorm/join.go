@@ -16,7 +16,7 @@ import (
 // as db; it is refused if it is within a transaction.
 func Transaction(ctx context.Context, db tx.Database, own *gorm.DB, fn func(ctx context.Context, session *gorm.DB) error) error {
 	if _, within := own.Statement.ConnPool.(gorm.TxCommitter); within {
-		return fmt.Errorf("database %s: gorm is within a transaction already (Join joins it): %w", db.Name(), tx.ErrTransaction)
+		return fmt.Errorf("database %s: gorm is already within a transaction (use Join to join it): %w", db.Name(), tx.ErrTransaction)
 	}
 	ended, committed := func(bool) {}, false
 	defer func() { ended(committed) }() // also after a panic, for which gorm rolls back
@@ -40,7 +40,7 @@ func Transaction(ctx context.Context, db tx.Database, own *gorm.DB, fn func(ctx 
 func Join(ctx context.Context, db tx.Database, session *gorm.DB) (joined context.Context, ended func(committed bool), err error) {
 	own, ok := session.Statement.ConnPool.(tx.Own)
 	if !ok {
-		return nil, nil, fmt.Errorf("database %s: join: gorm is not within a transaction (its connection is a %T): begin one, by Transaction or Begin", db.Name(), session.Statement.ConnPool)
+		return nil, nil, fmt.Errorf("database %s: join: gorm is not within a transaction (its connection is a %T): begin one with Transaction or Begin", db.Name(), session.Statement.ConnPool)
 	}
 	return tx.Join(ctx, db, own)
 }

@@ -86,9 +86,9 @@ func (l Lent) share(maxOpen int) (int, error) {
 	limit := l.limit()
 	switch {
 	case limit > 0 && limit < minPostgresOpen:
-		return 0, fmt.Errorf("the pool of the application has at most %d connections, and must have at least %d: a running step needs two connections, and one more is needed besides", limit, minPostgresOpen)
+		return 0, fmt.Errorf("the pool of the application has at most %d connections, but must have at least %d: a running step needs two connections, and one more is reserved", limit, minPostgresOpen)
 	case limit > 0 && maxOpen > limit:
-		return 0, fmt.Errorf("max_open is %d, and the pool of the application has at most %d connections", maxOpen, limit)
+		return 0, fmt.Errorf("max_open is %d, but the pool of the application has at most %d connections", maxOpen, limit)
 	case maxOpen > 0:
 		return maxOpen, nil
 	case limit > 0:
@@ -106,7 +106,7 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 		}
 		own, ok := made.(*stdlib.Conn)
 		if !ok {
-			return nil, nil, errors.Join(fmt.Errorf("the connection is a %T, and should be pgx's", made), made.Close())
+			return nil, nil, errors.Join(fmt.Errorf("the connection is a %T, not one of pgx", made), made.Close())
 		}
 		return own, own.Close, nil
 	}
@@ -118,7 +118,7 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 	err = conn.Raw(func(driverConn any) error {
 		var ok bool
 		if own, ok = driverConn.(*stdlib.Conn); !ok {
-			return fmt.Errorf("the connection is a %T, and should be pgx's", driverConn)
+			return fmt.Errorf("the connection is a %T, not one of pgx", driverConn)
 		}
 		return nil
 	})
@@ -152,7 +152,7 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 			after = c.AfterConnect
 		}
 	}
-	copied, err := askLent(ctx, own.Conn().PgConn(), s.connector(), ours)
+	copied, err := queryLent(ctx, own.Conn().PgConn(), s.connector(), ours)
 	if err = errors.Join(err, giveBack()); err != nil {
 		return server{}, err
 	}
@@ -161,15 +161,15 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 			return err
 		}
 		if err := conn.PgConn().Exec(ctx, copied).Close(); err != nil {
-			return fmt.Errorf("set what sessions of the application's pool have: %w", err)
+			return fmt.Errorf("apply the settings of the application's pool: %w", err)
 		}
 		return nil
 	}
 	return s, nil
 }
 
-// askLent returns copySettings of a session that belongs to only its connection.
-func askLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
+// queryLent returns copySettings of a session that belongs to only its connection.
+func queryLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
 	pooled, err := isPooled(ctx, conn)
 	if err == nil && pooled {
 		if err := refuseSharedSessions(ctx, conn, another); err != nil {
@@ -181,7 +181,7 @@ func askLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector,
 		copied, err = copySettings(ctx, conn, ours)
 	}
 	if err != nil {
-		return "", fmt.Errorf("ask for the settings of a session of the application's pool: %w", err)
+		return "", fmt.Errorf("read the settings of a session of the application's pool: %w", err)
 	}
 	return copied, nil
 }
@@ -195,23 +195,23 @@ func (l Lent) file(ctx context.Context) (path string, err error) {
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	err = conn.QueryRowContext(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'").Scan(&path)
 	if err != nil {
-		return "", fmt.Errorf("ask for the file of the application's pool: %w", err)
+		return "", fmt.Errorf("find the file of the application's pool: %w", err)
 	}
 	if path == "" {
-		return "", errors.New("the pool of the application is SQLite in memory, which is refused: each connection would have a database of its own; name a file")
+		return "", errors.New("the pool of the application is SQLite in memory, which is not supported: each connection would have its own database; name a file")
 	}
 	if strings.ContainsAny(path, "?#%") {
 		return "", fmt.Errorf("the SQLite file %s: the characters ? # %% are not supported", path)
 	}
 	var mode string
 	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
-		return "", fmt.Errorf("ask for the journal mode of %s: %w", path, err)
+		return "", fmt.Errorf("read the journal mode of %s: %w", path, err)
 	}
 	if mode != "wal" {
-		return "", fmt.Errorf("the journal mode of %s is %s, and must be wal (rule R5): add ?_pragma=journal_mode(WAL) to what the application opens", path, mode)
+		return "", fmt.Errorf("the journal mode of %s is %s, but must be wal (rule R5): add ?_pragma=journal_mode(WAL) to the URL that the application opens", path, mode)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("the pool of the application names the file %s, which is not there: an own VFS is not supported", path)
+		return "", fmt.Errorf("the pool of the application names the file %s, which does not exist: a custom VFS is not supported", path)
 	}
 	return path, nil
 }

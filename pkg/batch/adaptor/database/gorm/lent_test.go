@@ -75,11 +75,11 @@ func TestAPoolThatWillNotDoIsRefusedWithWhatIsMissing(t *testing.T) {
 	var none *sql.DB
 	for want, c := range map[string]Config{
 		"database default: the pool of the application is nil":                                                                                         {Lent: Lend(none)},
-		"database default: the pool of the application has at most 2 connections, and must have at least 3: a running step needs two":                  {Lent: Lend(small)},
-		"database default: max_open is 12, and the pool of the application has at most 10 connections":                                                 {Lent: Lend(pgxPool(t, url)), MaxOpen: 12},
-		"database default: it has a URL and a pool of the application: leave out one of them":                                                          {Lent: Lend(pgxPool(t, url)), URL: url},
-		"database default: the pool of the application is SQLite in memory, which is refused":                                                          {Lent: Lend(memory(t))},
-		"app.db is delete, and must be wal (rule R5): add ?_pragma=journal_mode(WAL) to what the application opens":                                    {Lent: Lend(sqlitePool(t, ""))},
+		"database default: the pool of the application has at most 2 connections, but must have at least 3: a running step needs two":                  {Lent: Lend(small)},
+		"database default: max_open is 12, but the pool of the application has at most 10 connections":                                                 {Lent: Lend(pgxPool(t, url)), MaxOpen: 12},
+		"database default: it has a URL and a pool of the application: remove one of them":                                                             {Lent: Lend(pgxPool(t, url)), URL: url},
+		"database default: the pool of the application is SQLite in memory, which is not supported":                                                    {Lent: Lend(memory(t))},
+		"app.db is delete, but must be wal (rule R5): add ?_pragma=journal_mode(WAL) to the URL that the application opens":                            {Lent: Lend(sqlitePool(t, ""))},
 		"database default: the pool of the application has the driver gormdb.wrappedDriver (allowed: pgx's stdlib and modernc.org/sqlite, not wrapped": {Lent: Lend(sql.OpenDB(wrappedConnector{}))},
 	} {
 		p, err := Open(t.Context(), map[string]Config{tx.Default: c})

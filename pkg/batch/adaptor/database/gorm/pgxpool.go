@@ -16,7 +16,7 @@ import (
 func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error) {
 	p, ok := d.backend.(*postgres)
 	if !ok {
-		return nil, fmt.Errorf("database %s: it is %s, and only PostgreSQL has connections of pgx: %w", d.name, d.dialect, errors.ErrUnsupported)
+		return nil, fmt.Errorf("database %s: it is %s, but only PostgreSQL has connections of pgx: %w", d.name, d.dialect, errors.ErrUnsupported)
 	}
 	config, err := pgxpool.ParseConfig("") // the only way to a valid configuration
 	if err != nil {

@@ -50,7 +50,7 @@ func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 	err = conn.Raw(func(driverConn any) error {
 		var ok bool
 		if p, ok = driverConn.(T); !ok {
-			return fmt.Errorf("the connection is a %T, and should be a %T", driverConn, p)
+			return fmt.Errorf("the connection is a %T, not a %T", driverConn, p)
 		}
 		return nil
 	})
@@ -111,7 +111,7 @@ func wrapSetByStatement(answer time.Duration) func(c driver.Conn) (physical, err
 func newPgConn(c driver.Conn, answer time.Duration) (*pgConn, error) {
 	own, ok := c.(*stdlib.Conn)
 	if !ok {
-		return nil, fmt.Errorf("the connection is a %T, and should be pgx's", c)
+		return nil, fmt.Errorf("the connection is a %T, not one of pgx", c)
 	}
 	p := &pgConn{Conn: own, answer: answer, trace: trace{keeps: keepsPostgres, distrusts: true, known: map[string]bool{}}}
 	p.ownName = p.reportedName()
@@ -126,7 +126,7 @@ func (c *pgConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) {
 		}
 		own, ok := conn.(*stdlib.Conn)
 		if !ok {
-			return errors.Join(fmt.Errorf("the connection is a %T, and should be pgx's", conn), conn.Close())
+			return errors.Join(fmt.Errorf("the connection is a %T, not one of pgx", conn), conn.Close())
 		}
 		before := c.Conn
 		c.Conn = own
@@ -146,7 +146,6 @@ func (c *pgConn) note(ctx context.Context, query string) error {
 	return nil
 }
 
-// ResetSession is called before the connection leaves the pool.
 func (c *pgConn) ResetSession(ctx context.Context) error {
 	if err := c.trace.acquired(ctx); err != nil {
 		return err
@@ -241,7 +240,7 @@ type liteConn struct {
 	// watch is the writing transaction in progress, or nil.
 	watch   *sqliteTx
 	trace   trace
-	kept    kept
+	kept    preparedStmts
 	closed  bool
 	writing writing
 }
@@ -252,9 +251,9 @@ func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical
 	return func(c driver.Conn) (physical, error) {
 		own, ok := c.(modernc)
 		if !ok {
-			return nil, fmt.Errorf("the connection is a %T, and should be modernc's", c)
+			return nil, fmt.Errorf("the connection is a %T, not one of modernc.org/sqlite", c)
 		}
-		l := &liteConn{modernc: own, kept: kept{}, writing: writing{time: w, wait: wait}}
+		l := &liteConn{modernc: own, kept: preparedStmts{}, writing: writing{time: w, wait: wait}}
 		l.trace = trace{renew: l.renew, keeps: keepsSQLite, known: map[string]bool{}}
 		return l, nil
 	}
@@ -270,7 +269,7 @@ func (c *liteConn) opensBy(open func(ctx context.Context) (driver.Conn, error)) 
 		}
 		own, ok := conn.(modernc)
 		if !ok {
-			return errors.Join(fmt.Errorf("the connection is a %T, and should be modernc's", conn), conn.Close())
+			return errors.Join(fmt.Errorf("the connection is a %T, not one of modernc.org/sqlite", conn), conn.Close())
 		}
 		err = c.close()
 		c.modernc, c.closed = own, false
@@ -287,7 +286,6 @@ func (c *liteConn) note(ctx context.Context, query string) error {
 	return nil
 }
 
-// ResetSession is called before the connection leaves the pool.
 func (c *liteConn) ResetSession(ctx context.Context) error {
 	if err := c.trace.acquired(ctx); err != nil {
 		return err
@@ -298,7 +296,6 @@ func (c *liteConn) ResetSession(ctx context.Context) error {
 // IsValid is called when the connection returns to the pool.
 func (c *liteConn) IsValid() bool { return c.trace.released(c.modernc.IsValid) }
 
-// Close closes the connection.
 func (c *liteConn) Close() error {
 	c.trace.mu.Lock()
 	defer c.trace.mu.Unlock()

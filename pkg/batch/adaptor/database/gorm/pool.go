@@ -86,7 +86,6 @@ func (p *pool) swap() error {
 	return nil
 }
 
-// close closes the pool, and returns the errors of closing it and its predecessors.
 func (p *pool) close() error {
 	p.current.Load().leave()
 	p.mu.Lock()

@@ -19,8 +19,8 @@ import (
 )
 
 // errSharedSessions is the refusal of rule R9.
-var errSharedSessions = errors.New("between here and the server is a pooler in transaction or statement mode: the session of a connection changes from one transaction to the next. " +
-	"UTC, the time limit of idle transactions, the proof that a transaction is the one that was begun, and locks of migrations would be lost (rules D5, L7, T8a). " +
+var errSharedSessions = errors.New("a pooler in transaction or statement mode is between this process and the server: the session of a connection changes from one transaction to the next. " +
+	"UTC, the time limit of idle transactions, the mark of the current transaction and the locks of migrations would be lost (rules D5, L7, T8a). " +
 	"Connect to PostgreSQL directly, or to a pool in session mode (PgBouncer: pool_mode = session)")
 
 // protocolViolation is PgBouncer's answer to an unknown start-up parameter.
@@ -66,7 +66,7 @@ func (p *postgres) onFirst(ctx context.Context, f func(conn *pgconn.PgConn) erro
 
 // isPooled reports whether another process answers than the one that accepted the connection.
 func isPooled(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
-	answer, err := ask(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
+	answer, err := queryRow(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
 	return answer != strconv.FormatUint(uint64(conn.PID()), 10), err
 }
 
@@ -83,38 +83,38 @@ func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector dr
 	defer func() { err = errors.Join(err, made.Close()) }()
 	other, ok := made.(*stdlib.Conn)
 	if !ok {
-		return fmt.Errorf("the connection is a %T, and should be pgx's", made)
+		return fmt.Errorf("the connection is a %T, not one of pgx", made)
 	}
 	const session = "SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('surfin.begun', true)"
 	// A setting, because some proxies then keep the session of a connection.
-	own, err := ask(ctx, conn, "SET surfin.begun = '"+strconv.FormatUint(rand.Uint64(), 36)+"'; "+session)
+	own, err := queryRow(ctx, conn, "SET surfin.begun = '"+strconv.FormatUint(rand.Uint64(), 36)+"'; "+session)
 	if err != nil {
 		return err
 	}
 	shared := false
 	for range sharedRounds {
 		for _, c := range []*pgconn.PgConn{conn, conn, other.Conn().PgConn()} {
-			answer, err := ask(ctx, c, session)
+			answer, err := queryRow(ctx, c, session)
 			if err != nil {
-				return fmt.Errorf("compare two sessions behind the pooler, which needs a connection to the server for each of ours: %w", err)
+				return fmt.Errorf("compare two sessions through the pooler, which needs one connection to the server for each of ours: %w", err)
 			}
 			shared = shared || (answer == own) != (c == conn)
 		}
 	}
-	if _, err = ask(ctx, conn, "SET surfin.begun = ''; "+session); err == nil && shared {
+	if _, err = queryRow(ctx, conn, "SET surfin.begun = ''; "+session); err == nil && shared {
 		err = errSharedSessions
 	}
 	return err
 }
 
-// ask returns the values of the only row of the last statement.
-func ask(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
+// queryRow returns the values of the only row of the last statement.
+func queryRow(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
 	results, err := conn.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return "", err
 	}
 	if len(results) == 0 || len(results[len(results)-1].Rows) != 1 {
-		return "", errors.New("the server does not say which session it is")
+		return "", errors.New("the server does not identify the session")
 	}
 	var answer []string
 	for _, value := range results[len(results)-1].Rows[0] {

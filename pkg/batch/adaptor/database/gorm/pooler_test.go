@@ -38,7 +38,7 @@ func TestAPoolerThatSharesSessionsIsRefusedWithTheCure(t *testing.T) {
 			}
 			for opened, c := range configs {
 				p, err := Open(t.Context(), map[string]Config{tx.Default: c})
-				require.ErrorContains(t, err, "database default: between here and the server is a pooler in transaction or statement mode", opened)
+				require.ErrorContains(t, err, "database default: a pooler in transaction or statement mode is between this process and the server", opened)
 				require.ErrorContains(t, err, "Connect to PostgreSQL directly, or to a pool in session mode (PgBouncer: pool_mode = session)", opened)
 				require.ErrorIs(t, err, errSharedSessions)
 				require.Nil(t, p)

@@ -114,9 +114,9 @@ func parseConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
-			return nil, errors.New("the URL is not usable: " + secret.Text(e.Error()))
+			return nil, errors.New("the URL is invalid: " + secret.Text(e.Error()))
 		}
-		return nil, errors.New("the URL is not usable")
+		return nil, errors.New("the URL is invalid")
 	}
 	keepAlive := net.KeepAliveConfig{Enable: true, Idle: keepAliveIdle, Interval: keepAliveInterval, Count: keepAliveCount}
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext

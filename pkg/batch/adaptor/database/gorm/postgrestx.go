@@ -76,7 +76,7 @@ func (p postgresTx) rollback(c *txConn) error {
 	begun, err := p.setting(c.conn, "surfin.begun")
 	switch {
 	case err != nil && !gone(c.conn):
-		return fmt.Errorf("ask whether a statement had committed: %w", err)
+		return fmt.Errorf("check whether a statement has committed: %w", err)
 	case err == nil && begun == p.nonce:
 		return errEnded
 	}
@@ -84,7 +84,7 @@ func (p postgresTx) rollback(c *txConn) error {
 }
 
 // errEnded reports that a statement has ended the transaction, with unknown result.
-var errEnded = fmt.Errorf("rows that were written before it may be committed: %w", tx.ErrForeignEnd)
+var errEnded = fmt.Errorf("rows written before it may be committed: %w", tx.ErrForeignEnd)
 
 // prove fails with ErrForeignEnd if the session is not in the transaction that was begun. In a failed
 // transaction nothing can be queried, and nothing can be committed.
@@ -100,10 +100,10 @@ func (p postgresTx) prove(c *txConn) error {
 	}
 	now, err := p.setting(c.tx, "surfin.tx")
 	if err != nil {
-		return withoutBadConn(fmt.Errorf("ask for the transaction: %w", err))
+		return withoutBadConn(fmt.Errorf("check the transaction: %w", err))
 	}
 	if now != p.nonce {
-		return fmt.Errorf("(or was it a RESET ALL, which takes its name away?) %w", errEnded)
+		return fmt.Errorf("(or was it a RESET ALL, which removes its mark?) %w", errEnded)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (c Config) pingControl(ctx context.Context, control *postgres) error {
 		return nil
 	}
 	if err := control.ping(ctx); err != nil {
-		return fmt.Errorf("connections beside the application's pool, with its configuration (rule R6): %w", err)
+		return fmt.Errorf("connections in addition to the application's pool, with its configuration (rule R6): %w", err)
 	}
 	return nil
 }

@@ -268,10 +268,10 @@ func TestOpenReportsEverythingThatIsWrong(t *testing.T) {
 		"g": {URL: "postgres://u:secret@127.0.0.1:1/x", MaxOpen: 2},
 	})
 	for _, says := range []string{
-		"database a: SQLite in memory is refused", `database b: the URL's scheme "oracle" is unknown`,
+		"database a: SQLite in memory is not supported", `database b: the URL's scheme "oracle" is unknown`,
 		"database c: open /nowhere/at/all/x.db", "database d: connect", "database e: the URL has no scheme",
 		"max_open is -1", "idle_in_transaction", "database f: the URL is malformed",
-		"database g: max_open is 2, and must be at least 3: a running step needs two connections",
+		"database g: max_open is 2, but must be at least 3: a running step needs two connections",
 	} {
 		require.ErrorContains(t, err, says)
 	}

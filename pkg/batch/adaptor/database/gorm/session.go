@@ -19,7 +19,7 @@ import (
 func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 	own, ok := ownOf(db)
 	if !ok {
-		return nil, fmt.Errorf("database %s is a %T, and has no gorm session", db.Name(), db)
+		return nil, fmt.Errorf("database %s is a %T, which has no gorm session", db.Name(), db)
 	}
 	base, err := own.gorm.base(own)
 	if err != nil {

@@ -25,7 +25,6 @@ func (s sessionStmt) isOutdated() bool {
 	return s.trace.session != s.session
 }
 
-// ExecContext runs the statement.
 func (s sessionStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	stmt, ok := s.Stmt.(driver.StmtExecContext)
 	if !ok || s.isOutdated() {
@@ -34,7 +33,6 @@ func (s sessionStmt) ExecContext(ctx context.Context, args []driver.NamedValue) 
 	return stmt.ExecContext(ctx, args)
 }
 
-// QueryContext runs the statement.
 func (s sessionStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
 	stmt, ok := s.Stmt.(driver.StmtQueryContext)
 	if !ok || s.isOutdated() {
@@ -43,7 +41,6 @@ func (s sessionStmt) QueryContext(ctx context.Context, args []driver.NamedValue)
 	return stmt.QueryContext(ctx, args)
 }
 
-// Close closes the statement. A statement of a closed session is closed with it.
 func (s sessionStmt) Close() error {
 	s.trace.mu.Lock()
 	defer s.trace.mu.Unlock()

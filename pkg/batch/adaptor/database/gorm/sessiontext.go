@@ -105,7 +105,7 @@ func keepsSQLite(query string) bool {
 			first = word
 			keeps = keepsVerb(word) || word == "REPLACE" || word == "PRAGMA"
 		case first == "PRAGMA":
-			keeps = before != "PRAGMA" || asksOnly(word) || !strings.ContainsAny(query, "=(")
+			keeps = before != "PRAGMA" || readsOnly(word) || !strings.ContainsAny(query, "=(")
 		default:
 			keeps = keepsWord(word)
 		}
@@ -115,8 +115,8 @@ func keepsSQLite(query string) bool {
 	return keeps
 }
 
-// asksOnly reports whether a pragma has an argument and changes nothing.
-func asksOnly(pragma string) bool {
+// readsOnly reports whether a pragma has an argument and changes nothing.
+func readsOnly(pragma string) bool {
 	switch pragma {
 	case "TABLE_INFO", "TABLE_XINFO", "TABLE_LIST", "INDEX_LIST", "INDEX_INFO", "INDEX_XINFO", "FOREIGN_KEY_LIST",
 		"FOREIGN_KEY_CHECK", "INTEGRITY_CHECK", "QUICK_CHECK", "OPTIMIZE", "WAL_CHECKPOINT", "USER_VERSION", "INCREMENTAL_VACUUM":

@@ -94,7 +94,7 @@ func (s *sqliteFile) ping(ctx context.Context) error {
 		return fmt.Errorf("open %s: %w", s.path, err)
 	}
 	if mode != "wal" {
-		return fmt.Errorf("open %s: the journal mode is %s, as the file system does not allow WAL", s.path, mode)
+		return fmt.Errorf("open %s: the journal mode is %s, because the file system does not support WAL", s.path, mode)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func whileBusy[T any](ctx context.Context, f func() (T, error)) (T, error) {
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return v, fmt.Errorf("waited for another writer of the database file: %w: %w", ctx.Err(), err)
+			return v, fmt.Errorf("timed out while another process wrote to the database file: %w: %w", ctx.Err(), err)
 		}
 	}
 }

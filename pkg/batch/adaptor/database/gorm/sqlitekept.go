@@ -14,11 +14,11 @@ const (
 	longestStatement = 4096
 )
 
-// kept has the prepared statements of a connection to SQLite that are not in use, by their text: parsing and
+// preparedStmts has the prepared statements of a connection to SQLite that are not in use, by their text: parsing and
 // planning one takes longer than running it. SQLite itself prepares a statement again that was planned for
 // another schema or setting. Each is used by one caller at a time, and closed after it failed. pgx does the
 // same for PostgreSQL.
-type kept map[string]preparedStmt
+type preparedStmts map[string]preparedStmt
 
 // preparedStmt is a prepared statement of modernc.
 type preparedStmt interface {
@@ -45,7 +45,7 @@ func keepsPrepared(query string) bool {
 }
 
 // take returns a statement for the caller alone.
-func (k kept) take(ctx context.Context, conn modernc, query string) (preparedStmt, error) {
+func (k preparedStmts) take(ctx context.Context, conn modernc, query string) (preparedStmt, error) {
 	if stmt, ok := k[query]; ok {
 		delete(k, query)
 		return stmt, nil
@@ -56,13 +56,13 @@ func (k kept) take(ctx context.Context, conn modernc, query string) (preparedStm
 	}
 	prepared, ok := stmt.(preparedStmt)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the statement is a %T, and should be modernc's", stmt), stmt.Close())
+		return nil, errors.Join(fmt.Errorf("the statement is a %T, not one of modernc.org/sqlite", stmt), stmt.Close())
 	}
 	return prepared, nil
 }
 
 // put takes a statement back that has run.
-func (k kept) put(query string, stmt preparedStmt) error {
+func (k preparedStmts) put(query string, stmt preparedStmt) error {
 	if _, ok := k[query]; ok { // it ran while rows of the other one were open
 		return stmt.Close()
 	}
@@ -80,7 +80,7 @@ func (k kept) put(query string, stmt preparedStmt) error {
 }
 
 // close closes all statements. SQLite keeps the file of a connection open while it has one.
-func (k kept) close() error {
+func (k preparedStmts) close() error {
 	var errs []error
 	for text, stmt := range k {
 		delete(k, text)
@@ -89,7 +89,7 @@ func (k kept) close() error {
 	return errors.Join(errs...)
 }
 
-func (k kept) exec(ctx context.Context, conn modernc, query string, args []driver.NamedValue) (driver.Result, error) {
+func (k preparedStmts) exec(ctx context.Context, conn modernc, query string, args []driver.NamedValue) (driver.Result, error) {
 	stmt, err := k.take(ctx, conn, query)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (k kept) exec(ctx context.Context, conn modernc, query string, args []drive
 	return result, k.put(query, stmt)
 }
 
-func (k kept) query(ctx context.Context, conn modernc, query string, args []driver.NamedValue) (driver.Rows, error) {
+func (k preparedStmts) query(ctx context.Context, conn modernc, query string, args []driver.NamedValue) (driver.Rows, error) {
 	stmt, err := k.take(ctx, conn, query)
 	if err != nil {
 		return nil, err
@@ -114,9 +114,9 @@ func (k kept) query(ctx context.Context, conn modernc, query string, args []driv
 	}
 	typed, ok := rows.(typedRows)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("the rows are %T, and should be modernc's", rows), rows.Close(), stmt.Close())
+		return nil, errors.Join(fmt.Errorf("the rows are %T, not those of modernc.org/sqlite", rows), rows.Close(), stmt.Close())
 	}
-	return &keptRows{typed, func(err error) error {
+	return &preparedRows{typed, func(err error) error {
 		if err != nil {
 			_ = stmt.Close() //nolint:errcheck // likewise
 			return err
@@ -135,14 +135,14 @@ type typedRows interface {
 	driver.RowsColumnTypeScanType
 }
 
-// keptRows gives its statement back when it is closed.
-type keptRows struct {
+// preparedRows gives its statement back when it is closed.
+type preparedRows struct {
 	typedRows
 	giveBack func(err error) error // nil: it has
 }
 
 // Close closes the rows. database/sql calls it once or more.
-func (r *keptRows) Close() error {
+func (r *preparedRows) Close() error {
 	if r.giveBack == nil {
 		return nil
 	}

@@ -76,6 +76,6 @@ func rollbackSQLite(c *txConn) error {
 }
 
 // errRolledBack reports that a statement ended a transaction of SQLite: nothing of it was committed.
-var errRolledBack = fmt.Errorf("the transaction had been rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
+var errRolledBack = fmt.Errorf("the transaction was rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errRolledBack, err) }

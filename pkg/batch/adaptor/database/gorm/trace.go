@@ -74,7 +74,7 @@ func (t *trace) acquired(ctx context.Context) error {
 		return nil
 	}
 	if err := t.reopen(ctx); err != nil { // database/sql looks at driver.ErrBadConn only
-		return fmt.Errorf("%w: the session cannot be opened anew: %w", driver.ErrBadConn, err)
+		return fmt.Errorf("%w: the session cannot be reopened: %w", driver.ErrBadConn, err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -108,7 +108,6 @@ func (t liteTx) Commit() error {
 	return t.Tx.Commit()
 }
 
-// Rollback rolls back.
 func (t liteTx) Rollback() error {
 	defer t.conn.writing.ended()
 	return t.Tx.Rollback()

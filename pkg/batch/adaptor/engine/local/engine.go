@@ -60,7 +60,7 @@ func New(config Config) (*Engine, error) {
 		return nil, errors.New("a local engine needs a database and a source")
 	}
 	if config.Scan < 0 {
-		return nil, fmt.Errorf("a local engine that looks every %v: the time must be positive", config.Scan)
+		return nil, fmt.Errorf("a local engine with a poll interval of %v: it must be positive", config.Scan)
 	}
 	if config.Scan == 0 {
 		config.Scan = DefaultScan
@@ -111,7 +111,7 @@ func (e *Engine) wake(earliest map[string]time.Time) {
 	for r := range e.runs {
 		for _, q := range r.queues {
 			if at, ok := earliest[q]; ok {
-				r.lookAt(at)
+				r.pollAt(at)
 			}
 		}
 	}

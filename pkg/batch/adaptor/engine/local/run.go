@@ -32,8 +32,8 @@ type run struct {
 	again    chan struct{}
 	handlers sync.WaitGroup
 
-	mu     sync.Mutex
-	inHand int
+	mu   sync.Mutex
+	busy int
 	// next is when to look next.
 	next time.Time
 	// hungry: the last poll found as many as there were slots, and there may be more.
@@ -61,7 +61,7 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 			return nil
 		default:
 		}
-		r.look(ctx)
+		r.poll(ctx)
 		timer := time.NewTimer(r.pause())
 		select {
 		case <-stop:
@@ -73,8 +73,8 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 	}
 }
 
-// lookAt makes the run poll at that time, if it would poll later.
-func (r *run) lookAt(at time.Time) {
+// pollAt makes the run poll at that time, if it would poll later.
+func (r *run) pollAt(at time.Time) {
 	r.mu.Lock()
 	if at.Before(r.next) {
 		r.next = at
@@ -95,7 +95,7 @@ func (r *run) signal() {
 func (r *run) pause() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.inHand >= r.slots {
+	if r.busy >= r.slots {
 		r.hungry = true
 		return time.Hour
 	}
@@ -106,7 +106,7 @@ func (r *run) pause() time.Duration {
 func (r *run) plan(now time.Time) (free, limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free = r.slots - r.inHand
+	free = r.slots - r.busy
 	if free <= 0 || now.Before(r.next) {
 		return 0, 0
 	}
@@ -120,8 +120,8 @@ func (r *run) plan(now time.Time) (free, limit int) {
 	return free, limit + r.stale
 }
 
-// look takes waiting deliveries, as far as there are slots.
-func (r *run) look(ctx context.Context) {
+// poll takes waiting deliveries, as far as there are slots.
+func (r *run) poll(ctx context.Context) {
 	now := time.Now()
 	r.engine.forget(now)
 	free, limit := r.plan(now)
@@ -165,7 +165,7 @@ func (r *run) after(full, covered bool, stale int) {
 	defer r.mu.Unlock()
 	r.stale = stale
 	switch {
-	case full && r.inHand < r.slots: // a handler has ended already
+	case full && r.busy < r.slots: // a handler has ended already
 		r.next = time.Time{}
 	case full:
 		r.hungry = true
@@ -190,7 +190,7 @@ func shuffle(ds []engine.Delivery) {
 // hand calls the handler with a slot.
 func (r *run) hand(ctx context.Context, d engine.Delivery) {
 	r.mu.Lock()
-	r.inHand++
+	r.busy++
 	r.mu.Unlock()
 	r.handlers.Go(func() {
 		answer, err := engine.Call(ctx, r.handler, d)
@@ -214,7 +214,7 @@ func (r *run) ended(d engine.Delivery, answer engine.Answer) {
 	}
 	r.engine.release(d.Key(), until)
 	r.mu.Lock()
-	r.inHand--
+	r.busy--
 	r.contested = r.contested || answer.IsDrop()
 	hungry := r.hungry
 	if hungry {

@@ -21,7 +21,6 @@ var _ pgx.Tx = (*borrowed)(nil)
 
 func (b *borrowed) name() string { return fmt.Sprintf("surfin_river_%d", b.savepoint) }
 
-// Begin sets a savepoint.
 func (b *borrowed) Begin(ctx context.Context) (pgx.Tx, error) {
 	inner := &borrowed{conn: b.conn, savepoint: b.savepoint + 1}
 	if _, err := b.conn.Exec(ctx, "SAVEPOINT "+inner.name()); err != nil {
@@ -39,7 +38,6 @@ func (b *borrowed) Commit(ctx context.Context) error {
 	return err
 }
 
-// Rollback rolls back to the savepoint.
 func (b *borrowed) Rollback(ctx context.Context) error {
 	if b.savepoint == 0 {
 		return tx.ErrNotOwner

@@ -12,9 +12,9 @@ import (
 // measured with a clock of this machine that cannot be set. River uses the machine's wall clock for
 // deliveries due later, which may differ from the database's.
 type clock struct {
-	mu    sync.Mutex
-	asked time.Duration // the time of the last query, on the clock of this machine; 0 means never
-	said  time.Time
+	mu       sync.Mutex
+	queried  time.Duration // the time of the last query, on the clock of this machine; 0 means never
+	answered time.Time
 }
 
 // fresh is how long an answer of the database is valid: its clock may be set, too.
@@ -25,18 +25,18 @@ func (c *clock) now(ask func() (time.Time, error)) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	began := boottime.Now()
-	if c.asked == 0 || began-c.asked >= fresh {
+	if c.queried == 0 || began-c.queried >= fresh {
 		said, err := ask()
 		if err != nil {
 			return time.Time{}, err
 		}
-		c.asked, c.said = began, said
+		c.queried, c.answered = began, said
 	}
-	return c.said.Add(began - c.asked), nil
+	return c.answered.Add(began - c.queried), nil
 }
 
-// askClock is the statement for the database's time.
-const askClock = "SELECT clock_timestamp()"
+// clockQuery is the statement for the database's time.
+const clockQuery = "SELECT clock_timestamp()"
 
 // atDatabase carries the database's time to the hook of inserts.
 type atDatabase struct{}

@@ -23,7 +23,6 @@ type delivery struct {
 	Epoch int64  `json:"epoch"`
 }
 
-// Kind implements river.JobArgs.
 func (delivery) Kind() string { return "surfin_delivery" }
 
 func deliveryOf(d engine.Delivery) delivery {
@@ -36,7 +35,7 @@ func deliveryFrom(job *river.Job[delivery], names map[string]string) (engine.Del
 	kind, id, _ := strings.Cut(job.Args.Work, "/")
 	d.Kind = engine.Kind(kind)
 	if _, err := fmt.Sscanf(id, "%d", &d.ID); err != nil {
-		return d, fmt.Errorf("job %d of River: its work %q is no KIND/ID", job.ID, job.Args.Work)
+		return d, fmt.Errorf("job %d of River: its work %q is not KIND/ID", job.ID, job.Args.Work)
 	}
 	if err := d.Check(); err != nil {
 		return d, fmt.Errorf("job %d of River: %w", job.ID, err)
@@ -53,7 +52,6 @@ const (
 	hashBytes = 20
 )
 
-// queueOf returns the name of a queue in River.
 func queueOf(name string) string {
 	if len(name) <= maxPlain && plain.MatchString(name) && !strings.HasPrefix(name, hashed) {
 		return name

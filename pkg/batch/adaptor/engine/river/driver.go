@@ -33,10 +33,8 @@ func newDriver(pool *pgxpool.Pool, queues []string, c *clock, log *slog.Logger) 
 	return &driver{Driver: riverpgxv5.New(pool), queues: queues, clock: c, log: log}
 }
 
-// GetExecutor implements riverdriver.Driver.
 func (d *driver) GetExecutor() riverdriver.Executor { return &executor{d.Driver.GetExecutor(), d} }
 
-// GetListener implements riverdriver.Driver.
 func (d *driver) GetListener(params *riverdriver.GetListenenerParams) riverdriver.Listener {
 	subscribed := make(map[string]bool, len(d.queues))
 	for _, q := range d.queues {
@@ -81,7 +79,7 @@ func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobG
 // ahead returns by how much the database's clock is ahead of this machine's.
 func (e *executor) ahead(ctx context.Context) (time.Duration, error) {
 	now, err := e.driver.clock.now(func() (now time.Time, err error) {
-		err = e.QueryRow(ctx, askClock).Scan(&now)
+		err = e.QueryRow(ctx, clockQuery).Scan(&now)
 		return now, err
 	})
 	return time.Until(now), err

@@ -75,13 +75,13 @@ func New(config Config) (*Engine, error) {
 	}
 	db, ok := config.Database.(pooled)
 	if !ok || config.Database.Dialect() != tx.Postgres {
-		return nil, fmt.Errorf("engine river: it needs PostgreSQL, and the database %s is %s; use the engine local", config.Database.Name(), config.Database.Dialect())
+		return nil, fmt.Errorf("engine river: it needs PostgreSQL, but the database %s is %s; use the engine local", config.Database.Name(), config.Database.Dialect())
 	}
 	if config.Schema == "" {
 		config.Schema = DefaultSchema
 	}
 	if !schemaName.MatchString(config.Schema) {
-		return nil, fmt.Errorf("engine river: the schema %q must be of lower-case letters, digits and _, at most 40", config.Schema)
+		return nil, fmt.Errorf("engine river: the schema %q must have only lower-case letters, digits and _, at most 40", config.Schema)
 	}
 	if config.Poll == 0 {
 		config.Poll = DefaultPoll
@@ -135,11 +135,11 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 		}
 		conn := tx.ConnOf(ctx, e.config.Database)
 		now, err := e.clock.now(func() (now time.Time, err error) {
-			err = conn.QueryRowContext(ctx, askClock).Scan(&now)
+			err = conn.QueryRowContext(ctx, clockQuery).Scan(&now)
 			return now, err
 		})
 		if err != nil {
-			return fmt.Errorf("engine river: ask for the database's time: %w", err)
+			return fmt.Errorf("engine river: read the database's time: %w", err)
 		}
 		ctx = withTime(ctx, now)
 		err = pgxconn.Run(ctx, conn, "COPY river_job FROM STDIN", func(c *pgx.Conn) error {
@@ -208,7 +208,7 @@ func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("engine river: look for deliveries: %w", err)
+			err = fmt.Errorf("engine river: find deliveries: %w", err)
 		}
 	}()
 	rows, err := tx.ConnOf(ctx, e.config.Database).QueryContext(ctx, `SELECT d.number

@@ -93,19 +93,19 @@ func TestWhatTheEngineCannotWorkWithIsRefused(t *testing.T) {
 	_, err := river.New(river.Config{})
 	require.EqualError(t, err, "engine river: it needs a database")
 	_, err = river.New(river.Config{Database: open(t, testdb.SQLite(t))})
-	require.EqualError(t, err, "engine river: it needs PostgreSQL, and the database default is sqlite; use the engine local")
+	require.EqualError(t, err, "engine river: it needs PostgreSQL, but the database default is sqlite; use the engine local")
 	db := open(t, testdb.Postgres(t))
 	_, err = river.New(river.Config{Database: db, Schema: "a; drop"})
-	require.ErrorContains(t, err, `the schema "a; drop" must be of lower-case letters`)
+	require.ErrorContains(t, err, `the schema "a; drop" must have only lower-case letters`)
 	_, err = river.New(river.Config{Database: db, Poll: -1})
 	require.ErrorContains(t, err, "must be positive")
 	e, err := river.New(river.Config{Database: db})
 	require.NoError(t, err)
 	err = e.Run(t.Context(), nil, engine.Subscription{Queues: []string{"a"}, Slots: 100_000}, nil)
-	require.ErrorContains(t, err, "100000 slots: there may be 10000")
+	require.ErrorContains(t, err, "100000 slots: at most 10000 are allowed")
 	err = e.Run(t.Context(), nil, engine.Subscription{Queues: []string{"a"}, Slots: 1}, nil)
 	require.ErrorIs(t, err, core.ErrSchemaMissing)
-	require.ErrorContains(t, err, "the tables in schema surfin_river are not there")
+	require.ErrorContains(t, err, "the tables in schema surfin_river do not exist")
 }
 
 func TestProcessesThatMigrateAtOnceDoItOnce(t *testing.T) {
@@ -242,6 +242,6 @@ func TestAJobThatIsNoDeliveryIsEndedAndReported(t *testing.T) {
 	require.NoError(t, e.Enqueue(t.Context(), engine.Delivery{Kind: engine.Part, ID: 7, Epoch: 1, Queue: "a", Priority: engine.LastPriority}))
 	require.Equal(t, int64(7), receive(t, got).ID)
 	stop()
-	require.Contains(t, said.String(), "its work \\\"task/x\\\" is no KIND/ID")
+	require.Contains(t, said.String(), "its work \\\"task/x\\\" is not KIND/ID")
 	require.Contains(t, said.String(), "its kind is \\\"cake\\\"")
 }

@@ -20,21 +20,17 @@ func (l *lowered) level(of slog.Level) slog.Level {
 	return of
 }
 
-// Enabled implements slog.Handler.
 func (l *lowered) Enabled(ctx context.Context, level slog.Level) bool {
 	return l.Handler.Enabled(ctx, l.level(level))
 }
 
-// Handle implements slog.Handler.
 func (l *lowered) Handle(ctx context.Context, r slog.Record) error {
 	r.Level = l.level(r.Level)
 	return l.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (l *lowered) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &lowered{l.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler.
 func (l *lowered) WithGroup(name string) slog.Handler { return &lowered{l.Handler.WithGroup(name)} }

@@ -36,7 +36,7 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 		return err
 	}
 	if s.Slots > river.QueueNumWorkersMax {
-		return fmt.Errorf("engine river: a subscription with %d slots: there may be %d", s.Slots, river.QueueNumWorkersMax)
+		return fmt.Errorf("engine river: a subscription with %d slots: at most %d are allowed", s.Slots, river.QueueNumWorkersMax)
 	}
 	for {
 		select {
@@ -51,7 +51,7 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 		case errors.Is(err, core.ErrSchemaMissing):
 			return err
 		case err != nil && ctx.Err() == nil:
-			e.config.Log.WarnContext(ctx, "engine river: it is started again", "error", err.Error())
+			e.config.Log.WarnContext(ctx, "engine river: it is already started", "error", err.Error())
 		}
 		timer := time.NewTimer(restart)
 		select {
@@ -97,7 +97,7 @@ func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subsc
 	case <-stop:
 	case <-ctx.Done():
 	case <-client.Stopped():
-		return errors.New("it has stopped by itself")
+		return errors.New("it stopped unexpectedly")
 	}
 	return client.Stop(outlasting)
 }

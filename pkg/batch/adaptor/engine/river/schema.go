@@ -26,9 +26,9 @@ func (e *Engine) CheckSchema(ctx context.Context) error {
 	}
 	switch {
 	case !exists || version == 0:
-		return fmt.Errorf("engine river: the tables in schema %s are not there: %w", e.config.Schema, core.ErrSchemaMissing)
+		return fmt.Errorf("engine river: the tables in schema %s do not exist: %w", e.config.Schema, core.ErrSchemaMissing)
 	case version < want:
-		return fmt.Errorf("engine river: the tables in schema %s have version %d, and version %d is needed: %w", e.config.Schema, version, want, core.ErrSchemaMissing)
+		return fmt.Errorf("engine river: the tables in schema %s have version %d, but version %d is needed: %w", e.config.Schema, version, want, core.ErrSchemaMissing)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (e *Engine) version(ctx context.Context) (schema bool, version int, err err
 		err = conn.QueryRowContext(ctx, `SELECT coalesce(max(version), 0) FROM `+e.config.Schema+`.river_migration`).Scan(&version)
 	}
 	if err != nil {
-		return false, 0, fmt.Errorf("engine river: look for its tables: %w", err)
+		return false, 0, fmt.Errorf("engine river: find its tables: %w", err)
 	}
 	return schema, version, nil
 }

@@ -23,8 +23,8 @@ import (
 // Type is the type of the tasks.
 const Type = "http_request"
 
-// keptBytes is how much of the answer's body becomes an artifact.
-const keptBytes = 256 << 10
+// maxArtifactBytes is how much of the answer's body becomes an artifact.
+const maxArtifactBytes = 256 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
@@ -85,7 +85,7 @@ func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error
 func read(payload json.RawMessage) (r httpcall.Request, err error) {
 	var p Payload
 	if len(payload) == 0 {
-		return r, errors.New(`the task has none: write "payload": {"url": "https://example.com/data.json"}; a goal is not read`)
+		return r, errors.New(`the payload has none: write "payload": {"url": "https://example.com/data.json"}; the goal is not used`)
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
@@ -95,10 +95,10 @@ func read(payload json.RawMessage) (r httpcall.Request, err error) {
 	if err := httpcall.CheckURL(p.URL); err != nil {
 		return r, fmt.Errorf("url: %w", err)
 	}
-	r = httpcall.Request{Method: p.Method, URL: p.URL, Headers: p.Headers, Expected: p.ExpectedStatus, Keep: keptBytes}
+	r = httpcall.Request{Method: p.Method, URL: p.URL, Headers: p.Headers, Expected: p.ExpectedStatus, Keep: maxArtifactBytes}
 	if p.Timeout != "" {
 		if r.Timeout, err = time.ParseDuration(p.Timeout); err != nil || r.Timeout <= 0 {
-			return r, fmt.Errorf("timeout: %q is no duration, such as 10s", p.Timeout)
+			return r, fmt.Errorf("timeout: %q is not a duration, such as 10s", p.Timeout)
 		}
 	}
 	var text string

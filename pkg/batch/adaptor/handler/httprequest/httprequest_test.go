@@ -86,7 +86,7 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.OutcomeSuccess, o.Kind)
 	_, err = do(t, httprequest.Payload{URL: s.URL + "/slow", Timeout: "20ms"})
-	require.ErrorContains(t, err, "no answer within 20ms")
+	require.ErrorContains(t, err, "no response within 20ms")
 	require.False(t, task.OutcomeOf(task.Outcome{}, err).Fatal)
 	s.Close()
 	_, err = do(t, httprequest.Payload{URL: strings.Replace(s.URL, "http://", "http://me:secret@", 1)})
@@ -98,8 +98,8 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
-		``: "the task has none", `{"url": "ftp://x"}`: "url: it must begin with http", `{"uri": "http://x"}`: `unknown field "uri"`,
-		`{"url": "http://x", "timeout": "soon"}`: `"soon" is no duration`, `{"url": "http://x", "method": "A B"}`: "invalid method",
+		``: "the payload has none", `{"url": "ftp://x"}`: "url: it must begin with http", `{"uri": "http://x"}`: `unknown field "uri"`,
+		`{"url": "http://x", "timeout": "soon"}`: `"soon" is not a duration`, `{"url": "http://x", "method": "A B"}`: "invalid method",
 	} {
 		o, err := httprequest.New(nil).Execute(context.Background(), task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
 		require.ErrorContains(t, err, want)
@@ -114,7 +114,7 @@ func TestSecretsOfATaskAreSentToTheirHostOnly(t *testing.T) {
 	host := strings.TrimPrefix(s.URL, "http://")
 	h := httprequest.New(nil).WithSecrets(func(_ context.Context, name, to string) (string, error) {
 		if name != "hook" || to != host {
-			return "", errors.New("tasks may not send " + name + " to " + to)
+			return "", errors.New("tasks must not send " + name + " to " + to)
 		}
 		return `a"b`, nil
 	})
@@ -135,5 +135,5 @@ func TestSecretsOfATaskAreSentToTheirHostOnly(t *testing.T) {
 		require.True(t, task.OutcomeOf(o, err).Fatal)
 	}
 	_, err = do(t, httprequest.Payload{URL: s.URL, Headers: map[string]string{"X-A": "${secret.hook}"}})
-	require.ErrorContains(t, err, "no secrets for tasks")
+	require.ErrorContains(t, err, "no secret store is configured for tasks")
 }

@@ -22,7 +22,7 @@ func (h *Handler) fill(ctx context.Context, r *httpcall.Request) error {
 		return fmt.Errorf("url: %w", err)
 	}
 	if named.MatchString(r.URL) || strings.Contains(r.URL, "${secret.") {
-		return errors.New("url: a secret does not belong here, where it is logged on its way: put it into a header or the body")
+		return errors.New("url: a secret is not allowed here, because URLs are logged on the way: put it into a header or the body")
 	}
 	for name, text := range r.Headers {
 		if r.Headers[name], err = h.filled(ctx, text, u.Host, func(value string) string { return value }); err != nil {
@@ -49,7 +49,7 @@ func (h *Handler) filled(ctx context.Context, text, host string, form func(value
 	filled := named.ReplaceAllStringFunc(text, func(hole string) string {
 		name := named.FindStringSubmatch(hole)[1]
 		if h.secret == nil {
-			failed = errors.Join(failed, fmt.Errorf("${secret.%s}: this application has no secrets for tasks", name))
+			failed = errors.Join(failed, fmt.Errorf("${secret.%s}: no secret store is configured for tasks", name))
 			return ""
 		}
 		value, err := h.secret(ctx, name, host)

@@ -23,8 +23,8 @@ import (
 // Type is the type of the tasks.
 const Type = "shell"
 
-// keptBytes is how much of the ends of stdout and stderr become artifacts.
-const keptBytes = 64 << 10
+// maxArtifactBytes is how much of the ends of stdout and stderr become artifacts.
+const maxArtifactBytes = 64 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
@@ -78,7 +78,7 @@ func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error)
 	case ctx.Err() != nil:
 		outcome = task.Failure(fmt.Sprintf("%v (the process ended with: %v)", context.Cause(ctx), r.Err))
 	case errors.Is(r.Err, exec.ErrWaitDelay):
-		outcome = task.Failure("the process ended and left another one behind that holds its output open")
+		outcome = task.Failure("the process ended, but a process that it started holds its output open")
 	default:
 		outcome = task.Failure(r.Err.Error())
 	}
@@ -93,20 +93,20 @@ func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error)
 func read(payload json.RawMessage) (c process.Command, err error) {
 	var p Payload
 	if len(payload) == 0 {
-		return c, errors.New(`the task has none: write "payload": {"script": "echo hello"} or {"command": ["echo", "hello"]}; a goal is not read`)
+		return c, errors.New(`the payload has none: write "payload": {"script": "echo hello"} or {"command": ["echo", "hello"]}; the goal is not used`)
 	}
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&p); err != nil {
 		return c, err
 	}
-	c = process.Command{Args: p.Command, Script: p.Script, Env: p.Env, Dir: p.Dir, OutBytes: keptBytes, ErrBytes: keptBytes}
+	c = process.Command{Args: p.Command, Script: p.Script, Env: p.Env, Dir: p.Dir, OutBytes: maxArtifactBytes, ErrBytes: maxArtifactBytes}
 	if (len(p.Command) == 0) == (p.Script == "") {
 		return c, errors.New(`it needs either a "command" or a "script"`)
 	}
 	if p.Grace != "" {
 		if c.Grace, err = time.ParseDuration(p.Grace); err != nil || c.Grace < 0 {
-			return c, fmt.Errorf("grace: %q is no duration, such as 5s", p.Grace)
+			return c, fmt.Errorf("grace: %q is not a duration, such as 5s", p.Grace)
 		}
 	}
 	if name, err := process.CheckEnv(p.Env); err != nil {

@@ -49,7 +49,7 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
 		`{}`: "either", `{"command": ["x"], "script": "y"}`: "either", `{"script": "x", "grace": "-1s"}`: "grace",
-		`{"script": "x", "env": {"A=": ""}}`: "no name of a variable", `{"skript": "x"}`: "unknown field",
+		`{"script": "x", "env": {"A=": ""}}`: "not the name of a variable", `{"skript": "x"}`: "unknown field",
 	} {
 		o, err := execute(t.Context(), payload)
 		require.ErrorContains(t, err, want)

@@ -49,10 +49,10 @@ func TestRecordsAreAppendedUnderTheHeaderThatIsThere(t *testing.T) {
 func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 	t.Parallel()
 	for was, want := range map[string]string{
-		"a\nx\n":      `its header is "a", and that of this step is "a,b"`,
-		"b,a\n1,2\n":  `its header is "b,a", and that of this step is "a,b"`,
-		"a;b\n1;2":    `its header is "a;b", and that of this step is "a,b"`,
-		"a,bc\n1,2\n": `its header is "a,bc", and that of this step is "a,b"`,
+		"a\nx\n":      `its header is "a", but this step's header is "a,b"`,
+		"b,a\n1,2\n":  `its header is "b,a", but this step's header is "a,b"`,
+		"a;b\n1;2":    `its header is "a;b", but this step's header is "a,b"`,
+		"a,bc\n1,2\n": `its header is "a,bc", but this step's header is "a,b"`,
 	} {
 		path := file(t, "out.csv", was)
 		w, err := NewWriter(WriterConfig{Path: path, Header: true, Append: true}, registry.BuildContext{In: texts(t, "a", "b")})
@@ -76,7 +76,7 @@ func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 	t.Parallel()
 	open := func(line string) string {
-		return "the quote that opens a field in line " + line + " is not closed: what is appended would be in that field"
+		return "the quote that opens a field in line " + line + " is not closed: appended records would belong to that field"
 	}
 	for _, c := range []struct {
 		was, want string
@@ -88,9 +88,9 @@ func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 		{"a,b\nx,'y\n", open("2"), WriterConfig{Quote: "'"}},
 		{"a,b\nx,\"y\\\"\n", open("2"), WriterConfig{Escape: "\\"}},
 		{"a||b\nx||\"y||\n", open("2"), WriterConfig{Delimiter: "||"}},
-		{"a,b\r\nx,y\r\n", "its lines end with CRLF, and those of this step with LF: say line_end: crlf", WriterConfig{}},
-		{"a,b\nx,\"y\r\n\"", "its lines end with LF, and those of this step with CRLF: say line_end: lf", WriterConfig{LineEnd: "crlf"}},
-		{"a,b\rx,\"y\n\"\r", "its lines end with CR, which is not written: change them to LF or CRLF first", WriterConfig{}},
+		{"a,b\r\nx,y\r\n", "its lines end with CRLF, but this step's with LF: set line_end: crlf", WriterConfig{}},
+		{"a,b\nx,\"y\r\n\"", "its lines end with LF, but this step's with CRLF: set line_end: lf", WriterConfig{LineEnd: "crlf"}},
+		{"a,b\rx,\"y\n\"\r", "its lines end with CR, which writers do not support: change them to LF or CRLF first", WriterConfig{}},
 	} {
 		for _, name := range []string{"out.csv", "out.csv.gz"} {
 			was := c.was

@@ -117,8 +117,8 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		"1|Ann|two\r\nlines",
 		`!:6: column 1: field id: "x" is not an int`,
 		"!:7: the record has 2 fields, not 3",
-		`!:8: column 5: extraneous or missing " in quoted-field (lazy_quotes: true takes it as text)`,
-		`!:9: a quoted field goes wrong in line 10, column 7: extraneous or missing " in quoted-field`,
+		`!:8: column 5: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
+		`!:9: a quoted field is malformed at line 10, column 7: extraneous or missing " in quoted-field`,
 		`6|Flo|a;b"c`,
 		`!:11: column 3: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
 		"8|Hal|end",
@@ -206,12 +206,12 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 	cases := map[string]struct{ content, want string }{
 		"missing":   {"id,Nam\n1,x\n", `csv: PATH has no column "name" for field name (nearest: "Nam")`},
 		"different": {"id,zzzzzzzz\n1,x\n", `csv: PATH has no column "name" for field name (its columns are "id", "zzzzzzzz")`},
-		"case":      {"id,NAME\n1,x\n", `csv: PATH has no column "name" for field name (nearest: "NAME"; header: loose takes it)`},
+		"case":      {"id,NAME\n1,x\n", `csv: PATH has no column "name" for field name (nearest: "NAME"; header: loose accepts it)`},
 		"twice":     {"id,name,name\n1,x,y\n", `csv: PATH: column "name" is there twice (field name)`},
-		"delimiter": {"id;name\n1;x\n", `csv: PATH: its header is one column, "id;name": if ";" stands between the columns, say delimiter: ";"`},
-		"tab":       {"id\tname\n1\tx\n", `csv: PATH: its header is one column, "id\tname": if "tab" stands between the columns, say delimiter: "tab"`},
-		"empty":     {"", "csv: PATH is empty: its first line should name the columns (or set header: false)"},
-		"broken":    {"id,na\"me\n", `csv: the header is not readable: PATH:1: column 6: bare " in non-quoted-field (lazy_quotes: true takes it as text)`},
+		"delimiter": {"id;name\n1;x\n", `csv: PATH: its header is one column, "id;name": if ";" separates the columns, set delimiter: ";"`},
+		"tab":       {"id\tname\n1\tx\n", `csv: PATH: its header is one column, "id\tname": if "tab" separates the columns, set delimiter: "tab"`},
+		"empty":     {"", "csv: PATH is empty: its first line must name the columns (or set header: false)"},
+		"broken":    {"id,na\"me\n", `csv: the header is unreadable: PATH:1: column 6: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`},
 	}
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	for name, c := range cases {
@@ -272,7 +272,7 @@ func TestARestartTellsWhatChanged(t *testing.T) {
 	now := time.Now()
 	change("a\n1\n2\n3\n", now, "it grew from 6 to 8 bytes")
 	change("a\n1\n", now, "it shrank from 6 to 4 bytes")
-	change("a\n1\n3\n", now, "its content is another")
+	change("a\n1\n3\n", now, "its content is different")
 	change("a\n1\n2\n", now.Add(time.Hour), "it was modified at")
 }
 
@@ -292,10 +292,10 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 	var changed *filestream.ChangedError
 	_, err = open("a\n10\n2\n")
 	require.ErrorAs(t, err, &changed)
-	require.ErrorContains(t, err, "no line ends where the reading had come to, at byte 4")
+	require.ErrorContains(t, err, "no line ends at the last position, byte 4")
 	_, err = open("a\n")
 	require.ErrorAs(t, err, &changed)
-	require.ErrorContains(t, err, "it has 2 bytes, and 4 were read")
+	require.ErrorContains(t, err, "it has 2 bytes, but 4 were read")
 }
 
 func positionBehind(t testing.TB, path string, n int) item.Position {
@@ -338,7 +338,7 @@ func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	err := (&ReaderConfig{Delimiter: "ab", Comment: "\"", MaxLine: -1, Encoding: "klingon"}).Validate()
 	require.ErrorContains(t, err, `delimiter: "ab" is a word: write the character itself, tab or blanks`)
-	require.ErrorContains(t, err, `comment: "\"" is not one character`)
+	require.ErrorContains(t, err, `comment: "\"" is not a single character`)
 	require.ErrorContains(t, err, "max_line: it is negative")
 	require.ErrorContains(t, err, `encoding: unknown encoding "klingon"`)
 	require.ErrorContains(t, (&WriterConfig{Delimiter: "\n"}).Validate(), "delimiter")

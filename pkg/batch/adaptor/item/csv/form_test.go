@@ -101,8 +101,8 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 			require.NoError(t, err)
 			require.NoError(t, nulls(t, w, c.toType))
 		} else {
-			require.ErrorContains(t, err, "csv: cannot restart: the file was begun with "+c.has)
-			require.ErrorContains(t, err, ", and now it is "+c.now)
+			require.ErrorContains(t, err, "csv: cannot restart: the file was started with "+c.has)
+			require.ErrorContains(t, err, ", but now it is "+c.now)
 			require.ErrorContains(t, err, part)
 			require.ErrorAs(t, err, new(*filestream.FormError))
 			require.Less(t, len(err.Error()), 2000)
@@ -125,7 +125,7 @@ func TestTheFirstItemOfAnOpenSchemaTellsAnotherForm(t *testing.T) {
 	w, c := formWriter(t, cfg, any)
 	require.NoError(t, c.Open(t.Context(), at))
 	err = nulls(t, w, texts(t, "a", "b"))
-	require.ErrorContains(t, err, "the file was begun with columns a, and now it is columns a, b: ")
+	require.ErrorContains(t, err, "the file was started with columns a, but now it is columns a, b: ")
 	require.False(t, exception.IsSkippable(err))
 	require.NoError(t, nulls(t, w, texts(t, "a")))
 	require.ErrorContains(t, nulls(t, w, texts(t, "b")), "csv: the file has the columns a, but the item has b", "later ones are the fault of the item")
@@ -134,7 +134,7 @@ func TestTheFirstItemOfAnOpenSchemaTellsAnotherForm(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 
 	_, closed := formWriter(t, cfg, texts(t, "b"))
-	require.ErrorContains(t, closed.Open(t.Context(), next), "the file was begun with columns a, and now it is columns b: ", "a type was declared since")
+	require.ErrorContains(t, closed.Open(t.Context(), next), "the file was started with columns a, but now it is columns b: ", "a type was declared since")
 	require.NoError(t, closed.Close(t.Context()))
 }
 
@@ -222,7 +222,7 @@ func TestAJobWhoseItemTypeChangedFailsAtOpenAndRunsFromTheStart(t *testing.T) {
 			exec, err = e.Launcher.Run(t.Context(), exportOf[wide](t, e, path, 4, true), core.Parameters{}, nil)
 			require.NoError(t, err)
 			require.Equal(t, core.StatusFailed, exec.Status)
-			require.Contains(t, exec.Error, "the file was begun with columns text, and now it is columns text, more: ")
+			require.Contains(t, exec.Error, "the file was started with columns text, but now it is columns text, more: ")
 			require.NoFileExists(t, path)
 			data, err := os.ReadFile(part)
 			require.NoError(t, err)

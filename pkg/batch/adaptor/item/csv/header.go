@@ -75,7 +75,7 @@ func (r *reader) findColumns() error {
 	}
 	if !r.needsHead() {
 		if r.width > 0 && r.width < r.want.Len() {
-			return fmt.Errorf("%s: its records have %d fields, and the item has %d", r.cfg.Path, r.width, r.want.Len())
+			return fmt.Errorf("%s: the records have %d fields, but the item has %d", r.cfg.Path, r.width, r.want.Len())
 		}
 		r.index = make([]int, r.want.Len())
 		for i := range r.index {
@@ -119,7 +119,7 @@ func (r *reader) findColumns() error {
 func (r *reader) checkColumns() error {
 	var errs []error
 	if other := r.otherDelimiter(); other != "" {
-		return fmt.Errorf("%s: its header is one column, %q: if %[3]q stands between the columns, say delimiter: %[3]q", r.cfg.Path, r.columns[0], other)
+		return fmt.Errorf("%s: its header is one column, %q: if %[3]q separates the columns, set delimiter: %[3]q", r.cfg.Path, r.columns[0], other)
 	}
 	for i := range r.want.Len() {
 		f := r.want.Field(i)
@@ -177,12 +177,12 @@ func (r *reader) checkUnknown() error {
 	}
 	list := shortList(names)
 	if r.cfg.Unknown == unknownError {
-		return fmt.Errorf("%s: the item has no field for the columns %s (unknown: ignore leaves them out)", r.cfg.Path, list)
+		return fmt.Errorf("%s: the item has no field for the columns %s (set unknown: ignore to leave them out)", r.cfg.Path, list)
 	}
 	if r.context == nil {
 		return nil
 	}
-	return core.Warn(r.context(), fmt.Sprintf("%s: columns are not read, because the item has no field for them: %s", r.cfg.Path, list))
+	return core.Warn(r.context(), fmt.Sprintf("%s: columns not read, because the item has no field for them: %s", r.cfg.Path, list))
 }
 
 // otherDelimiter returns the probable delimiter of a header that was read as one column. It is empty if the
@@ -209,7 +209,7 @@ func (r *reader) missing(f *row.Field) error {
 	}
 	for _, column := range r.columns {
 		if r.cfg.Header != HeaderLoose && loose(column) == loose(f.Source()) {
-			hint = fmt.Sprintf("nearest: %q; header: loose takes it", column)
+			hint = fmt.Sprintf("nearest: %q; header: loose accepts it", column)
 			break
 		}
 	}

@@ -96,7 +96,7 @@ func TestTheWriterTellsNullFromText(t *testing.T) {
 	}
 	one := schema(t, list[2])
 	require.Equal(t, "\n0\n", writeRows(t, WriterConfig{Path: filepath.Join(t.TempDir(), "one.csv")}, one, [][]row.Value{{{}}, {row.IntValue(0)}}))
-	require.ErrorContains(t, (&WriterConfig{Nulls: "a,b"}).Validate(), `nulls: a null is written without quotes: "a,b" has a delimiter, a quote or a line end`)
+	require.ErrorContains(t, (&WriterConfig{Nulls: "a,b"}).Validate(), `nulls: a null is written without quotes: "a,b" contains a delimiter, a quote or a line end`)
 }
 
 func writeRows(t require.TestingT, cfg WriterConfig, itemType item.Type, rows [][]row.Value) string {

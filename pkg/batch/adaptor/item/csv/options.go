@@ -56,33 +56,33 @@ func (c *ReaderConfig) Validate() error {
 	p.add("quote", err)
 	escape, err := escapeOf(c.Escape, quote)
 	p.add("escape", err)
-	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well: write another character")
-	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well: write another character")
+	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "the delimiter contains it, too: choose another character")
+	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "the delimiter contains it, too: choose another character")
 	if c.Comment != "" {
 		mark, err := character(c.Comment)
 		if err != nil {
-			err = fmt.Errorf("%w: write one, such as #", err)
+			err = fmt.Errorf("%w: write one character, such as #", err)
 		}
 		if err == nil && strings.HasPrefix(comma, c.Comment) {
-			err = errors.New("it is the delimiter as well")
+			err = errors.New("it is the delimiter, too: choose another character")
 		}
 		if err == nil && quote != 0 && mark == rune(quote) {
-			err = errors.New("it is the quote as well")
+			err = errors.New("it is the quote, too: choose another character")
 		}
 		p.add("comment", err)
 	}
-	p.addIf(c.Columns < 0, "columns", "it is negative: leave it out, or write a number from 1")
-	p.addIf(c.SkipLines < 0, "skip_lines", "it is negative: leave it out, or write a number from 0")
-	p.addIf(c.FooterLines < 0, "footer_lines", "it is negative: leave it out, or write a number from 0")
+	p.addIf(c.Columns < 0, "columns", "it is negative: omit it, or write a number from 1")
+	p.addIf(c.SkipLines < 0, "skip_lines", "it is negative: omit it, or write a number from 0")
+	p.addIf(c.FooterLines < 0, "footer_lines", "it is negative: omit it, or write a number from 0")
 	p.addIf(c.MaxLine < 0, "max_line", "it is negative")
-	p.addIf(c.Columns > 0 && c.hasHeader(), "columns", "the header says how many fields a record has: columns is for header: false, leave it out")
-	p.addIf(!c.hasHeader() && (c.Unknown == unknownError || c.Unknown == unknownWarn), "unknown", "it is about columns of a header, and header: false says that there is none: leave it out")
-	p.addIf(c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil, "type_at", "it is the number of a field, from 1, of a file with records")
+	p.addIf(c.Columns > 0 && c.hasHeader(), "columns", "the header determines how many fields a record has: columns needs header: false, omit it")
+	p.addIf(!c.hasHeader() && (c.Unknown == unknownError || c.Unknown == unknownWarn), "unknown", "it applies to the columns of a header, and header: false means there is none: omit it")
+	p.addIf(c.TypeAt < 0 || c.TypeAt > 0 && c.Records == nil, "type_at", "it is a field's number, from 1, and needs records")
 	p.add("member", filestream.CheckMember(c.Member, c.Compression))
 	if c.Records != nil {
-		p.addIf(c.Columns > 0, "columns", "each type of records has fields of its own: leave it out")
-		p.addIf(c.Short == shortNull, "short", "it is not for a file with records, whose types have their own numbers of fields")
-		p.addIf(c.Long == longIgnore, "long", "it is not for a file with records, whose types have their own numbers of fields")
+		p.addIf(c.Columns > 0, "columns", "each record type has its own fields: omit it")
+		p.addIf(c.Short == shortNull, "short", "it does not apply to a file with records: each record type has its own number of fields")
+		p.addIf(c.Long == longIgnore, "long", "it does not apply to a file with records: each record type has its own number of fields")
 	}
 	p.add("encoding", filestream.CheckEncoding(c.Encoding))
 	return errors.Join(p.errs...)
@@ -93,17 +93,17 @@ func (c *WriterConfig) Validate() error {
 	var p problems
 	comma, err := delimiter(c.Delimiter)
 	if err == nil && c.Delimiter == delimiterBlanks {
-		err = errors.New("blanks is for reading: write tab, or a blank in quotes")
+		err = errors.New("blanks is for readers only: write tab, or a blank in quotes")
 	}
 	p.add("delimiter", err)
 	quote, _, err := c.quote()
 	p.add("quote", err)
 	escape, err := escapeOf(c.Escape, quote)
 	p.add("escape", err)
-	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "it is in the delimiter as well: write another character")
-	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "it is in the delimiter as well: write another character")
+	p.addIf(quote != 0 && strings.IndexByte(comma, quote) >= 0, "quote", "the delimiter contains it, too: choose another character")
+	p.addIf(escape != 0 && strings.IndexByte(comma, escape) >= 0, "escape", "the delimiter contains it, too: choose another character")
 	if c.Nulls != "" && (strings.ContainsAny(c.Nulls, "\r\n"+string(rune(quote))) || strings.Contains(c.Nulls, comma)) {
-		p.add("nulls", fmt.Errorf("a null is written without quotes: %q has a delimiter, a quote or a line end", c.Nulls))
+		p.add("nulls", fmt.Errorf("a null is written without quotes: %q contains a delimiter, a quote or a line end", c.Nulls))
 	}
 	p.add("encoding", filestream.CheckEncoding(c.Encoding))
 	return errors.Join(p.errs...)
@@ -128,12 +128,12 @@ func delimiter(text string) (string, error) {
 	case delimiterBlanks:
 		return " ", nil
 	case `\s`, `\s+`, `\s*`, " +":
-		return "", fmt.Errorf("%q is a pattern: write blanks for runs of spaces and tabs", text)
+		return "", fmt.Errorf("%q is a pattern: for runs of spaces and tabs write blanks", text)
 	}
 	isWord := !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsLetter(c) })
 	switch {
 	case !utf8.ValidString(text) || strings.ContainsAny(text, "\"\r\n\x00\uFEFF"):
-		return "", fmt.Errorf("%q cannot stand between fields", text)
+		return "", fmt.Errorf("%q cannot separate fields", text)
 	case isWord && utf8.RuneCountInString(text) > 1:
 		return "", fmt.Errorf("%q is a word: write the character itself, tab or blanks", text)
 	}
@@ -143,7 +143,7 @@ func delimiter(text string) (string, error) {
 func character(text string) (rune, error) {
 	r, size := utf8.DecodeRuneInString(text)
 	if size != len(text) || r == utf8.RuneError || strings.ContainsRune("\"\r\n\x00\uFEFF", r) {
-		return 0, fmt.Errorf("%q is not one character that can stand here", text)
+		return 0, fmt.Errorf("%q is not a single character that is allowed here", text)
 	}
 	return r, nil
 }
@@ -183,7 +183,7 @@ func escapeOf(text string, quote byte) (byte, error) {
 	case text == "" || text == string(rune(quote)):
 		return 0, nil
 	case quote == 0:
-		return 0, errors.New("without quotes there is nothing to escape: leave it out")
+		return 0, errors.New("without quotes there is nothing to escape: omit it")
 	}
 	escape, err := mark(text)
 	if err != nil {
@@ -195,7 +195,7 @@ func escapeOf(text string, quote byte) (byte, error) {
 // mark reads a quote or an escape: an ASCII character that is not a letter, a digit or a blank.
 func mark(text string) (byte, error) {
 	if len(text) != 1 || text[0] <= ' ' || text[0] >= utf8.RuneSelf-1 || unicode.IsLetter(rune(text[0])) || unicode.IsDigit(rune(text[0])) {
-		return 0, fmt.Errorf("%q is not an ASCII character that can stand here: no letter, digit or blank", text)
+		return 0, fmt.Errorf("%q is not allowed here: write one ASCII character that is not a letter, digit or blank", text)
 	}
 	return text[0], nil
 }

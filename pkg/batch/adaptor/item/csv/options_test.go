@@ -60,7 +60,7 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 	}
 	r, err := NewReader(ReaderConfig{Path: file(t, "in.csv", "a,b\n"), Header: HeaderExact, FooterLines: 1}, nil)
 	require.NoError(t, err)
-	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "its first line should name the columns")
+	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "its first line must name the columns")
 	one := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true})
 	for _, after := range []string{"", "\n", "\n\n", "\n \n", "  "} {
 		cfg := ReaderConfig{Path: file(t, "in.csv", "a\nx\n\nTotal\n"+after), Header: HeaderExact, FooterLines: 1}
@@ -103,8 +103,8 @@ func TestAMessageNamesTheQuoteThatTheFileHas(t *testing.T) {
 	t.Parallel()
 	cfg := ReaderConfig{Path: file(t, "in.csv", "a'b,1\n'a'b,1\n'a"), Quote: "'", Columns: 2}
 	require.Equal(t, []string{
-		"!:1: column 2: bare ' in non-quoted-field (lazy_quotes: true takes it as text)",
-		"!:2: column 3: extraneous or missing ' in quoted-field (lazy_quotes: true takes it as text)",
+		"!:1: column 2: bare ' in non-quoted-field (lazy_quotes: true accepts it as text)",
+		"!:2: column 3: extraneous or missing ' in quoted-field (lazy_quotes: true accepts it as text)",
 		"!:3: column 3: extraneous or missing ' in quoted-field",
 	}, outcomes(t, cfg, nil, nil))
 }
@@ -121,7 +121,7 @@ func TestAFirstLineSaysTheDelimiter(t *testing.T) {
 		cfg.Delimiter = "|"
 		r, err := NewReader(cfg, nil)
 		require.NoError(t, err)
-		require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `in.csv:1: its first line, sep=;, says that ";" is between the fields, and the key delimiter says "|"`)
+		require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `in.csv:1: the first line, sep=;, sets the delimiter to ";", but the key delimiter is "|"`)
 	}
 	require.Equal(t, []string{"1|2"}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", "sep=,b\n1,2\n"), Header: HeaderExact}, nil, nil))
 }
@@ -139,9 +139,9 @@ func TestFieldsAreBetweenOtherCharacters(t *testing.T) {
 		{"a\tb\n\"x\t5\" pipe\n", ReaderConfig{Delimiter: "tab", Quote: "none"}, []string{"\"x|5\" pipe"}},
 		{"a,b\n\"say \\\"hi\\\", ok\",\"c:\\\\dir\\\\\"\n\"a\\n\"\"b\",\\N\n", ReaderConfig{Escape: `\`}, []string{`say "hi", ok|c:\dir\`, `a\n"b|\N`}},
 		{"a,b\n\"say \\\"hi\",2\nx\"y,3\n\"x\"y,4\n", ReaderConfig{}, []string{
-			`!:2: column 7: extraneous or missing " in quoted-field (where \ stands before a quote that is text, say escape: '\')`,
-			`!:3: column 2: bare " in non-quoted-field (lazy_quotes: true takes it as text)`,
-			`!:4: column 3: extraneous or missing " in quoted-field (lazy_quotes: true takes it as text)`,
+			`!:2: column 7: extraneous or missing " in quoted-field (if \ escapes a quote, set escape: '\')`,
+			`!:3: column 2: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`,
+			`!:4: column 3: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
 		}},
 	} {
 		c.cfg.Path, c.cfg.Header = file(t, "in.csv", c.content), HeaderExact
@@ -214,25 +214,25 @@ func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {
 	cfg := ReaderConfig{Path: file(t, "in.csv", "id,new,é\n1,2,3\n"), Header: HeaderExact, Unknown: "error"}
 	r, err := NewReader(cfg, itemType)
 	require.NoError(t, err)
-	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+`: the item has no field for the columns "new", "é" (unknown: ignore leaves them out)`)
+	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+`: the item has no field for the columns "new", "é" (set unknown: ignore to leave them out)`)
 	stored := core.NewExecutionContext()
 	cfg.Unknown = "warn"
 	made, err := Components()[0].New(t.Context(), &cfg, registry.BuildContext{Out: itemType, StepContext: func() *core.ExecutionContext { return stored }})
 	require.NoError(t, err)
 	require.NoError(t, made.(item.Reader).Component().(item.Opener).Open(t.Context(), nil))
 	warned := core.StepExecution{Context: stored}.Warnings()
-	require.Equal(t, []string{cfg.Path + `: columns are not read, because the item has no field for them: "new", "é"`}, warned)
+	require.Equal(t, []string{cfg.Path + `: columns not read, because the item has no field for them: "new", "é"`}, warned)
 	require.Equal(t, []string{"1"}, outcomes(t, cfg, itemType, nil))
 }
 
 func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
 	err := (&ReaderConfig{Delimiter: `\s+`, Quote: "ab", SkipLines: -1, FooterLines: -1, Unknown: "warn"}).Validate()
-	for _, want := range []string{`delimiter: "\\s+" is a pattern: write blanks for runs of spaces and tabs`, `quote: "ab" is not an ASCII character`, "skip_lines: it is negative", "footer_lines: it is negative", "unknown: it is about columns of a header"} {
+	for _, want := range []string{`delimiter: "\\s+" is a pattern: for runs of spaces and tabs write blanks`, `quote: "ab" is not allowed here`, "skip_lines: it is negative", "footer_lines: it is negative", "unknown: it applies to the columns of a header"} {
 		require.ErrorContains(t, err, want)
 	}
 	require.ErrorContains(t, (&ReaderConfig{Quote: "none", Escape: `\`}).Validate(), "escape: without quotes there is nothing to escape")
-	require.ErrorContains(t, (&ReaderConfig{Delimiter: "|'", Quote: "'", Comment: "|"}).Validate(), "quote: it is in the delimiter as well")
-	require.ErrorContains(t, (&WriterConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for reading")
+	require.ErrorContains(t, (&ReaderConfig{Delimiter: "|'", Quote: "'", Comment: "|"}).Validate(), "quote: the delimiter contains it, too")
+	require.ErrorContains(t, (&WriterConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for readers only")
 	require.ErrorContains(t, (&WriterConfig{Quote: "some"}).Validate(), "(allowed: minimal, all, or a character)")
 }

@@ -16,7 +16,7 @@ func (r *reader) preamble(ctx context.Context) error {
 	sep, skip := sepLine(r.in.Buffered(r.next)), int64(r.cfg.SkipLines)
 	if sep != "" {
 		if own, _, err := r.cfg.delimiter(); err != nil || r.cfg.Delimiter != "" && own != "," && own != sep {
-			return fmt.Errorf("%s:1: its first line, sep=%s, says that %q is between the fields, and the key delimiter says %q", r.cfg.Path, sep, sep, own)
+			return fmt.Errorf("%s:1: the first line, sep=%s, sets the delimiter to %q, but the key delimiter is %q", r.cfg.Path, sep, sep, own)
 		}
 		skip = max(skip, 1)
 	}

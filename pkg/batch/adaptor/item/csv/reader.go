@@ -120,13 +120,10 @@ const maxColumnBytes = 2 << 10
 // Schema returns the fields of the records; complete after Open.
 func (r *reader) Schema() *row.Schema { return r.schema }
 
-// Meta returns where the last record started.
 func (r *reader) Meta() item.Meta { return item.Meta{Path: r.cfg.Path, Line: r.line} }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() { r.accept = true }
 
-// Open opens the file and finds the columns.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	if err := r.open(ctx, at); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -140,7 +137,7 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	if at != nil {
 		pos = &position{}
 		if err := json.Unmarshal(at, pos); err != nil {
-			return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 		}
 		r.columns, r.width = pos.Columns, pos.Width
 	}
@@ -220,9 +217,9 @@ func (r *reader) readHead(ctx context.Context) error {
 		r.columns = []string{}
 		return nil
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%s is empty: its first line should name the columns (or set header: false)", r.cfg.Path)
+		return fmt.Errorf("%s is empty: its first line must name the columns (or set header: false)", r.cfg.Path)
 	case err != nil:
-		return exception.Fatal("the header is not readable", err)
+		return exception.Fatal("the header is unreadable", err)
 	}
 	r.columns = columnNames(len(r.csv.fields))
 	if !r.cfg.hasHeader() {
@@ -326,7 +323,7 @@ func (r *reader) checkWidth(n int) error {
 	case r.cfg.hasHeader() || r.cfg.Columns > 0:
 		return r.invalid(fmt.Errorf("the record has %d fields, not %d", n, r.width))
 	}
-	return r.invalid(fmt.Errorf("the record has %d fields, not %d as the first one (see the key columns)", n, r.width))
+	return r.invalid(fmt.Errorf("the record has %d fields, not %d like the first one (see the key columns)", n, r.width))
 }
 
 func (r *reader) invalid(err error) error {
@@ -403,7 +400,6 @@ func fitsPosition(columns []string) bool {
 	return size <= maxColumnBytes
 }
 
-// Close closes the file.
 func (r *reader) Close(context.Context) error {
 	if r.in == nil {
 		return nil

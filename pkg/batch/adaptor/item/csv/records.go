@@ -18,13 +18,13 @@ import (
 
 // RecordType is a record type in a file with several.
 type RecordType struct {
-	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
-	Columns map[string]int `key:"columns" doc:"Of a detail or a header: which field of the record a field of the item is, such as amount: 3, from 1."`
-	Fields  int            `key:"fields" doc:"How many fields such a record has; without it as many as the first one in the file. Another number is an invalid item."`
+	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
+	Columns map[string]int `key:"columns" doc:"Of a detail or a header: the record's field for each field of the item, such as amount: 3, from 1."`
+	Fields  int            `key:"fields" doc:"How many fields such a record has; without it as many as the first one in the file. A record with a different number is an invalid item."`
 	Of      string         `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
-	Count   int            `key:"count" doc:"Of a trailer: which field is the number of records."`
-	CountOf []string       `key:"count_of" doc:"Which types a trailer counts, such as [H, D, T]; without it all details, those that could not be read too."`
-	Sums    map[string]int `key:"sums" doc:"Of a trailer: which fields are the sums of fields of the item, such as amount: 3; int and decimal only."`
+	Count   int            `key:"count" doc:"Of a trailer: the field that holds the number of records."`
+	CountOf []string       `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
+	Sums    map[string]int `key:"sums" doc:"Of a trailer: the fields that hold the sums of fields of the item, such as amount: 3; int and decimal only."`
 }
 
 // types is a checked configuration of record types.
@@ -42,7 +42,7 @@ func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 		return nil, nil
 	}
 	if itemType == nil || itemType.Schema() != nil && itemType.Schema().IsOpen() {
-		return nil, &registry.ConfigError{Key: "item", Err: errors.New("the type of the items is missing: a file with several record types has no header that names the fields")}
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("the item type is missing: a file with several record types has no header that names the fields")}
 	}
 	if err := hasColumns(itemType, "item"); err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (p *types) bindSums(t *recordtypes.Type, kind RecordType, schema *row.Schem
 		case f < 0:
 			bad("sums."+name, fmt.Errorf("the item has no field %s", name))
 		case schema.Field(f).Kind != row.Int && schema.Field(f).Kind != row.DecimalKind:
-			bad("sums."+name, fmt.Errorf("the field is a %s; exact sums are of int and decimal", schema.Field(f).Kind))
+			bad("sums."+name, fmt.Errorf("the field is a %s; exact sums need int or decimal", schema.Field(f).Kind))
 		case at < 1:
 			bad("sums."+name, fmt.Errorf("%d is not the number of a field, from 1", at))
 		default:

@@ -118,15 +118,15 @@ func TestADelimitedTrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 		old, new, want string
 		items          int
 	}{
-		{"END;4;19,45", "END;4;19,46", "in.csv:13: the trailer END says that amount is 19.46 in all, and the records have 19.45: the file is not whole", 3},
-		{"END;4;19,45", "END;5;19,45", "in.csv:13: the trailer END says 5 records, and the file has 4", 3},
+		{"END;4;19,45", "END;4;19,46", "in.csv:13: the trailer END says that the total of amount is 19.46, but the records have 19.45: the file is incomplete", 3},
+		{"END;4;19,45", "END;5;19,45", "in.csv:13: the trailer END says 5 records, but the file has 4", 3},
 		{"END;4;19,45\r\n", "", "the file has no trailer END after 4 records", 3},
-		{"SUM;2;12,45", "SUM;3;12,45", "in.csv:9: the trailer SUM says 3 records, and the part after the header ORDER of line 2 has 2", 2},
+		{"SUM;2;12,45", "SUM;3;12,45", "in.csv:9: the trailer SUM says 3 records, but the part after the header ORDER of line 2 has 2", 2},
 		{"SUM;1;7,00\r\n", "", "has no trailer SUM after 1 records", 3},
-		{"SUM;1;7,00", "SUM;1", "in.csv:12: the record has 2 fields, not 3 as others of the type SUM", 3},
+		{"SUM;1;7,00", "SUM;1", "in.csv:12: the record has 2 fields, not 3 like others of the type SUM", 3},
 		{"SUM;2;12,45", "SUM;2;", "in.csv:9: the trailer SUM has no sum of amount in field 3: it is empty", 2},
 		{"FILE;20.11.2026", "FILE;2026", "in.csv:1: column 6: field day", 0},
-		{"LINE;ink;-0,05", "Line;ink;-0,05", "in.csv:9: the trailer SUM says 2 records, and the part after the header ORDER of line 2 has 1", 2},
+		{"LINE;ink;-0,05", "Line;ink;-0,05", "in.csv:9: the trailer SUM says 2 records, but the part after the header ORDER of line 2 has 1", 2},
 	} {
 		require.Contains(t, ordersFile, c.old)
 		all, _, end := outcomesOf(t, recordsReaderOf(t, ordersOf(t, strings.Replace(ordersFile, c.old, c.new, 1))), nil)
@@ -134,7 +134,7 @@ func TestADelimitedTrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 		require.Len(t, all, c.items, "%v", all)
 	}
 	all, _, _ := outcomesOf(t, recordsReaderOf(t, ordersOf(t, strings.Replace(ordersFile, "LINE;ink;", "Line;ink;", 1))), nil)
-	require.Contains(t, all[1], `in.csv:6: the record is of the type "Line", and records has END, FILE, LINE, NOTE, ORDER, SUM; "*": {as: ignore} passes all others over`)
+	require.Contains(t, all[1], `in.csv:6: the record is of the type "Line", but records has END, FILE, LINE, NOTE, ORDER, SUM; "*": {as: ignore} skips all others`)
 }
 
 func TestADelimitedDetailIsRedrivenWithItsHeaders(t *testing.T) {
@@ -159,7 +159,7 @@ func TestADelimitedDetailIsRedrivenWithItsHeaders(t *testing.T) {
 	require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
 	raw.Text = "END;4;19,45"
 	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: "gone.csv", Line: 6}, raw))
-	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.csv:6: the record is a trailer and not an item")
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.csv:6: the record is a trailer, not an item")
 }
 
 // Random files of orders are read as they were made, from the start and from each position.
@@ -227,8 +227,8 @@ func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	for want, change := range map[string]func(map[string]RecordType){
 		"records.LINE.columns.amont: the item has no field amont (did you mean amount?)": func(r map[string]RecordType) { r["LINE"].Columns["amont"] = 4 },
 		"records.LINE.columns.note: 0 is not the number of a field, from 1":              func(r map[string]RecordType) { r["LINE"].Columns["note"] = 0 },
-		"records.SUM.sums.note: the field is a string; exact sums are of int and":        func(r map[string]RecordType) { r["SUM"].Sums["note"] = 4 },
-		"records.LINE: columns: the field customer of the item has a column neither":     func(r map[string]RecordType) { delete(r, "ORDER"); delete(r, "SUM") },
+		"records.SUM.sums.note: the field is a string; exact sums need int or":           func(r map[string]RecordType) { r["SUM"].Sums["note"] = 4 },
+		"records.LINE: columns: the field customer of the item has no column":            func(r map[string]RecordType) { delete(r, "ORDER"); delete(r, "SUM") },
 		"records.SUM.of: ORDER is not a header of this file (as: header)":                func(r map[string]RecordType) { delete(r, "ORDER") },
 		"records.NOTE.fields: it is negative":                                            func(r map[string]RecordType) { r["NOTE"] = RecordType{Columns: map[string]int{"note": 2}, Fields: -1} },
 	} {
@@ -239,13 +239,13 @@ func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	}
 	cfg := orderConfig("in.csv")
 	_, err := NewReader(cfg, nil)
-	require.ErrorContains(t, err, "item: the type of the items is missing: a file with several record types has no header")
+	require.ErrorContains(t, err, "item: the item type is missing: a file with several record types has no header")
 	cfg.Columns, cfg.Header = 3, HeaderNone
 	_, err = NewReader(cfg, orderLine(t))
-	require.ErrorContains(t, err, "columns: each type of records has fields of its own")
+	require.ErrorContains(t, err, "columns: each record type has its own fields")
 	cfg.Columns, cfg.Records, cfg.TypeAt = 0, nil, 2
 	_, err = NewReader(cfg, orderLine(t))
-	require.ErrorContains(t, err, "type_at: it is the number of a field")
+	require.ErrorContains(t, err, "type_at: it is a field's number")
 }
 
 // Quotes decide about null in headers, too, also after a restart (rule D11b); an empty line is not a record.

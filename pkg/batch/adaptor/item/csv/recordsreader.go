@@ -40,7 +40,6 @@ func newRecordsReader(r *reader, of *types) *recordsReader {
 	return &recordsReader{reader: r, of: of, state: of.plan.Start()}
 }
 
-// Open opens the file.
 func (r *recordsReader) Open(ctx context.Context, at item.Position) error {
 	if err := r.openRecords(ctx, at); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -59,7 +58,7 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 	}
 	var pos recordsPosition
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 	}
 	maps.Copy(r.widths, pos.Widths)
 	if err := r.openAt(ctx, &pos.position); err != nil {
@@ -81,7 +80,7 @@ func (r *recordsReader) bindTypes() error {
 
 func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
 	if _, err := r.csv.scan(raw, true); err != nil {
-		return nil, fmt.Errorf("cannot restart: a header is not readable: %w", err)
+		return nil, fmt.Errorf("cannot restart: a stored header is unreadable: %w", err)
 	}
 	r.text = string(r.csv.content)
 	return headRecord{r, raw}, nil
@@ -117,7 +116,7 @@ func (r *recordsReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		case t.Role == recordtypes.Detail:
 			return r.detail(ctx, t, dst)
 		case r.single:
-			return r.invalid(fmt.Errorf("the record is a %s and not an item", t.Role))
+			return r.invalid(fmt.Errorf("the record is a %s, not an item", t.Role))
 		}
 		if err := r.follow(t); err != nil {
 			return err
@@ -138,7 +137,7 @@ func (r *recordsReader) take(ctx context.Context) (*recordtypes.Type, error) {
 		if len(r.csv.fields) > r.of.typeAt {
 			name = r.text[r.csv.fields[r.of.typeAt].from:r.csv.fields[r.of.typeAt].to]
 		}
-		return nil, r.invalid(fmt.Errorf(`the record is of the type %.60q, and records has %s; "*": {as: ignore} passes all others over`, name, r.of.plan.Names()))
+		return nil, r.invalid(fmt.Errorf(`the record is of the type %.60q, but records has %s; "*": {as: ignore} skips all others`, name, r.of.plan.Names()))
 	}
 	return t, nil
 }
@@ -192,7 +191,7 @@ func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 		}
 	}
 	if want != 0 && n != want {
-		return fmt.Errorf("the record has %d fields, not %d as others of the type %s", n, want, t.Name)
+		return fmt.Errorf("the record has %d fields, not %d like others of the type %s", n, want, t.Name)
 	}
 	return nil
 }
@@ -253,12 +252,10 @@ func noEOF(err error) error {
 	return err
 }
 
-// Column implements recordtypes.Record.
 func (r *recordsReader) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	return r.at(t.Fields[column], r.of.columns[t.Number()][column])
 }
 
-// Sum implements recordtypes.Record.
 func (r *recordsReader) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
 	v, err := r.at(t.Sums[sum].Field, r.of.sums[t.Number()][sum])
 	if err == nil && v.IsNull() {

@@ -22,7 +22,7 @@ func (r *reader) refused(ctx context.Context, length int64, err error) (string, 
 	case wrong != nil:
 		first := r.lines + int64(r.csv.before) + 1
 		if wrong.line > 1 {
-			return "", r.giveUpLine(ctx, first, fmt.Errorf("a quoted field goes wrong in line %d, column %d: %w%s", first+int64(wrong.line)-1, wrong.column, wrong.err, wrong.hintBelow()))
+			return "", r.giveUpLine(ctx, first, fmt.Errorf("a quoted field is malformed at line %d, column %d: %w%s", first+int64(wrong.line)-1, wrong.column, wrong.err, wrong.hintBelow()))
 		}
 		r.line, r.lines = first, first
 		r.consumed(r.next + length)

@@ -58,8 +58,8 @@ func (e *scanError) hintBelow() string {
 
 // The cures of quotes where none belong.
 const (
-	hintLazy   = " (lazy_quotes: true takes it as text)"
-	hintEscape = ` (where \ stands before a quote that is text, say escape: '\')`
+	hintLazy   = " (lazy_quotes: true accepts it as text)"
+	hintEscape = ` (if \ escapes a quote, set escape: '\')`
 )
 
 func (e *scanError) Error() string { return e.err.Error() }
@@ -214,17 +214,17 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
 	c.line, c.length = s.cutLine(text[at:], atEnd)
 	if s.runs {
-		c.place = blankRun(c.line)
+		c.offset = blankRun(c.line)
 	}
 	for last := false; !last && err == nil; {
 		if s.trim {
-			c.place += blanks(c.line[c.place:])
+			c.offset += blanks(c.line[c.offset:])
 		}
 		if len(s.fields) > 0 {
 			s.own = append(s.own, ',') // keeps the bytes of two fields from being one character
 		}
-		begin, from := c.at+c.place, len(s.own)
-		rest := c.line[c.place:]
+		begin, from := c.at+c.offset, len(s.own)
+		rest := c.line[c.offset:]
 		quoted := len(rest) > 0 && rest[0] == s.quote
 		if quoted {
 			last, err = s.inQuotes(&c)
@@ -244,27 +244,27 @@ type cursor struct {
 	at     int    // where the line begins in the text
 	line   []byte // without its end
 	length int    // with it
-	place  int    // in the line
+	offset int    // in the line
 }
 
 // bare adds a field that does not begin with a quote to own; last means that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
-	rest := c.line[c.place:]
+	rest := c.line[c.offset:]
 	n, size, last := s.cut(rest)
 	rest = rest[:n]
 	if quote := bytes.IndexByte(rest, s.quote); quote >= 0 && !s.lazy {
-		return false, &scanError{s.lines, c.place + quote + 1, s.wrong(stdcsv.ErrBareQuote), hintLazy}
+		return false, &scanError{s.lines, c.offset + quote + 1, s.wrong(stdcsv.ErrBareQuote), hintLazy}
 	}
 	s.own = append(s.own, rest...)
-	c.place += n + size
+	c.offset += n + size
 	return last, nil
 }
 
 // inQuotes adds a field that begins with a quote to own; last means that it is the last one.
 func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
-	c.place++
+	c.offset++
 	for {
-		rest := c.line[c.place:]
+		rest := c.line[c.offset:]
 		n := s.endOfQuoted(rest)
 		if n < 0 {
 			s.own = append(s.own, rest...)
@@ -274,29 +274,29 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 			continue
 		}
 		s.own = append(s.own, rest[:n]...)
-		c.place += n + 1
+		c.offset += n + 1
 		escaped := rest[n] != s.quote
 		switch rest = rest[n+1:]; {
 		case escaped && len(rest) > 0 && (rest[0] == s.quote || rest[0] == s.escape):
 			s.own = append(s.own, rest[0])
-			c.place++
+			c.offset++
 		case escaped:
 			s.own = append(s.own, s.escape)
 		case len(rest) == 0:
 			return true, nil
 		case rest[0] == s.quote:
 			s.own = append(s.own, s.quote)
-			c.place++
+			c.offset++
 		case s.between(rest) > 0:
 			size := s.between(rest)
-			c.place += size
+			c.offset += size
 			return s.runs && size == len(rest), nil
 		case s.lazy:
 			s.own = append(s.own, s.quote)
-		case c.place > 1 && c.line[c.place-2] == '\\' && s.escape == 0:
-			return false, &scanError{s.lines, c.place, s.wrong(stdcsv.ErrQuote), hintEscape}
+		case c.offset > 1 && c.line[c.offset-2] == '\\' && s.escape == 0:
+			return false, &scanError{s.lines, c.offset, s.wrong(stdcsv.ErrQuote), hintEscape}
 		default:
-			return false, &scanError{s.lines, c.place, s.wrong(stdcsv.ErrQuote), hintLazy}
+			return false, &scanError{s.lines, c.offset, s.wrong(stdcsv.ErrQuote), hintLazy}
 		}
 	}
 }
@@ -346,7 +346,7 @@ func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	case length == 0:
 		return false, &scanError{s.lines, len(c.line) + min(len(end), 1) + 1, s.wrong(stdcsv.ErrQuote), ""}
 	}
-	c.at, c.line, c.length, c.place = c.at+c.length, line, length, 0
+	c.at, c.line, c.length, c.offset = c.at+c.length, line, length, 0
 	s.lines++
 	return false, nil
 }

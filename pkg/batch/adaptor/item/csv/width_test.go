@@ -17,13 +17,13 @@ func people(t testing.TB) item.Type {
 	return schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "city", Kind: row.String})
 }
 
-const otherWidth = " as the first one (see the key columns)"
+const otherWidth = " like the first one (see the key columns)"
 
 func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	t.Parallel()
 	cfg := ReaderConfig{Path: file(t, "in.csv", "5,\"x\ny,z\nA,B\n1,Smith,Paris\n2,Doe, John,Rome\n3,Roe,Oslo,,\n4,Poe,Kiel\n")}
 	want := []string{
-		`!:1: a quoted field goes wrong in line 7, column 12: extraneous or missing " in quoted-field`, "!:2: the record has 2 fields, at least 3 are needed", "!:3: the record has 2 fields, at least 3 are needed",
+		`!:1: a quoted field is malformed at line 7, column 12: extraneous or missing " in quoted-field`, "!:2: the record has 2 fields, at least 3 are needed", "!:3: the record has 2 fields, at least 3 are needed",
 		"1|Smith|Paris", "!:5: the record has 4 fields, not 3" + otherWidth, "!:6: the record has 5 fields, not 3" + otherWidth, "4|Poe|Kiel",
 	}
 	require.Equal(t, want, outcomes(t, cfg, people(t), nil))
@@ -40,9 +40,9 @@ func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	cfg.Columns = 2
 	r, err := NewReader(cfg, people(t))
 	require.NoError(t, err)
-	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+": its records have 2 fields, and the item has 3")
+	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+": the records have 2 fields, but the item has 3")
 	require.ErrorContains(t, (&ReaderConfig{Columns: -1}).Validate(), "columns: it is negative")
-	require.ErrorContains(t, (&ReaderConfig{Columns: 3, Header: HeaderExact}).Validate(), "columns: the header says")
+	require.ErrorContains(t, (&ReaderConfig{Columns: 3, Header: HeaderExact}).Validate(), "columns: the header determines")
 }
 
 // A position of a version without the width takes it from the file.

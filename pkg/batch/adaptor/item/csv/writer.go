@@ -87,7 +87,6 @@ func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -96,7 +95,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	var pos *filestream.OutputPosition // the writer's item.Position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("csv: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("csv: cannot restart: the stored position is unreadable: %w", err)
 		}
 	}
 	if err := place(pos); err != nil {
@@ -129,7 +128,7 @@ func (w *writer) checkHeader(columns []string) error {
 		return nil
 	}
 	first, _, _ := bytes.Cut(head, []byte("\n"))
-	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, and that of this step is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
+	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, but this step's header is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
 }
 
 // begin writes the text before the first record.
@@ -203,7 +202,6 @@ func (w *writer) write(l *encoded) error {
 	return nil
 }
 
-// NewEncoding implements item.RecordEncoder.
 func (w *writer) NewEncoding() item.RecordEncoding {
 	enc, err := filestream.NewEncoder(w.cfg.Encoding)
 	if err != nil {
@@ -216,7 +214,7 @@ func (w *writer) NewEncoding() item.RecordEncoding {
 func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
 	l, ok := of.(*encoded)
 	if !ok {
-		return false, fmt.Errorf("csv: a %T is no encoding of this writer", of)
+		return false, fmt.Errorf("csv: a %T is not an encoding of this writer", of)
 	}
 	if l.schema != w.schema {
 		if err := w.use(l.schema); err != nil {
@@ -248,7 +246,6 @@ func (w *writer) use(schema *row.Schema) error {
 	return nil
 }
 
-// Prepare makes the chunk survive a crash.
 func (w *writer) Prepare(context.Context) error {
 	if err := w.out.Sync(); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -259,7 +256,6 @@ func (w *writer) Prepare(context.Context) error {
 // Position returns the end of the file, with its form.
 func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
 
-// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error {
 	if err := w.out.Release(); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -267,7 +263,6 @@ func (w *writer) Release(context.Context) error {
 	return nil
 }
 
-// Finish publishes the file under its name.
 func (w *writer) Finish(context.Context) error {
 	if err := w.out.Finish(); err != nil {
 		return fmt.Errorf("csv: %w", err)
@@ -275,5 +270,4 @@ func (w *writer) Finish(context.Context) error {
 	return nil
 }
 
-// Close closes the file.
 func (w *writer) Close(context.Context) error { return w.out.Close() }

@@ -28,8 +28,8 @@ const Table = "surfin_seen_key"
 
 // Config is the configuration of `dedupe`.
 type Config struct {
-	Key      []string `key:"key" main:"true" required:"true" doc:"The fields that together are the key; two nulls are equal."`
-	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"What becomes of an item whose key was there before: drop, it is left out and counted as filtered; reject, it is invalid."`
+	Key      []string `key:"key" main:"true" required:"true" doc:"The fields that form the key; two nulls are equal."`
+	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"How to treat an item whose key was seen before: drop leaves it out and counts it as filtered; reject makes it invalid."`
 }
 
 // Connections implements registry.Connector: the table of keys is made outside of the transaction, which a
@@ -41,11 +41,11 @@ func (c *Config) Connections() []registry.Connection {
 // Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	if len(c.Key) == 0 {
-		return &registry.ConfigError{Key: "key", Err: errors.New("there is no key: write the names of fields, such as [id]")}
+		return &registry.ConfigError{Key: "key", Err: errors.New("the key is missing: list the names of fields, such as [id]")}
 	}
 	for i, name := range c.Key {
 		if slices.Contains(c.Key[:i], name) {
-			return &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is there twice: leave one out", name)}
+			return &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is listed twice: remove one", name)}
 		}
 	}
 	return nil
@@ -55,16 +55,16 @@ func (c *Config) Validate() error {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindProcessor, Name: "dedupe", Config: reflect.TypeFor[Config](), InTransaction: true,
-		Summary: "Lets the first item of each key pass.",
-		Doc: `The keys that have passed are rows of the table ` + "`" + Table + "`" + `, which the step makes in the database that
-it writes to: a hash of 16 bytes for each. They are committed with their chunk, so that a restart knows exactly
-those of the rows that are written, whatever their number. They are deleted when the step is complete, and when
-it begins anew; those of a step that is never completed stay. An item that is skipped has not passed (one that was rejected in the
-same chunk for its key is skipped and stored all the same).
+		Summary: "Passes only the first item of each key.",
+		Doc: `The keys seen so far are rows of the table ` + "`" + Table + "`" + `, which the step creates in the database that
+it writes to: a hash of 16 bytes each. They are committed with their chunk, so a restart knows exactly
+the keys of the rows already written, however many. They are deleted when the step completes, and when
+it starts again; the keys of a step that never completes stay. A skipped item's key does not count (an item that was rejected in the
+same chunk for that key is skipped and stored all the same).
 
-The items of the step are processed in the chunk's transaction, one statement for each item, and by one
-goroutine. Each partition has keys of its own. What is in the target table already does not count: for that
-there is ` + "`mode: upsert`" + `, or a unique key and ` + "`skip`" + `. Where the rows are sorted by the key, the reader ` + "`group`" + ` with
+The items of the step are processed in the chunk's transaction, with one statement for each item, by one
+goroutine. Each partition has its own keys. Rows already in the target table do not count: for that
+use ` + "`mode: upsert`" + `, or a unique key and ` + "`skip`" + `. If the rows are sorted by the key, the reader ` + "`group`" + ` with
 ` + "`first(...)`" + ` does the same without a table.`,
 		Example: `job: load
 flow:

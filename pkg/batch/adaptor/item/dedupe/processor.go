@@ -44,7 +44,7 @@ func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
 		return nil, err
 	}
 	if b.Attempt == nil {
-		return nil, errors.New("dedupe works in a chunk step only: put it into its `processor`")
+		return nil, errors.New("dedupe works only in a chunk step: put it into the step's `processor`")
 	}
 	db, err := b.Databases.Database(b.StepDatabase)
 	if err != nil {
@@ -58,13 +58,10 @@ func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
 	return p, nil
 }
 
-// NewCell implements item.Processor, and so do the others.
 func (p *processor) NewCell() any { return p.in.NewCell() }
 
-// NewItems returns an empty buffer of the items' type.
 func (p *processor) NewItems(capacity int) item.Items { return p.in.NewItems(capacity) }
 
-// Component returns the processor.
 func (p *processor) Component() any { return p }
 
 // Revocable implements item.Revocable: a key counts only if its transaction is committed.
@@ -136,7 +133,7 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 	}
 	create := "create table if not exists " + Table + " (scope varchar(16) not null, seen " + blob + " not null, primary key (scope, seen))"
 	if _, err := conn.ExecContext(ctx, create); err != nil && !there(ctx, conn) { // two that make it at once
-		return fmt.Errorf("make the table of keys: %w; or have it made: %s", err, create)
+		return fmt.Errorf("create the table of keys: %w; or create it yourself: %s", err, create)
 	}
 	return nil
 }
@@ -170,7 +167,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 		case first:
 			return nil
 		case p.reject:
-			return exception.InvalidItem("dedupe", exception.ClassValidate, fmt.Errorf("an item with %s was there before", p.shown(values)))
+			return exception.InvalidItem("dedupe", exception.ClassValidate, fmt.Errorf("an item with %s was seen before", p.shown(values)))
 		}
 		return item.ErrFilter
 	}, nil

@@ -23,10 +23,10 @@ const (
 
 // Config is the configuration of `files`.
 type Config struct {
-	Glob     string          `key:"glob" path:"true" required:"true" doc:"The pattern: * is any run of characters but /, ? one character, [a-z] one of a range; a backslash takes the character behind it as it is."`
-	Reader   registry.Nested `key:"reader" kind:"reader" given:"path" required:"true" doc:"The reader of each file, without its path."`
-	Order    string          `key:"order" default:"name" enum:"name,modified" doc:"name, by the whole path; modified, the file first that was changed first, and by name where that is the same."`
-	Required bool            `key:"required" default:"false" doc:"Whether the step fails when no file matches; else it has nothing to do, and completes."`
+	Glob     string          `key:"glob" path:"true" required:"true" doc:"The pattern: * matches any run of characters except /, ? one character, [a-z] one of a range; a backslash escapes the next character."`
+	Reader   registry.Nested `key:"reader" kind:"reader" given:"path" required:"true" doc:"The reader for each file, without its path."`
+	Order    string          `key:"order" default:"name" enum:"name,modified" doc:"name sorts by the whole path; modified sorts by modification time, oldest first, then by name."`
+	Required bool            `key:"required" default:"false" doc:"Whether the step fails if no file matches; otherwise it has nothing to do and completes."`
 }
 
 // Validate checks the pattern.
@@ -45,11 +45,11 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindReader, Name: "files", Config: reflect.TypeFor[Config](),
 		Summary: "Reads the files that a pattern matches, one after the other.",
-		Doc: `The files are those that are there when the step starts for the first time. A restart keeps to that
-list: files that have come since are not read, and one that has changed or gone since is refused, before
-anything is read. (` + "`--accept-changes`" + ` goes on with changed ones, as far as their reader can; one that
-is still to be read must be there.) The list is kept with the step, compressed, up to 8 MB: some hundred thousand
-files. To read several at once, or more of them, make partitions of them: ` + "`partition: {by: {files: GLOB}}`" + `.
+		Doc: `The list of files is fixed when the step starts for the first time. A restart keeps that
+list: files added later are not read, and a file that has changed or disappeared is refused before
+anything is read. (` + "`--accept-changes`" + ` continues with changed files, as far as their reader can; a file that
+has not been read yet must exist.) The list is stored with the step, compressed, up to 8 MB: some hundred thousand
+files. To read several at once, or more files, use partitions: ` + "`partition: {by: {files: GLOB}}`" + `.
 
 ` + "`meta.path`" + ` is the file of an item, and ` + "`meta.line`" + ` its line there: ` + "`map: {source: meta.path}`" + `. Folders
 do not match.`,
@@ -90,9 +90,9 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 		return nil, err
 	}
 	if _, ok := r.none.Component().(item.Positioner); !ok {
-		return nil, &registry.ConfigError{Key: "reader", Err: fmt.Errorf("%s has no positions, so that a restart would not find the file", cfg.Reader.Component.Name)}
+		return nil, &registry.ConfigError{Key: "reader", Err: fmt.Errorf("%s has no positions, so a restart could not find the file", cfg.Reader.Component.Name)}
 	}
 	return r, nil
 }
 
-var errNoContext = errors.New("files: cannot restart: the list of the files is not kept here")
+var errNoContext = errors.New("files: cannot restart: this execution does not store the list of files")

@@ -126,27 +126,27 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	f.write(t, "9.csv", "id\n900\n")
 	got, err := restart(false)
 	require.NoError(t, err)
-	require.Equal(t, []int64{4}, got, "not the files that have come since")
+	require.Equal(t, []int64{4}, got, "not the files added later")
 
 	f.write(t, "3.csv", "id\n4\n5\n")
 	_, err = restart(false)
-	require.ErrorContains(t, err, "files: cannot restart: "+filepath.Join(f.dir, "3.csv")+" changed since the step began: its size or the time of its last change is another; --accept-changes")
+	require.ErrorContains(t, err, "files: cannot restart: "+filepath.Join(f.dir, "3.csv")+" changed since the step began: its size or modification time is different; --accept-changes")
 	got, err = restart(true)
 	require.NoError(t, err)
 	require.Equal(t, []int64{4, 5}, got)
 
 	require.NoError(t, os.Remove(filepath.Join(f.dir, "1.csv")))
 	_, err = restart(false)
-	require.ErrorContains(t, err, "1.csv changed since the step began: it is not there any more")
+	require.ErrorContains(t, err, "1.csv changed since the step began: it does not exist any more")
 	_, err = restart(true)
 	require.NoError(t, err, "it was read")
 	require.NoError(t, os.Remove(filepath.Join(f.dir, "3.csv")))
 	_, err = restart(true)
-	require.ErrorContains(t, err, "3.csv is still to be read, and it is not there any more: put it back")
+	require.ErrorContains(t, err, "3.csv has not been read yet, and it does not exist any more: restore it")
 
 	f.context.Delete("surfin.files")
 	_, err = restart(true)
-	require.ErrorContains(t, err, "the list of the files is not kept here")
+	require.ErrorContains(t, err, "this execution does not store the list of files")
 }
 
 // Rule D4: incompressible names, more than a context of 64 KB can hold.
@@ -186,7 +186,7 @@ func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	}
 	require.Equal(t, 4000, first.Len()+rest.Len())
 	require.Len(t, read, 4000)
-	require.False(t, read[-1] || read[-2], "files that have come since")
+	require.False(t, read[-1] || read[-2], "files added later")
 }
 
 func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
@@ -213,7 +213,7 @@ func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
 
 func TestThePatternIsChecked(t *testing.T) {
 	t.Parallel()
-	for glob, want := range map[string]string{"": "glob: there is no pattern", "a[": "glob: \"a[\" is no pattern", "**/a": "** would be the same as *"} {
+	for glob, want := range map[string]string{"": "glob: the pattern is missing", "a[": "glob: \"a[\" is not a pattern", "**/a": "** is not supported"} {
 		require.ErrorContains(t, (&files.Config{Glob: glob}).Validate(), want)
 	}
 }

@@ -38,13 +38,10 @@ type position struct {
 	Reader json.RawMessage `json:"reader,omitempty"`
 }
 
-// NewItems implements item.Reader, and so do the others.
 func (r *reader) NewItems(capacity int) item.Items { return r.none.NewItems(capacity) }
 
-// Component returns the reader.
 func (r *reader) Component() any { return r }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() { r.accept = true }
 
 // Open finds the files, or continues with the previous attempt's files and position.
@@ -62,7 +59,7 @@ func (r *reader) start(ctx context.Context, at item.Position) error {
 	}
 	var pos position
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return fmt.Errorf("cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 	}
 	if err := r.recall(pos); err != nil {
 		return err
@@ -113,7 +110,7 @@ func (r *reader) recall(pos position) error {
 	}
 	var err error
 	if r.files, err = filestream.DecodeList(list); err != nil {
-		return fmt.Errorf("cannot restart: the list of the files is not readable: %w", err)
+		return fmt.Errorf("cannot restart: the stored list of files is unreadable: %w", err)
 	}
 	if r.list = sum(r.files); r.list != pos.List && sumOfText(list) != pos.List {
 		return errNoContext
@@ -137,9 +134,9 @@ func (r *reader) check(ctx context.Context, at int) error {
 		case r.accept && !gone:
 			accepted = true
 		case gone && i >= at:
-			errs = append(errs, fmt.Errorf("%s is still to be read, and %s: put it back, or begin anew with --from-start", f.Path, what))
+			errs = append(errs, fmt.Errorf("%s has not been read yet, and %s: restore it, or start again with --from-start", f.Path, what))
 		default:
-			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes goes on all the same", f.Path, what))
+			errs = append(errs, fmt.Errorf("%s changed since the step began: %s; --accept-changes continues all the same", f.Path, what))
 		}
 		if len(errs) == maxNamed {
 			errs = append(errs, errors.New("there may be more"))
@@ -248,7 +245,6 @@ func (r *reader) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Close closes the current file.
 func (r *reader) Close(ctx context.Context) error {
 	if r.inner == nil {
 		return nil

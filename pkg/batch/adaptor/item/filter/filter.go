@@ -17,7 +17,7 @@ import (
 
 // Config is the configuration of `filter`.
 type Config struct {
-	When registry.Expression `key:"when" main:"true" required:"true" doc:"A bool expression over item, meta and params. Items for which it is false are left out."`
+	When registry.Expression `key:"when" main:"true" required:"true" doc:"A bool expression over item, meta and params. Items for which it is false are filtered out."`
 }
 
 // Components describes `filter`.
@@ -26,9 +26,9 @@ func Components() []registry.Component {
 		Kind:    registry.KindProcessor,
 		Name:    "filter",
 		Summary: "Keeps the items for which an expression is true.",
-		Doc: "Items for which the expression is false are left out and counted as `filtered`. " +
+		Doc: "Other items are left out and counted as `filtered`. " +
 			"The expression must be a bool that is never null: a nullable field needs `??` or a nil test. " +
-			"It serves rows and Go types alike. An item on which it fails is an `expression` error (`invalid_item`).",
+			"It works with rows and Go types. An item for which it fails is an `expression` error (`invalid_item`).",
 		Example: `job: load
 parameters: {year: {type: int}}
 flow:

@@ -52,7 +52,7 @@ func newAggregate(e registry.NamedExpression, rows item.Type) (aggregate, error)
 		separator := regexp.MustCompile(`,\s*(?:'([^']*)'|"([^"]*)")\s*$`)
 		at := separator.FindStringSubmatchIndex(inner)
 		if at == nil {
-			return a, &expression.Error{Offset: offset, Msg: "join needs what stands between the texts: join(" + inner + ", ', ')"}
+			return a, &expression.Error{Offset: offset, Msg: "join needs a separator: join(" + inner + ", ', ')"}
 		}
 		for _, part := range [][]int{at[2:4], at[4:6]} {
 			if part[0] >= 0 {
@@ -97,23 +97,23 @@ func (a *aggregate) check(offset int) error {
 		a.field.Kind, a.field.Nullable = row.Int, false
 	case sum:
 		if a.field.Nullable = false; kind != row.Int && kind != row.Float && kind != row.DecimalKind {
-			return wrong("sum takes numbers, not values of type %s", kind)
+			return wrong("sum needs numbers, not values of type %s", kind)
 		}
 	case least, most:
 		switch kind {
 		case row.Bool:
-			return wrong("%s takes values with an order, not bools: write %s(... ? 1 : 0)", a.function, a.function)
+			return wrong("%s needs values with an order, not bools: write %s(... ? 1 : 0)", a.function, a.function)
 		case row.JSONKind:
-			return wrong("%s takes values with an order, not json: write json_get(...)", a.function)
+			return wrong("%s needs values with an order, not json: write json_get(...)", a.function)
 		default:
 			if kind.IsList() {
-				return wrong("%s takes values with an order, not lists: write %s(%s(...))", a.function, a.function, a.function)
+				return wrong("%s needs values with an order, not lists: write %s(%s(...))", a.function, a.function, a.function)
 			}
 		}
 	case first, last:
 	case join:
 		if a.field.Nullable = false; kind != row.String {
-			return wrong("join takes texts, not values of type %s: write string(...)", kind)
+			return wrong("join needs texts, not values of type %s: write string(...)", kind)
 		}
 	case list:
 		a.field.Kind, a.field.Nullable = row.String, false

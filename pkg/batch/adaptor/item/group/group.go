@@ -21,10 +21,10 @@ import (
 // Config is the configuration of `group`.
 type Config struct {
 	Reader    registry.Nested      `key:"reader" kind:"reader" required:"true" doc:"The reader of the rows."`
-	Processor []registry.Nested    `key:"processor" kind:"processor" doc:"Processors of the rows, in order, before they are put together; a list."`
-	Key       []string             `key:"key" doc:"The fields that are equal in all rows of a group; they are the first fields of its row."`
+	Processor []registry.Nested    `key:"processor" kind:"processor" doc:"Processors for the rows before they are grouped, as a list, in order."`
+	Key       []string             `key:"key" doc:"The fields that are equal in all rows of a group; they come first in the group's row."`
 	Starts    registry.Expression  `key:"starts" doc:"A bool expression that is true for the first row of a group, instead of a key."`
-	Sorted    bool                 `key:"sorted" default:"false" doc:"Whether a key that is less than the one before it fails the step, so that no key has two groups; texts are compared by their bytes."`
+	Sorted    bool                 `key:"sorted" default:"false" doc:"Whether a key that is less than the previous one fails the step, so that no key has two groups; texts are compared by their bytes."`
 	MaxGroup  registry.Size        `key:"max_group" default:"1MB" doc:"How much text join and list may collect in a group; a larger one is an invalid item."`
 	Fields    registry.Expressions `key:"fields" rest:"true" doc:"The other fields of the group's row: count(), sum(x), min(x), max(x), first(x), last(x), join(x, ', ') or list(x), where x is an expression over item and meta of each row."`
 }
@@ -40,15 +40,15 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case len(c.Key) == 0 && c.Starts.Text == "":
-		bad("key", "nothing says which rows belong together: write key: [FIELD], or starts: EXPRESSION")
+		bad("key", "which rows belong together is not set: write key: [FIELD], or starts: EXPRESSION")
 	case len(c.Key) > 0 && c.Starts.Text != "":
-		bad("starts", "there is a key as well: leave one of the two out")
+		bad("starts", "key is set, too: remove one of the two")
 	case c.Sorted && len(c.Key) == 0:
-		bad("sorted", "it is about a key, and there is none: leave it out")
+		bad("sorted", "it applies to a key, but key is not set: omit it")
 	}
 	for i, name := range c.Key {
 		if slices.Contains(c.Key[:i], name) {
-			bad("key", "field %s is there twice", name)
+			bad("key", "field %s is listed twice", name)
 		}
 	}
 	if c.Starts.Text != "" && len(c.Fields) == 0 {
@@ -64,20 +64,20 @@ func (c *Config) Validate() error {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindReader, Name: "group", Config: reflect.TypeFor[Config](),
-		Summary: "Makes one row of consecutive rows that belong together: totals by key, records of several lines.",
-		Doc: `A group ends where the key is another, where a row is the first of the next group (` + "`starts`" + `), and at the
-end of the data. Rows are put together as they come: they are sorted by the key, or its groups are
-several (` + "`sorted: true`" + ` refuses that). It is a reader and no processor because the row of a group is known
+		Summary: "Combines consecutive rows that belong together into one: totals by key, records of several lines.",
+		Doc: `A group ends when the key changes, when a row starts the next group (` + "`starts`" + `), and at the
+end of the data. Rows are grouped in the order of input: if they are not sorted by the key, it has
+several groups (` + "`sorted: true`" + ` rejects that). It is a reader, not a processor, because the row of a group is known
 only when the next one has begun: the items of the step, its counters and its skips are groups.
-` + "`meta.line`" + ` of a group is that of its first row.
+` + "`meta.line`" + ` of a group comes from its first row.
 
-` + "`count()`" + ` counts rows, ` + "`count(x)`" + ` values; ` + "`sum`" + `, ` + "`min`" + `, ` + "`max`" + ` and ` + "`join`" + ` leave nulls out (a sum without values is 0);
-` + "`first`" + ` and ` + "`last`" + ` do not. ` + "`list`" + ` is a JSON array, as text. What only some rows have is
+` + "`count()`" + ` counts rows, ` + "`count(x)`" + ` values; ` + "`sum`" + `, ` + "`min`" + `, ` + "`max`" + ` and ` + "`join`" + ` ignore nulls (a sum without values is 0);
+` + "`first`" + ` and ` + "`last`" + ` do not. ` + "`list`" + ` is a JSON array, as text. For values of only some rows write
 ` + "`sum(item.kind == 'A' ? item.amount : 0)`" + `.
 
-A row that cannot be read, or that a processor refuses, is an invalid item of its own (a skipped read),
-and its group goes on without it. An int that overflows makes its group invalid. A restart reads the
-rows of the group in hand again.`,
+A row that cannot be read, or that a processor rejects, is an invalid item of its own (a skipped read),
+and its group continues without it. An int that overflows makes its group invalid. A restart reads the
+rows of the current group again.`,
 		Example: `job: shops
 flow:
 - step: shops

@@ -211,7 +211,7 @@ func TestRowsThatAreNotSortedAreRefusedWhereTheyMustBe(t *testing.T) {
 	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 	for range 2 {
 		err := r.Fill(t.Context(), r.NewItems(1), 1)
-		require.ErrorContains(t, err, `in.csv:3: "a" comes behind "b": the rows are not sorted by the key`)
+		require.ErrorContains(t, err, `in.csv:3: "a" comes after "b": the rows are not sorted by the key`)
 	}
 	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
 }
@@ -219,20 +219,20 @@ func TestRowsThatAreNotSortedAreRefusedWhereTheyMustBe(t *testing.T) {
 func TestMistakesInAGroupAreFoundAtLoad(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]group.Config{
-		"key: nothing says which rows belong together":                           {},
-		"starts: there is a key as well":                                         {Key: []string{"shop"}, Starts: registry.Expression{Text: "true"}},
+		"key: which rows belong together is not set":                             {},
+		"starts: key is set, too":                                                {Key: []string{"shop"}, Starts: registry.Expression{Text: "true"}},
 		"starts: a group's row needs a field":                                    {Starts: registry.Expression{Text: "true"}},
-		"sorted: it is about a key":                                              {Starts: registry.Expression{Text: "true"}, Fields: fields("n", "count()"), Sorted: true},
+		"sorted: it applies to a key":                                            {Starts: registry.Expression{Text: "true"}, Fields: fields("n", "count()"), Sorted: true},
 		"key: the rows have no field shp (did you mean shop?)":                   {Key: []string{"shp"}},
 		"fields.n: a field of a group is one of count, sum":                      {Key: []string{"shop"}, Fields: fields("n", "item.amount")},
 		"fields.n: there is no function summ of groups (did you mean sum?)":      {Key: []string{"shop"}, Fields: fields("n", "summ(item.amount)")},
-		"fields.n: sum takes numbers, not values of type string":                 {Key: []string{"shop"}, Fields: fields("n", "sum(item.shop)")},
-		"fields.n: join needs what stands between the texts":                     {Key: []string{"shop"}, Fields: fields("n", "join(item.shop)")},
-		"fields.n: join takes texts, not values of type int: write string(...)":  {Key: []string{"shop"}, Fields: fields("n", "join(item.amount, ',')")},
+		"fields.n: sum needs numbers, not values of type string":                 {Key: []string{"shop"}, Fields: fields("n", "sum(item.shop)")},
+		"fields.n: join needs a separator":                                       {Key: []string{"shop"}, Fields: fields("n", "join(item.shop)")},
+		"fields.n: join needs texts, not values of type int: write string(...)":  {Key: []string{"shop"}, Fields: fields("n", "join(item.amount, ',')")},
 		"fields.n: item has no field amout (did you mean amount?)":               {Key: []string{"shop"}, Fields: fields("n", "sum(item.amout)")},
 		"fields.n: first needs an expression over item":                          {Key: []string{"shop"}, Fields: fields("n", "first()")},
-		`fields: field "shop" is there twice`:                                    {Key: []string{"shop"}, Fields: fields("shop", "count()")},
-		"fields.n: min takes values with an order, not bools: write min(... ? 1": {Key: []string{"shop"}, Fields: fields("n", "min(item.amount > 1)")},
+		`fields: field "shop" is listed twice`:                                   {Key: []string{"shop"}, Fields: fields("shop", "count()")},
+		"fields.n: min needs values with an order, not bools: write min(... ? 1": {Key: []string{"shop"}, Fields: fields("n", "min(item.amount > 1)")},
 	} {
 		cfg.Reader = reading(t, "in.csv")
 		err := cfg.Validate()

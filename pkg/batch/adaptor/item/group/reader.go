@@ -25,7 +25,7 @@ type reader struct {
 	hand *group
 	meta item.Meta // of the last group
 	// start is the outcome of the source at which the current group began.
-	start place
+	start rowPosition
 	// silent counts the outcomes of the source with errors that were reported before a restart.
 	silent int64
 	// broken is the reason why nothing can be read any more; nil means that reading is possible.
@@ -90,7 +90,6 @@ func (r *positioned) Position() (item.Position, error) {
 	return json.Marshal(position{Reader: at.JSON(), Drop: start.drop, Feed: r.source.count - start.count + r.silent})
 }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() {
 	if a, ok := r.source.reader.Component().(item.ChangesAccepter); ok {
 		a.AcceptChanges()
@@ -109,7 +108,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var from item.Position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("group: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("group: cannot restart: the stored position is unreadable: %w", err)
 		}
 		if from = item.Position(pos.Reader); string(from) == "null" {
 			from = nil
@@ -120,7 +119,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	}
 	for range pos.Drop {
 		if _, err := r.source.next(ctx); err != nil && !item.IsConsumed(err) {
-			return fmt.Errorf("group: return to the group in hand: %w", notEnd(err))
+			return fmt.Errorf("group: return to the current group: %w", notEnd(err))
 		}
 	}
 	r.hand, r.silent, r.start = nil, pos.Feed, r.source.here()
@@ -129,7 +128,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 
 func notEnd(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("the data ends before it: the input is not what it was")
+		return errors.New("the data ends before it: the input has changed")
 	}
 	return err
 }
@@ -140,10 +139,8 @@ func (r *reader) IndependentOf(database string) bool {
 		!slices.ContainsFunc(r.source.processors, func(p item.Processor) bool { return !item.IsIndependent(p.Component(), database) })
 }
 
-// Close closes the source.
 func (r *reader) Close(ctx context.Context) error { return r.source.close(ctx) }
 
-// Rereads implements item.Rereader.
 func (r *reader) Rereads() {}
 
 // Read returns the next group.
@@ -201,7 +198,7 @@ func (r *reader) answer(done *group, err error) (item.Row, error) {
 	return row.New(r.schema, values), nil
 }
 
-func (r *reader) finish(next *group, start place) (item.Row, error) {
+func (r *reader) finish(next *group, start rowPosition) (item.Row, error) {
 	done := r.hand
 	r.hand, r.start = next, start
 	return r.answer(done, nil)
@@ -209,7 +206,7 @@ func (r *reader) finish(next *group, start place) (item.Row, error) {
 
 // take adds the row of the source to its group. It returns the previous group if that is complete. before is
 // the place of the row.
-func (r *reader) take(before place) (done *group, err error) {
+func (r *reader) take(before rowPosition) (done *group, err error) {
 	key := make([]row.Value, len(r.key))
 	for i, program := range r.key {
 		if key[i], err = program.Eval(r.frame); err != nil {
@@ -227,7 +224,7 @@ func (r *reader) take(before place) (done *group, err error) {
 	if begins {
 		done = r.hand
 		if done != nil && r.sorted && slices.CompareFunc(key, done.key, row.Compare) < 0 {
-			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes behind %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
+			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes after %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
 			return nil, r.broken
 		}
 		if r.start, err = r.source.fixed(before); err != nil {

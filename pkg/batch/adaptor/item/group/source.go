@@ -42,16 +42,15 @@ type anchor struct {
 	count int64
 }
 
-// place is after that many outcomes of the reader: drop after a position of it, which is the position of mark
+// rowPosition is after that many outcomes of the reader: drop after a position of it, which is the position of mark
 // unless mark is nil.
-type place struct {
+type rowPosition struct {
 	count, drop int64
 	at          item.Position
 	mark        any
 }
 
-// position returns the reader's position for a place.
-func (s *source) position(p place) (item.Position, error) {
+func (s *source) position(p rowPosition) (item.Position, error) {
 	if p.mark == nil {
 		return p.at, nil
 	}
@@ -59,17 +58,17 @@ func (s *source) position(p place) (item.Position, error) {
 }
 
 // fixed is the place with its position: a mark is valid only for a while.
-func (s *source) fixed(p place) (place, error) {
+func (s *source) fixed(p rowPosition) (rowPosition, error) {
 	at, err := s.position(p)
 	p.at, p.mark = at, nil
 	return p, err
 }
 
-func (s *source) here() place {
+func (s *source) here() rowPosition {
 	if s.mark != nil {
-		return place{count: s.count, drop: s.count - s.marked, mark: s.mark}
+		return rowPosition{count: s.count, drop: s.count - s.marked, mark: s.mark}
 	}
-	return place{count: s.count, drop: s.count - s.anchor.count, at: s.anchor.at}
+	return rowPosition{count: s.count, drop: s.count - s.anchor.count, at: s.anchor.at}
 }
 
 func newSource(ctx context.Context, cfg Config, b registry.BuildContext) (*source, error) {

@@ -23,25 +23,25 @@ import (
 // Config configures the reader.
 type Config struct {
 	URL     string            `key:"url" main:"true" required:"true" doc:"The address of the first page."`
-	Item    item.Type         `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are ignored, an absent key is a null."`
-	Items   string            `key:"items" doc:"The path of the array in each answer, such as data.results; without it the answer is the array."`
-	Query   map[string]string `key:"query" doc:"Parameters of the address; they are encoded."`
+	Item    item.Type         `key:"item" required:"true" doc:"The type of the items: fields are matched by key or path, other keys are ignored, a missing key is null."`
+	Items   string            `key:"items" doc:"The path of the array in each response, such as data.results; without it the response is the array."`
+	Query   map[string]string `key:"query" doc:"Query parameters of the URL; they are encoded."`
 	Headers map[string]string `key:"headers" doc:"Headers of the requests."`
-	Page    *Page             `key:"page" doc:"How the next page is asked for; without it there is one."`
-	Rate    string            `key:"rate" doc:"How many requests there may be in a time, such as 5/s, 100/m or 1000/h."`
-	Timeout time.Duration     `key:"timeout" default:"30s" doc:"How long a request and its answer may take."`
-	MaxPage registry.Size     `key:"max_page" default:"16MB" doc:"The longest answer; a longer one is an error. A page is kept in memory."`
+	Page    *Page             `key:"page" doc:"How to request the next page; without it there is only one."`
+	Rate    string            `key:"rate" doc:"The highest rate of requests, such as 5/s, 100/m or 1000/h."`
+	Timeout time.Duration     `key:"timeout" default:"30s" doc:"How long a request and its response may take."`
+	MaxPage registry.Size     `key:"max_page" default:"16MB" doc:"The longest response; a longer one is an error. A page is kept in memory."`
 }
 
 // Page is how the next page is asked for.
 type Page struct {
-	Cursor string `key:"cursor" doc:"The path of what names the next page in an answer. Without it there, or with null or an empty text, the page is the last one."`
-	Next   string `key:"next" doc:"The path of the address of the next page in an answer, of the same host."`
-	Link   bool   `key:"link" default:"false" doc:"The address of the next page is in the header Link, with rel=next."`
-	Offset bool   `key:"offset" default:"false" doc:"The parameter is the number of items before the page; an empty page is the end."`
-	Number bool   `key:"number" default:"false" doc:"The parameter is the number of the page; an empty page is the end."`
+	Cursor string `key:"cursor" doc:"The path of the cursor of the next page in a response. If it is missing, null or empty, the page is the last one."`
+	Next   string `key:"next" doc:"The path of the next page's URL in a response; it must be on the same host."`
+	Link   bool   `key:"link" default:"false" doc:"The next page's URL is in the header Link, with rel=next."`
+	Offset bool   `key:"offset" default:"false" doc:"The parameter is the number of items before the page; the first empty page ends the data."`
+	Number bool   `key:"number" default:"false" doc:"The parameter is the number of the page; the first empty page ends the data."`
 	First  int64  `key:"first" default:"1" doc:"The number of the first page."`
-	Param  string `key:"param" doc:"The parameter of the address that has the cursor, offset or number."`
+	Param  string `key:"param" doc:"The query parameter for the cursor, offset or number."`
 }
 
 const defaultMaxPage = 16 << 20
@@ -65,13 +65,13 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.Timeout < 0 {
-		bad("timeout", errors.New("a time is less than 0"))
+		bad("timeout", errors.New("it must not be negative"))
 	}
 	if c.MaxPage < 0 {
 		bad("max_page", errors.New("it is negative"))
 	}
 	_, err := everyOf(c.Rate)
-	mend("rate", err, "write how many, and in which time: 5/s")
+	mend("rate", err, "write a number and a unit of time: 5/s")
 	hint, err := c.page().check(c.Page != nil)
 	mend("page", err, hint)
 	return errors.Join(errs...)
@@ -94,12 +94,12 @@ func (p *Page) check(given bool) (hint string, err error) {
 	}
 	switch {
 	case given && ways != 1:
-		return "name one way: {cursor: PATH, param: NAME}, {next: PATH}, {link: true}, {offset: true, param: NAME} or {number: true, param: NAME}",
-			errors.New("it takes one of cursor, next, link, offset and number")
+		return "choose one: {cursor: PATH, param: NAME}, {next: PATH}, {link: true}, {offset: true, param: NAME} or {number: true, param: NAME}",
+			errors.New("set exactly one of cursor, next, link, offset and number")
 	case named && p.Param == "":
-		return "write param: NAME, such as param: cursor", errors.New("param is missing: the parameter of the address that the server reads")
+		return "write param: NAME, such as param: cursor", errors.New("param is missing: the query parameter that the server reads")
 	case !named && p.Param != "":
-		return "leave param out", errors.New("param is for cursor, offset and number: an address needs none")
+		return "omit param", errors.New("param is for cursor, offset and number: a URL needs none")
 	}
 	return "", nil
 }
@@ -113,7 +113,7 @@ func everyOf(rate string) (time.Duration, error) {
 	units := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 1 || units[unit] == 0 {
-		return 0, fmt.Errorf("%q is no rate (such as 5/s, 100/m or 1000/h)", rate)
+		return 0, fmt.Errorf("%q is not a rate (such as 5/s, 100/m or 1000/h)", rate)
 	}
 	return units[unit] / time.Duration(n), nil
 }
@@ -123,14 +123,14 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindReader, Name: "http", Config: reflect.TypeFor[Config](),
 		Summary: "Reads the items of a JSON API, page by page.",
-		Doc: `Each answer has an array of items, and says how the next page is asked for. A restart asks for
-the page in hand again and goes on behind the last item that was committed: an answer that has other items before
-it is refused (rule C15i). The position has the cursor, or the address of the page with its query.
+		Doc: `Each response has an array of items, and says how to request the next page. A restart requests
+the current page again and continues after the last committed item: a response with different items before
+it is refused (rule C15i). The position holds the cursor, or the URL of the page with its query.
 
-What does not succeed is of the class ` + "`http`" + ` or ` + "`http(429)`" + `, and retryable where it may help: no connection, no
-answer in time, 5xx, 429, 408. With ` + "`retry`" + ` in the chunk it is asked again; the next request waits as long as
-` + "`Retry-After`" + ` says, at most a minute. User and query of the address are in no message, and headers are
-never sent to another host. An element that does not fit is an invalid item, named by its number among all.`,
+A failed request is an error of the class ` + "`http`" + ` or ` + "`http(429)`" + `, and retryable if that may help: no connection, no
+response in time, 5xx, 429, 408. With ` + "`retry`" + ` in the chunk it is sent again; the next request waits as long as
+` + "`Retry-After`" + ` says, at most a minute. No message contains the URL's user and query, and headers are
+never sent to another host. An element that does not fit is an invalid item, identified by its number among all.`,
 		Example: `job: fetch
 flow:
 - step: fetch
@@ -149,7 +149,7 @@ flow:
 			c := cfg.(*Config)
 			if c.Item == nil || c.Item.Schema() != nil && c.Item.Schema().IsOpen() {
 				return nil, &registry.ConfigError{
-					Key: "item", Err: errors.New("the type of the items is missing: JSON has no header that would name the fields"),
+					Key: "item", Err: errors.New("the item type is missing: JSON has no header that names the fields"),
 					Hint: "name the fields: item: {id: string, at: timestamp}",
 				}
 			}

@@ -161,7 +161,7 @@ func TestAPageThatChangedIsRefusedAtARestart(t *testing.T) {
 	again := a.reader(t, pages()["cursor"], nil)
 	require.NoError(t, again.Component().(item.Opener).Open(t.Context(), at))
 	err = again.Fill(t.Context(), again.NewItems(1), 1)
-	require.ErrorContains(t, err, "its first 1 items are others than those that were read before")
+	require.ErrorContains(t, err, "its first 1 items differ from the items that were read before")
 	require.False(t, exception.IsRetryable(err))
 }
 
@@ -190,8 +190,8 @@ func TestAFailedRequestConsumesNothing(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			say(w, `{"body": {"data": [{"id": 1}`)
 		},
-		"the answer is no JSON":                    func(w http.ResponseWriter) { say(w, "<html>") },
-		"the answer has no array at body.data":     func(w http.ResponseWriter) { say(w, `{"body": {"data": {}}}`) },
+		"the response is not JSON":                 func(w http.ResponseWriter) { say(w, "<html>") },
+		"the response has no array at body.data":   func(w http.ResponseWriter) { say(w, `{"body": {"data": {}}}`) },
 		"names itself as the next page":            func(w http.ResponseWriter) { say(w, `{"body": {"data": [], "next": "/events?key=secret"}}`) },
 		"the next page is at https://evil.invalid": func(w http.ResponseWriter) { say(w, `{"body": {"data": [], "next": "https://evil.invalid/x"}}`) },
 	} {
@@ -216,14 +216,14 @@ func TestAFailedRequestConsumesNothing(t *testing.T) {
 func TestTheConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(c *httpitem.Config){
-		"url: it must begin with http":                        func(c *httpitem.Config) { c.URL = "ftp://x" },
-		"page: it takes one of cursor":                        func(c *httpitem.Config) { c.Page = &httpitem.Page{} },
-		"page: param is missing":                              func(c *httpitem.Config) { c.Page = &httpitem.Page{Offset: true} },
-		"page: param is for cursor":                           func(c *httpitem.Config) { c.Page = &httpitem.Page{Link: true, Param: "x"} },
-		`rate: "5" is no rate (such as 5/s, 100/m or 1000/h)`: func(c *httpitem.Config) { c.Rate = "5" },
-		"headers.a b: \"a b\" is no name of a header":         func(c *httpitem.Config) { c.Headers = map[string]string{"a b": "x"} },
-		"max_page: it is negative":                            func(c *httpitem.Config) { c.MaxPage = -1 },
-		"timeout: a time is less than 0":                      func(c *httpitem.Config) { c.Timeout = -1 },
+		"url: it must begin with http":                           func(c *httpitem.Config) { c.URL = "ftp://x" },
+		"page: set exactly one of cursor":                        func(c *httpitem.Config) { c.Page = &httpitem.Page{} },
+		"page: param is missing":                                 func(c *httpitem.Config) { c.Page = &httpitem.Page{Offset: true} },
+		"page: param is for cursor":                              func(c *httpitem.Config) { c.Page = &httpitem.Page{Link: true, Param: "x"} },
+		`rate: "5" is not a rate (such as 5/s, 100/m or 1000/h)`: func(c *httpitem.Config) { c.Rate = "5" },
+		"headers.a b: \"a b\" is not a header name":              func(c *httpitem.Config) { c.Headers = map[string]string{"a b": "x"} },
+		"max_page: it is negative":                               func(c *httpitem.Config) { c.MaxPage = -1 },
+		"timeout: it must not be negative":                       func(c *httpitem.Config) { c.Timeout = -1 },
 	} {
 		cfg := httpitem.Config{URL: "https://api.example.org"}
 		change(&cfg)

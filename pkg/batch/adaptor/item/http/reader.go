@@ -78,7 +78,7 @@ func (r *reader) Open(_ context.Context, at item.Position) error {
 		return nil
 	}
 	if err := json.Unmarshal(at, &r.at); err != nil {
-		return fmt.Errorf("http: cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("http: cannot restart: the stored position is unreadable: %w", err)
 	}
 	return nil
 }
@@ -86,7 +86,6 @@ func (r *reader) Open(_ context.Context, at item.Position) error {
 // IndependentOf implements item.Independent: a writer may change the server's answers.
 func (r *reader) IndependentOf(string) bool { return false }
 
-// Position returns where the next item is.
 func (r *reader) Position() (item.Position, error) { return json.Marshal(r.at) }
 
 // ReadDocument implements item.DocumentReader.
@@ -182,7 +181,7 @@ func (r *reader) fetch(ctx context.Context) error {
 		}
 		return a.Failure()
 	case a.Cut:
-		return fmt.Errorf("the answer is longer than max_page, which is %d bytes: ask for fewer items in a page", r.cfg.MaxPage)
+		return fmt.Errorf("the response is longer than max_page (%d bytes): request fewer items per page", r.cfg.MaxPage)
 	}
 	items, next, err := r.parse(address, a)
 	if err != nil {
@@ -220,7 +219,7 @@ func (r *reader) same(items []json.RawMessage) error {
 		sum = sumOf(sum, text)
 	}
 	if sum != r.at.Sum {
-		return fmt.Errorf("cannot restart: its first %d items are others than those that were read before; begin anew with --from-start", r.at.Done)
+		return fmt.Errorf("cannot restart: its first %d items differ from the items that were read before; start again with --from-start", r.at.Done)
 	}
 	return nil
 }
@@ -237,7 +236,7 @@ func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMess
 		page = find.AddName(name)
 	}
 	if err := find.Find(a.Body); err != nil {
-		return nil, nil, fmt.Errorf("the answer is no JSON: %w: %s", err, jsontext.Shorten(a.Body))
+		return nil, nil, fmt.Errorf("the response is not JSON: %w: %s", err, jsontext.Shorten(a.Body))
 	}
 	array := json.RawMessage(bytes.TrimSpace(a.Body))
 	if list >= 0 {
@@ -245,9 +244,9 @@ func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMess
 	}
 	if len(array) == 0 || array[0] != '[' {
 		if r.cfg.Items == "" {
-			return nil, nil, fmt.Errorf("the answer is no array (items: says where in it there is one): %s", jsontext.Shorten(a.Body))
+			return nil, nil, fmt.Errorf("the response is not a JSON array; set items to the path of the array: %s", jsontext.Shorten(a.Body))
 		}
-		return nil, nil, fmt.Errorf("the answer has no array at %s (items): %s", r.cfg.Items, jsontext.Shorten(a.Body))
+		return nil, nil, fmt.Errorf("the response has no array at %s (items): %s", r.cfg.Items, jsontext.Shorten(a.Body))
 	}
 	if err := json.Unmarshal(array, &items); err != nil {
 		return nil, nil, err
@@ -279,7 +278,7 @@ func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMess
 func (r *reader) following(address, named string) (string, error) {
 	if p := r.cfg.page(); p.Cursor != "" {
 		if named == r.at.Page {
-			return "", fmt.Errorf("the answer names its own cursor %.40q as the next one", named)
+			return "", fmt.Errorf("the response names its own cursor %.40q as the next one", named)
 		}
 		return named, nil
 	}
@@ -290,11 +289,11 @@ func (r *reader) following(address, named string) (string, error) {
 	to, err := here.Parse(named)
 	switch {
 	case err != nil:
-		return "", errors.New("the address of the next page is none")
+		return "", errors.New("the URL of the next page is invalid")
 	case to.Host != here.Host || to.Scheme != here.Scheme || to.User != nil && to.User.String() != here.User.String():
-		return "", fmt.Errorf("the next page is at %s://%s, and not where this one is: its headers are for one host", to.Scheme, to.Host)
+		return "", fmt.Errorf("the next page is at %s://%s, another host than this page: the headers are for one host only", to.Scheme, to.Host)
 	case to.String() == here.String():
-		return "", errors.New("the answer names itself as the next page")
+		return "", errors.New("the response names itself as the next page")
 	}
 	return to.String(), nil
 }
@@ -307,7 +306,7 @@ func textOf(raw json.RawMessage) (string, error) {
 	case raw[0] == '"':
 		return jsontext.Unquote(raw)
 	case raw[0] == '{' || raw[0] == '[' || raw[0] == 't':
-		return "", fmt.Errorf("what names the next page is no text: %s", jsontext.Shorten(raw))
+		return "", fmt.Errorf("the cursor of the next page is not a text: %s", jsontext.Shorten(raw))
 	}
 	return string(raw), nil
 }
@@ -323,12 +322,10 @@ func linkOf(header http.Header) string {
 	return ""
 }
 
-// RawText implements item.RawReader: the last item.
 func (r *reader) RawText() item.RawText {
 	return item.RawText{Text: string(r.last), Offset: r.meta.Index, Length: int64(len(r.last))}
 }
 
-// OpenRaw implements item.RawOpener: the text is an item.
 func (r *reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
 	r.raw, r.single, r.meta, r.last = true, []byte(raw.Text), meta, []byte(raw.Text)
 	return nil

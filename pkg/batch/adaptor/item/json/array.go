@@ -16,13 +16,13 @@ import (
 // ReaderConfig configures the reader `json`.
 type ReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are for unknown, an absent key is a null."`
-	Items       string                     `key:"items" doc:"The keys of the top-level object under which the array is: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
-	Explode     string                     `key:"explode" doc:"The path of an array in each element: each of its elements becomes an item, which is the element with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are matched by key or path, unknown decides about other keys, a missing key is null."`
+	Items       string                     `key:"items" doc:"The path of the array in the top-level object: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
+	Explode     string                     `key:"explode" doc:"The path of an array in each element: each of its elements becomes an item, a copy of the outer element with the inner one in place of the array, so that fields outside the array are repeated. If the array is missing, null or empty, there is no item."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
 	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
-	Unknown     string                     `key:"unknown" default:"ignore" enum:"ignore,warn,error" doc:"What becomes of a key that the item type does not have, at any depth that its paths lead through: ignore; warn, which stores a warning with the step, once for each key (of 20 keys at most); or error, which fails the step at the first such key and names its line. For rows, not for Go structs."`
+	Unknown     string                     `key:"unknown" default:"ignore" enum:"ignore,warn,error" doc:"How to treat a key that the item type does not have, at any depth that its paths pass through: ignore; warn, which stores a warning with the step, once for each key (at most 20 keys); or error, which fails the step at the first such key and names its line. For rows, not for Go structs."`
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest element; a longer one fails the step."`
 }
 
@@ -51,12 +51,12 @@ func arrayComponents() []registry.Component {
 		{
 			Kind: registry.KindReader, Name: "json",
 			Summary: "Reads the elements of a JSON array.",
-			Doc: `The array is the whole file, or stands under a key of the top-level object. An element
-that does not fit the item type is an invalid item, named by path, line and its number in
+			Doc: `The array is the whole file, or the value of a key in the top-level object. An element
+that does not fit the item type is an invalid item, identified by path, line and its number in
 the array (meta.index, from 1); so is one that
 is not valid UTF-8, has a lone surrogate, or an object with a key twice. A file that
-is no JSON, ends early, or has more behind the document fails the step and names line
-and offset: there is no telling where to go on. What follows the array is read when
+is not JSON, ends early, or has more after the document fails the step and names line
+and offset, because there is no safe place to continue. The rest after the array is read when
 its last element was.` + aboutReading,
 			Example: `job: load
 flow:

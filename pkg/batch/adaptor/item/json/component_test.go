@@ -135,7 +135,7 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 		Own string  `json:"own" from:"at[x"`
 	}
 	for _, f := range families() {
-		for want, item := range map[string]item.Type{"field lon: \"at[0\" is no path": item.RowOf("", s), "field Lon: \"at[-1]\" is no path": item.TypeOf[place]("")} {
+		for want, item := range map[string]item.Type{"field lon: \"at[0\" is not a path": item.RowOf("", s), "field Lon: \"at[-1]\" is not a path": item.TypeOf[place]("")} {
 			_, err := f.component(t, registry.KindReader).Types(f.config("", item, 0), nil)
 			var key *registry.ConfigError
 			require.ErrorAs(t, err, &key)

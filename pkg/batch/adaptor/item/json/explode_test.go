@@ -125,9 +125,9 @@ func TestACorrectedRowOfAnElementIsReadAsThatRow(t *testing.T) {
 func TestPathsInTheConfigurationMustBePaths(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]*ReaderConfig{
-		`items: "a[0]" has an index: only keys lead here`: {Items: "a[0]"},
-		`items: "a..b" is no path: a key is empty`:        {Items: "a..b"},
-		`explode: "a[x" is no path`:                       {Explode: "a[\"x"},
+		`items: "a[0]" has an index: only keys are allowed here`: {Items: "a[0]"},
+		`items: "a..b" is not a path: a key is empty`:            {Items: "a..b"},
+		`explode: "a[x" is not a path`:                           {Explode: "a[\"x"},
 	} {
 		err := cfg.Validate()
 		require.Error(t, err)

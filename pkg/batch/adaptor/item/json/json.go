@@ -25,9 +25,9 @@ const defaultMaxLine registry.Size = 16 << 20
 // WriterConfig configures the writers.
 type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Append      bool                        `key:"append" default:"false" doc:"For jsonl only, since an array of JSON has an end. Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one."`
-	Keys        map[string]string           `key:"keys" doc:"Key to field, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field has the key of its name in its source."`
-	Raw         []string                    `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string: it is written as it is, not as a string."`
+	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. For jsonl only, since a JSON array has an end. The part begins as a copy of the file. A last line without a line end gets one."`
+	Keys        map[string]string           `key:"keys" doc:"Maps keys to fields, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field's key is its name in its source."`
+	Raw         []string                    `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string; they are written as JSON, not as a string."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
@@ -38,14 +38,14 @@ func Components() []registry.Component { return slices.Concat(arrayComponents(),
 // aboutReading ends the descriptions of both readers.
 const aboutReading = `
 
-A field whose key no object of the file has is an error before anything is read, as a
-missing column of csv is, unless the field is optional. To find that out the file is
+If no object of the file has a field's key, that is an error before anything is read, as a
+missing column of csv is, unless the field is optional. To check that, the file is
 read ahead up to the first object with the key, mostly the first one of all.
 
-With explode, a row is named by its number among those of its element or line as well
-(meta.row, from 1). What is stored of a row that could not be read is the element or line with
-that row's element in the place of the array: corrected, it is read as this one row again.
-An object or an array is a string field's value as the text of it.
+With explode, a row is also identified by its number within its element or line
+(meta.row, from 1). The stored text of a row that could not be read is the element or line with
+that row's element in place of the array: corrected, it is read as this one row again.
+A string field takes an object or an array as its JSON text.
 
 A plain file restarts by a seek; a compressed one is read again from its start up
 to the position. A file that changed since the last attempt is refused.`
@@ -53,7 +53,7 @@ to the position. A file that changed since the last attempt is refused.`
 // writer completes the description of a writer.
 func writer(c registry.Component, make func(WriterConfig, registry.BuildContext) (item.Writer, error)) registry.Component {
 	c.Kind = registry.KindWriter
-	c.Doc = "The file is in view only when the step is complete. Each chunk costs one fsync."
+	c.Doc = "The file is published only when the step is complete. Each chunk costs one fsync."
 	c.Config = reflect.TypeFor[WriterConfig]()
 	c.Types = func(cfg any, in item.Type) (item.Type, error) {
 		w := cfg.(*WriterConfig)
@@ -70,7 +70,7 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 }
 
 func errAppend() error {
-	return &registry.ConfigError{Key: "append", Err: errors.New("an array of JSON has an end, and nothing can follow it: write jsonl, which has a value for each line")}
+	return &registry.ConfigError{Key: "append", Err: errors.New("a JSON array has an end, and nothing can follow it: use jsonl, which has one value per line")}
 }
 
 func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
@@ -81,7 +81,7 @@ func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
 func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Config) *jsonfile.Reader) (item.Reader, error) {
 	itemType, err := itemOf(itemType)
 	if err == nil && cfg.Unknown != "" && cfg.Unknown != jsonfile.UnknownIgnore && itemType.GoType() != reflect.TypeFor[item.Row]() {
-		err = &registry.ConfigError{Key: "unknown", Err: fmt.Errorf("it is for rows, not for %s, of which encoding/json says what it reads", itemType.Name())}
+		err = &registry.ConfigError{Key: "unknown", Err: fmt.Errorf("it is for rows, not for %s, which encoding/json decodes", itemType.Name())}
 	}
 	if err == nil {
 		err = checkReading(cfg.Explode, registry.Size(cfg.MaxLine))
@@ -118,7 +118,7 @@ func checkMember(member string, compression filestream.ReadCompression) error {
 func itemOf(itemType item.Type) (item.Type, error) {
 	switch {
 	case itemType == nil:
-		return nil, &registry.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that would name the fields")}
+		return nil, &registry.ConfigError{Key: "item", Err: errors.New("it is missing: JSON objects have no header that names the fields")}
 	case itemType.Schema() != nil && itemType.Schema().IsOpen():
 		return nil, &registry.ConfigError{Key: "item", Err: errors.New("its fields must be named: JSON objects have no header")}
 	}

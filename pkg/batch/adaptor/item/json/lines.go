@@ -14,12 +14,12 @@ import (
 // LinesReaderConfig configures the reader `jsonl`.
 type LinesReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are found by key or path, other keys are for unknown, an absent key is a null."`
-	Explode     string                     `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, which is the line with that element in the place of the array, so that fields beside the array are repeated. Without the array, with null or an empty one, there is no item."`
+	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are matched by key or path, unknown decides about other keys, a missing key is null."`
+	Explode     string                     `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, a copy of the line with the element in place of the array, so that fields outside the array are repeated. If the array is missing, null or empty, there is no item."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
 	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
-	Unknown     string                     `key:"unknown" default:"ignore" enum:"ignore,warn,error" doc:"What becomes of a key that the item type does not have, at any depth that its paths lead through: ignore; warn, which stores a warning with the step, once for each key (of 20 keys at most); or error, which fails the step at the first such key and names its line. For rows, not for Go structs."`
+	Unknown     string                     `key:"unknown" default:"ignore" enum:"ignore,warn,error" doc:"How to treat a key that the item type does not have, at any depth that its paths pass through: ignore; warn, which stores a warning with the step, once for each key (at most 20 keys); or error, which fails the step at the first such key and names its line. For rows, not for Go structs."`
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
@@ -33,9 +33,9 @@ func linesComponents() []registry.Component {
 		{
 			Kind: registry.KindReader, Name: "jsonl",
 			Summary: "Reads a file with one JSON value per line.",
-			Doc: `Empty lines are ignored. A line that is no JSON, or does not fit the item type, is an
-invalid item, named by path:line; so is one that is not valid UTF-8, has a lone
-surrogate, or an object with a key twice. Reading goes on at the next line.` + aboutReading,
+			Doc: `Empty lines are ignored. A line that is not JSON, or does not fit the item type, is an
+invalid item, identified by path:line; so is one that is not valid UTF-8, has a lone
+surrogate, or an object with a key twice. Reading continues at the next line.` + aboutReading,
 			Example: `job: load
 flow:
 - step: load

@@ -260,10 +260,10 @@ func TestAFileThatAnotherWriterBeganIsRefusedBeforeAnythingIsWritten(t *testing.
 		from, to, want string
 		things         []thing
 	}{
-		{"json", "jsonl", "jsonl: cannot restart: the file was begun with writer json, and now it is writer jsonl: ", []thing{{1, "a"}}},
-		{"json", "jsonl", "the file was begun with writer json, and now it is writer jsonl: ", nil},
-		{"jsonl", "json", "json: cannot restart: the file was begun with writer jsonl, and now it is writer json: ", []thing{{1, "a"}}},
-		{"jsonl", "zipped", "the file was begun with compression none, and now it is compression gzip: ", []thing{{1, "a"}}},
+		{"json", "jsonl", "jsonl: cannot restart: the file was started with writer json, but now it is writer jsonl: ", []thing{{1, "a"}}},
+		{"json", "jsonl", "the file was started with writer json, but now it is writer jsonl: ", nil},
+		{"jsonl", "json", "json: cannot restart: the file was started with writer jsonl, but now it is writer json: ", []thing{{1, "a"}}},
+		{"jsonl", "zipped", "the file was started with compression none, but now it is compression gzip: ", []thing{{1, "a"}}},
 		{"jsonl", "json", "", nil}, // nothing is in the file
 		{"zipped", "json", "", nil},
 	} {

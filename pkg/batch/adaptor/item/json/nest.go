@@ -45,7 +45,7 @@ func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 		if len(cfg.Keys) == 0 {
 			key = "raw"
 		}
-		return nil, &registry.ConfigError{Key: key, Err: fmt.Errorf("it is for rows whose fields are known, and not for %s", in.Name())}
+		return nil, &registry.ConfigError{Key: key, Err: fmt.Errorf("it is for rows with known fields, not for %s", in.Name())}
 	}
 	schema := in.Schema()
 	paths := slices.Sorted(maps.Keys(cfg.Keys))
@@ -66,7 +66,7 @@ func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 		case i < 0:
 			errs = append(errs, &registry.ConfigError{Key: "raw", Err: fmt.Errorf("the item has no field %s%s", name, nearest.Hint(name, schema.Names()))})
 		case schema.Field(i).Kind == row.JSONKind:
-			errs = append(errs, &registry.ConfigError{Key: "raw", Err: fmt.Errorf("field %s is json, which is written as JSON anyhow: leave it out", name)})
+			errs = append(errs, &registry.ConfigError{Key: "raw", Err: fmt.Errorf("field %s is json, which is always written as JSON: omit it", name)})
 		}
 	}
 	for _, path := range paths {
@@ -109,7 +109,7 @@ func (m *member) put(keys []string, of member) error {
 		m.members = append(m.members, &member{key: key, field: -1})
 		return m.members[len(m.members)-1].put(keys[1:], of)
 	case len(keys) == 1 || m.members[at].field >= 0:
-		return fmt.Errorf("%s is there already, as a value or as an object", keys[0])
+		return fmt.Errorf("%s is defined already, as a value or as an object", keys[0])
 	}
 	return m.members[at].put(keys[1:], of)
 }
@@ -142,7 +142,7 @@ func (l *layout) value(dst []byte, m *member) ([]byte, error) {
 		err = l.scan.Valid([]byte(text))
 	}
 	if err != nil {
-		return dst, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s is not the text of JSON (raw): %w", m.name, err))
+		return dst, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s is not JSON text (raw): %w", m.name, err))
 	}
 	return append(dst, text...), nil
 }

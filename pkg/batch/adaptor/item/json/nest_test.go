@@ -58,7 +58,7 @@ func TestFieldsAreWrittenWhereTheirKeysSay(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 	err = w.Write(t.Context(), items)
-	require.ErrorContains(t, err, "field geometry is not the text of JSON (raw): the text ends inside a value")
+	require.ErrorContains(t, err, "field geometry is not JSON text (raw): the text ends inside a value")
 	require.True(t, exception.IsSkippable(err))
 	require.NoError(t, w.Component().(item.Closer).Close(t.Context()))
 }
@@ -70,14 +70,14 @@ func TestKeysThatCannotBeAreRefusedAtLoad(t *testing.T) {
 		cfg  WriterConfig
 		want string
 	}{
-		{WriterConfig{Keys: map[string]string{"a": "id", "a.b": "mag"}}, "a is there already, as a value or as an object"},
+		{WriterConfig{Keys: map[string]string{"a": "id", "a.b": "mag"}}, "a is defined already, as a value or as an object"},
 		{WriterConfig{Keys: map[string]string{"a": "citty"}}, "the item has no field citty (did you mean city?)"},
-		{WriterConfig{Keys: map[string]string{"a[0]": "id"}}, `"a[0]" has an index: only keys lead here`},
+		{WriterConfig{Keys: map[string]string{"a[0]": "id"}}, `"a[0]" has an index: only keys are allowed here`},
 		{WriterConfig{Raw: []string{"geom"}}, "the item has no field geom"},
 	} {
 		_, err := newLayout(&c.cfg, in)
 		require.ErrorContains(t, err, c.want)
 	}
 	_, err := newLayout(&WriterConfig{Keys: map[string]string{"a": "ID"}}, item.TypeOf[thing]("thing"))
-	require.ErrorContains(t, err, "it is for rows whose fields are known, and not for thing")
+	require.ErrorContains(t, err, "it is for rows with known fields, not for thing")
 }

@@ -28,15 +28,15 @@ const (
 
 // Config is the configuration of `lookup`.
 type Config struct {
-	From      registry.Nested      `key:"from" kind:"reader" atopen:"true" doc:"A reader: its rows are read once, when the step starts, and kept in memory."`
-	Table     string               `key:"table" doc:"A table, or schema.table, instead of from: a row is asked for when an item needs it, and kept."`
-	Item      item.Type            `key:"item" doc:"The type of the table's rows: the columns of the key, and those to take."`
-	Key       registry.Expressions `key:"key" required:"true" doc:"Field of the other row to the expression over the item that it must equal, such as {currency: item.currency}."`
-	Take      []string             `key:"take" doc:"The fields of the other row that the item gets [all but the key]."`
-	Prefix    string               `key:"prefix" doc:"What the names of these fields begin with in the item."`
-	Missing   string               `key:"missing" default:"error" enum:"error,skip,null,default" doc:"What becomes of an item without such a row: error, it is invalid; skip, it is left out and counted as filtered; null, its fields are null; default, they are those of default."`
-	Default   registry.Expressions `key:"default" doc:"The fields of an item without such a row: expressions over the item; what is not named is null."`
-	MaxMemory registry.Size        `key:"max_memory" default:"64MB" doc:"How much memory the rows may take. Of a table those are forgotten that were not used for longest; a reader with more fails the step."`
+	From      registry.Nested      `key:"from" kind:"reader" atopen:"true" doc:"A reader; its rows are read once, when the step starts, and kept in memory."`
+	Table     string               `key:"table" doc:"A table, or schema.table, instead of from; a row is queried when an item needs it, and kept."`
+	Item      item.Type            `key:"item" doc:"The type of the table's rows: the columns of the key and the columns to take."`
+	Key       registry.Expressions `key:"key" required:"true" doc:"Maps fields of the other row to the expressions over the item that they must equal, such as {currency: item.currency}."`
+	Take      []string             `key:"take" doc:"The fields of the other row that are added to the item [all except the key]."`
+	Prefix    string               `key:"prefix" doc:"A prefix for the names of these fields in the item."`
+	Missing   string               `key:"missing" default:"error" enum:"error,skip,null,default" doc:"How to treat an item without such a row: error makes it invalid; skip leaves it out and counts it as filtered; null sets its fields to null; default sets them to the values of default."`
+	Default   registry.Expressions `key:"default" doc:"The fields of an item without such a row: expressions over the item; fields not named are null."`
+	MaxMemory registry.Size        `key:"max_memory" default:"64MB" doc:"How much memory the rows may take. For a table the least recently used rows are dropped; a reader with more rows fails the step."`
 	Database  string               `key:"database" doc:"The database of the table; default: the job's."`
 }
 
@@ -48,22 +48,22 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case c.From.IsZero() && c.Table == "":
-		bad("from", "there is nothing to look up in: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
+		bad("from", "the source is missing: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
 	case !c.From.IsZero() && c.Table != "":
-		bad("table", "there is a reader as well (from): leave one of the two out")
+		bad("table", "a reader is set, too (from): remove one of the two")
 	case c.Table != "" && c.Item == nil:
-		bad("table", "the types of its columns are not known: write item: {COLUMN: TYPE}, with the key and what is taken")
+		bad("table", "the types of its columns are not known: write item: {COLUMN: TYPE}, with the key and the columns to take")
 	case c.Table == "" && c.Item != nil:
-		bad("item", "the reader says what its rows are: leave it out, or write it in the reader")
+		bad("item", "the reader defines its rows: omit it, or write it in the reader")
 	}
 	if len(c.Key) == 0 {
-		bad("key", "there is no key: write {FIELD: item.FIELD}")
+		bad("key", "the key is missing: write {FIELD: item.FIELD}")
 	}
 	if c.Missing == missingDefault && len(c.Default) == 0 {
-		bad("default", "missing: default needs the values: write default: {FIELD: EXPRESSION}")
+		bad("default", "missing: default needs values: write default: {FIELD: EXPRESSION}")
 	}
 	if c.Missing != missingDefault && len(c.Default) > 0 {
-		bad("default", "it is for missing: default only")
+		bad("default", "it needs missing: default")
 	}
 	if c.MaxMemory < 0 {
 		bad("max_memory", "it is negative")
@@ -75,15 +75,15 @@ func (c *Config) Validate() error {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindProcessor, Name: "lookup", Config: reflect.TypeFor[Config](),
-		Summary: "Adds fields of another row, found by a key.",
-		Doc: `With ` + "`from`" + ` all rows of a reader are read when the step starts, and kept: for files and tables of
-some hundred thousand rows. Two rows with one key fail the step. With ` + "`table`" + ` the step asks the
-table once for each key, and keeps the answers, in the chunk's transaction only where
+		Summary: "Adds fields of another row that is found by a key.",
+		Doc: `With ` + "`from`" + ` all rows of a reader are read when the step starts, and kept in memory: for files and tables of
+some hundred thousand rows. Two rows with one key fail the step. With ` + "`table`" + ` the step queries the
+table once for each key, and keeps the rows; it does so in the chunk's transaction only if
 ` + "`process_in_transaction`" + ` says so; two rows with one key make the item invalid. The columns of the
 key need an index. For most of the rows of a large table a join in SQL is faster.
 
-What is kept is bounded by ` + "`max_memory`" + `. A restart reads the rows again: items that were
-committed before keep what they got then. A null in the key has no row.`,
+The memory is limited by ` + "`max_memory`" + `. A restart reads the rows again: items that were
+committed before keep their values. A null in the key matches no row.`,
 		Example: `job: enrich
 flow:
 - step: enrich
@@ -148,9 +148,9 @@ const defaultMemory = 64 << 20
 func compile(cfg *Config, in item.Type) (*processor, error) {
 	switch schema := in.Schema(); {
 	case in.GoType() != reflect.TypeFor[item.Row]():
-		return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("lookup adds fields to rows, and %s is a Go type: put map: {...} in front of it", in.Name())}
+		return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("lookup adds fields to rows, but %s is a Go type: put map: {...} before it", in.Name())}
 	case schema == nil || schema.IsOpen():
-		return nil, &registry.ConfigError{Key: "key", Err: errors.New("the fields of the items are known only when they are read; name them by item in the reader, or by a map with only: true")}
+		return nil, &registry.ConfigError{Key: "key", Err: errors.New("the fields of the items are known only when they are read: name them with item in the reader, or with a map that has only: true")}
 	}
 	other := cfg.Item
 	if !cfg.From.IsZero() {
@@ -164,7 +164,7 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 		if !cfg.From.IsZero() {
 			key = "from"
 		}
-		return nil, &registry.ConfigError{Key: key, Err: errors.New("the fields of its rows are not known: name them by item: {FIELD: TYPE}")}
+		return nil, &registry.ConfigError{Key: key, Err: errors.New("the fields of its rows are not known: name them with item: {FIELD: TYPE}")}
 	}
 	p := &processor{in: in, other: other.Schema(), missing: cfg.Missing}
 	err := errors.Join(p.keys(cfg), p.takes(cfg))
@@ -188,7 +188,7 @@ func (p *processor) keys(cfg *Config) error {
 		}
 		program, err := expression.CompileItem(e.Expression, p.in)
 		if err == nil && program.Kind() != p.other.Field(at).Kind {
-			err = fmt.Errorf("%s is of type %s, and what it is compared with is of type %s: write %s(...)", e.Name, p.other.Field(at).Kind, program.Kind(), p.other.Field(at).Kind)
+			err = fmt.Errorf("%s is of type %s, but it is compared with a %s: write %s(...)", e.Name, p.other.Field(at).Kind, program.Kind(), p.other.Field(at).Kind)
 		}
 		if err != nil {
 			bad(e.Name, err)
@@ -215,7 +215,7 @@ func (p *processor) takes(cfg *Config) error {
 		case at < 0:
 			return &registry.ConfigError{Key: "take", Err: fmt.Errorf("the rows that are looked up have no field %s%s", name, nearest.Hint(name, p.other.Names()))}
 		case p.in.Schema().Index(cfg.Prefix+name) >= 0:
-			return &registry.ConfigError{Key: "take", Err: fmt.Errorf("the item has a field %s already: write prefix: looked_up_, say", cfg.Prefix+name)}
+			return &registry.ConfigError{Key: "take", Err: fmt.Errorf("the item already has a field %s: write prefix: looked_up_, for example", cfg.Prefix+name)}
 		}
 		f := p.other.Field(at)
 		fields = append(fields, row.Field{Name: cfg.Prefix + name, Kind: f.Kind, Nullable: f.Nullable || cfg.Missing == missingNull || cfg.Missing == missingDefault})
@@ -248,7 +248,7 @@ func (p *processor) defaults(cfg *Config) error {
 		f := &p.fields[p.width+at]
 		program, err := expression.CompileItem(e.Expression, p.in)
 		if err == nil && program.Kind() != f.Kind && program.Kind() != row.Null {
-			err = fmt.Errorf("%s is of type %s, and its default is of type %s", e.Name, f.Kind, program.Kind())
+			err = fmt.Errorf("%s is of type %s, but its default is of type %s", e.Name, f.Kind, program.Kind())
 		}
 		if err != nil {
 			bad(e.Name, err)

@@ -33,7 +33,7 @@ func (m *memory) load(ctx context.Context) (err error) {
 		}
 	}
 	m.rows = map[string][]row.Value{}
-	m.lookForPadding(component)
+	m.findPadding(component)
 	const atOnce = 1000
 	items := m.reader.NewItems(atOnce)
 	for ended := false; !ended; {
@@ -89,9 +89,9 @@ func (m *memory) find(_ context.Context, of []byte, key []row.Value) ([]row.Valu
 	return m.rows[string(of)], nil
 }
 
-// lookForPadding asks the reader which parts of the key are padded with blanks, such as a char(n): a table
+// findPadding asks the reader which parts of the key are padded with blanks, such as a char(n): a table
 // finds their rows by texts with fewer blanks.
-func (m *memory) lookForPadding(reader any) {
+func (m *memory) findPadding(reader any) {
 	padder, ok := reader.(interface{ IsPadded(field int) bool })
 	if !ok {
 		return

@@ -51,10 +51,8 @@ type rows interface {
 
 var errTwice = errors.New("there are two rows with the key")
 
-// NewCell implements item.Processor, and so do the others.
 func (p *processor) NewCell() any { return p.in.NewCell() }
 
-// NewItems returns an empty buffer of rows.
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 
 // IndependentOf implements item.Independent: rows in memory were read at the start.
@@ -63,7 +61,6 @@ func (p *processor) IndependentOf(database string) bool {
 	return !asks || t.db.Name() != database
 }
 
-// Component returns the processor.
 func (p *processor) Component() any { return p }
 
 // Open reads the rows that are kept in memory.
@@ -86,7 +83,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 	}
 	rows, ok := in.(*item.Cell[item.Row])
 	if !ok {
-		return nil, nil, fmt.Errorf("lookup was handed a %T, which is no cell of rows", in)
+		return nil, nil, fmt.Errorf("lookup received a %T, which is not a value of a row", in)
 	}
 	c := &chain{processor: p, frame: frame, in: rows, key: make([]row.Value, len(p.key))}
 	return &c.out, c.advance, nil

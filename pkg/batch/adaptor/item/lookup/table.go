@@ -63,7 +63,7 @@ func (t *table) find(ctx context.Context, of []byte, key []row.Value) ([]row.Val
 	if a := t.remembered(of); a != nil {
 		return a.values, nil
 	}
-	values, err := t.ask(ctx, key)
+	values, err := t.query(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (t *table) remember(a *answer) {
 	}
 }
 
-// ask returns the taken values of the row, or nil if there is none.
-func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, err error) {
+// query returns the taken values of the row, or nil if there is none.
+func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value, err error) {
 	args := make([]any, len(key))
 	for i, v := range key {
 		if err := sqlvalue.Check(v); err != nil {
@@ -109,16 +109,16 @@ func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, e
 	tx.Authored(ctx)
 	result, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, t.statement, args...)
 	if err != nil {
-		return nil, fmt.Errorf("ask the table: %w", err)
+		return nil, fmt.Errorf("query the table: %w", err)
 	}
 	defer func() {
 		if failure := result.Close(); err == nil && failure != nil {
-			err = fmt.Errorf("ask the table: %w", failure)
+			err = fmt.Errorf("query the table: %w", failure)
 		}
 	}()
 	types, err := result.ColumnTypes()
 	if err != nil {
-		return nil, fmt.Errorf("ask the table: %w", err)
+		return nil, fmt.Errorf("query the table: %w", err)
 	}
 	cells, places := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {
@@ -129,7 +129,7 @@ func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, e
 			return nil, errTwice
 		}
 		if err := result.Scan(places...); err != nil {
-			return nil, fmt.Errorf("ask the table: %w", err)
+			return nil, fmt.Errorf("query the table: %w", err)
 		}
 		sqlvalue.Scanned(types, cells)
 		values = make([]row.Value, len(t.fields))
@@ -147,7 +147,7 @@ func (t *table) ask(ctx context.Context, key []row.Value) (values []row.Value, e
 		}
 	}
 	if err := result.Err(); err != nil {
-		return nil, fmt.Errorf("ask the table: %w", err)
+		return nil, fmt.Errorf("query the table: %w", err)
 	}
 	return values, nil
 }

@@ -19,19 +19,19 @@ import (
 
 // Config is the configuration of `map`.
 type Config struct {
-	Only   bool                 `key:"only" default:"false" doc:"Keep only the fields named here; otherwise they are added to those of the item."`
+	Only   bool                 `key:"only" default:"false" doc:"Keep only the fields named here; otherwise they are added to the item's fields."`
 	Fields registry.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
 }
 
 // Validate refuses a configuration that changes nothing, or repeats a name.
 func (c *Config) Validate() error {
 	if len(c.Fields) == 0 {
-		return errors.New("map needs a field, such as map: {name: trim(item.name)}")
+		return errors.New("map needs at least one field, such as map: {name: trim(item.name)}")
 	}
 	seen := map[string]bool{}
 	for _, f := range c.Fields {
 		if seen[f.Name] {
-			return &registry.ConfigError{Key: "fields." + f.Name, Err: errors.New("the field is there twice")}
+			return &registry.ConfigError{Key: "fields." + f.Name, Err: errors.New("the field is listed twice")}
 		}
 		seen[f.Name] = true
 	}
@@ -44,8 +44,8 @@ func Components() []registry.Component {
 		Kind:    registry.KindProcessor,
 		Name:    "map",
 		Summary: "Sets the fields of a row by expressions.",
-		Doc: "A field that the item has is replaced in its place, with the type of the expression; any other is added " +
-			"behind. With `only: true` the row has the fields named here and no others. All expressions see the item as " +
+		Doc: "A field that the item has keeps its position and gets the type of the expression; any other field is added " +
+			"at the end. With `only: true` the row has the fields named here and no others. All expressions see the item as " +
 			"it came in. A Go type becomes a row. A field is nullable if its expression may be null.",
 		Example: `job: convert
 flow:
@@ -96,7 +96,7 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	var errs []error
 	if !cfg.Only {
 		if in.Schema() == nil {
-			return nil, &registry.ConfigError{Key: "only", Err: fmt.Errorf("the fields of %s are not known, so only: true is needed", in.Name())}
+			return nil, &registry.ConfigError{Key: "only", Err: fmt.Errorf("the fields of %s are not known: set only: true", in.Name())}
 		}
 		fields = in.Schema().Fields()
 		p.open = in.Schema().IsOpen()
@@ -118,7 +118,7 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 			continue
 		}
 		field := row.Field{Name: e.Name, Kind: program.Kind(), Nullable: program.Nullable()}
-		p.set(place(&fields, field), e.Name, program)
+		p.set(setField(&fields, field), e.Name, program)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -132,9 +132,9 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	return p, err
 }
 
-// place puts field at the position of its name, or at the end, and returns the position. A field that keeps
+// setField puts field at the position of its name, or at the end, and returns the position. A field that keeps
 // its type also keeps its text form.
-func place(fields *[]row.Field, field row.Field) int {
+func setField(fields *[]row.Field, field row.Field) int {
 	for i, old := range *fields {
 		if old.Name != field.Name {
 			continue

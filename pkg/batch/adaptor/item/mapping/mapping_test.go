@@ -154,7 +154,7 @@ func TestAGoTypeBecomesARow(t *testing.T) {
 	_, _, err = p.Chain(p.NewCell())
 	require.NoError(t, err)
 	_, err = mapping.New(fields("city", "item.bill.city"), item.TypeOf[deep]("deep"))
-	require.ErrorContains(t, err, "only: the fields of deep are not known, so only: true is needed")
+	require.ErrorContains(t, err, "only: the fields of deep are not known: set only: true")
 }
 
 func TestAnOpenSchemaIsCompletedWhenTheSourceIsKnown(t *testing.T) {
@@ -191,9 +191,9 @@ func TestAllMistakesAreReportedAtLoad(t *testing.T) {
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, 5, at.Offset)
 
-	require.ErrorContains(t, new(mapping.Config).Validate(), "map needs a field")
+	require.ErrorContains(t, new(mapping.Config).Validate(), "map needs at least one field")
 	twice := fields("a", "1", "a", "2")
-	require.ErrorContains(t, twice.Validate(), "fields.a: the field is there twice")
+	require.ErrorContains(t, twice.Validate(), "fields.a: the field is listed twice")
 	_, err = mapping.New(twice, strikes(t))
 	require.Error(t, err)
 	empty := only("", "1")

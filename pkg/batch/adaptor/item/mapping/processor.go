@@ -34,7 +34,7 @@ type assign struct {
 // shape is the output for one schema of the input.
 type shape struct {
 	in, out *row.Schema
-	places  []int // of each assign in out
+	indexes []int // of each assign in out
 }
 
 var _ item.Processor = (*processor)(nil)
@@ -55,7 +55,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 	c.rows, _ = in.(*item.Cell[item.Row])
 	c.fixed = &shape{out: p.schema}
 	for _, a := range p.assigns {
-		c.fixed.places = append(c.fixed.places, a.index)
+		c.fixed.indexes = append(c.fixed.indexes, a.index)
 	}
 	return &c.out, c.advance, nil
 }
@@ -89,7 +89,7 @@ func (c *chain) advance(context.Context) error {
 			clear(values)
 			return fmt.Errorf("map %s: %w", a.name, err)
 		}
-		values[s.places[i]] = v
+		values[s.indexes[i]] = v
 	}
 	c.out.Item, c.out.Meta = row.New(s.out, values), c.in.Origin()
 	return nil
@@ -125,7 +125,7 @@ func (p *processor) shapeOf(in *row.Schema) (*shape, error) {
 	}
 	for _, a := range p.assigns {
 		field := row.Field{Name: a.name, Kind: a.program.Kind(), Nullable: a.program.Nullable()}
-		s.places = append(s.places, place(&fields, field))
+		s.indexes = append(s.indexes, setField(&fields, field))
 	}
 	var err error
 	if s.out, err = row.NewSchema(fields...); err != nil {

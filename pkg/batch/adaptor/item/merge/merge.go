@@ -21,8 +21,8 @@ import (
 type Config struct {
 	Left      registry.Nested `key:"left" kind:"reader" required:"true" doc:"The reader of the left rows, sorted by the key."`
 	Right     registry.Nested `key:"right" kind:"reader" required:"true" doc:"The reader of the right rows, sorted by the key."`
-	Key       []string        `key:"key" required:"true" doc:"The fields that are equal in rows that belong together: of the same names and types on both sides, and never null."`
-	Kind      string          `key:"kind" default:"inner" enum:"inner,left,full" doc:"Which rows there are: inner those with a row on both sides, left those of the left side too, full those of both sides too; the other side's fields are null then."`
+	Key       []string        `key:"key" required:"true" doc:"The fields that are equal in rows that belong together; they have the same names and types on both sides and are never null."`
+	Kind      string          `key:"kind" default:"inner" enum:"inner,left,full" doc:"Which rows to return: inner, keys that are on both sides; left, all rows of the left side; full, all rows of both sides. Without a matching row the other side's fields are null."`
 	MaxMemory registry.Size   `key:"max_memory" default:"16MB" doc:"How much memory the right rows of one key may take; more fails the step."`
 }
 
@@ -39,7 +39,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	for i, name := range c.Key {
 		if slices.Contains(c.Key[:i], name) {
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is there twice", name)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s is listed twice", name)})
 		}
 	}
 	if len(c.Key) == 0 {
@@ -56,13 +56,13 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindReader, Name: "merge", Config: reflect.TypeFor[Config](),
 		Summary: "Joins the rows of two readers that are sorted by the same key.",
-		Doc: `A row has the fields of its left row, and those of its right row without the key; a name that both have gets the
-prefix right_ on the right. Of a key with several rows on both sides each left row meets each right one. ` + "`meta`" + ` is
-that of the left row, or of the right one where there is no left one.
+		Doc: `A row has the fields of its left row, and the fields of its right row except the key; a name that both have gets the
+prefix right_ on the right. If a key has several rows on both sides, each left row is combined with each right row. ` + "`meta`" + ` is
+taken from the left row, or from the right row if there is no left one.
 
-Both sides are in the order of the key, texts by their bytes (in PostgreSQL ` + "`order by name collate \"C\"`" + `); a key that
-is less than the one before it fails the step. Rows that cannot be read are invalid items. A restart reads the rows of
-the key in hand again. A table of values for each row is found by ` + "`lookup`" + `, which needs no order.`,
+Both sides must be sorted by the key, texts by their bytes (in PostgreSQL ` + "`order by name collate \"C\"`" + `); a key that
+is less than the previous one fails the step. Rows that cannot be read are invalid items. A restart reads the rows of
+the current key again. To look up values for each row in a table, use ` + "`lookup`" + `, which needs no order.`,
 		Example: `job: join
 flow:
 - step: join
@@ -117,20 +117,20 @@ func compile(cfg *Config) (*plan, error) {
 			case at < 0:
 				return nil, &registry.ConfigError{
 					Key: "key", Err: fmt.Errorf("the %s rows have no field %s%s", []string{"left", "right"}[i], name, nearest.Hint(name, schema.Names())),
-					Hint: "both sides name the key alike; `from` gives a field another name than it has in its source",
+					Hint: "use the same name on both sides; `from` gives a field another name than it has in its source",
 				}
 			case schema.Field(at).Nullable:
 				return nil, &registry.ConfigError{
-					Key: "key", Err: fmt.Errorf("field %s of the %s rows may be null, and a key is not", name, []string{"left", "right"}[i]),
-					Hint: "say its type without null: a row that has none is an invalid item then",
+					Key: "key", Err: fmt.Errorf("field %s of the %s rows may be null, but a key must not", name, []string{"left", "right"}[i]),
+					Hint: "declare its type without null: a row without a value is then an invalid item",
 				}
 			}
 			p.keys[i] = append(p.keys[i], at)
 		}
 		if left, right := schemas[0].Field(schemas[0].Index(name)), schemas[1].Field(schemas[1].Index(name)); left.Kind != right.Kind || left.Kind == row.Float {
 			return nil, &registry.ConfigError{
-				Key: "key", Err: fmt.Errorf("field %s is of type %s on the left, and %s on the right: they are of one type, which is no float", name, left.Kind, right.Kind),
-				Hint: "give the field one type in `item` of both sides: their order is that of the type",
+				Key: "key", Err: fmt.Errorf("field %s is of type %s on the left, but %s on the right: both must have the same type, and not float", name, left.Kind, right.Kind),
+				Hint: "give the field the same type in `item` of both sides: the type determines the order",
 			}
 		}
 	}

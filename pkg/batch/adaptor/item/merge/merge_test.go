@@ -158,18 +158,18 @@ func TestWhatCannotBeMergedIsRefused(t *testing.T) {
 			}
 		}
 	}
-	require.ErrorContains(t, end(config(t, t.TempDir(), "left", "1,2,a\n2,1,b\n", "")), "orders.csv:3: 1 comes behind 2: the rows are not sorted by the key")
+	require.ErrorContains(t, end(config(t, t.TempDir(), "left", "1,2,a\n2,1,b\n", "")), "orders.csv:3: 1 comes after 2: the rows are not sorted by the key")
 	large := config(t, t.TempDir(), "left", "1,1,a\n", strings.Repeat("1,x\n", 100))
 	large.MaxMemory = 1000
 	require.ErrorContains(t, end(large), "the right rows with the key 1 take more than max_memory, 1000 bytes")
 	for want, change := range map[string]func(c *merge.Config){
 		"key: the left rows have no field custmer (did you mean customer?)": func(c *merge.Config) { c.Key = []string{"custmer"} },
 		"key: the right rows have no field id":                              func(c *merge.Config) { c.Key = []string{"id"} },
-		"key: field customer is there twice":                                func(c *merge.Config) { c.Key = []string{"customer", "customer"} },
+		"key: field customer is listed twice":                               func(c *merge.Config) { c.Key = []string{"customer", "customer"} },
 		"key: field customer of the right rows may be null": func(c *merge.Config) {
 			c.Right = reading(t, t.TempDir(), "r", "", fields(t, row.Field{Name: "customer", Kind: row.Int, Nullable: true}))
 		},
-		"key: field customer is of type int on the left, and string on the right": func(c *merge.Config) {
+		"key: field customer is of type int on the left, but string on the right": func(c *merge.Config) {
 			c.Right = reading(t, t.TempDir(), "r", "", fields(t, row.Field{Name: "customer", Kind: row.String}))
 		},
 		"max_memory: it is negative": func(c *merge.Config) { c.MaxMemory = -1 },

@@ -25,8 +25,8 @@ type reader struct {
 	group   [][]row.Value
 	grouped bool // group is whole
 	size    int64
-	begin   place // before the group
-	given   int   // rows that the current step has given
+	begin   rowPosition // before the group
+	given   int         // rows that the current step has given
 
 	// step is the start of the current step, and events counts its rows and errors since.
 	step   position
@@ -40,11 +40,11 @@ type reader struct {
 // position is the reader's item.Position: the start of a step, and the number of rows and errors since. Known
 // outcomes of a side after its place were read before the step, so that their errors were reported.
 type position struct {
-	Left       place `json:"left"`
-	Right      place `json:"right"`
-	LeftKnown  int64 `json:"left_known,omitempty"`
-	RightKnown int64 `json:"right_known,omitempty"`
-	Events     int64 `json:"events,omitempty"`
+	Left       rowPosition `json:"left"`
+	Right      rowPosition `json:"right"`
+	LeftKnown  int64       `json:"left_known,omitempty"`
+	RightKnown int64       `json:"right_known,omitempty"`
+	Events     int64       `json:"events,omitempty"`
 }
 
 // New returns a reader of joined rows.
@@ -85,14 +85,12 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 // positioned is a reader over sides with positions.
 type positioned struct{ *reader }
 
-// Position implements item.Positioner.
 func (r *positioned) Position() (item.Position, error) {
 	at := r.step
 	at.Events = r.events + r.replay
 	return json.Marshal(at)
 }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (r *reader) AcceptChanges() {
 	for _, s := range []*side{r.left, r.right} {
 		if a, ok := s.reader.Component().(item.ChangesAccepter); ok {
@@ -101,7 +99,6 @@ func (r *reader) AcceptChanges() {
 	}
 }
 
-// Meta is where the last row came from.
 func (r *reader) Meta() item.Meta { return r.meta }
 
 // RawText is the text of the row that could not be read.
@@ -119,7 +116,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("merge: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("merge: cannot restart: the stored position is unreadable: %w", err)
 		}
 	}
 	if err := r.left.open(ctx, pos.Left, pos.LeftKnown); err != nil {
@@ -137,17 +134,14 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	return nil
 }
 
-// IndependentOf implements item.Independent: it asks both readers.
 func (r *reader) IndependentOf(database string) bool {
 	return item.IsIndependent(r.left.reader.Component(), database) && item.IsIndependent(r.right.reader.Component(), database)
 }
 
-// Close closes both sides.
 func (r *reader) Close(ctx context.Context) error {
 	return errors.Join(r.left.close(ctx), r.right.close(ctx))
 }
 
-// Rereads implements item.Rereader.
 func (r *reader) Rereads() {}
 
 // Read returns the next row.

@@ -32,19 +32,19 @@ type side struct {
 
 	row    []row.Value // the current row; nil means that the next one is to be read
 	meta   item.Meta
-	at     place // before the current row
+	at     rowPosition // before the current row
 	before []row.Value
 	ended  bool
 }
 
-// place is before an outcome: Drop outcomes after a position of the reader.
-type place struct {
+// rowPosition is before an outcome: Drop outcomes after a position of the reader.
+type rowPosition struct {
 	Anchor json.RawMessage `json:"anchor,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
 	count  int64
 }
 
-func (s *side) open(ctx context.Context, at place, known int64) error {
+func (s *side) open(ctx context.Context, at rowPosition, known int64) error {
 	var from item.Position
 	if len(at.Anchor) > 0 && string(at.Anchor) != "null" {
 		from = item.Position(at.Anchor)
@@ -65,9 +65,9 @@ func (s *side) open(ctx context.Context, at place, known int64) error {
 	for range at.Drop {
 		if _, err := s.outcome(ctx); err != nil && !item.IsConsumed(err) {
 			if errors.Is(err, io.EOF) {
-				err = errors.New("the data ends before it: the input is not what it was")
+				err = errors.New("the data ends before it: the input has changed")
 			}
-			return fmt.Errorf("merge: %s: return to the rows in hand: %w", s.name, err)
+			return fmt.Errorf("merge: %s: return to the current rows: %w", s.name, err)
 		}
 	}
 	s.known = s.count + known
@@ -101,8 +101,8 @@ func (s *side) outcome(ctx context.Context) ([]row.Value, error) {
 	return slices.Clone(s.items.At(0).(item.Row).Values()), nil
 }
 
-func (s *side) here() place {
-	return place{Anchor: json.RawMessage(s.anchor), Drop: s.since, count: s.count}
+func (s *side) here() rowPosition {
+	return rowPosition{Anchor: json.RawMessage(s.anchor), Drop: s.since, count: s.count}
 }
 
 // fill reads the next row into row. Errors that were reported before are skipped.
@@ -121,7 +121,7 @@ func (s *side) fill(ctx context.Context) error {
 		}
 		s.meta = s.items.Meta(0)
 		if s.before != nil && s.compare(values, s.before) < 0 {
-			return exception.Fatal("merge", fmt.Errorf("%s: %s: %s comes behind %s: the rows are not sorted by the key", s.name, s.meta, s.shown(values), s.shown(s.before)))
+			return exception.Fatal("merge", fmt.Errorf("%s: %s: %s comes after %s: the rows are not sorted by the key", s.name, s.meta, s.shown(values), s.shown(s.before)))
 		}
 		s.row, s.at, s.before = values, at, values
 	}
@@ -157,4 +157,4 @@ func (s *side) close(ctx context.Context) error {
 }
 
 // reported counts the outcomes after a place with reported errors, in this attempt or before it.
-func (s *side) reported(from place) int64 { return max(s.count, s.known) - from.count }
+func (s *side) reported(from rowPosition) int64 { return max(s.count, s.known) - from.count }

@@ -16,8 +16,8 @@ import (
 // statement in which the database compares them.
 func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
-	if r.asks {
-		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.asking
+	if r.compares {
+		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.comparing
 	}
 	text, args := statements.first, r.args
 	if len(r.done) > 0 {
@@ -34,7 +34,7 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	if err != nil || !unsure {
 		return p, err
 	}
-	r.asks = true
+	r.compares = true
 	return r.fetchPage(ctx)
 }
 
@@ -47,7 +47,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 			return false, err
 		}
 		equal := slices.Equal(before, key)
-		if r.asks && !equal {
+		if r.compares && !equal {
 			answer, err := p.raw(i, len(r.columns))
 			if err != nil {
 				return false, err
@@ -58,18 +58,18 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 			return false, r.notUnique(before, key)
 		}
 		// The database itself has decided that the first row comes after the last key.
-		unsure = unsure || i > 0 && !r.asks && !r.differ(before, key)
+		unsure = unsure || i > 0 && !r.compares && !r.differ(before, key)
 		before, key = key, before
 	}
 	return unsure, nil
 }
 
 func (r *Reader) notUnique(a, b []row.Value) error {
-	text := fmt.Sprintf("the key (%s) is not unique: there is more than one row with %s", strings.Join(r.config.Key, ", "), r.describe(b))
+	text := fmt.Sprintf("the key (%s) is not unique: more than one row has %s", strings.Join(r.config.Key, ", "), r.describe(b))
 	if !slices.Equal(a, b) {
 		text += fmt.Sprintf(", which equals %s to the database", r.describe(a))
 	}
-	return errors.New(text + ": name more columns, or use `snapshot: true`, which reads without a key")
+	return errors.New(text + ": add columns to the key, or use `snapshot: true`, which reads without a key")
 }
 
 func (r *Reader) differ(a, b []row.Value) bool {
@@ -122,7 +122,7 @@ func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 			err = sqlvalue.Check(v)
 		}
 		if err == nil && v.IsNull() {
-			err = errors.New("it is null in some row")
+			err = errors.New("it is null in a row")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", r.order[i].name, err)

@@ -31,7 +31,7 @@ func keyColumns(key []string) []keyColumn {
 // direction is wrong.
 func (k keyColumn) unknown(names []string, otherwise string) error {
 	if name, direction, given := cutLast(k.name); given && slices.Contains(names, name) {
-		return fmt.Errorf("%s is no direction of %s: write `%s` to read upwards, `%s desc` to read downwards", direction, name, name, name)
+		return fmt.Errorf("%s is not a direction of %s: write `%s` to read in ascending order, `%s desc` in descending order", direction, name, name, name)
 	}
 	return fmt.Errorf(otherwise+"%s", k.name, nearest.Hint(k.name, names))
 }
@@ -61,7 +61,7 @@ func (r *Reader) statements() {
 		outputs[i] = r.engine.output(&r.columns[i])
 	}
 	r.plain = r.pages(outputs, nil)
-	r.asking = r.pages(outputs, r.keys)
+	r.comparing = r.pages(outputs, r.keys)
 }
 
 // pageSQL holds the statements of the first page and of every other page.

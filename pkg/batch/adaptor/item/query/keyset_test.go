@@ -66,7 +66,7 @@ func requireRefused(t *testing.T, db tx.Database, table string) {
 	for _, key := range [][]string{{"k"}, {"v", "k"}, {"k", "v"}, {"k desc"}, {"v desc", "k"}, {"v", "k desc"}} {
 		for fetch := 1; fetch < 5; fetch++ {
 			_, err := rest(opened(t, db, query.Config{SQL: statement("select * from " + table), Key: key, Fetch: fetch}, unknown(t), nil))
-			require.ErrorContains(t, err, "is not unique: there is more than one row with", "%s by %s, fetch %d", table, key, fetch)
+			require.ErrorContains(t, err, "is not unique: more than one row has", "%s by %s, fetch %d", table, key, fetch)
 		}
 		exec(t, db, "update "+table+" set n = 0")
 	}

@@ -213,7 +213,7 @@ func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
 	if len(unread) > 1 {
 		columns = "columns " + strings.Join(unread, ", ")
 	}
-	return core.Warn(r.context(), fmt.Sprintf("%s of table %s: not in the item, and so not read; add to `item` what is new, or select columns by name", columns, plain.table))
+	return core.Warn(r.context(), fmt.Sprintf("%s of table %s: not in the item, so not read; add new columns to `item`, or select columns by name", columns, plain.table))
 }
 
 // catalogued is a table's entry in the catalogue.

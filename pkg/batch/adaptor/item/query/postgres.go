@@ -160,7 +160,7 @@ func (p *postgresPage) fill(rows pgx.Rows, err error) error {
 			p.cells = append(p.cells, at)
 		}
 		if len(p.bytes) > math.MaxInt32/2 {
-			return errors.New("a page has more than 1 GB: fetch fewer rows")
+			return errors.New("a page has more than 1 GB: lower `fetch`")
 		}
 	}
 	rows.Close()

@@ -60,7 +60,7 @@ func findOperators(ctx context.Context, conn tx.Conn, k *resultColumn) error {
 		return fmt.Errorf("find the operators of key %s: %w", k.name, err)
 	}
 	if schemas != nil {
-		return fmt.Errorf("key %s: the operators of its type are in the schema %s, which search_path does not have: add ?search_path=... to the URL, or cast the column to text",
+		return fmt.Errorf("key %s: the operators of its type are in the schema %s, which is not in search_path: add ?search_path=... to the URL, or cast the column to text",
 			k.name, strings.TrimSpace(*schemas))
 	}
 	return nil

@@ -25,13 +25,13 @@ const defaultFetch = 1000
 // Config configures the reader.
 type Config struct {
 	SQL      registry.SQL   `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string       `key:"key" doc:"The columns, never null, that together tell one row from another: the order of reading, and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column from its greatest value downwards."`
-	Snapshot bool           `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns tell apart: all rows as they are when the step begins, in any order, by one cursor on a connection of its own. Nothing tells where to resume, so after a commit a restart is refused, and --from-start begins again: rows that were committed stay, so empty the target before, or write in mode upsert or replace. Not in a partitioned step."`
-	Item     item.Type      `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table whose catalogue says that the column is never null."`
+	Key      []string       `key:"key" doc:"The columns, never null, that together identify a row; they define the order of reading and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column in descending order."`
+	Snapshot bool           `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns identify: all rows as they are when the step begins, in any order, by one cursor on its own connection. There is no position to resume at, so after a commit a restart is refused, and --from-start begins again: committed rows stay, so empty the target first, or write in mode upsert or replace. Not in a partitioned step."`
+	Item     item.Type      `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table in which the column is declared not null."`
 	Database string         `key:"database" doc:"The database; default: the job's."`
-	Since    string         `key:"since" doc:"A column, never null, that only grows, such as updated_at: only rows are read in which it is greater than the greatest that the last complete instance of the job has read."`
-	First    string         `key:"first" doc:"Where the first instance begins, with that value; without it, it reads all rows. For since only."`
-	Overlap  time.Duration  `key:"overlap" doc:"How far before the last value the next instance begins, for rows that commit late: dates and timestamps only. Those rows are read again, so write them with mode upsert."`
+	Since    string         `key:"since" doc:"A column, never null, whose values only grow, such as updated_at: reads only rows with a greater value than the greatest one that the last completed instance of the job has read."`
+	First    string         `key:"first" doc:"The value at which the first instance begins, inclusive; without it, it reads all rows. For since only."`
+	Overlap  time.Duration  `key:"overlap" doc:"How far before the last value the next instance begins, to catch rows that commit late; dates and timestamps only. Those rows are read again, so write them with mode upsert."`
 	zone     *time.Location // of the job, for times without an offset; nil means UTC
 	Fetch    int            `key:"fetch" default:"1000" doc:"Rows per page."`
 }
@@ -40,23 +40,23 @@ type Config struct {
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
-		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
+		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("the statement is missing")})
 	}
 	switch {
 	case len(c.Key) == 0 && !c.Snapshot:
-		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("a query is read along a key: name the columns that tell its rows apart, or say `snapshot: true`, which reads without one and cannot be restarted after a commit")})
+		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("a query needs a key: name the columns that identify its rows, or set `snapshot: true`, which reads without one and cannot be restarted after a commit")})
 	case len(c.Key) > 0 && c.Snapshot:
-		errs = append(errs, &registry.ConfigError{Key: "snapshot", Err: errors.New("there is a key as well, and a snapshot is read without one: leave out one of them")})
+		errs = append(errs, &registry.ConfigError{Key: "snapshot", Err: errors.New("a key is set, too, but a snapshot is read without one: remove one of them")})
 	}
 	columns := keyColumns(c.Key)
 	for i, k := range columns {
 		if slices.ContainsFunc(columns[:i], func(o keyColumn) bool { return o.name == k.name }) {
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("column %s is there twice", k.name)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("column %s is listed twice", k.name)})
 		}
 	}
 	for key, given := range map[string]bool{"first": c.First != "", "overlap": c.Overlap != 0} {
 		if given && c.Since == "" {
-			errs = append(errs, &registry.ConfigError{Key: key, Err: errors.New("it goes with `since`")})
+			errs = append(errs, &registry.ConfigError{Key: key, Err: errors.New("it needs `since`")})
 		}
 	}
 	if c.Overlap < 0 {
@@ -90,36 +90,36 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindReader, Name: "query", Config: reflect.TypeFor[Config](), Types: types,
 		Summary: "reads the rows of a SELECT, page by page along a key",
-		Doc: `Every page is a statement of its own, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
-on a connection outside the chunk's transaction. A restart goes on behind the last
-committed key, however far it is. Rows that other sessions add behind the key while the
-step runs are read, those before it are not.
+		Doc: `Every page is one statement, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
+on a connection outside the chunk's transaction. A restart continues after the last
+committed key, however far it is. Rows that other sessions add after that key while the
+step runs are read, rows before it are not.
 
-The key must be unique and never null: a duplicate or a null fails the step, as rows
+The key must be unique and never null: a duplicate or a null fails the step, because rows
 would be lost. The database decides whether two keys are equal: under a collation without accents
 or case, or of types such as interval, numeric and jsonb, keys that look different may be equal.
 
-Rows that nothing tells apart are read with ` + "`snapshot: true`" + `, in place of a key: one cursor reads all rows as they are
+Rows that no columns identify are read with ` + "`snapshot: true`" + `, in place of a key: one cursor reads all rows as they are
 when the step begins, ` + "`fetch`" + ` rows at a time, while chunks commit. A restart after a commit is refused (rule C15m). PostgreSQL keeps
 old row versions meanwhile, and SQLite its WAL file.
 
-A column of ` + "`select *`" + ` of one table that ` + "`item`" + ` does not have is not read. The step says so in a warning, which is stored:
+A column of ` + "`select *`" + ` of one table that ` + "`item`" + ` does not have is not read. The step stores a warning about it:
 the column may be new in the table.
 
 Without ` + "`item`" + ` the database describes the columns: integers are int, floating point is
 float, boolean, date and timestamp are themselves, and all else is its text, numeric
 (which is exact) too. On SQLite a computed column has the type that its first 100 values
-have; cast it, or name an ` + "`item`" + `, where they vary. A value that does not fit its field
+have; cast it, or name an ` + "`item`" + `, if they vary. A value that does not fit its field
 is an invalid item.
 
-` + "`since: updated_at`" + ` reads incrementally. The greatest value that is there when the step begins is
-fixed for all attempts of the instance: rows up to it are read, and the next instance reads
-what is greater. What counts is the newest instance made before this one that is COMPLETED; rows of
-one that failed are read again by the next, so write them with ` + "`mode: upsert`" + `. A row that is
-committed late with an older value than what was read already (a long transaction, a clock that is behind, an
-import) is never read: give ` + "`overlap`" + ` the longest such time. In the first instance a row in which the
+` + "`since: updated_at`" + ` reads incrementally. The greatest value that exists when the step begins is
+fixed for all attempts of the instance: rows up to it are read, and the next instance reads the
+rows after it. It starts from the newest COMPLETED instance that was created before this one; rows of
+a failed one are read again by the next, so write them with ` + "`mode: upsert`" + `. A row that is
+committed late with an older value than those already read (a long transaction, a slow clock, an
+import) is never read: set ` + "`overlap`" + ` to the longest such delay. In the first instance a row in which the
 column is null is an error, and later it is never read. On SQLite, which
-compares texts, the column must write its times in one way. A partitioned step cannot read so, and jobs that run at the same time should say ` + "`exclusive: job`" + `.`,
+compares texts, the column must have all times in the same format. A partitioned step cannot use it, and jobs that run at the same time should set ` + "`exclusive: job`" + `.`,
 		Example: `job: export
 parameters: {date: {type: date}}
 flow:
@@ -197,7 +197,7 @@ func (c *Config) checkSince(schema *row.Schema) error {
 	case i < 0:
 		return &registry.ConfigError{Key: "since", Err: fmt.Errorf("the item has no field %s%s", c.Since, nearest.Hint(c.Since, schema.Names()))}
 	case schema.Field(i).Kind == row.Bool:
-		return &registry.ConfigError{Key: "since", Err: fmt.Errorf("field %s is a bool, which does not grow", c.Since)}
+		return &registry.ConfigError{Key: "since", Err: fmt.Errorf("field %s is a bool, which cannot grow", c.Since)}
 	case c.Overlap > 0 && schema.Field(i).Kind != row.Timestamp && schema.Field(i).Kind != row.DateKind:
 		return &registry.ConfigError{Key: "overlap", Err: fmt.Errorf("field %s is neither a timestamp nor a date", c.Since)}
 	}

@@ -26,14 +26,14 @@ type Reader struct {
 	schema *row.Schema // open until Open if the database is to describe it
 	engine engine
 
-	sql     string // the author's statement, with the dialect's placeholders
-	args    []any
-	columns []resultColumn // one per field of schema
-	order   []keyColumn    // the key
-	keys    []int          // the key's places in schema
-	plain   pageSQL        // the statements of pages
-	asking  pageSQL        // the same, with the database's answer whether a key equals the previous one
-	asks    bool           // asking is used
+	sql       string // the author's statement, with the dialect's placeholders
+	args      []any
+	columns   []resultColumn // one per field of schema
+	order     []keyColumn    // the key
+	keys      []int          // the key's places in schema
+	plain     pageSQL        // the statements of pages
+	comparing pageSQL        // the same, with the database's answer whether a key equals the previous one
+	compares  bool           // asking is used
 
 	// previous returns the position at which the reader ended in the previous instance; nil means none.
 	previous func(ctx context.Context) (item.Position, error)
@@ -184,7 +184,7 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 	var p position
 	if len(at) > 0 {
 		if err := json.Unmarshal(at, &p); err != nil {
-			return fmt.Errorf("the position of the last commit is unreadable: %w", err)
+			return fmt.Errorf("cannot restart: the stored position is unreadable: %w", err)
 		}
 	}
 	if err := r.narrow(ctx, p.Since); err != nil {
@@ -209,7 +209,7 @@ func (r *Reader) match(described []resultColumn) error {
 	var errs []error
 	for i, c := range described {
 		if _, twice := index[c.name]; twice {
-			errs = append(errs, fmt.Errorf("column %s is there twice: name one of them differently with AS", c.name))
+			errs = append(errs, fmt.Errorf("column %s appears twice: rename one of them with AS", c.name))
 		}
 		names[i], index[c.name] = c.name, i
 	}
@@ -249,7 +249,7 @@ func (r *Reader) match(described []resultColumn) error {
 	for _, k := range r.order {
 		i := r.schema.Index(k.name)
 		if i < 0 {
-			errs = append(errs, k.unknown(names, "key %s is no column of the result"))
+			errs = append(errs, k.unknown(names, "key %s is not a column of the result"))
 		}
 		r.keys = append(r.keys, i)
 	}
@@ -314,7 +314,7 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 		return fmt.Errorf("look for a null in the key: %w", r.explain(text, err))
 	}
 	if found {
-		return fmt.Errorf("the key (%s) is null in some rows: leave them out, or choose another key", strings.Join(r.config.Key, ", "))
+		return fmt.Errorf("the key (%s) is null in some rows: exclude them, or choose another key", strings.Join(r.config.Key, ", "))
 	}
 	return nil
 }
@@ -328,7 +328,7 @@ func (r *Reader) judgeKey(ctx context.Context) error {
 	if err := r.engine.judge(ctx, r.conn(), r.sql, r.args, keys); err != nil {
 		return err
 	}
-	r.asks = !slices.ContainsFunc(keys, func(c *resultColumn) bool { return c.exact || c.isNumeric() || isExact(c.kind) })
+	r.compares = !slices.ContainsFunc(keys, func(c *resultColumn) bool { return c.exact || c.isNumeric() || isExact(c.kind) })
 	return nil
 }
 
@@ -416,7 +416,7 @@ func (r *Reader) Mark() any { return mark{r.read, r.done} }
 func (r *Reader) PositionAt(m any) (item.Position, error) {
 	at, ok := m.(mark)
 	if !ok {
-		return nil, fmt.Errorf("query: a %T is no mark of this reader", m)
+		return nil, fmt.Errorf("query: a %T is not a mark of this reader", m)
 	}
 	return r.position(at)
 }
@@ -453,11 +453,11 @@ func (r *Reader) resume(p position) error {
 		return nil
 	}
 	if len(p.Key) != len(r.keys) {
-		return fmt.Errorf("the last commit was at a key of %d columns, not of %s", len(p.Key), strings.Join(r.config.Key, ", "))
+		return fmt.Errorf("the last commit was at a key of %d columns, not at %s", len(p.Key), strings.Join(r.config.Key, ", "))
 	}
 	for i, k := range p.Key {
 		if before := (keyColumn{k.Name, k.Desc}); before != r.order[i] {
-			return fmt.Errorf("the last commit was at key %s, not %s: it cannot go on from there", before, r.order[i])
+			return fmt.Errorf("the last commit was at key %s, not %s: it cannot continue from there", before, r.order[i])
 		}
 		v, err := k.value()
 		if err != nil {

@@ -200,7 +200,7 @@ func TestAKeyThatIsNotUniqueFailsWhereverTheDuplicatesAre(t *testing.T) {
 		}
 		for fetch := 1; fetch < 14; fetch++ {
 			_, err := rest(opened(t, db, query.Config{SQL: statement("select * from d"), Key: []string{"k"}, Fetch: fetch}, unknown(t), nil))
-			require.ErrorContains(t, err, "the key (k) is not unique: there is more than one row with k 8", "fetch %d", fetch)
+			require.ErrorContains(t, err, "the key (k) is not unique: more than one row has k 8", "fetch %d", fetch)
 		}
 		all, err := rest(opened(t, db, query.Config{SQL: statement("select * from d"), Key: []string{"k", "v"}, Fetch: 3}, unknown(t), nil))
 		require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestAResultThatDoesNotFitTheItemIsRefusedWhenItIsOpened(t *testing.T) {
 		require.ErrorContains(t, r.Open(context.Background(), nil), "field emial has no column (did you mean email?)")
 		r, err = query.New(db, query.Config{SQL: statement("select * from c"), Key: []string{"di"}}, unknown(t))
 		require.NoError(t, err)
-		require.ErrorContains(t, r.Open(context.Background(), nil), "key di is no column of the result (did you mean id?)")
+		require.ErrorContains(t, r.Open(context.Background(), nil), "key di is not a column of the result (did you mean id?)")
 		r, err = query.New(db, query.Config{SQL: statement("select * from absent"), Key: []string{"id"}}, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), nil), "absent")
@@ -383,8 +383,8 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		key    string
 		text   string
 	}{
-		{query.Config{Key: []string{"id"}}, "sql", "no statement"},
-		{query.Config{SQL: text}, "key", "along a key"},
+		{query.Config{Key: []string{"id"}}, "sql", "the statement is missing"},
+		{query.Config{SQL: text}, "key", "a query needs a key"},
 		{query.Config{SQL: text, Key: []string{"id", "id"}}, "key", "twice"},
 		{query.Config{SQL: text, Key: []string{"id"}, Fetch: -1}, "fetch", "less than 0"},
 		{query.Config{SQL: text, Key: []string{"di"}, Item: itemType}, "key", "did you mean id?"},

@@ -79,11 +79,11 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 		var p position
 		if len(at) > 0 {
 			if err := json.Unmarshal(at, &p); err != nil {
-				return nil, fmt.Errorf("the position of the instance before is unreadable: %w", err)
+				return nil, fmt.Errorf("the position of the previous instance is unreadable: %w", err)
 			}
 		}
 		if p.Since != nil && p.Since.Until != nil && p.Since.Until.Name == r.config.Since {
-			return r.behind(*p.Since.Until)
+			return r.rangeAfter(*p.Since.Until)
 		}
 	}
 	if r.config.First == "" {
@@ -97,8 +97,8 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// behind returns the range after the last value read, or the range of the overlap.
-func (r *Reader) behind(last keyValue) (*sinceRange, error) {
+// rangeAfter returns the range after the last value read, or the range of the overlap.
+func (r *Reader) rangeAfter(last keyValue) (*sinceRange, error) {
 	if r.config.Overlap == 0 {
 		return &sinceRange{From: &last}, nil
 	}
@@ -144,7 +144,7 @@ func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	default:
 		return row.StringValue(at.Add(-by).Format(layout)), nil
 	}
-	return v, fmt.Errorf("%s is no time that an overlap can be taken from", v)
+	return v, fmt.Errorf("%s is not a time from which an overlap can be subtracted", v)
 }
 
 // firstValue is the value of `first`. SQLite compares texts: there it is written like the greatest value of
@@ -176,7 +176,7 @@ func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Valu
 		}
 		return row.StringValue(at.Format(layout)), nil
 	}
-	return v, fmt.Errorf("%q is written in no way that `first` can be compared with", last.Value)
+	return v, fmt.Errorf("%q does not have a format that `first` can be compared with", last.Value)
 }
 
 // where is a condition with its arguments.
@@ -193,7 +193,7 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 			return nil
 		}
 		if k.Name != r.config.Since {
-			return fmt.Errorf("the earlier attempts read by column %s: begin anew with --from-start", k.Name)
+			return fmt.Errorf("the earlier attempts read by column %s: start again with --from-start", k.Name)
 		}
 		v, err := k.value()
 		if err != nil {
@@ -239,7 +239,7 @@ func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) erro
 		return fmt.Errorf("look for a null: %w", r.explain(text, err))
 	}
 	if found {
-		return errors.New("it is null in some rows, which no instance would read: leave them out, or give them a value with coalesce")
+		return errors.New("it is null in some rows, which no instance would read: exclude them, or give them a value with coalesce")
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func TestAColumnOfSinceThatCannotBeIsRefused(t *testing.T) {
 	for from, want := range map[string]string{
 		"since: id\n        overlap: 2s":      "field id is neither a timestamp nor a date",
 		"since: change_at":                    "the item has no field change_at (did you mean changed_at?)",
-		"overlap: 2s":                         "it goes with `since`",
+		"overlap: 2s":                         "it needs `since`",
 		"since: changed_at\n        first: x": "x",
 	} {
 		e.File("bad.yaml", strings.Replace(sinceJob, "since: changed_at", from, 1))

@@ -41,11 +41,11 @@ func refuseResume(p position) error {
 	case p.Read == 0:
 		return nil
 	case p.Snapshot:
-		return fmt.Errorf("cannot restart: %d rows of a snapshot were read, and without a key nothing tells them from the others: "+
-			"--from-start reads all rows again, and rows that the step has committed stay, so that a target of mode insert would have them twice: "+
+		return fmt.Errorf("cannot restart: %d rows of a snapshot were read, and without a key they cannot be told from the others: "+
+			"--from-start reads all rows again, but rows that the step has committed stay, so a target of mode insert would have them twice: "+
 			"empty the target first, or write in mode upsert or replace", p.Read)
 	}
-	return fmt.Errorf("cannot restart: the last commit was at a key, and a snapshot is read from its beginning: restore the key, or restart it --from-start " +
+	return fmt.Errorf("cannot restart: the last commit was at a key, but a snapshot is read from its beginning: restore the key, or restart with --from-start " +
 		"after emptying the target, as rows that the step has committed stay")
 }
 

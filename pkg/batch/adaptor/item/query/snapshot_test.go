@@ -83,7 +83,7 @@ func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 		again := run(-1)
 		require.Equal(t, core.StatusFailed, again.Status)
 		require.Contains(t, again.Error, "cannot restart: ")
-		require.Contains(t, again.Error, "--from-start reads all rows again, and rows that the step has committed stay")
+		require.Contains(t, again.Error, "--from-start reads all rows again, but rows that the step has committed stay")
 		require.Contains(t, again.Error, "empty the target first, or write in mode upsert or replace")
 	})
 }

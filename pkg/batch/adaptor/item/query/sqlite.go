@@ -54,13 +54,13 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 	return columns, e.sample(ctx, conn, columns, unknown, strings.TrimSuffix(text, " limit 0"), args)
 }
 
-// madeName matches a name that SQLite gives to a column of a nested statement.
-var madeName = regexp.MustCompile(`^column\d+(:\d+)?$`)
+// generatedName matches a name that SQLite gives to a column of a nested statement.
+var generatedName = regexp.MustCompile(`^column\d+(:\d+)?$`)
 
 // rename restores the columns' original names: in a nested statement SQLite replaces the names true and
 // false.
 func (e *sqlite) rename(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) error {
-	if !slices.ContainsFunc(columns, func(c resultColumn) bool { return madeName.MatchString(c.name) }) {
+	if !slices.ContainsFunc(columns, func(c resultColumn) bool { return generatedName.MatchString(c.name) }) {
 		return nil
 	}
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "select * from (\n"), "\n) q limit 0")
@@ -69,7 +69,7 @@ func (e *sqlite) rename(ctx context.Context, conn tx.Conn, columns []resultColum
 		return err
 	}
 	for i := range columns {
-		if c := &columns[i]; named[i].name != c.name && madeName.MatchString(c.name) {
+		if c := &columns[i]; named[i].name != c.name && generatedName.MatchString(c.name) {
 			c.name, c.inner = named[i].name, c.name
 		}
 	}

@@ -26,7 +26,7 @@ const (
 
 // Config is the configuration of `route`.
 type Config struct {
-	To    []Way  `key:"to" main:"true" required:"true" item:"a route" doc:"The writers, each with its condition; the last one may have none: it gets what no other gets."`
+	To    []Way  `key:"to" main:"true" required:"true" item:"a route" doc:"The writers, each with its condition; the last one may have none and gets the remaining items."`
 	Match string `key:"match" default:"first" enum:"first,all" doc:"Whether an item goes to the first writer whose condition holds, or to all of them."`
 }
 
@@ -34,7 +34,7 @@ type Config struct {
 type Way struct {
 	When   registry.Expression `key:"when" doc:"A bool expression over item and meta."`
 	Writer registry.Nested     `key:"writer" kind:"writer" required:"true" doc:"The writer."`
-	Name   string              `key:"name" doc:"How its number of items is called in the step's context, route.NAME [its place, from 1]."`
+	Name   string              `key:"name" doc:"The name of its item count in the step's context, route.NAME [its position, from 1]."`
 }
 
 // nameForm matches valid names of routes.
@@ -43,17 +43,17 @@ var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	if len(c.To) == 0 {
-		return &registry.ConfigError{Key: "to", Err: errors.New("there is no writer: write - {when: EXPRESSION, writer: ...}")}
+		return &registry.ConfigError{Key: "to", Err: errors.New("the writers are missing: write - {when: EXPRESSION, writer: ...}")}
 	}
 	names := map[string]bool{}
 	for i, way := range c.To {
 		switch {
 		case way.When.Text == "" && i < len(c.To)-1:
-			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("route %d has no condition, so that those behind it would get nothing: write when, or put it last", i+1)}
+			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("route %d has no condition, so the routes after it would get nothing: write when, or put it last", i+1)}
 		case way.Name != "" && !nameForm.MatchString(way.Name):
-			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("the name %q of route %d is no identifier: write letters, digits and _", way.Name, i+1)}
+			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("the name %q of route %d is not an identifier: use letters, digits and _", way.Name, i+1)}
 		case names[c.name(i)]:
-			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("the name %s is there twice: write another name", c.name(i))}
+			return &registry.ConfigError{Key: "to", Err: fmt.Errorf("the name %s is used twice: choose another name", c.name(i))}
 		}
 		names[c.name(i)] = true
 	}
@@ -71,13 +71,13 @@ func (c *Config) name(i int) string {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindWriter, Name: "route", Config: reflect.TypeFor[Config](),
-		Summary: "Hands each item to one of several writers, by conditions.",
-		Doc: `The writers write in the chunk's transaction, all of them in one database, each its items in their order.
+		Summary: "Sends each item to one of several writers, by conditions.",
+		Doc: `All writers write in the chunk's transaction, to one database, and get their items in order.
 An item that no writer takes is an invalid item (class ` + "`validate`" + `): add a last writer without a condition, or
 filter it before. With ` + "`match: all`" + ` an item goes to every writer whose condition holds.
 
 An item counts once as written. How many each writer got, over all attempts, is ` + "`route.NAME`" + ` in the step's
-context: ` + "`promote: {route.rejected: rejected}`" + ` makes it ` + "`context.rejected`" + ` for the steps behind.`,
+context: ` + "`promote: {route.rejected: rejected}`" + ` makes it ` + "`context.rejected`" + ` for the following steps.`,
 		Example: `job: part
 flow:
 - step: part

@@ -74,7 +74,7 @@ func TestAnItemGoesToTheFirstOrToAllWritersWhoseConditionHolds(t *testing.T) {
 
 	w := newWriter(t, t.TempDir(), when("item.total > 100"), core.Attempt{Exclusive: true})
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
-	require.ErrorContains(t, w.Write(t.Context(), &item.Slice[order]{Items: orders}), "no writer takes the item")
+	require.ErrorContains(t, w.Write(t.Context(), &item.Slice[order]{Items: orders}), "no writer accepts the item")
 	require.NoError(t, w.Component().(item.Closer).Close(t.Context()))
 }
 
@@ -116,12 +116,12 @@ func inner(positions []item.Position) []item.Position {
 func TestTheConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]route.Config{
-		"to: there is no writer":                            {},
-		"to: route 1 has no condition":                      when("", "true"),
-		`to: the name "a b" of route 1 is no identifier`:    {To: []route.Way{{Name: "a b"}}},
-		"to: the name a is there twice: write another name": {To: []route.Way{{Name: "a", When: registry.Expression{Text: "true"}}, {Name: "a"}}},
-		"to.0.when: item has no field x":                    when("item.x > 1"),
-		"to.0.when: a bool is needed here, not an int":      when("item.id"),
+		"to: the writers are missing":                        {},
+		"to: route 1 has no condition":                       when("", "true"),
+		`to: the name "a b" of route 1 is not an identifier`: {To: []route.Way{{Name: "a b"}}},
+		"to: the name a is used twice: choose another name":  {To: []route.Way{{Name: "a", When: registry.Expression{Text: "true"}}, {Name: "a"}}},
+		"to.0.when: item has no field x":                     when("item.x > 1"),
+		"to.0.when: a bool is needed here, not an int":       when("item.id"),
 	} {
 		err := cfg.Validate()
 		if err == nil {

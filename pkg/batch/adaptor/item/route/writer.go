@@ -17,18 +17,18 @@ import (
 
 // writer passes items to writers: an item.Writer, and its own component.
 type writer struct {
-	ways     []*way
-	all      bool
-	database string
-	context  func() *core.ExecutionContext // nil means that the numbers are not read
-	cell     any
-	frame    *expression.Frame
-	opened   int   // ways that were opened
-	untold   error // the error of publishing the numbers, if that failed
+	routes    []*route
+	all       bool
+	database  string
+	context   func() *core.ExecutionContext // nil means that the numbers are not read
+	cell      any
+	frame     *expression.Frame
+	opened    int   // ways that were opened
+	countsErr error // the error of publishing the numbers, if that failed
 }
 
-// way is a writer with its condition.
-type way struct {
+// route is a writer with its condition.
+type route struct {
 	name      string
 	program   *expression.ItemProgram // nil means the items that no other route receives
 	writer    item.Writer
@@ -56,12 +56,11 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Writer,
 		if err != nil {
 			return nil, fmt.Errorf("route %s: %w", cfg.name(i), err)
 		}
-		w.ways = append(w.ways, &way{name: cfg.name(i), program: program, writer: made, component: made.Component(), items: b.In.NewItems(0)})
+		w.routes = append(w.routes, &route{name: cfg.name(i), program: program, writer: made, component: made.Component(), items: b.In.NewItems(0)})
 	}
 	return w, nil
 }
 
-// Component returns the writer.
 func (w *writer) Component() any { return w }
 
 // position is the writer's item.Position (see item.InnerPositions).
@@ -72,15 +71,15 @@ type position struct {
 
 // parse decodes a position; a new step's is nil.
 func (w *writer) parse(at item.Position) (position, error) {
-	pos := position{Writers: make([]json.RawMessage, len(w.ways)), Counts: make([]int64, len(w.ways))}
+	pos := position{Writers: make([]json.RawMessage, len(w.routes)), Counts: make([]int64, len(w.routes))}
 	if at == nil {
 		return pos, nil
 	}
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return pos, fmt.Errorf("route: cannot restart: its position is not readable: %w", err)
+		return pos, fmt.Errorf("route: cannot restart: the stored position is unreadable: %w", err)
 	}
-	if len(pos.Writers) != len(w.ways) || len(pos.Counts) != len(w.ways) {
-		return pos, fmt.Errorf("route: cannot restart: the position is of %d writers, and there are %d", len(pos.Writers), len(w.ways))
+	if len(pos.Writers) != len(w.routes) || len(pos.Counts) != len(w.routes) {
+		return pos, fmt.Errorf("route: cannot restart: the stored position has %d writers, but the step has %d", len(pos.Writers), len(w.routes))
 	}
 	return pos, nil
 }
@@ -98,7 +97,7 @@ func (w *writer) Open(ctx context.Context, at item.Position) error {
 	if err != nil {
 		return err
 	}
-	for i, way := range w.ways {
+	for i, way := range w.routes {
 		way.count, way.committed, w.opened = pos.Counts[i], pos.Counts[i], i+1
 		if opener, ok := way.component.(item.Opener); ok {
 			if err := opener.Open(ctx, pos.of(i)); err != nil {
@@ -109,7 +108,7 @@ func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return nil
 }
 
-func (y *way) failed(err error) error {
+func (y *route) failed(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -120,23 +119,23 @@ func (y *way) failed(err error) error {
 func (w *writer) Close(ctx context.Context) error {
 	var errs []error
 	for i := w.opened - 1; i >= 0; i-- {
-		if closer, ok := w.ways[i].component.(item.Closer); ok {
-			errs = append(errs, w.ways[i].failed(closer.Close(ctx)))
+		if closer, ok := w.routes[i].component.(item.Closer); ok {
+			errs = append(errs, w.routes[i].failed(closer.Close(ctx)))
 		}
 	}
 	if w.opened > 0 {
-		errs = append(errs, w.untold, w.tell(func(y *way) int64 { return y.committed }))
+		errs = append(errs, w.countsErr, w.storeCounts(func(y *route) int64 { return y.committed }))
 	}
 	w.opened = 0
 	return errors.Join(errs...)
 }
 
-// tell writes the numbers to the step's context.
-func (w *writer) tell(number func(*way) int64) error {
+// storeCounts writes the numbers to the step's context.
+func (w *writer) storeCounts(number func(*route) int64) error {
 	if w.context == nil {
 		return nil
 	}
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		if err := w.context().Put("route."+way.name, number(way)); err != nil {
 			return err
 		}
@@ -146,7 +145,7 @@ func (w *writer) tell(number func(*way) int64) error {
 
 // Write hands the items on.
 func (w *writer) Write(ctx context.Context, items item.Items) error {
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		way.items.Reset()
 	}
 	for i := range items.Len() {
@@ -155,7 +154,7 @@ func (w *writer) Write(ctx context.Context, items item.Items) error {
 			return err
 		}
 	}
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		if way.items.Len() == 0 {
 			continue
 		}
@@ -170,7 +169,7 @@ func (w *writer) Write(ctx context.Context, items item.Items) error {
 // hand passes the item in the cell to its writers.
 func (w *writer) hand(meta item.Meta) error {
 	taken := false
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		switch {
 		case way.program == nil && taken:
 			continue
@@ -191,33 +190,33 @@ func (w *writer) hand(meta item.Meta) error {
 	if taken {
 		return nil
 	}
-	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer takes the item: add a last one without a condition, or filter it before", meta))
+	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer accepts the item: add a last one without a condition, or filter it before", meta))
 }
 
 // Prepare prepares the writers, and publishes the numbers with the commit.
 func (w *writer) Prepare(ctx context.Context) error {
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		if preparer, ok := way.component.(item.Preparer); ok {
 			if err := preparer.Prepare(ctx); err != nil {
 				return way.failed(err)
 			}
 		}
 	}
-	if err := w.tell(func(y *way) int64 { return y.count }); err != nil {
+	if err := w.storeCounts(func(y *route) int64 { return y.count }); err != nil {
 		return err
 	}
-	counts := make([]int64, len(w.ways))
-	for i, way := range w.ways {
+	counts := make([]int64, len(w.routes))
+	for i, way := range w.routes {
 		counts[i] = way.count
 	}
 	tx.AtEnd(ctx, w.database, func(committed bool) {
-		for i, way := range w.ways {
+		for i, way := range w.routes {
 			if committed {
 				way.committed = counts[i]
 			}
 		}
 		if !committed { // the published numbers were rolled back
-			w.untold = w.tell(func(y *way) int64 { return y.committed })
+			w.countsErr = w.storeCounts(func(y *route) int64 { return y.committed })
 		}
 	})
 	return nil
@@ -226,7 +225,7 @@ func (w *writer) Prepare(ctx context.Context) error {
 // Position implements item.Positioner.
 func (w *writer) Position() (item.Position, error) {
 	pos := position{}
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		var at item.Position
 		if positioner, ok := way.component.(item.Positioner); ok {
 			var err error
@@ -245,7 +244,7 @@ func (w *writer) Rewind(ctx context.Context, at item.Position) error {
 	if err != nil {
 		return err
 	}
-	for i, way := range w.ways {
+	for i, way := range w.routes {
 		way.count = pos.Counts[i]
 		if rewinder, ok := way.component.(item.Rewinder); ok {
 			if err := rewinder.Rewind(ctx, pos.of(i)); err != nil {
@@ -258,7 +257,7 @@ func (w *writer) Rewind(ctx context.Context, at item.Position) error {
 
 // Release releases the files and rows that only earlier positions need.
 func (w *writer) Release(ctx context.Context) error {
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		if releaser, ok := way.component.(item.Releaser); ok {
 			if err := releaser.Release(ctx); err != nil {
 				return way.failed(err)
@@ -268,14 +267,13 @@ func (w *writer) Release(ctx context.Context) error {
 	return nil
 }
 
-// Publishes implements item.Publisher.
 func (w *writer) Publishes() bool {
-	return slices.ContainsFunc(w.ways, func(way *way) bool { return item.Publishes(way.component) })
+	return slices.ContainsFunc(w.routes, func(way *route) bool { return item.Publishes(way.component) })
 }
 
 // Finish finishes the writers.
 func (w *writer) Finish(ctx context.Context) error {
-	for _, way := range w.ways {
+	for _, way := range w.routes {
 		if finisher, ok := way.component.(item.Finisher); ok {
 			if err := finisher.Finish(ctx); err != nil {
 				return way.failed(err)

@@ -58,7 +58,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	r.at, r.page, r.last = position{}, nil, false
 	if len(at) > 0 {
 		if err := json.Unmarshal(at, &r.at); err != nil {
-			return fmt.Errorf("skips: the position of the last commit is unreadable: %w", err)
+			return fmt.Errorf("skips: cannot restart: the stored position is unreadable: %w", err)
 		}
 		return nil
 	}
@@ -152,7 +152,7 @@ func (r *Reader) Mark() any { return r.at }
 func (r *Reader) PositionAt(m any) (item.Position, error) {
 	at, ok := m.(position)
 	if !ok {
-		return nil, fmt.Errorf("skips: a %T is no mark of this reader", m)
+		return nil, fmt.Errorf("skips: a %T is not a mark of this reader", m)
 	}
 	return json.Marshal(at)
 }

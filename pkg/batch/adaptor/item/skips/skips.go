@@ -18,20 +18,20 @@ import (
 // Config configures the reader.
 type Config struct {
 	Step     string `key:"step" main:"true" doc:"The step that skipped the items, with its partitions; without it, every step."`
-	Job      string `key:"job" doc:"The job that skipped them: those of all its instances. Without it, and without instance, those of this instance, in all its attempts."`
+	Job      string `key:"job" doc:"The job that skipped them, in all its instances. Without job and instance, this instance, in all its attempts."`
 	Instance int64  `key:"instance" doc:"The number of the instance that skipped them, of any job."`
-	Phase    string `key:"phase" enum:"read,process,write" doc:"Where the items failed; without it, anywhere."`
-	Left     bool   `key:"left" default:"false" doc:"Only items that no redrive has processed."`
+	Phase    string `key:"phase" enum:"read,process,write" doc:"The phase in which the items failed; without it, any."`
+	Left     bool   `key:"left" default:"false" doc:"Only items that have not been redriven."`
 }
 
 // Validate checks the given options.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Instance < 0 {
-		errs = append(errs, &registry.ConfigError{Key: "instance", Err: fmt.Errorf("%d is no number of an instance: surfin list --instances shows them", c.Instance)})
+		errs = append(errs, &registry.ConfigError{Key: "instance", Err: fmt.Errorf("%d is not an instance number: surfin list --instances shows them", c.Instance)})
 	}
 	if c.Instance != 0 && c.Job != "" {
-		errs = append(errs, &registry.ConfigError{Key: "job", Err: errors.New("an instance is of one job: leave out one of job and instance")})
+		errs = append(errs, &registry.ConfigError{Key: "job", Err: errors.New("an instance belongs to one job: remove one of job and instance")})
 	}
 	switch core.Phase(c.Phase) {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
@@ -55,12 +55,12 @@ func Components() []registry.Component {
 		Kind: registry.KindReader, Name: "skips", Config: reflect.TypeFor[Config](),
 		Summary: "reads the items that steps have skipped, from the history",
 		Doc: `A row is a skipped item, as ` + "`surfin skips export`" + ` has it: ` + "`id`, `execution`, `step`, `phase`, `path`, `line`, `index`, `row`, `class`, `error`" + `,
-` + "`item`" + ` (the item as JSON, null where it could not be read or was too long to be stored whole), ` + "`raw`" + ` (the text of an item that could
-not be read), ` + "`redriven_by`" + ` (the execution that processed it after all) and ` + "`at`" + `.
+` + "`item`" + ` (the item as JSON; null if it could not be read or was too long to be stored whole), ` + "`raw`" + ` (the text of an item that could
+not be read), ` + "`redriven_by`" + ` (the execution that redrove it) and ` + "`at`" + `.
 
-The rows come in the order in which they were stored. Those that are there when the step begins are read:
-a restart reads on behind the last committed one, up to the same last one. Items whose step is being run at that
-time by another execution may be read or not. In a test of a chunk without a history there are none.`,
+The rows come in the order in which they were stored. The rows that exist when the step begins are read:
+a restart continues after the last committed one, up to the same last one. Items of a step that is running at that
+time in another execution may be read or not. In a test of a chunk without a history there are none.`,
 		Example: `job: customers
 flow:
 - step: load

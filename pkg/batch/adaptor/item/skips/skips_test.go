@@ -128,7 +128,7 @@ func TestTheLastSkipIsFixedWhenTheReaderIsOpened(t *testing.T) {
 func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	err := (&skips.Config{Job: "a", Instance: 1, Phase: "wrote"}).Validate()
-	require.ErrorContains(t, err, "leave out one of job and instance")
+	require.ErrorContains(t, err, "remove one of job and instance")
 	require.ErrorContains(t, err, "read, process, write")
 	require.ErrorContains(t, (&skips.Config{Instance: -1}).Validate(), "surfin list")
 }

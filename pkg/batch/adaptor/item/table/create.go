@@ -15,7 +15,6 @@ import (
 // separate one at the end (rule TW5).
 type creator struct{ *Writer }
 
-// Complete implements item.Completer.
 func (c creator) Complete(ctx context.Context) error { return c.createAbsent(ctx) }
 
 // PrepareParts implements item.PartsPreparer: concurrent parts would wait for the first of them.
@@ -32,7 +31,7 @@ func (w *Writer) createAbsent(ctx context.Context) error {
 	if !w.config.Creates() || w.schema.IsOpen() {
 		return nil
 	}
-	if err := w.look(ctx, t.Conn(), w.schema); err != nil || w.table.absent() {
+	if err := w.readCatalog(ctx, t.Conn(), w.schema); err != nil || w.table.absent() {
 		return err
 	}
 	return w.addColumns(ctx, t.Conn(), w.schema)
@@ -91,8 +90,8 @@ func (w *Writer) warn(ignored []string) error {
 	if w.context == nil {
 		return nil
 	}
-	if err := core.Warn(w.context(), fmt.Sprintf("table %s: fields are not written, because it has no column for them: %s", w.config.Name, list)); err != nil {
-		return fmt.Errorf("table %s: store the fields that are left out: %w", w.config.Name, err)
+	if err := core.Warn(w.context(), fmt.Sprintf("table %s: fields not written, because it has no column for them: %s", w.config.Name, list)); err != nil {
+		return fmt.Errorf("table %s: store the list of fields left out: %w", w.config.Name, err)
 	}
 	return nil
 }
@@ -112,7 +111,7 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 			differences = append(differences, fmt.Sprintf("it has no column %s", name))
 			cures = append(cures, fmt.Sprintf("add column %s %s", quoted(name), want))
 		case w.table.columns[i].kind != f.Kind && w.table.columns[i].kind != row.Null && w.table.columns[i].kind != row.String:
-			differences = append(differences, fmt.Sprintf("its column %s is of type %s, and create would make it %s", name, w.table.columns[i].typeText(), want))
+			differences = append(differences, fmt.Sprintf("its column %s is of type %s, but create would make it %s", name, w.table.columns[i].typeText(), want))
 			cures = append(cures, fmt.Sprintf("alter column %s type %s", quoted(name), want))
 		}
 	}
@@ -131,7 +130,7 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	if d == tx.Postgres {
 		cure += ", or alter table " + d.Quote(w.config.Name) + " " + strings.Join(cures, ", ")
 	}
-	w.earlier = fmt.Sprintf("; the table was there before this step: %s; it has %s; if it is from an earlier definition: %s", strings.Join(differences, ", "), rows, cure)
+	w.earlier = fmt.Sprintf("; the table existed before this step: %s; it has %s; if it comes from an earlier definition: %s", strings.Join(differences, ", "), rows, cure)
 	return nil
 }
 

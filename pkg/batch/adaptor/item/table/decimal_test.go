@@ -25,13 +25,13 @@ func TestAColumnTakesADecimalWholeOrNotAtAll(t *testing.T) {
 			sqlite                 bool
 		}{
 			{column: "amount", value: "1.50"}, {column: "amount", value: "-0.01"}, {column: "amount", value: "1.500"}, {column: "amount", value: "9999999999.99"},
-			{column: "amount", value: "1.505", problem: "the column has 2 digits behind the point"},
+			{column: "amount", value: "1.505", problem: "the column has 2 digits after the point"},
 			{column: "amount", value: long, problem: "SQLite keeps 15 digits in a column of this type", sqlite: true},
 			{column: "exact", value: long},
 			{column: "wide", value: "0.1"}, {column: "wide", value: long, problem: "does not fit column wide"},
 			{column: "whole", value: "12.00"}, {column: "whole", value: "12.5", problem: "does not fit column whole"},
 		} {
-			if sqlite != c.sqlite && (c.sqlite || strings.Contains(c.problem, "behind the point")) {
+			if sqlite != c.sqlite && (c.sqlite || strings.Contains(c.problem, "after the point")) {
 				continue
 			}
 			s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: c.column, Kind: row.DecimalKind})
@@ -58,5 +58,5 @@ func TestAColumnOfFloatsGivesADecimalOnlyWhereItIsExact(t *testing.T) {
 	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: row.DecimalKind})
 	require.Equal(t, dec("0.1"), readAll(t, db, s, "select * from f where id = 1", "id")[0][1])
 	_, err := readSome(t, db, s, "select * from f where id = 2", "id")
-	require.ErrorContains(t, err, "the float 0.30000000000000004, which has more digits than a float keeps exactly")
+	require.ErrorContains(t, err, "the float 0.30000000000000004, which has more digits than a float can store exactly")
 }

@@ -29,7 +29,7 @@ type encoding struct {
 }
 
 // errNoPlan says that the records cannot be encoded yet.
-var errNoPlan = errors.New("there is no plan for the records")
+var errNoPlan = errors.New("there is no plan to write the records")
 
 // NewEncoding implements item.RecordEncoder. It is nil if the configuration sets the number of rows of a
 // statement.
@@ -58,7 +58,7 @@ func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) erro
 func (w *Writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
 	e, ok := of.(*encoding)
 	if !ok {
-		return false, fmt.Errorf("table %s: a %T is no encoding of this writer", w.config.Name, of)
+		return false, fmt.Errorf("table %s: a %T is not an encoding of this writer", w.config.Name, of)
 	}
 	defer e.batch.forget()
 	t, ok := tx.From(ctx, w.db.Name())

@@ -96,7 +96,7 @@ func ofText(why string, fits func(text string) bool) *limit {
 func numericAffinity() *limit {
 	return &limit{
 		from: row.String,
-		why:  "SQLite makes a number of it in a column of this type; declare the column text",
+		why:  "SQLite converts it to a number in a column of this type; declare the column text",
 		keep: func(v row.Value) (row.Value, change) {
 			if v.Kind() == row.String && sqlvalue.ChangesAsNumber(v.Str()) {
 				return v, unfit

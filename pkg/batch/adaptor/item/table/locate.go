@@ -14,9 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placedByCopy adds the record that PostgreSQL names in the context of a COPY error, in any language: COPY
+// locateCopyError adds the record that PostgreSQL names in the context of a COPY error, in any language: COPY
 // table, line 3, column x.
-func (p *plan) placedByCopy(err error, records int) error {
+func (p *plan) locateCopyError(err error, records int) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
 		return err

@@ -42,7 +42,7 @@ type syncPosition struct {
 // that the step continues after a commit of an earlier attempt.
 func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*Sync, error) {
 	if attempt == nil {
-		return nil, errors.New("table: delete_missing needs a step whose attempts are recorded")
+		return nil, errors.New("table: delete_missing needs a step with a recorded history")
 	}
 	w, err := New(db, config, schema)
 	return &Sync{writer: w, attempt: attempt, resumed: resumed}, err
@@ -62,7 +62,7 @@ func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) 
 func (s *Sync) Open(ctx context.Context, at item.Position) error {
 	name := s.writer.config.Name
 	if at == nil && s.resumed {
-		return fmt.Errorf("table %s: delete_missing: the keys of the rows that earlier attempts wrote are not known: begin again with --from-start", name)
+		return fmt.Errorf("table %s: delete_missing: the keys that earlier attempts wrote are not known: start again with --from-start", name)
 	}
 	if err := s.Rewind(ctx, at); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (s *Sync) Open(ctx context.Context, at item.Position) error {
 			return fmt.Errorf("table %s: look up %s: %w", name, s.at.Keys, err)
 		}
 		if found.absent() {
-			return fmt.Errorf("table %s: table %s with the keys of earlier attempts is gone: begin again with --from-start", name, s.at.Keys)
+			return fmt.Errorf("table %s: table %s with the keys of earlier attempts is missing: start again with --from-start", name, s.at.Keys)
 		}
 	}
 	if s.writer.table.absent() {
@@ -190,16 +190,16 @@ func (s *Sync) Complete(ctx context.Context) error {
 	why := ""
 	switch {
 	case s.tally.Skipped > 0:
-		why = fmt.Sprintf("%d items were skipped, and their keys are unknown", s.tally.Skipped)
+		why = fmt.Sprintf("%d items were skipped, so their keys are unknown", s.tally.Skipped)
 	case s.at.Keys == "" && !s.writer.config.DeleteAll:
-		why = "no row came; to delete all rows then, say `delete_all: true`"
+		why = "the input has no rows; to delete all rows in that case, set `delete_all: true`"
 	}
 	if why != "" {
 		if err := s.warn(why); err != nil {
 			return err
 		}
 	} else if err := s.deleteMissing(ctx, t.Conn()); err != nil {
-		return fmt.Errorf("table %s: delete the rows that did not come: %w", s.writer.config.Name, err)
+		return fmt.Errorf("table %s: delete the rows missing from the input: %w", s.writer.config.Name, err)
 	}
 	if s.at.Keys != "" {
 		if _, err := t.Conn().ExecContext(ctx, "drop table "+s.writer.db.Dialect().Quote(s.at.Keys)); err != nil {
@@ -212,7 +212,7 @@ func (s *Sync) Complete(ctx context.Context) error {
 
 func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 	w := s.writer
-	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
+	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
 		return err
 	}
 	mark, unmarked, err := w.deletedMark()
@@ -265,9 +265,9 @@ func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 	for i, v := range values {
 		key = append(key, fmt.Sprintf("%s %v", w.config.Key[i], v))
 	}
-	return exception.Fatal("", fmt.Errorf("no row is deleted: a row with %s came, and the table has none with this key, so that rows that came could be deleted: "+
-		"a trigger or a rule changes the key or leaves the row out, or another program has removed it; let the job write the key as the table keeps it, "+
-		"and begin again with --from-start", strings.Join(key, ", ")))
+	return exception.Fatal("", fmt.Errorf("no row is deleted: the input has a row with %s, but the table has none with this key, so rows of the input could be deleted: "+
+		"a trigger or a rule changes the key or leaves the row out, or another program removed it; let the job write the key as the table stores it, "+
+		"and start again with --from-start", strings.Join(key, ", ")))
 }
 
 // without is the condition that a row of outer, t or s, has no row of equal key in the table inner. Keys are

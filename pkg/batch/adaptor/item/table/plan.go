@@ -81,7 +81,7 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 		errs = append(errs, errors.New("the items have no field to write"))
 	}
 	if config.mode() == Update && len(p.cols) == len(p.keys) {
-		errs = append(errs, errors.New("mode update has nothing to change besides the key"))
+		errs = append(errs, errors.New("mode update has no column to change except the key"))
 	}
 	return p, errors.Join(errs...)
 }
@@ -193,9 +193,9 @@ func hint(v row.Value, kind row.Kind) string {
 	case row.Timestamp:
 		return "expected yyyy-MM-ddTHH:mm:ss.SSSSSSXXX; for another format declare the field as timestamp, with its format"
 	case row.Float:
-		return "expected a number of at most 17 digits, with a point"
+		return "expected a number of at most 17 digits with a decimal point"
 	case row.Int, row.DecimalKind:
-		return "expected a number, with a point and no separators; for another form declare the field as " + kind.String()
+		return "expected a number with a decimal point and no separators; for another format declare the field as " + kind.String()
 	default:
 		return ""
 	}
@@ -239,7 +239,7 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 	case c.scale != nil && *c.scale < 0 && !isMultiple(d, -*c.scale):
 		cure = fmt.Sprintf("the column keeps multiples of 10^%d", -*c.scale)
 	case c.scale != nil && *c.scale >= 0 && d.Scale() > *c.scale:
-		cure = fmt.Sprintf("the column has %d digits behind the point; round(x, %d) drops more", *c.scale, *c.scale)
+		cure = fmt.Sprintf("the column has %d digits after the point; round(x, %d) drops the rest", *c.scale, *c.scale)
 	case c.binary && d.Digits() > sqlvalue.ExactDigits && !isInt64(d):
 		cure = fmt.Sprintf("SQLite keeps %d digits in a column of this type; declare it text", sqlvalue.ExactDigits)
 	default:
@@ -300,7 +300,7 @@ func (p *plan) tookAll(took int64, sent int) error {
 
 // leftOut is the error for rows that the table did not take. It is not the fault of an item.
 func leftOut(n, of int64) error {
-	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, say `left_out: ignore`", of-n, of)
+	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, set `left_out: ignore`", of-n, of)
 }
 
 // action is the part of an upsert for existing rows. A key that the database takes for equal but that is a

@@ -133,7 +133,7 @@ func (b *postgresBatch) statement(ctx context.Context, conn tx.Conn, p *plan) (r
 			err = p.missing(b.records[result.number-1])
 		}
 	default:
-		err = b.took(p, result)
+		err = b.checkCount(p, result)
 	}
 	return result.repeated, err
 }
@@ -173,7 +173,7 @@ func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 	return pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
 		took, err := begin.CopyFrom(ctx, c, bytes.NewReader(b.buf), text)
 		if err != nil {
-			return p.placedByCopy(err, len(b.records))
+			return p.locateCopyError(err, len(b.records))
 		}
 		return p.tookAll(took, len(b.records))
 	})
@@ -227,8 +227,8 @@ func appendCopyText(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// took compares the number of rows that the table took with the records.
-func (b *postgresBatch) took(p *plan, result arraysResult) error {
+// checkCount compares the number of rows that the table took with the records.
+func (b *postgresBatch) checkCount(p *plan, result arraysResult) error {
 	switch {
 	case p.config.mode() == Insert:
 		return p.tookAll(result.rows, len(b.records))

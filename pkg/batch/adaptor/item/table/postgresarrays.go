@@ -218,7 +218,7 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysR
 // execOn prepares the statement once per connection, if the connection may keep statements. A prepared one is
 // executed in one round trip with begin.
 func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, text string) (*pgconn.Result, error) {
-	keeps, kept := c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, keptOn(c)
+	keeps, kept := c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, preparedOn(c)
 	if !keeps || !kept.has(text) {
 		if err := begin.Exec(ctx, c); err != nil {
 			return nil, err
@@ -240,30 +240,30 @@ func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, t
 	return result, err
 }
 
-// kept are the texts that a connection keeps prepared, the newest last.
-type kept struct{ texts []string }
+// preparedTexts are the texts that a connection keeps prepared, the newest last.
+type preparedTexts struct{ texts []string }
 
-// mostKept is their maximum number: a worker may write into endlessly many tables.
-const mostKept = 64
+// maxPrepared is their maximum number: a worker may write into endlessly many tables.
+const maxPrepared = 64
 
-// keptOn finds them at the connection, since both have one lifetime.
-func keptOn(c *pgx.Conn) *kept {
+// preparedOn finds them at the connection, since both have one lifetime.
+func preparedOn(c *pgx.Conn) *preparedTexts {
 	const key = "surfin.arrays"
 	data := c.PgConn().CustomData()
-	k, ok := data[key].(*kept)
+	k, ok := data[key].(*preparedTexts)
 	if !ok {
-		k = &kept{}
+		k = &preparedTexts{}
 		data[key] = k
 	}
 	return k
 }
 
-func (k *kept) has(text string) bool { return slices.Contains(k.texts, text) }
+func (k *preparedTexts) has(text string) bool { return slices.Contains(k.texts, text) }
 
 // prepare returns the name of the prepared statement.
-func (k *kept) prepare(ctx context.Context, c *pgx.Conn, text string) (name string, err error) {
+func (k *preparedTexts) prepare(ctx context.Context, c *pgx.Conn, text string) (name string, err error) {
 	i := slices.Index(k.texts, text)
-	if i < 0 && len(k.texts) >= mostKept {
+	if i < 0 && len(k.texts) >= maxPrepared {
 		if err := k.forget(ctx, c, k.texts[0]); err != nil {
 			return "", err
 		}
@@ -279,7 +279,7 @@ func (k *kept) prepare(ctx context.Context, c *pgx.Conn, text string) (name stri
 	return statement.Name, nil
 }
 
-func (k *kept) forget(ctx context.Context, c *pgx.Conn, text string) error {
+func (k *preparedTexts) forget(ctx context.Context, c *pgx.Conn, text string) error {
 	k.texts = slices.DeleteFunc(k.texts, func(t string) bool { return t == text })
 	return c.Deallocate(ctx, text)
 }

@@ -43,7 +43,7 @@ type part struct {
 // shapeOf queries the catalog for the shape of a type.
 func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *time.Location) (*shape, error) {
 	s := &shape{}
-	elem, fields, err := s.look(ctx, conn, oid, &modifier)
+	elem, fields, err := s.readCatalog(ctx, conn, oid, &modifier)
 	if err != nil {
 		return nil, fmt.Errorf("look up type %d: %w", oid, err)
 	}
@@ -62,8 +62,8 @@ func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *
 	return s, nil
 }
 
-// look applies one row of the catalog, and returns the type of the elements or of the fields.
-func (s *shape) look(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []part, err error) {
+// readCatalog applies one row of the catalog, and returns the type of the elements or of the fields.
+func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []part, err error) {
 	rows, err := conn.QueryContext(ctx, shapeQuery, fmt.Sprint(oid), fmt.Sprint(*modifier))
 	if err != nil {
 		return 0, nil, err

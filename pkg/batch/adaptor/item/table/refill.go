@@ -22,11 +22,11 @@ import (
 type Refill struct {
 	writer *Writer
 	mode   Mode
-	// tell returns the attempt, which names the shadow; attempt is its result.
-	tell    func(ctx context.Context) (core.Attempt, error)
-	attempt core.Attempt
-	found   refillable
-	at      refillPosition // as of the current transaction
+	// attemptOf returns the attempt, which names the shadow; attempt is its result.
+	attemptOf func(ctx context.Context) (core.Attempt, error)
+	attempt   core.Attempt
+	found     refillable
+	at        refillPosition // as of the current transaction
 }
 
 // refillPosition is the position of a Refill.
@@ -54,12 +54,12 @@ const maxName = 63
 // NewRefill returns the writer of the modes truncate and replace. Open calls attempt, which comes from
 // registry.BuildContext: all attempts of one step of one instance have one shadow table.
 func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
-	r := &Refill{mode: config.Mode, tell: attempt}
+	r := &Refill{mode: config.Mode, attemptOf: attempt}
 	if attempt == nil {
-		return nil, fmt.Errorf("table: mode %s needs a step whose attempts are recorded", config.mode())
+		return nil, fmt.Errorf("table: mode %s needs a step with a recorded history", config.mode())
 	}
 	if !config.refills() {
-		return nil, fmt.Errorf("table: mode %s fills no table anew: use New", config.mode())
+		return nil, fmt.Errorf("table: mode %s does not refill the table: use New", config.mode())
 	}
 	config.Mode = Insert
 	var err error
@@ -100,7 +100,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 		return err
 	}
 	var err error
-	if r.attempt, err = r.tell(ctx); err != nil {
+	if r.attempt, err = r.attemptOf(ctx); err != nil {
 		return err
 	}
 	if step, part, is := strings.Cut(r.attempt.Step, ":"); is {
@@ -116,7 +116,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 			return fmt.Errorf("table %s: look up %s: %w", name, r.at.Shadow, err)
 		}
 		if found.absent() {
-			return fmt.Errorf("table %s: table %s with the rows of the attempts before is gone: begin anew with --from-start", name, r.at.Shadow)
+			return fmt.Errorf("table %s: table %s with the rows of earlier attempts is missing: start again with --from-start", name, r.at.Shadow)
 		}
 	}
 	if r.writer.table.absent() { // the first chunk creates it
@@ -136,11 +136,11 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	r.found = found
 	switch {
 	case !found.isTable:
-		return fmt.Errorf("table %s: mode %s needs a table, and it is none", name, r.mode)
+		return fmt.Errorf("table %s: mode %s needs a table, but this is not one", name, r.mode)
 	case r.mode != Replace:
 		return nil
 	case len(found.referredBy) > 0:
-		return fmt.Errorf("table %s: mode replace would remove rows that a foreign key of %s refers to: use mode upsert, and delete what is old in a step of its own",
+		return fmt.Errorf("table %s: mode replace would remove rows that a foreign key of %s refers to: use mode upsert, and delete old rows in a separate step",
 			name, strings.Join(found.referredBy, ", "))
 	case found.toItself && r.writer.db.Dialect() == tx.SQLite:
 		return fmt.Errorf("table %s: mode replace cannot check its foreign key to itself on SQLite: use mode truncate", name)
@@ -181,7 +181,7 @@ func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) er
 	name := r.writer.config.Name
 	shadow := shadowName(name, r.attempt)
 	if _, err := conn.ExecContext(ctx, "drop table if exists "+r.writer.db.Dialect().Quote(shadow)); err != nil {
-		return fmt.Errorf("table %s: remove %s, which an attempt from the start has left: %w", name, shadow, err)
+		return fmt.Errorf("table %s: remove %s, left over from an earlier attempt: %w", name, shadow, err)
 	}
 	if err := r.writer.engine.shadow(ctx, conn, name, shadow, r.writer.plan.names()); err != nil {
 		return fmt.Errorf("table %s: make %s for the new rows: %w", name, shadow, err)
@@ -191,7 +191,7 @@ func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) er
 }
 
 func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
-	if err := r.writer.look(ctx, conn, nil); err != nil || r.writer.table.absent() {
+	if err := r.writer.readCatalog(ctx, conn, nil); err != nil || r.writer.table.absent() {
 		return err
 	}
 	if err := r.writer.engine.empty(ctx, conn, r.writer.config.Name, r.found); err != nil {
@@ -235,7 +235,7 @@ func (r *Refill) Complete(ctx context.Context) error {
 // the old rows until the commit; other writers wait.
 func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	w, d := r.writer, r.writer.db.Dialect()
-	if err := w.look(ctx, conn, nil); err != nil || w.table.absent() {
+	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
 		return err
 	}
 	if err := w.engine.exclude(ctx, conn, w.config.Name); err != nil {
@@ -343,4 +343,4 @@ func shadowName(table string, attempt core.Attempt) string {
 	return schema + shadow
 }
 
-var errNoText = errors.New("the statement that made it cannot be read")
+var errNoText = errors.New("the statement that created it cannot be parsed")

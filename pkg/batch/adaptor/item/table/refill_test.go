@@ -162,8 +162,8 @@ func TestATableThatCannotBeFilledAnewIsRefusedBeforeAnything(t *testing.T) {
 		for _, mode := range []table.Mode{table.Truncate, table.Replace} {
 			exec(t, db, "drop view many")
 			exec(t, db, "create view many as select id, n from stock")
-			require.ErrorContains(t, open("many", mode), "table many: mode "+string(mode)+" needs a table, and it is none")
-			require.ErrorContains(t, open("absent", mode), "table absent does not exist; say `create: true`")
+			require.ErrorContains(t, open("many", mode), "table many: mode "+string(mode)+" needs a table, but this is not one")
+			require.ErrorContains(t, open("absent", mode), "table absent does not exist; set `create: true`")
 		}
 		if err := open("tree", table.Replace); db.Dialect() == tx.SQLite {
 			require.EqualError(t, err, "table tree: mode replace cannot check its foreign key to itself on SQLite: use mode truncate")
@@ -172,7 +172,7 @@ func TestATableThatCannotBeFilledAnewIsRefusedBeforeAnything(t *testing.T) {
 		}
 		lost, err := table.NewRefill(db, table.Config{Name: "tree", Mode: table.Replace}, s, of)
 		require.NoError(t, err)
-		require.ErrorContains(t, lost.Open(t.Context(), item.Position(`{"shadow":"surfin_gone"}`)), "table surfin_gone with the rows of the attempts before is gone")
+		require.ErrorContains(t, lost.Open(t.Context(), item.Position(`{"shadow":"surfin_gone"}`)), "table surfin_gone with the rows of earlier attempts is missing")
 		_, err = table.New(db, table.Config{Name: "tree", Mode: table.Replace}, s)
 		require.EqualError(t, err, "table: mode replace needs a position: use NewRefill")
 	})
@@ -208,6 +208,6 @@ func TestAnUpdateMayPassWhatIsNotThere(t *testing.T) {
 		require.NoError(t, write(db, w, s, ints(5, 50), ints(2, 21)))
 		require.Equal(t, [][]row.Value{ints(1, 10), ints(2, 21)}, readAll(t, db, s, "select id, n from stock", "id"))
 		_, err := table.New(db, table.Config{Name: "stock", Missing: table.MissingIgnore}, s)
-		require.ErrorContains(t, err, "missing: mode insert needs no row to be there: `missing` is for update")
+		require.ErrorContains(t, err, "missing: mode insert does not require rows to exist: `missing` is for update")
 	})
 }

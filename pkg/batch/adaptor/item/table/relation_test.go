@@ -126,9 +126,9 @@ func TestWhatAColumnOrARelationDoesNotTakeIsSaidAtOpen(t *testing.T) {
 		{table.Config{Name: "always", Mode: table.Upsert, Key: []string{"id"}}, "the database numbers column id"},
 		{table.Config{Name: "always", Mode: table.Update, Key: []string{"v"}}, "the database numbers column id"},
 		{table.Config{Name: "computed"}, "field v: the view computes column v"},
-		{table.Config{Name: "copied"}, "table copied: it is a materialized view that takes no insert"},
-		{table.Config{Name: "joined", Mode: table.Delete, Key: []string{"id"}}, "table joined: it is a view that takes no delete"},
-		{table.Config{Name: "counted"}, "table counted: it is a sequence that takes no insert"},
+		{table.Config{Name: "copied"}, "table copied: it is a materialized view that does not accept insert"},
+		{table.Config{Name: "joined", Mode: table.Delete, Key: []string{"id"}}, "table joined: it is a view that does not accept delete"},
+		{table.Config{Name: "counted"}, "table counted: it is a sequence that does not accept insert"},
 	} {
 		w, err := table.New(db, c.config, s)
 		require.NoError(t, err)

@@ -84,22 +84,22 @@ const (
 // Config configures the writer.
 type Config struct {
 	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
-	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must be there; delete removes rows, if they are there; truncate empties the table once and then inserts; replace inserts beside the table, and exchanges all its rows when the step is done."`
+	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must exist; delete removes rows if they exist; truncate empties the table once and then inserts; replace inserts into a second table, and exchanges all rows when the step is done."`
 	// Key names columns, not fields.
-	Key     []string          `key:"key" doc:"The columns that tell one row from another; required for upsert, update and delete. An upsert needs a unique index on them."`
-	Missing Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"What becomes of an update whose row is not there: error makes the item an invalid one, which the step may skip; ignore passes it."`
-	LeftOut LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"What becomes of rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
-	Columns map[string]string `key:"columns" doc:"Column to field, and nothing else is written; without it every field goes to the column of its name."`
-	Create  bool              `key:"create" default:"false" doc:"Create the table if it is absent, with key as its primary key."`
-	Schema  SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"What becomes of a field that the table has no column for: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored with the step; add adds a column that may be null, in the transaction of the first rows. A column of the key is never left out or added."`
-	Where   string            `key:"where" doc:"The predicate of the partial unique index that an upsert is to use, as SQL, such as deleted_at is null. Rows outside of it are never updated, nor deleted by delete_missing [none]."`
+	Key     []string          `key:"key" doc:"The columns that identify a row; required for upsert, update and delete. An upsert needs a unique index on them."`
+	Missing Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"How to treat an update of a row that does not exist: error makes the item invalid, which the step may skip; ignore accepts it."`
+	LeftOut LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"How to treat rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts only the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
+	Columns map[string]string `key:"columns" doc:"Maps columns to fields, and nothing else is written; without it every field is written to the column of the same name."`
+	Create  bool              `key:"create" default:"false" doc:"Create the table if it does not exist, with key as its primary key."`
+	Schema  SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"How to treat a field without a column in the table: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored with the step; add adds a nullable column, in the transaction of the first rows. A column of the key is never left out or added."`
+	Where   string            `key:"where" doc:"The predicate of the partial unique index for an upsert, as SQL, such as deleted_at is null. Rows outside it are never updated, nor deleted by delete_missing [none]."`
 	// DeleteMissing and the next two are for upserts.
-	DeleteMissing DeleteMissing  `key:"delete_missing" enum:"soft,hard" doc:"What becomes of rows whose key came with no item of the step: hard deletes them, soft marks them in the column of deleted, in the last transaction of the step. Nothing is deleted after a skip, whose key is not known, nor where no row came; a warning says so [they stay]."`
-	Deleted       string         `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: the time of a timestamp, the day of a date, true of a boolean. A row that comes again has it cleared, unless a field writes it."`
-	DeleteAll     bool           `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows where no row came."`
+	DeleteMissing DeleteMissing  `key:"delete_missing" enum:"soft,hard" doc:"How to treat rows of the table whose key no item of the step has: hard deletes them, soft marks them in the column deleted, in the last transaction of the step. Nothing is deleted after a skip, because its key is not known, or if the input has no rows; a warning says so [they stay]."`
+	Deleted       string         `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: a timestamp or date to the current time or day, a boolean to true. If the row comes again, the column is cleared, unless a field writes it."`
+	DeleteAll     bool           `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows if the input has no rows."`
 	Database      string         `key:"database" doc:"The database; default: the job's."`
 	zone          *time.Location // of the job: see column.zone
-	Batch         int            `key:"batch" default:"0" doc:"Rows per statement; 0: the whole chunk on PostgreSQL, as many as have about 100 values on SQLite."`
+	Batch         int            `key:"batch" default:"0" doc:"Rows per statement; 0 means the whole chunk on PostgreSQL, and as many rows as have about 100 values on SQLite."`
 }
 
 // Validate checks the options that need no item type.
@@ -117,7 +117,7 @@ func (c *Config) Validate() error {
 			bad("key", "mode %s needs a key", c.Mode)
 		}
 		if c.Create && c.Mode != Upsert {
-			bad("create", "mode %s has nothing to do in a new table", c.Mode)
+			bad("create", "mode %s is useless for a new table", c.Mode)
 		}
 	case Insert, Truncate, Replace:
 	default:
@@ -127,7 +127,7 @@ func (c *Config) Validate() error {
 	case c.Missing != "" && c.Missing != MissingError && c.Missing != MissingIgnore:
 		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
 	case c.Missing == MissingIgnore && c.mode() != Update:
-		bad("missing", "mode %s needs no row to be there: `missing` is for update", c.mode())
+		bad("missing", "mode %s does not require rows to exist: `missing` is for update", c.mode())
 	}
 	switch {
 	case c.LeftOut != "" && c.LeftOut != LeftOutError && c.LeftOut != LeftOutIgnore:
@@ -135,25 +135,25 @@ func (c *Config) Validate() error {
 	case c.Schema != "" && c.Schema != SchemaFail && c.Schema != SchemaIgnore && c.Schema != SchemaAdd:
 		bad("schema", "%q is unknown (allowed: fail, ignore, add)", c.Schema)
 	case c.Schema == SchemaAdd && c.mode() == Delete:
-		bad("schema", "mode delete writes no column: `schema: add` is for the others")
+		bad("schema", "mode delete writes no columns: `schema: add` is for the other modes")
 	case c.DeleteMissing != "" && c.DeleteMissing != DeleteSoft && c.DeleteMissing != DeleteHard:
 		bad("delete_missing", "%q is unknown (allowed: soft, hard)", c.DeleteMissing)
 	case c.DeleteMissing != "" && c.mode() != Upsert:
-		bad("delete_missing", "mode %s does not know all keys: `delete_missing` is for upsert", c.mode())
+		bad("delete_missing", "mode %s does not collect the keys: `delete_missing` is for upsert", c.mode())
 	case c.DeleteAll && c.DeleteMissing == "":
-		bad("delete_all", "it is for delete_missing")
+		bad("delete_all", "it needs delete_missing")
 	case c.Deleted != "" && c.Deleted != defaultDeleted && c.DeleteMissing != DeleteSoft:
-		bad("deleted", "it is for delete_missing: soft")
+		bad("deleted", "it needs delete_missing: soft")
 	case c.Where != "" && c.mode() != Upsert:
 		bad("where", "mode %s uses no unique index: `where` is for upsert", c.mode())
 	case strings.Contains(c.Where, ";"):
 		bad("where", "it is a predicate, without a semicolon")
 	case c.LeftOut == LeftOutIgnore && c.onlyCompares():
-		bad("left_out", "mode %s inserts no row: `left_out` is for insert and upsert", c.mode())
+		bad("left_out", "mode %s inserts no rows: `left_out` is for insert and upsert", c.mode())
 	}
 	for i, k := range c.Key {
 		if slices.Contains(c.Key[:i], k) {
-			bad("key", "column %s is there twice", k)
+			bad("key", "column %s is listed twice", k)
 		}
 	}
 	if c.Batch < 0 {
@@ -200,50 +200,50 @@ func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == 
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
-		Summary: "inserts, upserts, updates or deletes rows of a table, or fills it anew",
+		Summary: "inserts, upserts, updates or deletes rows of a table, or refills it",
 		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
-every row is there exactly once. What the name stands for decides how it is written, and
+every row is there exactly once. The kind of the table decides how rows are written, and
 never the size of the chunk. PostgreSQL gets COPY for inserts into tables and partitioned
 tables, and one statement over arrays for every other mode, and for views, foreign tables
 and tables with rules or row-level security; SQLite gets multi-row statements. A view or a
-column that takes no values (generated, ` + "`generated always as identity`" + `, computed by a
+column that accepts no values (generated, ` + "`generated always as identity`" + `, computed by a
 view) is an error at the start of the step.
 
 Fields find their columns by name. A field without a column is an error, unless
 ` + "`schema`" + ` says ignore or add; a column without a field gets its default. If a key is in a chunk more than once, the last item
 wins. An absent table is an error that prints the CREATE TABLE, unless ` + "`create: true`" + `, which
-creates it in the transaction of the first rows, or at the end of a step without any.
+creates it in the transaction of the first rows, or at the end of a step without rows.
 
 ` + "`mode: truncate`" + ` empties the table in the transaction of its first rows, once in all attempts
-of the step, and then inserts: who reads meanwhile sees a part of the rows. It is TRUNCATE on
-PostgreSQL, and DELETE where a foreign key refers to the table. ` + "`mode: replace`" + ` inserts into a
-table beside it (surfin_..., with the same unique indexes, checks and foreign keys), and exchanges
-all rows in one transaction when every item has its verdict: who reads sees the old rows, or all
+of the step, and then inserts: readers see a part of the rows meanwhile. It is TRUNCATE on
+PostgreSQL, and DELETE if a foreign key refers to the table. ` + "`mode: replace`" + ` inserts into a
+second table (surfin_..., with the same unique indexes, checks and foreign keys), and exchanges
+all rows in one transaction when every item has its verdict: readers see the old rows or all
 new ones. The table itself stays, and so do its indexes, constraints, grants, views, sequences and
-triggers; rows that others wrote meanwhile go. That costs every row a second write. A step of no
-items empties the table in both modes, and a restart goes on where it was. Both are refused for a view,
-in a partitioned step, and beside another writer to the table; replace is refused where a foreign key of another
+triggers; rows that others wrote meanwhile are removed. Every row is written twice. A step without
+items empties the table in both modes, and a restart resumes where it was. Both are refused for a view,
+in a partitioned step, and with another writer to the table; replace is refused if a foreign key of another
 table refers to it. A redrive of skipped items adds to the table. A step that is never restarted leaves its
-surfin_... table behind.
+surfin_... table in the database.
 
 An upsert by a partial unique index names its predicate: ` + "`where: deleted_at is null`" + `. With ` + "`delete_missing`" + `, rows whose
-key came with no item are deleted (hard), or marked in a column (soft), in the last transaction of the step; the keys that
-came are in a table surfin_..._keys until then, so that a restart knows those of the attempts before. Nothing is deleted after a
-skip, nor where no row came unless ` + "`delete_all: true`" + ` says so; a warning says why. It is refused in a partitioned step.
+key no item has are deleted (hard), or marked in a column (soft), in the last transaction of the step; until then the
+keys of the items are in a table surfin_..._keys, so that a restart knows the keys of earlier attempts. Nothing is deleted after a
+skip, or if the input has no rows, unless ` + "`delete_all: true`" + ` says so; a warning says why. It is refused in a partitioned step.
 
 Rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert are not counted as
 written, and the step fails at its end; ` + "`left_out: ignore`" + ` is for triggers that put rows elsewhere.
 
-A text is read by the type of its column, on both databases alike, and by no setting of the server: a date is
+A text is parsed by the type of its column, in the same way on both databases, whatever the server's settings: a date is
 yyyy-MM-dd, a time without an offset is UTC. A value that the column would change is an invalid item: 12.345 for
 numeric(10,2), a fraction of a second for timestamp(0), a time of day for a date, ` + "`now`" + `, blanks beyond varchar(n), and
-01569 for a column of SQLite that makes numbers of texts (its type is STRING, for example). The key of an upsert is what its
-column makes of it.
+01569 for a column of SQLite that converts texts to numbers (its type is STRING, for example). The key of an upsert is the
+value that its column stores.
 
 SQLite stores dates as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ, bools
-as 0 and 1. A column of text takes every value in its text, 1000000 for the float 1e6. A value of
-another kind than its column goes in if nothing of it is lost (a whole float to an int
-column, 0 and 1 to a bool and back, midnight to a date) and is an invalid item otherwise.
+as 0 and 1. A column of text accepts every value as its text, 1000000 for the float 1e6. A value of
+a different kind from its column is accepted if nothing is lost (a whole float in an int
+column, 0 and 1 in a bool column and back, midnight in a date column) and is an invalid item otherwise.
 Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.`,
 		Example: example,
 		New:     build,
@@ -304,7 +304,7 @@ func types(cfg any, in item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	schema := in.Schema()
 	if schema == nil {
-		return nil, fmt.Errorf("table writes rows, or structs of plain fields, but is handed %s", in.Name())
+		return nil, fmt.Errorf("table writes rows, or structs of plain fields, but receives %s", in.Name())
 	}
 	if err := c.check(schema); err != nil {
 		return nil, err
@@ -321,7 +321,7 @@ func (c *Config) check(schema *row.Schema) error {
 	errs := []error{c.checkFields(schema)}
 	for _, k := range c.Key {
 		if i := schema.Index(c.field(k)); i >= 0 && c.byKey() && schema.Field(i).Nullable {
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, and a null is equal to nothing", schema.Field(i).Name)})
+			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, but a null equals nothing", schema.Field(i).Name)})
 		}
 	}
 	return errors.Join(errs...)

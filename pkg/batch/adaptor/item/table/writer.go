@@ -136,7 +136,7 @@ type AbsentTableError struct {
 func (e *AbsentTableError) Error() string {
 	text := "table " + e.Table + " does not exist"
 	if e.Statement != "" {
-		text += "; say `create: true`, or make it:\n" + e.Statement
+		text += "; set `create: true`, or create it:\n" + e.Statement
 	}
 	return text
 }
@@ -171,7 +171,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 // failure leaves none (rule TW5).
 func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
-	if err := w.look(ctx, conn, nil); err != nil {
+	if err := w.readCatalog(ctx, conn, nil); err != nil {
 		return err
 	}
 	switch {
@@ -326,12 +326,12 @@ func (w *Writer) forgetOld(t tx.Tx) {
 }
 
 func (w *Writer) noTransaction() error {
-	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another one", w.config.Name, w.db.Name())
+	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another database", w.config.Name, w.db.Name())
 }
 
 // prepare makes the plan for items of the schema.
 func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
-	if err := w.look(ctx, conn, schema); err != nil {
+	if err := w.readCatalog(ctx, conn, schema); err != nil {
 		return err
 	}
 	if err := w.present(schema); err != nil {
@@ -357,8 +357,8 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-// look queries the catalog once; with a schema it creates an absent table if it may.
-func (w *Writer) look(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+// readCatalog queries the catalog once; with a schema it creates an absent table if it may.
+func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if !w.table.absent() {
 		return nil
 	}

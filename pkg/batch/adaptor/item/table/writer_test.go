@@ -385,7 +385,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		{table.Config{}, "name", "needs a name"},
 		{table.Config{Name: "t", Mode: "merge"}, "mode", "allowed"},
 		{table.Config{Name: "t", Mode: table.Upsert}, "key", "needs a key"},
-		{table.Config{Name: "t", Mode: table.Delete, Key: []string{"name"}, Create: true}, "create", "nothing to do"},
+		{table.Config{Name: "t", Mode: table.Delete, Key: []string{"name"}, Create: true}, "create", "is useless"},
 		{table.Config{Name: "t", Key: []string{"name", "name"}}, "key", "twice"},
 		{table.Config{Name: "t", Batch: -1}, "batch", "less than 0"},
 		{table.Config{Name: "t", Mode: table.Upsert, Key: []string{"nam"}}, "key", "did you mean name?"},

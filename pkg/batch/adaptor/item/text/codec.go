@@ -62,7 +62,7 @@ func (c *codec) bytesOf(text string) ([]byte, error) {
 	}
 	raw, err := hex.DecodeString(strings.TrimSpace(digits))
 	if err != nil {
-		return nil, fmt.Errorf("behind %s stand two hexadecimal digits for each byte: %w", hexMark, err)
+		return nil, fmt.Errorf("after %s write two hexadecimal digits for each byte: %w", hexMark, err)
 	}
 	return raw, nil
 }

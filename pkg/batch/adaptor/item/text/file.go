@@ -37,10 +37,8 @@ type filePosition struct {
 	Lines int64 `json:"lines"`
 }
 
-// Meta returns where the last line is.
 func (f *file) Meta() item.Meta { return item.Meta{Path: f.path, Line: f.line} }
 
-// AcceptChanges implements item.ChangesAccepter.
 func (f *file) AcceptChanges() { f.accept = true }
 
 func (f *file) open(ctx context.Context, at *filePosition) error {
@@ -77,7 +75,7 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 	if f.at == 0 {
 		head, err := f.in.Record(ctx, 0, f.size+1)
 		if err == nil && len(head) > f.size && (head[f.size] == '\n' || head[f.size] == '\r') {
-			hint = "; a line end follows its first record: leave length out if it has lines"
+			hint = "; a line end follows its first record: omit length if the file has lines"
 		}
 	}
 	return f.cut(bytes-rest, rest, hint)
@@ -85,7 +83,7 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 
 // cut is the error for a file that ends within a record.
 func (f *file) cut(at, has int64, hint string) error {
-	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes and not %d (length)%s", at, has, f.size, hint)
+	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes instead of %d (length)%s", at, has, f.size, hint)
 }
 
 func (f *file) goTo(offset, lines int64) {
@@ -177,7 +175,6 @@ func (f *file) invalid(err error) error {
 	return item.Consumed(f.Meta(), exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// RawText implements item.RawReader: the last line.
 func (f *file) RawText() item.RawText {
 	if f.lost != nil {
 		return *f.lost
@@ -185,7 +182,6 @@ func (f *file) RawText() item.RawText {
 	return item.RawText{Text: string(f.in.Buffered(f.last)[:f.length]), Offset: f.last, Length: f.length}
 }
 
-// OpenRaw implements item.RawOpener.
 func (f *file) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) error {
 	if f.longest == 0 {
 		f.longest = defaultMaxLine
@@ -205,7 +201,6 @@ func (f *file) position() (filePosition, error) {
 // IndependentOf implements item.Independent: no step changes the file that it reads.
 func (f *file) IndependentOf(string) bool { return true }
 
-// Close closes the file.
 func (f *file) Close(context.Context) error {
 	if f.in == nil {
 		return nil

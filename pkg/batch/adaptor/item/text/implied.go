@@ -32,7 +32,7 @@ func (c *cell) parse(l line, schema *row.Schema) (row.Value, error) {
 	}
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return row.Value{}, exception.InvalidItem("", exception.ClassParse,
-			fmt.Errorf("field %s: %s is not a number with an implied point: digits, behind a sign perhaps", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
+			fmt.Errorf("field %s: %s is not a number with an implied point: write digits, with an optional sign before them", f.Name, f.Quoted(fmt.Sprintf("%.60q", text))))
 	}
 	if missing := c.decimals + 1 - len(digits); missing > 0 {
 		digits = strings.Repeat("0", missing) + digits

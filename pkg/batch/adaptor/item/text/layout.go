@@ -17,14 +17,14 @@ import (
 
 // Column is the place of a field in a line, and its padding.
 type Column struct {
-	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that it takes, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
-	Align    string `key:"align" enum:"left,right" doc:"Where the value stands; without it numbers stand right and the rest left."`
-	Pad      string `key:"pad" default:" " doc:"The character that fills the column up. A blank line of it is an empty text; a number filled up with zeros keeps its last."`
-	Decimals *int   `key:"decimals" doc:"Of a decimal: how many of the digits stand behind a point that is not written (an implied point): 12.50 is 1250 where it is 2. The formats zoned, packed and binary of a decimal need it."`
-	Format   string `key:"format" enum:"text,zoned,packed,binary" doc:"How a number is written; without it as text. zoned: a digit in each place, the sign in the last one ({ A to I and } J to R, or the zone of EBCDIC). packed (COMP-3): two digits in a byte, the sign in the last half. binary (COMP): two's complement of 1 to 8 bytes, the highest first. packed and binary need length."`
-	Sign     string `key:"sign" enum:"trailing,leading,trailing_separate,leading_separate,none" doc:"Where the sign of a zoned number stands: in the last digit (trailing, the default), in the first, or as + or - after or before the digits. none: the number has none, as also packed and binary may say; a negative value is an invalid item."`
+	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that the field occupies, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
+	Align    string `key:"align" enum:"left,right" doc:"The alignment of the value; without it numbers are aligned right and other values left."`
+	Pad      string `key:"pad" default:" " doc:"The character that fills the rest of the column. A column with nothing else is an empty text; a number padded with zeros keeps its last zero."`
+	Decimals *int   `key:"decimals" doc:"Of a decimal: the number of digits after an implied point, one that is not written: with 2, 12.50 is 1250. The formats zoned, packed and binary of a decimal need it."`
+	Format   string `key:"format" enum:"text,zoned,packed,binary" doc:"How a number is written; without it as text. zoned: a digit in each position, the sign in the last one ({ A to I and } J to R, or the zone of EBCDIC). packed (COMP-3): two digits in a byte, the sign in the last half. binary (COMP): two's complement of 1 to 8 bytes, the highest first. packed and binary need length."`
+	Sign     string `key:"sign" enum:"trailing,leading,trailing_separate,leading_separate,none" doc:"The position of a zoned number's sign: in the last digit (trailing, the default), in the first, or as + or - after or before the digits. none: the number has no sign, which also packed and binary accept; a negative value is an invalid item."`
 	// Overflow is of the writer only.
-	Overflow string `key:"overflow" default:"error" enum:"error,cut" doc:"What the writer does with a value that is longer: the item is invalid, or its text is cut. A number is never cut."`
+	Overflow string `key:"overflow" default:"error" enum:"error,cut" doc:"How the writer treats a value that is too long: the item is invalid, or the text is cut. A number is never cut."`
 }
 
 // span is a range of characters in a line, from 1, both ends included.
@@ -96,8 +96,8 @@ func (s shape) marked(text string) (string, error) {
 	return string(raw), err
 }
 
-// places is the unit of places: bytes or characters.
-func (s shape) places() string {
+// unitOfPositions is the unit of places: bytes or characters.
+func (s shape) unitOfPositions() string {
 	if s.codec != nil {
 		return "bytes"
 	}
@@ -110,7 +110,7 @@ func newLayout(columns map[string]Column, mark string, s shape, schema *row.Sche
 	for i := range schema.Len() {
 		f := schema.Field(i)
 		if _, has := columns[f.Name]; !has && reading && !f.Optional {
-			errs = append(errs, &registry.ConfigError{Key: "columns", Err: fmt.Errorf("the field %s of the item has none; give it one, such as %s: 1-9", f.Name, f.Name)})
+			errs = append(errs, &registry.ConfigError{Key: "columns", Err: fmt.Errorf("the field %s of the item has no column; give it one, such as %s: 1-9", f.Name, f.Name)})
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
@@ -124,7 +124,7 @@ func bindColumns(columns map[string]Column, mark string, s shape, schema *row.Sc
 	for name, column := range columns {
 		c, err := cellOf(name, column, s, schema)
 		if err == nil && s.length > 0 && c.last > s.length {
-			err = fmt.Errorf("at: it ends at %d, and a record has %d bytes (length)", c.last, s.length)
+			err = fmt.Errorf("at: it ends at %d, but a record has %d bytes (length)", c.last, s.length)
 		}
 		if err != nil {
 			errs = append(errs, &registry.ConfigError{Key: "columns." + name, Err: err})
@@ -140,7 +140,7 @@ func (l *layout) overlaps() (errs []error) {
 	before, what := l.width, fmt.Sprintf("the text %q that a record begins with", l.mark)
 	for _, c := range l.cells {
 		if c.first <= before {
-			errs = append(errs, &registry.ConfigError{Key: "columns." + c.name, Err: fmt.Errorf("it begins at %d, where %s still stands: that ends at %d", c.first, what, before)})
+			errs = append(errs, &registry.ConfigError{Key: "columns." + c.name, Err: fmt.Errorf("it begins at %d, inside %s, which ends at %d", c.first, what, before)})
 		}
 		if c.last > before {
 			before, what = c.last, "the column "+c.name
@@ -168,7 +168,7 @@ func cellOf(name string, column Column, s shape, schema *row.Schema) (cell, erro
 	c.right = c.number
 	if column.Decimals != nil {
 		if c.decimals = *column.Decimals; kind != row.DecimalKind || c.decimals < 0 || c.decimals > row.MaxScale {
-			return c, fmt.Errorf("decimals: an implied point is for a decimal, with 0 to %d digits behind it; the field is of type %s", row.MaxScale, kind)
+			return c, fmt.Errorf("decimals: an implied point needs a decimal, with 0 to %d digits after it; the field is of type %s", row.MaxScale, kind)
 		}
 	}
 	if err := c.setForm(column, kind, s.length); err != nil {
@@ -180,11 +180,11 @@ func cellOf(name string, column Column, s shape, schema *row.Schema) (cell, erro
 	if column.Pad != "" {
 		var size int
 		if c.pad, size = utf8.DecodeRuneInString(column.Pad); size != len(column.Pad) || c.pad == utf8.RuneError || c.pad == '\n' || c.pad == '\r' {
-			return c, fmt.Errorf("pad: %q is not one character that can stand in a line", column.Pad)
+			return c, fmt.Errorf("pad: %q is not a single character that a line can contain", column.Pad)
 		}
 	}
 	if c.number && !c.right && c.pad >= '0' && c.pad <= '9' {
-		return c, fmt.Errorf("pad: %q behind a number would make it another one; align it right, or take another character", column.Pad)
+		return c, fmt.Errorf("pad: %q after a number would change it; align it right, or choose another character", column.Pad)
 	}
 	if s.codec != nil {
 		if raw, err := s.codec.encode(nil, string(c.pad)); err != nil || len(raw) != 1 {
@@ -259,7 +259,7 @@ func (c *cell) value(text string) string {
 // appendTo appends the text of a value, padded to the column's width.
 func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
-		return dst, fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", c.name)
+		return dst, fmt.Errorf("field %s: its text has a line end, but each record is one line", c.name)
 	}
 	size := utf8.RuneCountInString(text)
 	if size > c.width() {
@@ -269,7 +269,7 @@ func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 		text = string([]rune(text)[:c.width()])
 		size = c.width()
 	}
-	return c.fillUp(dst, []byte(text), hasSign(text), c.width()-size, func(dst []byte) []byte { return utf8.AppendRune(dst, c.pad) }), nil
+	return c.appendPadded(dst, []byte(text), hasSign(text), c.width()-size, func(dst []byte) []byte { return utf8.AppendRune(dst, c.pad) }), nil
 }
 
 // appendBytes is appendTo for records of bytes.
@@ -292,17 +292,17 @@ func (c cell) appendBytes(dst []byte, of *codec, text string) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("field %s: %w", c.name, err)
 	}
-	return c.fillUp(dst, raw, hasSign(text), c.width()-len(raw), func(dst []byte) []byte { return append(dst, pad...) }), nil
+	return c.appendPadded(dst, raw, hasSign(text), c.width()-len(raw), func(dst []byte) []byte { return append(dst, pad...) }), nil
 }
 
 func (c cell) tooLong(size int, places string) error {
-	return fmt.Errorf("field %s: %d %s, and its column has %d (at %s)", c.name, size, places, c.width(), c.span)
+	return fmt.Errorf("field %s: %d %s, but its column has %d (at %s)", c.name, size, places, c.width(), c.span)
 }
 
 func hasSign(text string) bool { return strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") }
 
-// fillUp appends a text, which may begin with a sign, with its padding: n times the output of pad.
-func (c cell) fillUp(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
+// appendPadded appends a text, which may begin with a sign, with its padding: n times the output of pad.
+func (c cell) appendPadded(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
 	if !c.right {
 		dst = append(dst, text...)
 	} else if c.pad == '0' && c.number && signed {

@@ -19,8 +19,8 @@ import (
 // LinesConfig configures the reader `lines`.
 type LinesConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
-	Field       string                     `key:"field" default:"line" doc:"The name of the field that has the line, a string. With item its own field has it."`
-	Item        item.Type                  `key:"item" doc:"The type of the items, which has one field, a string; without it they are rows with the field of the key field."`
+	Field       string                     `key:"field" default:"line" doc:"The name of the field for the line, a string. With item its only field is used."`
+	Item        item.Type                  `key:"item" doc:"The type of the items, with one field, a string; without it the items are rows with the field named by field."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
 	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
@@ -35,8 +35,8 @@ func (c *LinesConfig) Validate() error {
 // LinesWriterConfig configures the writer `lines`.
 type LinesWriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one."`
-	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"The line ending."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
@@ -49,8 +49,8 @@ func linesComponents() []registry.Component {
 		{
 			Kind: registry.KindReader, Name: "lines",
 			Summary: "Reads a text file, a line for each item.",
-			Doc: `Each line is a row with one string field, empty lines too; with ` + "`item`" + ` an item of that type. A line that is too long, or not in
-the encoding, is an invalid item, named by path:line. A plain UTF-8 file restarts by a
+			Doc: `Each line is a row with one string field, empty lines too; with ` + "`item`" + ` an item of that type. A line that is too long, or not valid in
+the encoding, is an invalid item, identified by path:line. A plain UTF-8 file restarts by a
 seek. A file that changed since the last attempt is refused.`,
 			Example: `job: grep
 flow:
@@ -68,11 +68,11 @@ flow:
 		{
 			Kind: registry.KindWriter, Name: "lines",
 			Summary: "Writes a text file, a line for each item.",
-			Doc: `The items have one field, as those of the reader lines, or those of a map with only: true. Its
-text is the line; a null is an empty one, and a text with a line end is an invalid item. The
-file is in view only when the step is complete. Each chunk costs one fsync.
+			Doc: `The items have one field, like those of the reader lines or of a map with only: true. Its
+text is the line; a null is an empty line, and a text with a line end is an invalid item. The
+file is published only when the step is complete. Each chunk costs one fsync.
 
-With ` + "`append: true`" + ` the file keeps what it has: the step copies it once, writes after the copy, and replaces
+With ` + "`append: true`" + ` the file keeps its content: the step copies it once, writes after the copy, and replaces
 the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
 frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
 			Example: `job: names
@@ -100,11 +100,11 @@ func (c *LinesConfig) itemType() (item.Type, error) {
 		return lineType(cmp.Or(c.Field, defaultField))
 	}
 	if c.Field != "" && c.Field != defaultField {
-		return nil, &registry.ConfigError{Key: "field", Err: errors.New("it does not go with item, whose field has the line")}
+		return nil, &registry.ConfigError{Key: "field", Err: errors.New("it cannot be combined with item, whose field has the line")}
 	}
 	s := c.Item.Schema()
 	if s == nil || s.IsOpen() || s.Len() != 1 || s.Field(0).Kind != row.String {
-		return nil, &registry.ConfigError{Key: "item", Err: fmt.Errorf("a line is one text: a type with one field, a string, is expected, such as {line: string}, and %s has other fields", c.Item.Name())}
+		return nil, &registry.ConfigError{Key: "item", Err: fmt.Errorf("a line is one text: expected a type with one field, a string, such as {line: string}, but %s has other fields", c.Item.Name())}
 	}
 	return c.Item, nil
 }
@@ -123,7 +123,7 @@ func oneField(in item.Type) error {
 		return errors.Unwrap(err)
 	}
 	if n := in.Schema().Len(); n != 1 {
-		return fmt.Errorf("a line is one field, and the items have %d: %s; put a map with only: true before it", n, in.Schema())
+		return fmt.Errorf("a line is one field, but the items have %d: %s; put a map with only: true before it", n, in.Schema())
 	}
 	return nil
 }
@@ -150,7 +150,6 @@ type lines struct {
 	schema *row.Schema
 }
 
-// Schema returns the one field.
 func (r *lines) Schema() *row.Schema { return r.schema }
 
 // Open opens the file.
@@ -160,7 +159,7 @@ func (r *lines) Open(ctx context.Context, at item.Position) error {
 	}
 	var pos filePosition
 	if err := json.Unmarshal(at, &pos); err != nil {
-		return fmt.Errorf("lines: cannot restart: its position is not readable: %w", err)
+		return fmt.Errorf("lines: cannot restart: the stored position is unreadable: %w", err)
 	}
 	return r.open(ctx, &pos)
 }
@@ -178,7 +177,6 @@ func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// Position returns where the next line starts.
 func (r *lines) Position() (item.Position, error) {
 	at, err := r.position()
 	if err != nil {
@@ -203,7 +201,7 @@ func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writ
 			f := schema.Field(0)
 			dst, err := appendText(dst, f, record[0])
 			if err == nil && bytes.ContainsAny(dst, "\r\n") {
-				err = fmt.Errorf("field %s: its text has a line end, and the file has a line for each record", f.Name)
+				err = fmt.Errorf("field %s: its text has a line end, but each record is one line", f.Name)
 			}
 			return dst, err
 		},

@@ -52,7 +52,7 @@ func (c *cell) setForm(column Column, kind row.Kind, length int) error {
 	c.form, c.sign = byName[form](formNames[:], column.Format), byName[sign](signNames[:], column.Sign)
 	if c.form == formText {
 		if column.Sign != "" {
-			return fmt.Errorf("sign: it is of the formats zoned, packed and binary; a text has its sign before its digits")
+			return fmt.Errorf("sign: it needs the format zoned, packed or binary; a text has its sign before its digits")
 		}
 		return nil
 	}
@@ -61,17 +61,17 @@ func (c *cell) setForm(column Column, kind row.Kind, length int) error {
 	case kind != row.Int && kind != row.DecimalKind:
 		return fmt.Errorf("format: %s is for int and decimal; the field is of type %s", c.form, kind)
 	case c.form != formZoned && length == 0:
-		return fmt.Errorf("format: a %s number may have the bytes of a line end: give the length of the records", c.form)
+		return fmt.Errorf("format: a %s number may contain the bytes of a line end: set the length of the records", c.form)
 	case c.form != formZoned && c.sign != signTrailing && c.sign != signNone:
-		return fmt.Errorf("sign: %s is of the format zoned; that of a %s number is trailing or none", c.sign, c.form)
+		return fmt.Errorf("sign: %s needs the format zoned; a %s number has trailing or none", c.sign, c.form)
 	case c.form == formBinary && c.width() > 8:
 		return fmt.Errorf("at: a binary number has 1 to 8 bytes, not %d", c.width())
 	case separate && c.width() < 2:
-		return fmt.Errorf("at: a sign beside the digits leaves no place for one")
+		return fmt.Errorf("at: with a sign next to the digits there is no room for a digit")
 	case kind == row.DecimalKind && column.Decimals == nil:
-		return fmt.Errorf("decimals: how many digits of a %s number stand after its point is not in the file; say it, 0 if there are none", c.form)
+		return fmt.Errorf("decimals: the file does not say how many digits a %s number has after its point; set decimals, 0 if there are none", c.form)
 	case column.Align != "" || column.Pad != "" && column.Pad != " ":
-		return fmt.Errorf("format: a %s number fills its column: leave align and pad out", c.form)
+		return fmt.Errorf("format: a %s number fills its column: omit align and pad", c.form)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (c cell) parseNumber(raw string, of *codec, f *row.Field) (row.Value, error
 	}
 	negative, digits, err := c.digits(raw, of)
 	if err == nil && negative && c.sign == signNone {
-		err = fmt.Errorf("it is negative, and the column has no sign (sign: none)")
+		err = fmt.Errorf("it is negative, but the column has no sign (sign: none)")
 	}
 	if err != nil {
 		shown := strconv.Quote(raw)
@@ -99,7 +99,7 @@ func (c cell) parseNumber(raw string, of *codec, f *row.Field) (row.Value, error
 	if f.Kind == row.Int {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return f.Coerced(text, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is more than an int holds", f.Name, f.Quoted(text))))
+			return f.Coerced(text, exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is too large for an int", f.Name, f.Quoted(text))))
 		}
 		return row.IntValue(n), nil
 	}
@@ -219,7 +219,7 @@ func (c cell) zonedDigits(raw string, ebcdic bool) (negative bool, digits string
 	for i := range len(raw) {
 		digit, minus, ok := zonedDigit(raw[i], ebcdic, i == at)
 		if !ok {
-			return false, "", fmt.Errorf("place %d has no digit", i+1)
+			return false, "", fmt.Errorf("position %d is not a digit", i+1)
 		}
 		text[i] = '0' + digit
 		negative = negative || minus
@@ -233,7 +233,7 @@ func signOfByte(b byte, ebcdic bool) (negative bool, err error) {
 		plus, minus = 0x4E, 0x60
 	}
 	if b != plus && b != minus {
-		return false, fmt.Errorf("there is no + or - beside its digits")
+		return false, fmt.Errorf("there is no + or - next to its digits")
 	}
 	return b == minus, nil
 }
@@ -281,7 +281,7 @@ func (c cell) appendNumber(dst []byte, of *codec, f *row.Field, v row.Value) ([]
 		}
 		d, err := row.ParseDecimal(null)
 		if err != nil {
-			return wrong("a %s number has no null: a number in null_if of the field says which one it is, or map gives it one", c.form)
+			return wrong("a %s number cannot be null: set a number for null with null_if of the field, or with map", c.form)
 		}
 		v = row.DecimalValue(d)
 	}
@@ -290,7 +290,7 @@ func (c cell) appendNumber(dst []byte, of *codec, f *row.Field, v row.Value) ([]
 	case err != nil:
 		return wrong("%w", err)
 	case negative && c.sign == signNone:
-		return wrong("%s is negative, and the column has no sign (sign: none)", v)
+		return wrong("%s is negative, but the column has no sign (sign: none)", v)
 	}
 	places := c.width()
 	switch {
@@ -302,7 +302,7 @@ func (c cell) appendNumber(dst []byte, of *codec, f *row.Field, v row.Value) ([]
 		places--
 	}
 	if len(digits) > places {
-		return wrong("%s has %d digits, and its column has place for %d (at %s)", v, len(digits), places, c.span)
+		return wrong("%s has %d digits, but its column has room for %d (at %s)", v, len(digits), places, c.span)
 	}
 	digits = strings.Repeat("0", places-len(digits)) + digits
 	if c.form == formPacked {
@@ -331,7 +331,7 @@ func (c cell) scaled(v row.Value) (digits string, negative bool, err error) {
 	}
 	fit, err := d.Round(decimals, row.RoundDown)
 	if err == nil && !fit.Equal(d) {
-		err = fmt.Errorf("%s has more digits behind the point than its column (decimals: %d); round(x, %d) drops them", v, decimals, decimals)
+		err = fmt.Errorf("%s has more digits after the point than its column (decimals: %d); round(x, %d) drops them", v, decimals, decimals)
 	}
 	if err != nil {
 		return "", false, err
@@ -371,7 +371,7 @@ func (c cell) appendBinary(dst []byte, digits string, negative bool) ([]byte, er
 		most++
 	}
 	if err != nil || n > most {
-		return dst, fmt.Errorf("field %s: %s is more than %d bytes hold (at %s)", c.name, digits, c.width(), c.span)
+		return dst, fmt.Errorf("field %s: %s is too large for %d bytes (at %s)", c.name, digits, c.width(), c.span)
 	}
 	if negative {
 		n = -n

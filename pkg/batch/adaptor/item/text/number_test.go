@@ -114,23 +114,23 @@ func TestANumberThatIsNoneNamesRecordAndField(t *testing.T) {
 		format, sign, want string
 	}{
 		{"00012X", "", "zoned", "", `bytes 1-6: field x: 3030303132`},
-		{"0A0123", "", "zoned", "", "is not a zoned number: place 2 has no digit"},
-		{"00 123", "", "zoned", "", "place 3 has no digit"},
-		{"      ", "", "zoned", "none", "place 1 has no digit"},
-		{"000123", "", "zoned", "trailing_separate", "there is no + or - beside its digits"},
-		{"00012C", "ibm037", "zoned", "", "place 1 has no digit"},
-		{"\xF1\xC2\xF3", "ibm037", "zoned", "", "F1C2F3 is not a zoned number: place 2 has no digit"},
+		{"0A0123", "", "zoned", "", "is not a zoned number: position 2 is not a digit"},
+		{"00 123", "", "zoned", "", "position 3 is not a digit"},
+		{"      ", "", "zoned", "none", "position 1 is not a digit"},
+		{"000123", "", "zoned", "trailing_separate", "there is no + or - next to its digits"},
+		{"00012C", "ibm037", "zoned", "", "position 1 is not a digit"},
+		{"\xF1\xC2\xF3", "ibm037", "zoned", "", "F1C2F3 is not a zoned number: position 2 is not a digit"},
 		{"\x12\x34", "", "packed", "", "1234 is not a packed number: 4 is not a sign"},
 		{"\x1A\x3C", "", "packed", "", "the second half of byte 1 is not a digit"},
 		{"\xA1\x3C", "", "packed", "", "the first half of byte 1 is not a digit"},
-		{"\x01\x3D", "", "packed", "none", "it is negative, and the column has no sign"},
+		{"\x01\x3D", "", "packed", "none", "it is negative, but the column has no sign"},
 		{"\x40\x40", "ibm037", "packed", "", "0 is not a sign"},
 	} {
 		got := readOne(t, c.bytes, c.encoding, Column{Format: c.format, Sign: c.sign, Decimals: &two}, row.Field{Kind: row.DecimalKind})
 		require.Contains(t, got, "in.txt:1: bytes 1-", c.bytes)
 		require.Contains(t, got, c.want)
 	}
-	require.Contains(t, readOne(t, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", "", Column{Format: "binary", Sign: "none"}, row.Field{Kind: row.Int}), "is more than an int holds")
+	require.Contains(t, readOne(t, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", "", Column{Format: "binary", Sign: "none"}, row.Field{Kind: row.Int}), "is too large for an int")
 	number := func(text string) row.Value {
 		d, err := row.ParseDecimal(text)
 		require.NoError(t, err)
@@ -142,14 +142,14 @@ func TestANumberThatIsNoneNamesRecordAndField(t *testing.T) {
 		format, sign string
 		want         string
 	}{
-		{number("12345.67"), 6, "zoned", "", "12345.67 has 7 digits, and its column has place for 6 (at 1-6)"},
-		{number("12345.6"), 6, "zoned", "leading_separate", "has 7 digits, and its column has place for 5"},
-		{number("10.00"), 2, "packed", "", "has place for 3"},
-		{number("1.001"), 4, "packed", "", "has more digits behind the point than its column"},
-		{number("-1"), 4, "packed", "none", "is negative, and the column has no sign"},
-		{number("327.68"), 2, "binary", "", "is more than 2 bytes hold"},
-		{number("-327.69"), 2, "binary", "", "is more than 2 bytes hold"},
-		{row.Value{}, 2, "binary", "", "a binary number has no null"},
+		{number("12345.67"), 6, "zoned", "", "12345.67 has 7 digits, but its column has room for 6 (at 1-6)"},
+		{number("12345.6"), 6, "zoned", "leading_separate", "has 7 digits, but its column has room for 5"},
+		{number("10.00"), 2, "packed", "", "has room for 3"},
+		{number("1.001"), 4, "packed", "", "has more digits after the point than its column"},
+		{number("-1"), 4, "packed", "none", "is negative, but the column has no sign"},
+		{number("327.68"), 2, "binary", "", "is too large for 2 bytes"},
+		{number("-327.69"), 2, "binary", "", "is too large for 2 bytes"},
+		{row.Value{}, 2, "binary", "", "a binary number cannot be null"},
 	} {
 		_, err := writeOne(t, c.v, c.size, "", Column{Format: c.format, Sign: c.sign, Decimals: &two}, row.Field{Kind: row.DecimalKind, Nullable: true})
 		require.ErrorContains(t, err, c.want)
@@ -321,8 +321,8 @@ func TestAFileThatEndsWithinARecordFailsBeforeAnythingIsRead(t *testing.T) {
 		require.NoError(t, err)
 		return r.Component().(item.Opener).Open(t.Context(), nil)
 	}
-	require.ErrorContains(t, read(fileOf(t, "aaaabbbbcc")), "in.txt: byte 8: the file ends within a record, which has 2 bytes and not 4 (length)")
-	require.ErrorContains(t, read(fileOf(t, "aaaa\nbbbb\n")), "a line end follows its first record: leave length out")
+	require.ErrorContains(t, read(fileOf(t, "aaaabbbbcc")), "in.txt: byte 8: the file ends within a record, which has 2 bytes instead of 4 (length)")
+	require.ErrorContains(t, read(fileOf(t, "aaaa\nbbbb\n")), "a line end follows its first record: omit length")
 	require.NoError(t, read(fileOf(t, "")))
 }
 
@@ -361,7 +361,7 @@ func TestABinaryRecordIsRedrivenFromItsBytes(t *testing.T) {
 	require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
 	stored.Text = stored.Text[:50]
 	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: path, Line: 3}, stored))
-	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "a.dat:3: the record has 23 bytes, and not 56 (length)")
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "a.dat:3: the record has 23 bytes, not 56 (length)")
 	require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
 }
 
@@ -369,21 +369,21 @@ func TestFormatsAreChecked(t *testing.T) {
 	t.Parallel()
 	two := 2
 	for want, change := range map[string]func(*ReaderConfig){
-		"columns.packed: format: a packed number may have the bytes of a line end":     func(c *ReaderConfig) { c.Length, c.Encoding = 0, "" },
-		"encoding: utf-16 has more than one byte for a blank, and the places of these": func(c *ReaderConfig) { c.Encoding = "utf-16" },
-		"columns.zoned: decimals: how many digits of a zoned number stand":             func(c *ReaderConfig) { c.Columns["zoned"] = Column{At: "25-32", Format: "zoned"} },
-		"columns.name: format: zoned is for int and decimal; the field is of type":     func(c *ReaderConfig) { c.Columns["name"] = Column{At: "7-16", Format: "zoned"} },
-		"columns.binary: at: a binary number has 1 to 8 bytes, not 9":                  func(c *ReaderConfig) { c.Columns["binary"] = Column{At: "38-46", Format: "binary"} },
-		"columns.packed: sign: leading is of the format zoned": func(c *ReaderConfig) {
+		"columns.packed: format: a packed number may contain the bytes of a line end":       func(c *ReaderConfig) { c.Length, c.Encoding = 0, "" },
+		"encoding: utf-16 has more than one byte for a blank, but the positions of these":   func(c *ReaderConfig) { c.Encoding = "utf-16" },
+		"columns.zoned: decimals: the file does not say how many digits a zoned number has": func(c *ReaderConfig) { c.Columns["zoned"] = Column{At: "25-32", Format: "zoned"} },
+		"columns.name: format: zoned is for int and decimal; the field is of type":          func(c *ReaderConfig) { c.Columns["name"] = Column{At: "7-16", Format: "zoned"} },
+		"columns.binary: at: a binary number has 1 to 8 bytes, not 9":                       func(c *ReaderConfig) { c.Columns["binary"] = Column{At: "38-46", Format: "binary"} },
+		"columns.packed: sign: leading needs the format zoned": func(c *ReaderConfig) {
 			c.Columns["packed"] = Column{At: "33-37", Format: "packed", Decimals: &two, Sign: "leading"}
 		},
-		"columns.id: sign: it is of the formats zoned, packed and binary":       func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Sign: "none"} },
-		"columns.points: at: it ends at 57, and a record has 56 bytes (length)": func(c *ReaderConfig) { c.Columns["points"] = Column{At: "54-57", Format: "packed"} },
-		"trailer.sums.zoned: it ends at 60, and a record has 56 bytes (length)": func(c *ReaderConfig) { c.Trailer.Sums["zoned"] = "50-60" },
-		"short: all records have the length":                                    func(c *ReaderConfig) { c.Short = true },
+		"columns.id: sign: it needs the format zoned, packed or binary":         func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Sign: "none"} },
+		"columns.points: at: it ends at 57, but a record has 56 bytes (length)": func(c *ReaderConfig) { c.Columns["points"] = Column{At: "54-57", Format: "packed"} },
+		"trailer.sums.zoned: it ends at 60, but a record has 56 bytes (length)": func(c *ReaderConfig) { c.Trailer.Sums["zoned"] = "50-60" },
+		"short: all records have the same length":                               func(c *ReaderConfig) { c.Short = true },
 		"length: it is not a number of bytes from 1":                            func(c *ReaderConfig) { c.Length = -1 },
 		`columns.id: pad: "€" is not one byte of the encoding`:                  func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "€"} },
-		"columns.zoned: format: a zoned number fills its column: leave align and pad out": func(c *ReaderConfig) {
+		"columns.zoned: format: a zoned number fills its column: omit align and pad": func(c *ReaderConfig) {
 			c.Columns["zoned"] = Column{At: "25-32", Format: "zoned", Decimals: &two, Pad: "0"}
 		},
 	} {

@@ -56,7 +56,6 @@ type position struct {
 	recordtypes.Position
 }
 
-// Schema returns the fields of the records.
 func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Open opens the file, and reads its header.
@@ -65,7 +64,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	if at != nil {
 		var pos position
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return fmt.Errorf("fixed: cannot restart: its position is not readable: %w", err)
+			return fmt.Errorf("fixed: cannot restart: the stored position is unreadable: %w", err)
 		}
 		var err error
 		if r.state, err = r.program.plan.Restore(pos.Position, func(_ *recordtypes.Type, raw []byte) (recordtypes.Record, error) {
@@ -99,7 +98,7 @@ func (r *reader) header(ctx context.Context) error {
 		case err != nil:
 			return err
 		case !strings.HasPrefix(text, r.head):
-			return fmt.Errorf("fixed: %s:%d: the file has no header: its first line should begin with %q (header)", r.path, r.line, r.cfg.Header)
+			return fmt.Errorf("fixed: %s:%d: the file has no header: its first line must begin with %q (header)", r.path, r.line, r.cfg.Header)
 		}
 	}
 	return nil
@@ -133,7 +132,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		case t.Role == recordtypes.Detail:
 			return r.detail(ctx, t, dst)
 		case r.single:
-			return r.invalid(fmt.Errorf("the %s is a %s and not an item", r.program.unit(), t.Role))
+			return r.invalid(fmt.Errorf("the %s is a %s, not an item", r.program.unit(), t.Role))
 		}
 		if err := r.follow(t); err != nil {
 			return err
@@ -156,19 +155,19 @@ func (r *reader) lose(err error) error {
 }
 
 func (r *reader) unknown() error {
-	hint := `"*": {as: ignore} passes all others over`
+	hint := `"*": {as: ignore} skips all others`
 	if r.program.typeAt.first > 0 {
 		name, err := r.record.line.read(r.program.typeAt)
 		if err != nil {
 			name = r.record.line.at(r.program.typeAt)
 		}
-		return fmt.Errorf("the record is of the type %q (type_at), and records has %s; %s", name, r.program.plan.Names(), hint)
+		return fmt.Errorf("the record is of the type %q (type_at), but records has %s; %s", name, r.program.plan.Names(), hint)
 	}
 	begins, err := r.record.line.read(span{1, max(r.needed, 1)})
 	if err != nil {
 		begins = r.record.line.at(span{1, max(r.needed, 1)})
 	}
-	return fmt.Errorf("the record begins with %q, and records has %s; %s", begins, r.program.plan.Names(), hint)
+	return fmt.Errorf("the record begins with %q, but records has %s; %s", begins, r.program.plan.Names(), hint)
 }
 
 // detail reads a record that is an item.
@@ -251,7 +250,6 @@ func (r *reader) settle(ctx context.Context) error {
 	}
 }
 
-// Position returns where the next record starts.
 func (r *reader) Position() (item.Position, error) {
 	at, err := r.position()
 	if err != nil {
@@ -275,7 +273,7 @@ func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) 
 	r.single, r.wrongText = true, raw
 	text, err := r.program.bytesOf(raw.Text)
 	if size := r.program.length; err == nil && size > 0 && len(text) != size {
-		err = fmt.Errorf("the record has %d bytes, and not %d (length)", len(text), size)
+		err = fmt.Errorf("the record has %d bytes, not %d (length)", len(text), size)
 	}
 	if r.wrong = err; err != nil {
 		text = ""

@@ -18,12 +18,12 @@ import (
 
 // RecordType is a record type in a file with several.
 type RecordType struct {
-	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"What becomes of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
-	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: where its fields stand, as in columns."`
+	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
+	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: the positions of its fields, as in columns."`
 	Of      string            `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
-	Count   string            `key:"count" doc:"Of a trailer: where the number of records stands."`
-	CountOf []string          `key:"count_of" doc:"Which types a trailer counts, such as [H, D, T]; without it all details, those that could not be read too."`
-	Sums    map[string]Column `key:"sums" doc:"Of a trailer: where the sums of fields stand, such as amount: 9-23. A sum has the decimals, the format and the sign of the field's column, unless it says others."`
+	Count   string            `key:"count" doc:"Of a trailer: the position of the number of records."`
+	CountOf []string          `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
+	Sums    map[string]Column `key:"sums" doc:"Of a trailer: the positions of sums of fields, such as amount: 9-23. A sum has the decimals, format and sign of the field's column, unless it sets its own."`
 }
 
 // bound is the columns of a record type.
@@ -113,7 +113,7 @@ func (p *program) several(records map[string]RecordType, typeAt string, schema *
 	if typeAt != "" {
 		var err error
 		if p.typeAt, err = spanOf(typeAt); err == nil && p.length > 0 && p.typeAt.last > p.length {
-			err = fmt.Errorf("it ends at %d, and a record has %d bytes (length)", p.typeAt.last, p.length)
+			err = fmt.Errorf("it ends at %d, but a record has %d bytes (length)", p.typeAt.last, p.length)
 		}
 		if err != nil {
 			errs = append(errs, &registry.ConfigError{Key: "type_at", Err: err})
@@ -156,7 +156,7 @@ func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*rec
 	b := bound{layout: &layout{shape: p.shape}}
 	errs := recordtypes.CheckKeys(t, len(kind.Columns), kind.Of, kind.Count, len(kind.CountOf), len(kind.Sums))
 	if _, err := p.marked(name); err != nil || name == "" || strings.ContainsAny(name, "\r\n") {
-		errs[""] = fmt.Errorf("%q cannot stand at the beginning of a record", name)
+		errs[""] = fmt.Errorf("a record cannot begin with %q", name)
 	}
 	var all []error
 	for at, err := range errs {
@@ -228,7 +228,7 @@ func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType
 		return cell{}, fmt.Errorf("no detail has a column %s%s", name, hint)
 	}
 	if kind := schema.Field(like.field).Kind; kind != row.Int && kind != row.DecimalKind {
-		return cell{}, fmt.Errorf("the field is a %s; exact sums are of int and decimal", kind)
+		return cell{}, fmt.Errorf("the field is a %s; exact sums need int or decimal", kind)
 	}
 	if column.Decimals == nil && like.decimals >= 0 {
 		column.Decimals = &like.decimals
@@ -244,7 +244,7 @@ func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType
 	}
 	c, err := cellOf(name, column, p.shape, schema)
 	if err == nil && p.length > 0 && c.last > p.length {
-		err = fmt.Errorf("it ends at %d, and a record has %d bytes (length)", c.last, p.length)
+		err = fmt.Errorf("it ends at %d, but a record has %d bytes (length)", c.last, p.length)
 	}
 	return c, err
 }
@@ -261,7 +261,7 @@ func (p *program) collisions(number int, t *recordtypes.Type, writing bool) erro
 	switch {
 	case p.typeAt.first > 0 && writing:
 		if n := utf8.RuneCountInString(t.Name); n > p.typeAt.width() {
-			return fmt.Errorf("type_at: its name is longer than its places %s", p.typeAt)
+			return fmt.Errorf("type_at: the name is longer than its column %s", p.typeAt)
 		}
 		taken = append(taken, place{p.typeAt, "type_at", "its name"})
 	case p.typeAt.first == 0:
@@ -281,7 +281,7 @@ func (p *program) collisions(number int, t *recordtypes.Type, writing bool) erro
 	slices.SortStableFunc(taken, func(a, b place) int { return cmp.Compare(a.first, b.first) })
 	for i := 1; i < len(taken); i++ {
 		if last := taken[i-1]; taken[i].first <= last.last {
-			return fmt.Errorf("%s: it begins at %d, where %s still stands (%s)", cmp.Or(taken[i].key, last.key), taken[i].first, last.what, last.span)
+			return fmt.Errorf("%s: it begins at %d, inside %s (%s)", cmp.Or(taken[i].key, last.key), taken[i].first, last.what, last.span)
 		}
 	}
 	return nil
@@ -382,12 +382,11 @@ func (p *program) bytesOf(text string) (string, error) {
 	return string(raw), err
 }
 
-// Column implements recordtypes.Record.
 func (r *record) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	c := &r.of[t.Number()].cells[column]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err != nil {
-		return v, fmt.Errorf("%s %s: %w", r.places(), c.span, err)
+		return v, fmt.Errorf("%s %s: %w", r.unitOfPositions(), c.span, err)
 	}
 	return v, nil
 }
@@ -422,7 +421,6 @@ func (r *record) Raw(t *recordtypes.Type) []byte {
 	return []byte(r.line.at(span{1, r.of[t.Number()].width}))
 }
 
-// unit is the name of a record in the file.
 func (s shape) unit() string {
 	if s.codec == nil {
 		return "line"
@@ -442,7 +440,7 @@ func (r *record) fits(t *recordtypes.Type, short bool) error {
 	case t == r.any && !strings.HasPrefix(r.text, r.program.record):
 		return fmt.Errorf("the %s does not begin with %q (record)", r.unit(), l.mark)
 	case l.codec == nil && r.line.size < l.width && !short:
-		return fmt.Errorf("the line has %d characters, and its columns take %d (short: true takes it as it is)", r.line.size, l.width)
+		return fmt.Errorf("the line has %d characters, but its columns need %d (short: true accepts it)", r.line.size, l.width)
 	}
 	return nil
 }

@@ -96,20 +96,20 @@ func TestATrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 		old, new, want string
 		items          int
 	}{
-		{"E003    1245", "E003    1246", "in.txt:7: the trailer E says that amount is 12.46 in all, and the records have 12.45: the part after the header B of line 3 is not whole", 2},
-		{"E003", "E004", "in.txt:7: the trailer E says 4 records, and the part after the header B of line 3 has 3", 2},
+		{"E003    1245", "E003    1246", "in.txt:7: the trailer E says that the total of amount is 12.46, but the records have 12.45: the part after the header B of line 3 is incomplete", 2},
+		{"E003", "E004", "in.txt:7: the trailer E says 4 records, but the part after the header B of line 3 has 3", 2},
 		{"E003    1245\n", "", "in.txt:7: the part after the header B of line 3 has no trailer E after 3 records", 3},
-		{"Z01000001255", "Z01100001255", "in.txt:11: the trailer Z says 11 records, and the file has 10", 3},
-		{"Z01000001255", "Z01000001256", "the trailer Z says that amount is 12.56 in all, and the records have 12.55: the file is not whole", 3},
+		{"Z01000001255", "Z01100001255", "in.txt:11: the trailer Z says 11 records, but the file has 10", 3},
+		{"Z01000001255", "Z01000001256", "the trailer Z says that the total of amount is 12.56, but the records have 12.55: the file is incomplete", 3},
 		{"Z01000001255\n", "", "the file has no trailer Z after 9 records", 3},
 		{"E00100000010\n", "", "in.txt:10: the part after the header B of line 8 has no trailer E after 1 records", 3},
 		{"\n# the end\n", "D0009    10\n", "in.txt:12: the file continues after its trailer", 4},
 		{"\n# the end\n", "Q\n", "in.txt:12: the file continues after its trailer", 4},
-		{"BACME  \n", "", "in.txt:3: the record D has no header B before it, and the trailer E counts it", 0},
+		{"BACME  \n", "", "in.txt:3: the record D has no header B before it, but the trailer E counts it", 0},
 		{"F20261120\n", "", "in.txt:2: the header B has no header F before it", 0},
 		{"F20261120\n", "F20261x20\n", "in.txt:1: characters 2-9: field day: \"20261x20\" is not a date", 0},
-		{"F20261120\n", "F2026\n", "in.txt:1: the line has 5 characters, and its columns take 9", 0},
-		{"D0008-00005", "D0008-00O05", "in.txt:7: the sum of amount cannot be checked: 1 records have none that can be read", 2},
+		{"F20261120\n", "F2026\n", "in.txt:1: the line has 5 characters, but its columns need 9", 0},
+		{"D0008-00005", "D0008-00O05", "in.txt:7: the sum of amount cannot be checked: it is unreadable in 1 records", 2},
 		{"D0008-00005", "Q0008-00005", "in.txt:7: the sum of amount cannot be checked", 2},
 		{"E003    1245", "Ex03    1245", "the trailer E has no number of records at 2-4 (count): \"x03\"", 2},
 		{"E003    1245", "E003        ", "the trailer E has no sum of amount at 5-12: \"        \": it is blank", 2},
@@ -129,7 +129,7 @@ func TestARecordOfNoTypeIsInvalid(t *testing.T) {
 	require.NoError(t, err)
 	all, end := outcomes(t, r)
 	require.ErrorIs(t, end, io.EOF)
-	require.Equal(t, []string{`!` + cfg.Path + `:2: the record begins with "Q", and records has D, F; "*": {as: ignore} passes all others over`, "D 2026-11-20   1250 7 null null"}, all)
+	require.Equal(t, []string{`!` + cfg.Path + `:2: the record begins with "Q", but records has D, F; "*": {as: ignore} skips all others`, "D 2026-11-20   1250 7 null null"}, all)
 
 	cfg.Records["*"], cfg.TypeAt = RecordType{As: "ignore"}, "1-1"
 	r, err = NewReader(cfg, entry(t))
@@ -142,8 +142,8 @@ func TestARecordOfNoTypeIsInvalid(t *testing.T) {
 	r, err = NewReader(cfg, entry(t))
 	require.NoError(t, err)
 	all, _ = outcomes(t, r)
-	require.Contains(t, all[0], "in.txt:1: no header F stands before it, and the field day needs a value")
-	require.Contains(t, all[1], `in.txt:2: the record is of the type "Q" (type_at), and records has D, F`)
+	require.Contains(t, all[0], "in.txt:1: there is no header F before it, but the field day needs a value")
+	require.Contains(t, all[1], `in.txt:2: the record is of the type "Q" (type_at), but records has D, F`)
 }
 
 func TestADetailIsRedrivenWithItsHeaders(t *testing.T) {
@@ -165,7 +165,7 @@ func TestADetailIsRedrivenWithItsHeaders(t *testing.T) {
 	require.ErrorIs(t, r.Fill(t.Context(), r.NewItems(1), 1), io.EOF)
 	raw.Text = "Z01000001255"
 	require.NoError(t, c.OpenRaw(t.Context(), item.Meta{Path: "gone.txt", Line: 9}, raw))
-	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.txt:9: the line is a trailer and not an item")
+	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.txt:9: the line is a trailer, not an item")
 }
 
 // Random files of batches are read as they were made, from the start and from each position.
@@ -231,24 +231,24 @@ func TestRecordTypesAreChecked(t *testing.T) {
 		c.Records[name] = kind
 	}
 	for want, change := range map[string]func(*ReaderConfig){
-		"columns: each type of records has columns of its own": func(c *ReaderConfig) { c.Columns = columns() },
-		"trailer: a trailer is a type of records":              func(c *ReaderConfig) { c.Trailer = &Trailer{Begins: "T"} },
-		"record: records says what they begin with":            func(c *ReaderConfig) { c.Record = "D" },
-		"type_at: \"x\" is not FIRST-LAST":                     func(c *ReaderConfig) { c.TypeAt = "x" },
-		"records.D: columns: the field company of the item has a column neither": func(c *ReaderConfig) {
+		"columns: each record type has its own columns":   func(c *ReaderConfig) { c.Columns = columns() },
+		"trailer: a trailer is a type of records":         func(c *ReaderConfig) { c.Trailer = &Trailer{Begins: "T"} },
+		"record: records defines what records begin with": func(c *ReaderConfig) { c.Record = "D" },
+		"type_at: \"x\" is not FIRST-LAST":                func(c *ReaderConfig) { c.TypeAt = "x" },
+		"records.D: columns: the field company of the item has no column": func(c *ReaderConfig) {
 			with(c, "B", func(k *RecordType) { delete(k.Columns, "company"); k.Columns["note"] = Column{At: "9-9"} })
 		},
 		"records.D.columns.amont: the item has no field amont (did you mean":      func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["amont"] = Column{At: "30"} }) },
-		`records.D.columns.account: it begins at 1, where the text "D"`:           func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["account"] = Column{At: "1-5"} }) },
+		`records.D.columns.account: it begins at 1, inside the text "D"`:          func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["account"] = Column{At: "1-5"} }) },
 		"records.E.of: D is not a header of this file (as: header)":               func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Of = "D" }) },
 		"records.E: of: there are two trailers of the same records":               func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Of = "" }) },
-		"records.E.count_of: Q is not a type of records here that can be counted": func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.CountOf = []string{"Q"} }) },
-		"records.E.sums.note: the field is a string; exact sums are of int and":   func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["note"] = Column{At: "14-20"} }) },
+		"records.E.count_of: Q is not a record type that can be counted here":     func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.CountOf = []string{"Q"} }) },
+		"records.E.sums.note: the field is a string; exact sums need int or":      func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["note"] = Column{At: "14-20"} }) },
 		"records.E.sums.amont: no detail has a column amont (did you mean amount": func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["amont"] = Column{At: "14-20"} }) },
-		`records.E.columns: it is of a detail or a header, and this type is "tra`: func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Columns = columns() }) },
-		`records.#.count: it is of a trailer, and this type is "ignore" (as)`:     func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.Count = "1-2" }) },
+		`records.E.columns: it needs a detail or a header, but this type is "tra`: func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Columns = columns() }) },
+		`records.#.count: it needs a trailer, but this type is "ignore" (as)`:     func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.Count = "1-2" }) },
 		"records.#.columns: a detail needs them":                                  func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.As = "" }) },
-		"records.F: of: F stands under itself":                                    func(c *ReaderConfig) { with(c, "F", func(k *RecordType) { k.Of = "B" }) },
+		"records.F: of: F belongs to itself":                                      func(c *ReaderConfig) { with(c, "F", func(k *RecordType) { k.Of = "B" }) },
 	} {
 		cfg := batchConfig("in.txt")
 		change(&cfg)
@@ -258,10 +258,10 @@ func TestRecordTypesAreChecked(t *testing.T) {
 	cfg := batchConfig("in.txt")
 	cfg.Records = nil
 	_, err := NewReader(cfg, entry(t))
-	require.ErrorContains(t, err, "columns: nothing says where the fields stand")
+	require.ErrorContains(t, err, "columns: the positions of the fields are missing")
 	cfg.Columns, cfg.TypeAt = columns(), "1"
 	_, err = NewReader(cfg, entry(t))
-	require.ErrorContains(t, err, "type_at: it is about records, and there are none")
+	require.ErrorContains(t, err, "type_at: it applies to records, but there are none")
 }
 
 // The values of headers are in the position, so they are bounded.
@@ -275,5 +275,5 @@ func TestHeadersFitIntoThePosition(t *testing.T) {
 	r, err := NewReader(cfg, item.RowOf("wide", schema))
 	require.NoError(t, err)
 	_, end := outcomes(t, r)
-	require.ErrorContains(t, end, "in.txt:1: the headers have 5001 bytes up to their last columns, and a position has room for 3072 of them")
+	require.ErrorContains(t, end, "in.txt:1: the headers have 5001 bytes up to their last columns, but a position has room for only 3072")
 }

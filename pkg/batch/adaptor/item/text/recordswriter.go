@@ -30,7 +30,6 @@ type written struct {
 	raw    []byte
 }
 
-// Column implements recordtypes.Record.
 func (w *written) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	if w.values == nil {
 		return row.Value{}, nil
@@ -38,15 +37,12 @@ func (w *written) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	return w.values[t.Fields[column]], nil
 }
 
-// Count implements recordtypes.Record.
 func (w *written) Count(*recordtypes.Type) (int64, error) { return 0, errors.ErrUnsupported }
 
-// Sum implements recordtypes.Record.
 func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
 	return row.Value{}, errors.ErrUnsupported
 }
 
-// Raw implements recordtypes.Record.
 func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
 
 // newRecordsWriter checks the record types of a writer. It returns nil if there are none.
@@ -74,7 +70,7 @@ func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	for _, t := range types {
 		switch {
 		case t == p.any || t.Role == recordtypes.Ignored:
-			return nil, &registry.ConfigError{Key: "records." + t.Name, Err: errors.New("no such record is written: leave it out")}
+			return nil, &registry.ConfigError{Key: "records." + t.Name, Err: errors.New("the writer writes no such record: omit it")}
 		case t.Role == recordtypes.Detail:
 			details = append(details, t)
 		}
@@ -83,7 +79,7 @@ func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	case len(details) == 1:
 		w.only = details[0]
 	case p.plan.TypeField < 0:
-		return nil, &registry.ConfigError{Key: "records", Err: fmt.Errorf("there are %d types of details, and nothing says of which one an item is: it needs a string field %s with the name of the type", len(details), recordtypes.TypeFieldName)}
+		return nil, &registry.ConfigError{Key: "records", Err: fmt.Errorf("there are %d types of details, but no field selects one: the item needs a string field %s with the name of the type", len(details), recordtypes.TypeFieldName)}
 	}
 	return w, nil
 }
@@ -214,7 +210,7 @@ func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, 
 	if t.HasCount {
 		digits := strconv.FormatInt(count, 10)
 		if len(digits) > b.count.width() {
-			return dst, fmt.Errorf("there are %d records, and it has room for %d digits (count at %s)", count, b.count.width(), b.count)
+			return dst, fmt.Errorf("there are %d records, but it has room for %d digits (count at %s)", count, b.count.width(), b.count)
 		}
 		raw, err := w.marked(strings.Repeat("0", b.count.width()-len(digits)) + digits)
 		if err != nil {
@@ -244,10 +240,10 @@ func (w *recordsWriter) assemble(dst []byte, t *recordtypes.Type, parts []part) 
 	if err != nil {
 		return dst, err
 	}
-	mark := part{span{1, w.placesOf([]byte(name))}, []byte(name)}
+	mark := part{span{1, w.spansOf([]byte(name))}, []byte(name)}
 	if w.typeAt.first > 0 {
 		mark.span = w.typeAt
-		for range w.typeAt.width() - w.placesOf([]byte(name)) {
+		for range w.typeAt.width() - w.spansOf([]byte(name)) {
 			mark.raw = append(mark.raw, w.blank())
 		}
 	}

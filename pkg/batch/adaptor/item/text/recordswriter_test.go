@@ -151,8 +151,8 @@ func TestAnInvalidItemLeavesRecordTypesAsTheyWere(t *testing.T) {
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(t.Context(), nil))
 	for want, bad := range map[string][3]string{
-		"field amount: 7 characters, and its column has 6":                {"ACME", "7", "12345.67"},
-		"the header B: field company: 7 characters, and its column has 6": {"TOOLONG", "7", "1"},
+		"field amount: 7 characters, but its column has 6":                {"ACME", "7", "12345.67"},
+		"the header B: field company: 7 characters, but its column has 6": {"TOOLONG", "7", "1"},
 	} {
 		err := w.Write(t.Context(), itemtest.Chunks(entries(t, [3]string{"ACME", "1", "1.00"}, bad))[0])
 		require.ErrorContains(t, err, want)
@@ -174,16 +174,16 @@ func TestAnInvalidItemLeavesRecordTypesAsTheyWere(t *testing.T) {
 func TestTheRecordTypesOfAWriterAreChecked(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*WriterConfig){
-		"records.*: no such record is written: leave it out":         func(c *WriterConfig) { c.Records["*"] = RecordType{As: "ignore"} },
-		"records.#: no such record is written":                       func(c *WriterConfig) { c.Records["#"] = RecordType{As: "ignore"} },
-		"trailer: a trailer is a type of records":                    func(c *WriterConfig) { c.Trailer = &Trailer{Begins: "T"} },
-		"columns: nothing says where the fields stand":               func(c *WriterConfig) { c.Records = nil },
-		"records.E.of: X is not a header of this file":               func(c *WriterConfig) { c.Records["E"] = RecordType{As: "trailer", Of: "X"} },
-		"records: there are 2 types of details, and nothing says":    func(c *WriterConfig) { c.Records["D"].Columns["record"] = Column{At: "20-21"} },
-		"records.DX: type_at: its name is longer than its places 12": func(c *WriterConfig) { c.TypeAt = "12" },
-		"records.D: columns.account: it begins at 2, where its name": func(c *WriterConfig) { c.TypeAt = "1-2" },
-		"records.E: count: it begins at 1, where its name":           func(c *WriterConfig) { c.Records["E"] = RecordType{As: "trailer", Of: "B", Count: "1-4"} },
-		"records.E: sums.amount: it begins at 5, where count": func(c *WriterConfig) {
+		"records.*: the writer writes no such record: omit it":            func(c *WriterConfig) { c.Records["*"] = RecordType{As: "ignore"} },
+		"records.#: the writer writes no such record":                     func(c *WriterConfig) { c.Records["#"] = RecordType{As: "ignore"} },
+		"trailer: a trailer is a type of records":                         func(c *WriterConfig) { c.Trailer = &Trailer{Begins: "T"} },
+		"columns: the positions of the fields are missing":                func(c *WriterConfig) { c.Records = nil },
+		"records.E.of: X is not a header of this file":                    func(c *WriterConfig) { c.Records["E"] = RecordType{As: "trailer", Of: "X"} },
+		"records: there are 2 types of details, but no field selects one": func(c *WriterConfig) { c.Records["D"].Columns["record"] = Column{At: "20-21"} },
+		"records.DX: type_at: the name is longer than its column 12":      func(c *WriterConfig) { c.TypeAt = "12" },
+		"records.D: columns.account: it begins at 2, inside its name":     func(c *WriterConfig) { c.TypeAt = "1-2" },
+		"records.E: count: it begins at 1, inside its name":               func(c *WriterConfig) { c.Records["E"] = RecordType{As: "trailer", Of: "B", Count: "1-4"} },
+		"records.E: sums.amount: it begins at 5, inside count": func(c *WriterConfig) {
 			c.Records["E"] = RecordType{As: "trailer", Of: "B", Count: "2-5", Sums: map[string]Column{"amount": {At: "5-9"}}}
 		},
 	} {

@@ -51,13 +51,13 @@ func sumCell(name, place string, t *Trailer, l *layout, schema *row.Schema) (cel
 	case i < 0:
 		return cell{}, errors.New("the records have no such column")
 	case at.first <= utf8.RuneCountInString(t.Begins):
-		return cell{}, fmt.Errorf("it begins at %d, where %q still stands", at.first, t.Begins)
+		return cell{}, fmt.Errorf("it begins at %d, inside %q", at.first, t.Begins)
 	case l.length > 0 && at.last > l.length:
-		return cell{}, fmt.Errorf("it ends at %d, and a record has %d bytes (length)", at.last, l.length)
+		return cell{}, fmt.Errorf("it ends at %d, but a record has %d bytes (length)", at.last, l.length)
 	}
 	c := l.cells[i]
 	if kind := schema.Field(c.field).Kind; kind != row.Int && kind != row.DecimalKind {
-		return cell{}, fmt.Errorf("the field is a %s; exact sums are of int and decimal", kind)
+		return cell{}, fmt.Errorf("the field is a %s; exact sums need int or decimal", kind)
 	}
 	c.span, c.right, c.pad = at, true, '0'
 	return c, nil
@@ -76,7 +76,7 @@ func (s *sums) overlaps(t *Trailer) (errs []error) {
 	for _, c := range s.cells {
 		for _, p := range places {
 			if c.first <= p.last && p.first <= c.last {
-				errs = append(errs, &registry.ConfigError{Key: "trailer.sums." + c.name, Err: fmt.Errorf("it stands at %s, where %s stands, too (%s)", c.span, p.what, p.span)})
+				errs = append(errs, &registry.ConfigError{Key: "trailer.sums." + c.name, Err: fmt.Errorf("it is at %s, which overlaps %s (%s)", c.span, p.what, p.span)})
 			}
 		}
 		places = append(places, taken{c.span, c.name})
@@ -115,7 +115,7 @@ func (s *sums) position() sumPosition {
 func (s *sums) restore(p sumPosition) error {
 	s.clear()
 	if len(p.Sums) != len(s.cells) {
-		return errors.New("cannot restart: the trailer had other sums when the file was begun")
+		return errors.New("cannot restart: the trailer had different sums when the file was started")
 	}
 	copy(s.totals, p.Sums)
 	return nil
@@ -129,7 +129,7 @@ func (s *sums) appendTo(text string, of shape, schema *row.Schema) ([]byte, erro
 	}
 	dst := []byte(text)
 	for i, c := range s.cells {
-		for size := of.placesOf(dst); size < c.last; size++ {
+		for size := of.spansOf(dst); size < c.last; size++ {
 			dst = append(dst, of.blank())
 		}
 		sum, err := c.append(nil, of.codec, schema.Field(c.field), row.DecimalValue(s.totals[i]))

@@ -81,10 +81,10 @@ func TestSumsAndImpliedPointsKeepTheContract(t *testing.T) {
 	}
 	itemtest.Reader(t, itemtest.ReaderConfig{Source: in, New: func(t testing.TB) item.Reader { return reader(t, in) }})
 	for problem, changed := range map[string]string{
-		"the trailer says that amount is 10001.44 in all, and the records have 10001.45": strings.Replace(want, "-00005", "-00004", 1),
-		"the trailer says that bank is 21 in all, and the records have 22":               strings.Replace(want, "D  1", "D  2", 1),
-		"the sum of amount cannot be checked: 1 records have none":                       strings.Replace(want, "000150", "0001.5", 1),
-		"the trailer has no sum of rate at 21-27":                                        strings.Replace(want, "03.0000", "", 1),
+		"the trailer says that the total of amount is 10001.44, but the records have 10001.45": strings.Replace(want, "-00005", "-00004", 1),
+		"the trailer says that the total of bank is 21, but the records have 22":               strings.Replace(want, "D  1", "D  2", 1),
+		"the sum of amount cannot be checked: it is unreadable in 1 records":                   strings.Replace(want, "000150", "0001.5", 1),
+		"the trailer has no sum of rate at 21-27":                                              strings.Replace(want, "03.0000", "", 1),
 	} {
 		_, end := outcomes(t, reader(t, fileOf(t, changed)))
 		require.ErrorContains(t, end, problem)
@@ -97,12 +97,12 @@ func TestSumsAreChecked(t *testing.T) {
 	t.Parallel()
 	one := 1
 	for want, change := range map[string]func(*WriterConfig){
-		"trailer.sums.amont: the records have no such column":       func(c *WriterConfig) { c.Trailer.Sums["amont"] = "30-40" },
-		"trailer.sums.amount: it stands at 3-9, where count":        func(c *WriterConfig) { c.Trailer.Sums["amount"] = "3-9" },
-		"trailer.sums.bank: it stands at 10-15, where amount":       func(c *WriterConfig) { c.Trailer.Sums["bank"] = "10-15" },
-		"trailer.sums.amount: it begins at 1, where \"T\" still":    func(c *WriterConfig) { c.Trailer.Sums["amount"] = "1-9" },
-		`trailer.sums.amount: "x" is not FIRST-LAST`:                func(c *WriterConfig) { c.Trailer.Sums["amount"] = "x" },
-		"columns.bank: decimals: an implied point is for a decimal": func(c *WriterConfig) { c.Columns["bank"] = Column{At: "2-4", Decimals: &one} },
+		"trailer.sums.amont: the records have no such column":      func(c *WriterConfig) { c.Trailer.Sums["amont"] = "30-40" },
+		"trailer.sums.amount: it is at 3-9, which overlaps count":  func(c *WriterConfig) { c.Trailer.Sums["amount"] = "3-9" },
+		"trailer.sums.bank: it is at 10-15, which overlaps amount": func(c *WriterConfig) { c.Trailer.Sums["bank"] = "10-15" },
+		"trailer.sums.amount: it begins at 1, inside \"T\"":        func(c *WriterConfig) { c.Trailer.Sums["amount"] = "1-9" },
+		`trailer.sums.amount: "x" is not FIRST-LAST`:               func(c *WriterConfig) { c.Trailer.Sums["amount"] = "x" },
+		"columns.bank: decimals: an implied point needs a decimal": func(c *WriterConfig) { c.Columns["bank"] = Column{At: "2-4", Decimals: &one} },
 	} {
 		cfg := WriterConfig{Path: "out.txt", Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
 		change(&cfg)
@@ -113,6 +113,6 @@ func TestSumsAreChecked(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 	require.NoError(t, w.Write(t.Context(), itemtest.Chunks(transfers(t, [3]string{"1", "10.00", ""}))[0]))
-	require.ErrorContains(t, w.Component().(item.Finisher).Finish(t.Context()), "the sum of amount: field amount: 4 characters, and its column has 3")
+	require.ErrorContains(t, w.Component().(item.Finisher).Finish(t.Context()), "the sum of amount: field amount: 4 characters, but its column has 3")
 	require.NoError(t, w.Component().(item.Closer).Close(t.Context()))
 }

@@ -18,26 +18,26 @@ import (
 
 // Trailer is the line at the end of a file with its totals.
 type Trailer struct {
-	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"What the line begins with, and no record does."`
-	Count  string `key:"count" doc:"Where the number of records stands: FIRST-LAST, characters of the line from 1. The writer fills it up with zeros."`
+	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"The text at the start of this line; no record starts with it."`
+	Count  string `key:"count" doc:"The position of the number of records: FIRST-LAST, characters of the line from 1. The writer pads it with zeros."`
 
-	Sums map[string]string `key:"sums" doc:"Where the sums of fields stand, such as amount: 9-23; int and decimal only. A sum has the form of the column: decimals are those of the column, zeros fill it up."`
+	Sums map[string]string `key:"sums" doc:"The positions of sums of fields, such as amount: 9-23; int and decimal only. A sum has the format of the field's column, with the same decimals, padded with zeros."`
 }
 
 // ReaderConfig configures the reader `fixed`.
 type ReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items."`
-	Columns     map[string]Column          `key:"columns" doc:"Where each field stands, such as id: 1-9. Needed unless there are records."`
-	Length      int                        `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then, and meta.line is the number of the record. Without it a record is a line."`
-	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest one that fits counts. The type * is all other records; without it they are invalid items."`
-	TypeAt      string                     `key:"type_at" doc:"Where the name of the type stands in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
-	Record      string                     `key:"record" literal:"true" doc:"What each record begins with; a line that begins otherwise is an invalid item."`
-	Header      string                     `key:"header" literal:"true" doc:"What the first line begins with, which is then no record; a file that begins otherwise fails the step."`
-	HeaderLines int                        `key:"header_lines" default:"0" doc:"How many lines stand before the first record, where header is not known by what it begins with."`
-	Trailer     *Trailer                   `key:"trailer" doc:"The last line. Without it in the file, with another number of records, or with more after it, the step fails. It is read together with the last record, so the last chunk does not commit then."`
-	Short       bool                       `key:"short" default:"false" doc:"Whether a line may end before its last column, as where an editor took the blanks at its end away: what is missing is blank. Otherwise it is an invalid item."`
-	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: each field is decoded by itself then. Bytes that the encoding does not have make the item invalid."`
+	Columns     map[string]Column          `key:"columns" doc:"The position of each field, such as id: 1-9. Required without records."`
+	Length      int                        `key:"length" doc:"The length of a record in bytes, in a file without line ends: positions are then bytes, and meta.line is the number of the record. Without it a record is a line."`
+	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest match wins. The type * matches all other records; without it they are invalid items."`
+	TypeAt      string                     `key:"type_at" doc:"The position of the type's name in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
+	Record      string                     `key:"record" literal:"true" doc:"The text at the start of each record; a line that begins otherwise is an invalid item."`
+	Header      string                     `key:"header" literal:"true" doc:"The text at the start of the first line, which is then not a record; a file that begins otherwise fails the step."`
+	HeaderLines int                        `key:"header_lines" default:"0" doc:"How many lines come before the first record, if the header is not identified by its first characters."`
+	Trailer     *Trailer                   `key:"trailer" doc:"The last line. If it is missing, has a different number of records, or is not the last, the step fails. It is read together with the last record, so the last chunk does not commit in that case."`
+	Short       bool                       `key:"short" default:"false" doc:"Whether a line may end before its last column, for example because an editor removed trailing blanks; the missing part is blank. Otherwise it is an invalid item."`
+	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: then each field is decoded on its own. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
 	Member      string                     `key:"member" doc:"Which file of a zip archive is read: its name, or a pattern with *, ? and [a-z] that one file of it has; without a / folders do not count. Without it the archive must have one file."`
 	MaxLine     registry.Size              `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
@@ -56,10 +56,10 @@ func (c *ReaderConfig) Validate() error {
 		bad("header_lines", "it is negative")
 	}
 	if c.Header != "" && c.HeaderLines > 1 {
-		bad("header_lines", "header says that there is one line; give one of the two")
+		bad("header_lines", "header means that there is one such line; set one of the two")
 	}
 	if c.Length > 0 && c.Short {
-		bad("short", "all records have the length; leave it out")
+		bad("short", "all records have the same length; omit it")
 	}
 	checkRecords(bad, len(c.Records), len(c.Columns), c.TypeAt, c.Record, c.Trailer)
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
@@ -70,13 +70,13 @@ func (c *ReaderConfig) Validate() error {
 func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *Trailer) {
 	switch {
 	case records == 0 && columns == 0:
-		bad("columns", "nothing says where the fields stand; give each field its place, such as id: 1-9")
+		bad("columns", "the positions of the fields are missing; give each field its position, such as id: 1-9")
 	case records == 0 && typeAt != "":
-		bad("type_at", "it is about records, and there are none")
+		bad("type_at", "it applies to records, but there are none")
 	case records > 0 && columns > 0:
-		bad("columns", "each type of records has columns of its own; leave these out")
+		bad("columns", "each record type has its own columns; omit these")
 	case records > 0 && record != "":
-		bad("record", "records says what they begin with; leave it out")
+		bad("record", "records defines what records begin with; omit it")
 	case records > 0 && trailer != nil:
 		bad("trailer", "a trailer is a type of records: T: {as: trailer}")
 	}
@@ -113,7 +113,7 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 		}
 	}
 	if record != "" && trailer.Begins != "" && (strings.HasPrefix(record, trailer.Begins) || strings.HasPrefix(trailer.Begins, record)) {
-		errs = append(errs, &registry.ConfigError{Key: "trailer.begins", Err: fmt.Errorf("%q cannot be told from %q, which a record begins with", trailer.Begins, record)})
+		errs = append(errs, &registry.ConfigError{Key: "trailer.begins", Err: fmt.Errorf("%q cannot be distinguished from %q, the start of a record", trailer.Begins, record)})
 	}
 	if trailer.Count == "" {
 		return errs
@@ -121,7 +121,7 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	at, err := spanOf(trailer.Count)
 	switch {
 	case err == nil && at.first <= len([]rune(trailer.Begins)):
-		err = fmt.Errorf("it begins at %d, where %q still stands", at.first, trailer.Begins)
+		err = fmt.Errorf("it begins at %d, inside %q", at.first, trailer.Begins)
 	}
 	if err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "trailer.count", Err: err})
@@ -132,15 +132,15 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 // WriterConfig configures the writer `fixed`.
 type WriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Columns     map[string]Column           `key:"columns" doc:"Where each field stands, such as id: 1-9; other fields are not written. Needed unless there are records."`
-	Records     map[string]RecordType       `key:"records" doc:"The types of records, if the file has several, as the reader has them. A header is written before the first item, and again when one of its fields changes; trailers are written with what they count. If there are several types of details, the field record of an item is the type of its record."`
-	TypeAt      string                      `key:"type_at" doc:"Where the name of the type is written, if not at the beginning of the record: FIRST-LAST."`
-	Length      int                         `key:"length" doc:"The bytes of a record, in a file without line ends: places are bytes then. Without it a record is a line."`
-	Append      bool                        `key:"append" default:"false" doc:"Keep what is in the file, and write after it; without it the file is replaced. The part begins as a copy of the file. A last line without its end gets one. Its header is not written again, and must be that of this step; there is no trailer."`
-	Record      string                      `key:"record" literal:"true" doc:"What each record begins with."`
+	Columns     map[string]Column           `key:"columns" doc:"The position of each field, such as id: 1-9; other fields are not written. Required without records."`
+	Records     map[string]RecordType       `key:"records" doc:"The types of records, if the file has several, as the reader has them. A header is written before the first item, and again when one of its fields changes; trailers are written with their counts. If there are several types of details, the field record of an item selects the type of its record."`
+	TypeAt      string                      `key:"type_at" doc:"The position of the type's name, if it is not at the beginning of the record: FIRST-LAST."`
+	Length      int                         `key:"length" doc:"The length of a record in bytes, in a file without line ends: positions are then bytes. Without it a record is a line."`
+	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one. The header is not written again; the file's header must be the same as this step's. There is no trailer."`
+	Record      string                      `key:"record" literal:"true" doc:"The text at the start of each record."`
 	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
 	Trailer     *Trailer                    `key:"trailer" doc:"The last line."`
-	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"How a line ends."`
+	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"The line ending."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
@@ -153,9 +153,9 @@ func (c *WriterConfig) Validate() error {
 	}, len(c.Records), len(c.Columns), c.TypeAt, c.Record, c.Trailer)
 	switch {
 	case c.Append && c.Trailer != nil:
-		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow that: leave one of them out")})
+		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("the file has a trailer, and nothing can follow it: remove one of the two")})
 	case c.Append && c.Records != nil:
-		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("a file of several record types has headers and trailers, and is written as a whole")})
+		errs = append(errs, &registry.ConfigError{Key: "append", Err: errors.New("a file with several record types has headers and trailers, so it must be written as a whole")})
 	}
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
@@ -168,26 +168,26 @@ func Components() []registry.Component {
 func readerComponent() registry.Component {
 	return registry.Component{
 		Kind: registry.KindReader, Name: "fixed",
-		Summary: "Reads records whose fields have fixed places in a line.",
-		Doc: `Places are counted in characters, from 1, whatever the encoding. A value is the text of its
-column without what fills it up (pad): behind it, or before it where it stands right.
+		Summary: "Reads records with fields at fixed positions in a line.",
+		Doc: `Positions are counted in characters, from 1, whatever the encoding. A value is the text of its
+column without the padding (pad): after it, or before it if it is aligned right.
 A blank column is null, for a string field only with null_if: [""]. Empty lines are ignored.
 
-A line that is too short, begins with another text than record says, or has a value that
-does not fit, is an invalid item, named by path:line; reading goes on at the next line.
-A header that is not there, a trailer that is missing, has another number of records (those
-that could not be read count, too) or other sums, or is not the last line fail the step: the file is not whole.
+A line that is too short, begins with another text than record, or has a value that
+does not fit, is an invalid item, identified by path:line; reading continues at the next line.
+A missing header, or a trailer that is missing, has a different number of records (unreadable
+ones count, too) or different sums, or is not the last line fails the step, because the file is incomplete.
 
 A plain UTF-8 file restarts by a seek. A file that changed since the last attempt is refused.
 
-With ` + "`length`" + ` the file has no line ends: each record is so many bytes, places are bytes, and each text is decoded
-by itself. So records may have packed (COMP-3) and binary (COMP) numbers, and the encoding may be an EBCDIC code
+With ` + "`length`" + ` the file has no line ends: each record has that many bytes, positions are bytes, and each text is decoded
+on its own. So records may have packed (COMP-3) and binary (COMP) numbers, and the encoding may be an EBCDIC code
 page such as ` + "`ibm1047`" + `. A file whose size is not a multiple of the length fails when it is opened, before
-anything is read. Numbers are exact; one with an invalid digit or sign is an invalid item, named by its record and
+anything is read. Numbers are exact; one with an invalid digit or sign is an invalid item, identified by its record and
 field. A blank zoned or packed number is null; every binary number is a value.
 
 ` + "`records`" + ` names the types of records of a file that has several. A detail is an item. It has the fields of its
-own columns and those of the headers before it; its other fields are null, so their types must allow that. A string
+own columns and of the headers before it; its other fields are null, so their types must allow that. A string
 field ` + "`record`" + ` that has no column is the name of the type. A trailer is read together with the last record that
 it counts: if they disagree, the step fails before the chunk of that record commits. A header or trailer that cannot be
 read fails the step (rule C15p).`,
@@ -219,16 +219,16 @@ flow:
 func writerComponent() registry.Component {
 	return registry.Component{
 		Kind: registry.KindWriter, Name: "fixed",
-		Summary: "Writes records whose fields have fixed places in a line.",
-		Doc: `Each record is a line: record, and each field in its column, filled up with pad. What stands
-between the columns is blank. A value that is longer than its column, or has a line end, is
+		Summary: "Writes records with fields at fixed positions in a line.",
+		Doc: `Each record is a line: record, and each field in its column, padded with pad. The rest of the line
+is blank. A value that is longer than its column, or has a line end, is
 an invalid item. A null is blank, or the first of the field's null_if.
 
-With ` + "`length`" + ` each record is so many bytes, without line ends, and numbers may be packed or binary: see the reader
+With ` + "`length`" + ` each record has that many bytes, without line ends, and numbers may be packed or binary: see the reader
 [fixed](reader-fixed.md), which reads them back. A null in a binary column is an invalid item, unless the field has a number in
 null_if.
 
-The trailer has the number of records in the file, and the sums of their fields, restarts counted in. The file is in view
+The trailer has the number of records in the file and the sums of their fields, across restarts. The file is published
 only when the step is complete. Each chunk costs one fsync.`,
 		Example: `job: export
 flow:
@@ -276,12 +276,12 @@ func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 func named(itemType item.Type, key string) error {
 	switch {
 	case itemType == nil:
-		return &registry.ConfigError{Key: key, Err: errors.New("the type of the items is missing: a line has no header that would name the fields")}
+		return &registry.ConfigError{Key: key, Err: errors.New("the item type is missing: a line has no header that names the fields")}
 	case itemType.Schema() == nil:
 		_, err := itemType.FromRecords(nil)
 		return &registry.ConfigError{Key: key, Err: err}
 	case itemType.Schema().IsOpen():
-		return &registry.ConfigError{Key: key, Err: errors.New("the fields of the items are known only when they are read; name them by item in the reader, or by a map with only: true")}
+		return &registry.ConfigError{Key: key, Err: errors.New("the fields of the items are known only when they are read: name them with item in the reader, or with a map that has only: true")}
 	}
 	return nil
 }

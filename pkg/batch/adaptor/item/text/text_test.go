@@ -93,7 +93,7 @@ func TestRecordsAreReadByTheirPlaces(t *testing.T) {
 		"-2 Grace\t null null",
 		`!` + path + `:5: characters 2-6: field id: "x" is not an int`,
 		`!` + path + `:6: the line does not begin with "D" (record)`,
-		`!` + path + `:7: the line has 8 characters, and its columns take 24 (short: true takes it as it is)`,
+		`!` + path + `:7: the line has 8 characters, but its columns need 24 (short: true accepts it)`,
 		`!` + path + `:8: the line is not valid UTF-8 (see the key encoding)`,
 		"0 Zoë Ürdi -12",
 	}, all)
@@ -151,10 +151,10 @@ func TestAFileThatIsNotWholeFailsTheStep(t *testing.T) {
 	const head, one, two = "HEAD\n", "D00001Ada                 \n", "D00002Bob                 \n"
 	for content, want := range map[string]string{
 		"":                                     "the file has no header: it ends here",
-		one + "T0000001\n":                     `should begin with "HEAD"`,
+		one + "T0000001\n":                     `must begin with "HEAD"`,
 		head + one:                             "the file has no trailer",
-		head + one + "T0000002\n":              "the trailer says 2 records, and the file has 1",
-		head + one + two + "T0000001\n":        "the trailer says 1 records, and the file has 2",
+		head + one + "T0000002\n":              "the trailer says 2 records, but the file has 1",
+		head + one + two + "T0000001\n":        "the trailer says 1 records, but the file has 2",
 		head + one + "T\n":                     "the trailer has no number of records at 2-8",
 		head + one + "T0000001\n\n" + two:      "the file continues after its trailer",
 		head + one + "T0000001\n" + "T0000001": "the file continues after its trailer",
@@ -194,17 +194,17 @@ func TestACorrectedLineIsReadWithoutTheFile(t *testing.T) {
 func TestAConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*ReaderConfig){
-		`columns.id: "6-2" is not FIRST-LAST`:                                            func(c *ReaderConfig) { c.Columns["id"] = Column{At: "6-2"} },
-		`columns.nam: the item has no field nam (did you mean name?)`:                    func(c *ReaderConfig) { c.Columns["nam"] = Column{At: "30"} },
-		`columns: the field cents of the item has none`:                                  func(c *ReaderConfig) { delete(c.Columns, "cents") },
-		`columns.name: it begins at 6, where the column id still stands: that ends at 6`: func(c *ReaderConfig) { c.Columns["name"] = Column{At: "6-12"} },
-		`columns.id: it begins at 1, where the text "D" that a record begins with`:       func(c *ReaderConfig) { c.Columns["id"] = Column{At: "1-6"} },
-		`columns.id: pad: "ab" is not one character`:                                     func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "ab"} },
-		`columns.id: pad: "0" behind a number would make it another one`:                 func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "0", Align: "left"} },
-		`trailer.begins: "D9" cannot be told from "D"`:                                   func(c *ReaderConfig) { c.Trailer.Begins = "D9" },
-		`trailer.count: it begins at 1, where "T" still stands`:                          func(c *ReaderConfig) { c.Trailer.Count = "1-3" },
-		`header_lines: header says that there is one line`:                               func(c *ReaderConfig) { c.HeaderLines = 2 },
-		`max_line: it is negative`:                                                       func(c *ReaderConfig) { c.MaxLine = -1 },
+		`columns.id: "6-2" is not FIRST-LAST`:                                       func(c *ReaderConfig) { c.Columns["id"] = Column{At: "6-2"} },
+		`columns.nam: the item has no field nam (did you mean name?)`:               func(c *ReaderConfig) { c.Columns["nam"] = Column{At: "30"} },
+		`columns: the field cents of the item has no column`:                        func(c *ReaderConfig) { delete(c.Columns, "cents") },
+		`columns.name: it begins at 6, inside the column id, which ends at 6`:       func(c *ReaderConfig) { c.Columns["name"] = Column{At: "6-12"} },
+		`columns.id: it begins at 1, inside the text "D" that a record begins with`: func(c *ReaderConfig) { c.Columns["id"] = Column{At: "1-6"} },
+		`columns.id: pad: "ab" is not a single character`:                           func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "ab"} },
+		`columns.id: pad: "0" after a number would change it`:                       func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "0", Align: "left"} },
+		`trailer.begins: "D9" cannot be distinguished from "D"`:                     func(c *ReaderConfig) { c.Trailer.Begins = "D9" },
+		`trailer.count: it begins at 1, inside "T"`:                                 func(c *ReaderConfig) { c.Trailer.Count = "1-3" },
+		`header_lines: header means that there is one such line`:                    func(c *ReaderConfig) { c.HeaderLines = 2 },
+		`max_line: it is negative`:                                                  func(c *ReaderConfig) { c.MaxLine = -1 },
 	} {
 		cfg := readerConfig("in.txt")
 		change(&cfg)
@@ -288,7 +288,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		err = w.Write(ctx, itemtest.Chunks([]item.Row{row.New(payment(t).Schema(), values)})[0])
 		fits := len([]rune(values[1].Str())) <= 6 && values[0].Int() > -10000 && values[3].Int() > -100000
 		if !fits {
-			require.ErrorContains(t, err, "characters, and its column has")
+			require.ErrorContains(t, err, "characters, but its column has")
 			require.NoError(t, c.Close(ctx))
 			return
 		}
@@ -335,9 +335,9 @@ func TestLinesTakesAnItemType(t *testing.T) {
 	require.NoError(t, r.Fill(t.Context(), items, 2))
 	require.Equal(t, []entry{{"a"}, {"b"}}, items.(*item.Slice[entry]).Items)
 	for want, cfg := range map[string]LinesConfig{
-		"field: it does not go with item":                           {Path: path, Field: "text", Item: item.TypeOf[entry]("entry"), MaxLine: 100},
-		"item: a line is one text: a type with one field, a string": {Path: path, Item: payment(t), MaxLine: 100},
-		"such as {line: string}, and number has other fields":       {Path: path, Item: item.TypeOf[struct{ N int64 }]("number"), MaxLine: 100},
+		"field: it cannot be combined with item":                             {Path: path, Field: "text", Item: item.TypeOf[entry]("entry"), MaxLine: 100},
+		"item: a line is one text: expected a type with one field, a string": {Path: path, Item: payment(t), MaxLine: 100},
+		"such as {line: string}, but number has other fields":                {Path: path, Item: item.TypeOf[struct{ N int64 }]("number"), MaxLine: 100},
 	} {
 		_, err := NewLinesReader(cfg)
 		require.ErrorContains(t, err, want)

@@ -91,7 +91,7 @@ func trailerLine(t *Trailer, records int64) (string, error) {
 	}
 	n := strconv.FormatInt(records, 10)
 	if len(n) > at.width() {
-		return "", fmt.Errorf("the file has %d records, and the trailer has place for %d digits (count at %s)", records, at.width(), at)
+		return "", fmt.Errorf("the file has %d records, but the trailer has room for %d digits (count at %s)", records, at.width(), at)
 	}
 	between := at.first - 1 - len([]rune(t.Begins))
 	return t.Begins + strings.Repeat(" ", between) + strings.Repeat("0", at.width()-len(n)) + n, nil
@@ -125,7 +125,7 @@ func (l *layout) appendRecord(dst []byte, schema *row.Schema, record []row.Value
 	if err != nil {
 		return dst, err
 	}
-	at := l.placesOf(dst[begin:]) + 1
+	at := l.spansOf(dst[begin:]) + 1
 	for _, c := range l.cells {
 		for ; at < c.first; at++ {
 			dst = append(dst, l.blank())
@@ -148,7 +148,7 @@ func (l *layout) appendMark(dst []byte) ([]byte, error) {
 	return l.codec.encode(dst, l.mark)
 }
 
-func (s shape) placesOf(text []byte) int {
+func (s shape) spansOf(text []byte) int {
 	if s.codec == nil {
 		return utf8.RuneCount(text)
 	}
@@ -262,7 +262,6 @@ func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
 
-// Rewind discards the records written since at (item.Rewinder).
 func (w *writer) Rewind(_ context.Context, at item.Position) error {
 	return w.start(at, w.out.Rewind)
 }
@@ -276,7 +275,7 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	var from *filestream.OutputPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
-			return w.named(fmt.Errorf("cannot restart: its position is not readable: %w", err))
+			return w.named(fmt.Errorf("cannot restart: the stored position is unreadable: %w", err))
 		}
 		w.records, from = pos.Records, &pos.OutputPosition
 		if w.cfg.sums != nil {
@@ -326,7 +325,7 @@ func (w *writer) checkHeader() error {
 	if bytes.HasPrefix(head, []byte(header)) {
 		return nil
 	}
-	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, and the header of this step is %.80q", w.cfg.path, head, header)))
+	return w.named(exception.Fatal("", fmt.Errorf("cannot append to %s: it begins with %.80q, but the header of this step is %.80q", w.cfg.path, head, header)))
 }
 
 func typesOf(at *recordtypes.Position) recordtypes.Position {
@@ -365,7 +364,7 @@ func (w *writer) setTrailer() error {
 func (w *writer) encode(line []byte) error {
 	if w.cfg.codec != nil {
 		if len(line) > w.cfg.length {
-			return fmt.Errorf("it has %d bytes, and a record has %d (length)", len(line), w.cfg.length)
+			return fmt.Errorf("it has %d bytes, but a record has %d (length)", len(line), w.cfg.length)
 		}
 		w.buf = append(w.buf, line...)
 		for n := len(line); n < w.cfg.length; n++ {
@@ -432,7 +431,6 @@ func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	return nil
 }
 
-// Prepare makes the chunk survive a crash (item.Preparer).
 func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 
 // Position returns the end of the records.
@@ -448,7 +446,6 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Release removes the files of earlier attempts (item.Releaser).
 func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
 // Finish writes the trailer and publishes the file under its name.
@@ -459,7 +456,6 @@ func (w *writer) Finish(context.Context) error {
 	return w.named(w.out.Finish())
 }
 
-// Close closes the file.
 func (w *writer) Close(context.Context) error { return w.out.Close() }
 
 func (w *writer) named(err error) error {

@@ -36,10 +36,10 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind:    registry.KindProcessor,
 		Name:    "validate",
-		Summary: "Refuses the items that break a rule.",
+		Summary: "Rejects items that break a rule.",
 		Doc: "Every rule is a bool expression that is never null. An item that breaks one is a `validate` error " +
-			"(`invalid_item`): the step fails, or skips the item where `skip` allows it. The message names all rules " +
-			"that are broken, with the values they used. It serves rows and Go types alike.",
+			"(`invalid_item`): the step fails, or skips the item if `skip` allows it. The message names all broken rules " +
+			"with the values they used. It works with rows and Go types.",
 		Example: `job: load
 flow:
 - step: load

@@ -247,7 +247,7 @@ func (o *Observer) jobEnded(ended core.JobEnded) {
 		o.end(e.ID, e.Error)
 		return
 	}
-	o.endSteps(e.ID, "its end was not told")
+	o.endSteps(e.ID, "its end was not reported")
 	delete(o.jobs, e.ID)
 	finish(s, false, "")
 }
@@ -335,7 +335,7 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		}
 		o.on(id, "").event("step passed", attribute.String("surfin.step", e.Step.Name), attribute.String("surfin.exit_code", e.Step.ExitCode))
 	case core.StopAsked:
-		o.on(e.Execution, "").event("stop asked for")
+		o.on(e.Execution, "").event("stop requested")
 	case core.StopFailed:
 		o.on(e.Execution, e.Step).event("a tasklet could not be stopped", errorAttributes(e.Err)...)
 	case core.CloseFailed:
@@ -349,7 +349,7 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 	case core.LaunchWaits:
 		o.on(e.Execution, e.Step).event("a launch waits: " + e.Reason)
 	case core.ComponentLate:
-		o.on(e.Execution, e.Step).event("the lease is nearly over, and a component has not returned", errorAttributes(e.Err)...)
+		o.on(e.Execution, e.Step).event("the lease is about to expire, and a component has not returned", errorAttributes(e.Err)...)
 	}
 }
 

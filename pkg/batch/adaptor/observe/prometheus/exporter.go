@@ -134,7 +134,7 @@ func (e *Exporter) listen(ctx context.Context) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", e.config.Listen)
 	if err != nil {
-		e.config.Log.WarnContext(ctx, "metrics are not offered: metrics.listen cannot be used", "error", err.Error())
+		e.config.Log.WarnContext(ctx, "metrics are not available: metrics.listen cannot be used", "error", err.Error())
 		return
 	}
 	mux := http.NewServeMux()
@@ -144,7 +144,7 @@ func (e *Exporter) listen(ctx context.Context) {
 	server := e.server
 	e.running.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.config.Log.Warn("metrics are not offered any more", "error", err.Error())
+			e.config.Log.Warn("metrics are not available any more", "error", err.Error())
 		}
 	})
 }

@@ -194,7 +194,7 @@ func TestAFileOfSomebodyElseIsLeftAlone(t *testing.T) {
 		require.NoError(t, err)
 		tell(e, core.JobStarted{Execution: core.JobExecution{ID: 1, JobName: "j"}})
 		require.NoError(t, e.Close(t.Context()), "the job is over, and what it did stands")
-		require.Contains(t, log.String(), "left alone")
+		require.Contains(t, log.String(), "left unchanged")
 		data, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, text, string(data))

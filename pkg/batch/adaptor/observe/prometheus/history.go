@@ -16,8 +16,8 @@ const (
 	figuresTime = 15 * time.Second
 	// failureTime is the same for a failure, so that the end of an outage is seen soon.
 	failureTime = 2 * time.Second
-	// askTime bounds a scrape's wait for the database: Prometheus waits for 10 seconds.
-	askTime = 3 * time.Second
+	// readTimeout bounds a scrape's wait for the database: Prometheus waits for 10 seconds.
+	readTimeout = 3 * time.Second
 )
 
 // history has the metrics that are read from the database (rule OP1).
@@ -32,8 +32,8 @@ type history struct {
 	failed  error
 }
 
-// ask returns the figures, from the database or from a moment ago.
-func (h *history) ask() (core.Figures, error) {
+// current returns the figures, from the database or from a moment ago.
+func (h *history) current() (core.Figures, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	use := figuresTime
@@ -43,7 +43,7 @@ func (h *history) ask() (core.Figures, error) {
 	if !h.asked.IsZero() && time.Since(h.asked) < use {
 		return h.figures, h.failed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	figures, err := h.read(ctx)
 	if err != nil && h.failed == nil {
@@ -58,7 +58,7 @@ func (h *history) collect(to chan<- client.Metric) {
 	if h.read == nil {
 		return
 	}
-	f, err := h.ask()
+	f, err := h.current()
 	up := 1.0
 	if err != nil {
 		up = 0

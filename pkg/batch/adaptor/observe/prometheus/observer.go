@@ -22,17 +22,17 @@ type Metrics struct {
 
 	mu        sync.Mutex
 	known     map[string]bool // the jobs with existing counters
-	jobs      map[core.JobExecutionID]*jobInHand
-	steps     map[core.StepExecutionID]*stepInHand
+	jobs      map[core.JobExecutionID]*runningJob
+	steps     map[core.StepExecutionID]*runningStep
 	exitCodes map[string]bool
 }
 
-type jobInHand struct {
+type runningJob struct {
 	name  string
 	since time.Time
 }
 
-type stepInHand struct {
+type runningStep struct {
 	execution       core.JobExecutionID
 	job, step, kind string
 	since           time.Time
@@ -46,7 +46,7 @@ type stepInHand struct {
 func New() *Metrics {
 	m := &Metrics{
 		instruments: newInstruments(), known: map[string]bool{},
-		jobs: map[core.JobExecutionID]*jobInHand{}, steps: map[core.StepExecutionID]*stepInHand{},
+		jobs: map[core.JobExecutionID]*runningJob{}, steps: map[core.StepExecutionID]*runningStep{},
 		exitCodes: map[string]bool{},
 	}
 	m.history = history{descs: m.instruments.history, known: m.jobKnown}
@@ -146,7 +146,7 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 func (m *Metrics) jobStarted(e core.JobStarted) {
 	name := e.Execution.JobName
 	m.know(name)
-	m.jobs[e.Execution.ID] = &jobInHand{name: name, since: time.Now()}
+	m.jobs[e.Execution.ID] = &runningJob{name: name, since: time.Now()}
 	m.count(jobStarts, 1, name, strconv.FormatBool(e.Restarted))
 	m.gauges[jobsRunning].WithLabelValues(name).Inc()
 }
@@ -187,7 +187,7 @@ func (m *Metrics) stepStarted(e core.StepStarted) {
 			}
 		}
 	}
-	m.steps[e.Step.ID] = &stepInHand{
+	m.steps[e.Step.ID] = &runningStep{
 		execution: e.Step.JobExecutionID, job: e.Step.JobName, step: name, kind: e.Kind, since: time.Now(),
 		sums: isSum(e.Kind), counted: e.Step.Counters,
 	}
@@ -211,7 +211,7 @@ func (m *Metrics) stepEnded(e core.StepEnded) {
 
 // advance counts the increase since the last call. The counters of a step belong to one attempt, so a restart
 // counts nothing twice.
-func (m *Metrics) advance(s *stepInHand, c core.Counters) {
+func (m *Metrics) advance(s *runningStep, c core.Counters) {
 	if s.sums {
 		return
 	}

@@ -86,11 +86,11 @@ func readFile(path string) (families, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	all, err := parser.TextToMetricFamilies(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("it holds no metrics and is left alone: %w", err)
+		return nil, fmt.Errorf("it contains no metrics and is left unchanged: %w", err)
 	}
 	for name := range all {
 		if !strings.HasPrefix(name, "surfin_") {
-			return nil, fmt.Errorf("it holds %s, which is none of Surfin's metrics, and is left alone", name)
+			return nil, fmt.Errorf("it contains %s, which is not a Surfin metric, and is left unchanged", name)
 		}
 	}
 	return all, nil

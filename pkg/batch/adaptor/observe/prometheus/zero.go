@@ -15,7 +15,6 @@ func (m *Metrics) beginAtZero() {
 	m.perJob("") // metrics without a job: the heartbeats of a worker
 }
 
-// triggers are the triggers that move executions.
 func triggers() []string {
 	return []string{
 		"launch", "take over", "change job", "request stop", "start step", "begin step", "end step", "abandon", "recover", "park", "resume",

@@ -15,7 +15,7 @@ import (
 
 // Config configures the partitioner.
 type Config struct {
-	Parts int `key:"parts" main:"true" required:"true" doc:"The number of parts."`
+	Parts int `key:"parts" main:"true" required:"true" doc:"The number of partitions."`
 }
 
 // Validate checks the number.
@@ -30,10 +30,10 @@ func (c *Config) Validate() error {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindPartitioner, Name: "count", Config: reflect.TypeFor[Config](), Parts: types,
-		Summary: "makes a number of parts",
-		Doc: `For work that a part can tell from its number: every part knows its ` + "`part.index`" + `,
-from 0, and ` + "`part.count`" + `, the number of all parts. They are named by their index. In SQL,
-` + "`where id % ${part.count} = ${part.index}`" + ` takes every row once, if no id is negative; an
+		Summary: "makes a fixed number of partitions",
+		Doc: `For work that a partition can select by its number: every partition has ` + "`part.index`" + `,
+from 0, and ` + "`part.count`" + `, the number of partitions. They are named by their index. In SQL,
+` + "`where id % ${part.count} = ${part.index}`" + ` selects every row once, if no id is negative; an
 index serves the ranges of ` + "`range`" + ` better.`,
 		Example: `job: bill
 flow:

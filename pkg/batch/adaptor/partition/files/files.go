@@ -22,8 +22,8 @@ import (
 
 // Config configures the partitioner.
 type Config struct {
-	Glob     string `key:"glob" main:"true" path:"true" required:"true" doc:"The pattern: * is any run of characters but /, ? one character, [a-z] one of a range; a backslash takes the character behind it as it is."`
-	Required bool   `key:"required" default:"false" doc:"Whether the step fails when no file matches; else it has nothing to do, and completes."`
+	Glob     string `key:"glob" main:"true" path:"true" required:"true" doc:"The pattern: * matches any run of characters except /, ? one character, [a-z] one of a range; a backslash escapes the next character."`
+	Required bool   `key:"required" default:"false" doc:"Whether the step fails if no file matches; otherwise it has nothing to do and completes."`
 }
 
 // Validate checks the pattern.
@@ -39,13 +39,13 @@ func (c *Config) Validate() error {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindPartitioner, Name: "files", Config: reflect.TypeFor[Config](), Parts: types,
-		Summary: "makes a part of each file that a pattern matches",
-		Doc: `Every part knows its file as ` + "`part.path`" + `, an absolute path. It is named after the file,
-with _ for what is no letter, digit or one of _ - . and with its folders where two files
-have one name. The parts are in the order of their paths.
+		Summary: "makes a partition for each file that matches a pattern",
+		Doc: `Every partition has its file as ` + "`part.path`" + `, an absolute path. It is named after the file,
+with _ for characters other than letters, digits and _ - . and with its folders if two files
+have the same name. The partitions are in the order of their paths.
 
-The files are those that are there when the step starts for the first time; a restart
-keeps to them. Folders do not match.`,
+The list of files is fixed when the step starts for the first time; a restart
+keeps it. Folders do not match.`,
 		Example: `job: load
 flow:
 - step: load

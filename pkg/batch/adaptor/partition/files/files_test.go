@@ -85,7 +85,7 @@ func TestAFolderThatCannotBeReadIsAnErrorAndNotAnEmptyOne(t *testing.T) {
 
 func TestAPatternThatIsNoneIsRefused(t *testing.T) {
 	t.Parallel()
-	for glob, want := range map[string]string{"": "there is no pattern", "a/[x": "is no pattern", "a/**/b": "** would be the same"} {
+	for glob, want := range map[string]string{"": "the pattern is missing", "a/[x": "is not a pattern", "a/**/b": "** is not supported"} {
 		_, err := files.New(files.Config{Glob: glob})
 		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)

@@ -21,19 +21,19 @@ import (
 type Config struct {
 	Database string       `key:"database" doc:"The database; default: the job's."`
 	Table    string       `key:"table" required:"true" doc:"The table, or SCHEMA.TABLE."`
-	Key      string       `key:"key" required:"true" doc:"A column of integers, never null, best one with an index."`
-	Parts    int          `key:"parts" required:"true" doc:"How many ranges there are at most."`
-	Where    registry.SQL `key:"where" doc:"A condition on the rows that count, as in a SELECT; the reader of the step needs it as well."`
+	Key      string       `key:"key" required:"true" doc:"A column of integers, never null, preferably with an index."`
+	Parts    int          `key:"parts" required:"true" doc:"The highest number of ranges."`
+	Where    registry.SQL `key:"where" doc:"A condition that selects the rows, as in a SELECT; the reader of the step needs it as well."`
 }
 
 // Validate checks the options that need no database.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.Table == "" {
-		errs = append(errs, &registry.ConfigError{Key: "table", Err: errors.New("there is no table")})
+		errs = append(errs, &registry.ConfigError{Key: "table", Err: errors.New("the table is missing")})
 	}
 	if c.Key == "" {
-		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("there is no column")})
+		errs = append(errs, &registry.ConfigError{Key: "key", Err: errors.New("the column is missing")})
 	}
 	if c.Parts < 1 || c.Parts > core.MaxPartitions {
 		errs = append(errs, &registry.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)})
@@ -46,13 +46,13 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindPartitioner, Name: "range", Config: reflect.TypeFor[Config](), Parts: types,
 		Summary: "makes ranges of an integer key",
-		Doc: `From the smallest to the largest key that the table has when the step starts for the
-first time, the parts are ranges of equal width: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of them
-included, without gap or overlap. They are named by their bounds. A table without rows has
-no parts, and one with fewer possible keys than ` + "`parts`" + ` has fewer. Ranges are
-of equal width, not of equal work: where keys have gaps, more parts than workers even it out.
+		Doc: `From the smallest to the largest key in the table when the step starts for the
+first time, the partitions are ranges of equal width: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of them
+included, without gaps or overlaps. They are named by their bounds. A table without rows has
+no partitions, and one with fewer possible keys than ` + "`parts`" + ` has fewer. Ranges are
+of equal width, not of equal work: if keys have gaps, more partitions than workers even it out.
 
-Rows that come later with a key beyond the largest are in no part.`,
+Rows that are added later with a key beyond the largest are in no partition.`,
 		Example: `job: bill
 flow:
 - step: bill
@@ -115,7 +115,7 @@ func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, 
 		return 0, 0, false, err
 	}
 	if outside {
-		return 0, 0, false, errors.New("in some rows the key is null, or no integer: they would be in no range; leave them out by `where`")
+		return 0, 0, false, errors.New("in some rows the key is null or not an integer, so they would be in no range; exclude them with `where`")
 	}
 	if minKey == nil {
 		return 0, 0, true, nil
@@ -129,7 +129,7 @@ func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, 
 func integer(x any) (int64, error) {
 	n, ok := x.(int64)
 	if !ok {
-		return 0, fmt.Errorf("%v is no integer, but a %T: the key must be a column of integers", x, x)
+		return 0, fmt.Errorf("%v is a %T, not an integer: the key must be a column of integers", x, x)
 	}
 	return n, nil
 }

@@ -115,7 +115,7 @@ func TestAKeyThatWouldLoseRowsIsRefused(t *testing.T) {
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table kunde (id int, name text, amount numeric(10,2))")
 		testengine.Exec(t, db, "insert into kunde values (1, '9', 1.5), (null, '10', 2.5), (7, 'x', 3)")
-		for key, want := range map[string]string{"id": "the key is null", "name": "no integer", "amount": "no integer", "missing": "missing"} {
+		for key, want := range map[string]string{"id": "the key is null", "name": "not an integer", "amount": "not an integer", "missing": "missing"} {
 			_, err := partition(t, db, keyrange.Config{Table: "kunde", Key: key, Parts: 2})
 			require.ErrorContains(t, err, want, key)
 		}

@@ -28,7 +28,7 @@ import (
 
 // Config configures the partitioner.
 type Config struct {
-	SQL      registry.SQL `key:"sql" main:"true" required:"true" doc:"One SELECT; the parts have its order."`
+	SQL      registry.SQL `key:"sql" main:"true" required:"true" doc:"One SELECT; the partitions have its order."`
 	Item     item.Type    `key:"item" required:"true" doc:"The columns that become part.COLUMN, with their types: a type of the job's, or an inline map such as {region: string, since: date}. They are never null."`
 	Database string       `key:"database" doc:"The database; default: the job's."`
 }
@@ -43,7 +43,7 @@ const (
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
-		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("there is no statement")})
+		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("the statement is missing")})
 	}
 	if err := c.checkItem(); err != nil {
 		errs = append(errs, &registry.ConfigError{Key: "item", Err: err})
@@ -53,7 +53,7 @@ func (c *Config) Validate() error {
 
 func (c *Config) checkItem() error {
 	if c.Item == nil {
-		return errors.New("name the columns and their types: what ${part.COLUMN} is has to be known before the database is asked")
+		return errors.New("name the columns and their types: ${part.COLUMN} must be known before the query runs")
 	}
 	schema := c.Item.Schema()
 	if schema == nil || schema.IsOpen() || schema.Len() == 0 {
@@ -63,9 +63,9 @@ func (c *Config) checkItem() error {
 	for i := range schema.Len() {
 		switch f := schema.Field(i); {
 		case f.Nullable:
-			errs = append(errs, fmt.Errorf("%s is %s, and what a part knows is never null: leave such rows out, or use coalesce", f.Name, f.Type()))
+			errs = append(errs, fmt.Errorf("%s is %s, but a partition's value must not be null: exclude such rows, or use coalesce", f.Name, f.Type()))
 		case f.Name == columnIndex:
-			errs = append(errs, errors.New("index is the number of the part: give the column another name"))
+			errs = append(errs, errors.New("index is the partition's number: give the column another name"))
 		}
 	}
 	return errors.Join(errs...)
@@ -75,14 +75,14 @@ func (c *Config) checkItem() error {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindPartitioner, Name: "query", Config: reflect.TypeFor[Config](), Parts: types,
-		Summary: "makes a part of each row of a SELECT",
+		Summary: "makes a partition for each row of a SELECT",
 		Doc: `The columns of the row that ` + "`item`" + ` names are ` + "`part.COLUMN`" + `. A column ` + "`name`" + ` names the
-parts, with _ for what is no letter, digit or one of _ - . / and a number behind where two
-have one name; without it they are named by the number of their row, from 1. ` + "`part.name`" + ` is
-what became of the text: take it as another column too where it is needed as it is.
+partitions, with _ for characters other than letters, digits and _ - . / and a number at the end if two
+have the same name; without it they are named by the number of their row, from 1. ` + "`part.name`" + ` is
+the converted text: select it as another column, too, if you need the original.
 
-The statement runs when the step starts for the first time; a restart keeps to what it
-answered. No row is no work: the step completes. A value that does not fit its type, or is
+The statement runs when the step starts for the first time; a restart keeps its
+result. Without rows the step has no work and completes. A value that does not fit its type, or is
 null, fails the step.`,
 		Example: `job: export
 flow:
@@ -168,13 +168,13 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	if err != nil {
 		return nil, err
 	}
-	places, err := p.places(types)
+	places, err := p.columnsOf(types)
 	if err != nil {
 		return nil, err
 	}
 	for rows.Next() {
 		if len(parts) == core.MaxPartitions {
-			return nil, fmt.Errorf("it answers more than %d rows, and a step may have as many partitions", core.MaxPartitions)
+			return nil, fmt.Errorf("it returns more than %d rows, the highest number of partitions of a step", core.MaxPartitions)
 		}
 		part, err := p.part(rows, types, written, places, len(parts))
 		if err != nil {
@@ -185,8 +185,8 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	return parts, sqlerr.In(p.config.SQL, p.db.Dialect(), source, rows.Err())
 }
 
-// places finds the column of every field, by its name or its name in the source.
-func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
+// columnsOf finds the column of every field, by its name or its name in the source.
+func (p *partitioner) columnsOf(types []*sql.ColumnType) ([]int, error) {
 	columns := make([]string, len(types))
 	for i, t := range types {
 		columns[i] = t.Name()
@@ -200,7 +200,7 @@ func (p *partitioner) places(types []*sql.ColumnType) ([]int, error) {
 			places[i] = slices.Index(columns, f.Source())
 		}
 		if places[i] < 0 {
-			errs = append(errs, fmt.Errorf("it answers no column %s%s", f.Source(), nearest.Hint(f.Source(), columns)))
+			errs = append(errs, fmt.Errorf("the result has no column %s%s", f.Source(), nearest.Hint(f.Source(), columns)))
 		}
 	}
 	return places, errors.Join(errs...)

@@ -87,7 +87,7 @@ func TestAValueThatDoesNotFitFailsAndNamesTheRow(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 		_, err := partition(t, db, query.Config{SQL: statement("select code as cod from region"), Item: n})
-		require.ErrorContains(t, err, "it answers no column code (did you mean cod?)")
+		require.ErrorContains(t, err, "the result has no column code (did you mean cod?)")
 		_, err = partition(t, db, query.Config{SQL: statement("select nothing"), Item: n})
 		require.ErrorContains(t, err, "nothing")
 	})
@@ -107,7 +107,7 @@ func TestItemSaysAtLoadWhatPartsKnow(t *testing.T) {
 		"name the columns":                nil,
 		"does not name columns and types": item.RowOf("", open),
 		"n is int null":                   rowType(t, row.Field{Name: "n", Kind: row.Int, Nullable: true}),
-		"index is the number":             rowType(t, row.Field{Name: "index", Kind: row.Int}),
+		"index is the partition's number": rowType(t, row.Field{Name: "index", Kind: row.Int}),
 	} {
 		_, err := c.Parts(&query.Config{Item: it})
 		require.ErrorContains(t, err, want)

@@ -28,16 +28,16 @@ const (
 
 // Config configures the tasklet.
 type Config struct {
-	Table          string                  `key:"table" main:"true" doc:"The table whose rows are checked, or schema.table."`
+	Table          string                  `key:"table" main:"true" doc:"The table to check, or schema.table."`
 	SQL            registry.SQL            `key:"sql" doc:"A SELECT whose rows are checked, instead of a table."`
-	Unique         []string                `key:"unique" doc:"Columns of which no two rows have the same value; several with a comma between them are unique together. A row with a null in them is not compared."`
-	NotNull        []string                `key:"not_null" doc:"Columns without nulls."`
-	AcceptedValues map[string][]string     `key:"accepted_values" doc:"Column to the values that it may have, compared as text; a null is not judged."`
-	Relationships  map[string]string       `key:"relationships" doc:"Column to TABLE.COLUMN of the same database, where each of its values must be; a null is not judged."`
-	None           map[string]registry.SQL `key:"none" doc:"Name to a SELECT that must answer no row: a rule of your own."`
-	Severity       Severity                `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step, when all checks were made; warn counts only."`
-	Store          string                  `key:"store" doc:"The table to which rows that break a rule are added, with the ids of the run; it is made if it is absent. Without it they are counted only."`
-	Show           int                     `key:"show" default:"3" doc:"How many of the rows of each broken rule the message has; 0: none, for data that no log may have."`
+	Unique         []string                `key:"unique" doc:"Columns with unique values; columns separated by commas are unique together. Rows with a null in them are not compared."`
+	NotNull        []string                `key:"not_null" doc:"Columns that must not be null."`
+	AcceptedValues map[string][]string     `key:"accepted_values" doc:"Maps columns to their accepted values, compared as text; nulls are not checked."`
+	Relationships  map[string]string       `key:"relationships" doc:"Maps columns to TABLE.COLUMN of the same database, which must contain each of their values; nulls are not checked."`
+	None           map[string]registry.SQL `key:"none" doc:"Maps names of your own rules to SELECTs that must return no rows."`
+	Severity       Severity                `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step after all checks have run; warn only counts."`
+	Store          string                  `key:"store" doc:"The table that stores rows that break a rule, with the ids of the run; it is created if it does not exist. Without it they are only counted."`
+	Show           int                     `key:"show" default:"3" doc:"How many rows of each broken rule the message shows; 0 shows none, for data that must not be logged."`
 	Database       string                  `key:"database" doc:"The database; default: the job's."`
 }
 
@@ -53,25 +53,25 @@ func (c *Config) Validate() error {
 	rowwise := len(c.Unique)+len(c.NotNull)+len(c.AcceptedValues)+len(c.Relationships) > 0
 	switch {
 	case !rowwise && len(c.None) == 0:
-		bad("table", "there is nothing to check: add unique, not_null, accepted_values, relationships or none")
+		bad("table", "the checks are missing: add unique, not_null, accepted_values, relationships or none")
 	case rowwise && c.Table == "" && c.SQL.IsZero():
-		bad("table", "there is neither a table nor a SELECT whose rows could be checked")
+		bad("table", "the rows to check are missing: set table or sql")
 	case !rowwise && (c.Table != "" || !c.SQL.IsZero()):
-		bad("none", "its statements name their own tables: leave table and sql out, or add unique, not_null, accepted_values or relationships")
+		bad("none", "its statements name their own tables: omit table and sql, or add unique, not_null, accepted_values or relationships")
 	}
 	if c.Table != "" && !c.SQL.IsZero() {
-		bad("sql", "there is a table as well: make it two steps")
+		bad("sql", "a table is set, too: use two steps")
 	}
 	for _, list := range c.Unique {
 		for _, name := range columnsOf(list) {
 			if name == "" {
-				bad("unique", "%q has an empty name of a column", list)
+				bad("unique", "%q has an empty column name", list)
 			}
 		}
 	}
 	for column, values := range c.AcceptedValues {
 		if len(values) == 0 {
-			bad("accepted_values."+column, "the list is empty: nothing would be accepted")
+			bad("accepted_values."+column, "the list is empty: no value would be accepted")
 		}
 	}
 	for column, parent := range c.Relationships {
@@ -108,17 +108,17 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "check", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
 		Summary: "checks the rows of a table: unique, not null, accepted values, relationships",
-		Doc: `All checks are made, in one snapshot of the database, before the step fails: its message has each
-rule that is broken, with the number of rows and the first ones. ` + "`severity: warn`" + ` only counts, and
-a decision may ask for the results: ` + "`checks`" + `, how many were made, ` + "`broken`" + `, how many did not hold,
-` + "`failed`" + `, the rows that broke one (a row counts once for each), ` + "`rows`" + `, how many there are,
-and ` + "`message`" + `. A rule for errors and one for warnings are two steps.
+		Doc: `All checks run, in one snapshot of the database, before the step fails: its message has each
+broken rule, with the number of rows and the first ones. ` + "`severity: warn`" + ` only counts, and
+a decision may use the results: ` + "`checks`" + `, the number of checks, ` + "`broken`" + `, how many failed,
+` + "`failed`" + `, the rows that broke one (a row counts once for each check), ` + "`rows`" + `, the number of rows,
+and ` + "`message`" + `. Use two steps for errors and warnings.
 
-With ` + "`store`" + ` the rows are kept, in a table of the same database: ` + "`execution`, `step_execution`, `job`,\n`step`, `check_name`, `failed_row` (JSON) and `stored_at`" + `. They are committed together, before the
-step fails. Each attempt adds its own (rule TL1); delete old ones as you like.
+With ` + "`store`" + ` the rows are stored in a table of the same database: ` + "`execution`, `step_execution`, `job`,\n`step`, `check_name`, `failed_row` (JSON) and `stored_at`" + `. They are committed together, before the
+step fails. Each attempt adds its own rows (rule TL1); delete old ones as you like.
 
-Without a ` + "`transaction`" + ` the step has none. In a group that is ` + "`atomic`" + `, or with one, it sees what the
-transaction has written so far, so that it can refuse it; what it stores then goes with the transaction,
+Without a ` + "`transaction`" + ` the step has none. In a group that is ` + "`atomic`" + `, or with one, it sees the rows that the
+transaction has written so far, so it can reject them; the rows that it stores would be rolled back with the transaction,
 so ` + "`store`" + ` needs ` + "`severity: warn`" + ` there.`,
 		Example: `job: checks
 parameters: {date: {type: date}}
@@ -177,7 +177,6 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return fmt.Errorf("check: %d of %d checks failed: %s%s", len(r.broken), r.checks, strings.Join(r.broken, "; "), t.where(c.Step))
 }
 
-// where explains how to query the stored rows.
 func (t *tasklet) where(s core.StepExecution) string {
 	if t.config.Store == "" {
 		return ""
@@ -191,7 +190,7 @@ func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) er
 	if current, in := tx.From(ctx, t.db.Name()); in {
 		switch {
 		case stores && t.config.Severity != Warn:
-			return errors.New("store: the rows would be rolled back with the step's transaction: leave `transaction` out, or say `severity: warn`")
+			return errors.New("store: the rows would be rolled back with the step's transaction: omit `transaction`, or set `severity: warn`")
 		case stores && current.ReadOnly():
 			return errors.New("store: the step's transaction is read-only")
 		}

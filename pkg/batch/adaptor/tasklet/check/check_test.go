@@ -93,7 +93,7 @@ func TestInATransactionACheckSeesWhatItHasWritten(t *testing.T) {
 		e.Job(e.File("a.yaml", text("a", ""))).Failed("not_null id: 1 row")
 		e.HasRows("select count(*) from person where id is null", "0")
 		e.Exec("drop table person")
-		e.Job(e.File("b.yaml", text("b", ", store: bad"))).Failed("leave `transaction` out, or say `severity: warn`")
+		e.Job(e.File("b.yaml", text("b", ", store: bad"))).Failed("omit `transaction`, or set `severity: warn`")
 	})
 }
 

@@ -30,20 +30,20 @@ const (
 // Side is one of the two compared sides.
 type Side struct {
 	Table    string       `key:"table" main:"true" doc:"The table, or schema.table."`
-	SQL      registry.SQL `key:"sql" doc:"A SELECT, instead of a table; an ORDER BY of its own has no effect."`
+	SQL      registry.SQL `key:"sql" doc:"A SELECT, instead of a table; its own ORDER BY has no effect."`
 	Database string       `key:"database" doc:"The database; default: the job's."`
 }
 
 // Config configures the tasklet.
 type Config struct {
-	Left     Side           `key:"left" required:"true" doc:"The one side."`
+	Left     Side           `key:"left" required:"true" doc:"One side."`
 	Right    Side           `key:"right" required:"true" doc:"The other side."`
-	Key      []string       `key:"key" doc:"The columns, never null, that together tell one row from another, of one name on both sides. Without it each side is one row, such as of counts and sums, compared column by column in their order."`
-	Columns  []string       `key:"columns" doc:"The columns that are compared, besides the key; default: all, which both sides must have."`
-	Sums     []string       `key:"sums" doc:"Columns of numbers whose exact sums are compared and shown as well."`
-	Severity Severity       `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step where the sides differ; warn only counts."`
+	Key      []string       `key:"key" doc:"The columns, never null, that together identify a row, with the same names on both sides. Without it each side is one row, for example of counts and sums, compared column by column in order."`
+	Columns  []string       `key:"columns" doc:"The columns to compare, in addition to the key; default: all, which both sides must have."`
+	Sums     []string       `key:"sums" doc:"Numeric columns whose exact sums are compared and shown as well."`
+	Severity Severity       `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step if the sides differ; warn only counts."`
 	zone     *time.Location // of the job, where a text without an offset is a time; nil: UTC
-	Show     int            `key:"show" default:"5" doc:"How many differences the message has; 0: none, for data that no log may have."`
+	Show     int            `key:"show" default:"5" doc:"How many differences the message shows; 0 shows none, for data that must not be logged."`
 }
 
 const mostShown = 100
@@ -62,20 +62,20 @@ func (c *Config) Validate() error {
 	for name, side := range map[string]Side{"left": c.Left, "right": c.Right} {
 		switch {
 		case side.Table == "" && side.SQL.IsZero():
-			bad(name, "there is neither a table nor a SELECT")
+			bad(name, "the rows are missing: set table or sql")
 		case side.Table != "" && !side.SQL.IsZero():
-			bad(name+".sql", "there is a table as well: name one of them")
+			bad(name+".sql", "a table is set, too: set one of them")
 		case side.Table != "" && len(c.Key) == 0:
-			bad(name+".table", "the rows of a table are told apart by a `key`")
+			bad(name+".table", "the rows of a table need a `key`")
 		}
 	}
 	for i, k := range c.Key {
 		if slices.Contains(c.Key[:i], k) {
-			bad("key", "column %s is there twice", k)
+			bad("key", "column %s is listed twice", k)
 		}
 	}
 	if len(c.Key) == 0 && len(c.Columns)+len(c.Sums) > 0 {
-		bad("key", "columns and sums are those of rows with a key")
+		bad("key", "columns and sums need rows with a key")
 	}
 	if c.Show < 0 || c.Show > mostShown {
 		bad("show", "%d is not between 0 and %d", c.Show, mostShown)
@@ -98,22 +98,22 @@ func results() []row.Field {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "compare", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
-		Summary: "compares the rows of two tables or queries, of one database or two",
-		Doc: `Each side is one statement in the order of the key, and both are read side by side: memory does not
+		Summary: "compares the rows of two tables or queries, in one database or two",
+		Doc: `Each side is one statement in the order of the key, and both are read in parallel: memory does not
 grow with the rows, and an index on the key saves the sort. The message has the counts and the first
 differences. The results are ` + "`left` and `right`" + `, the rows of each, ` + "`equal`, `differing`, `only_left`,\n`only_right`" + `, the sums as JSON in ` + "`sums`" + ` (` + "`{\"amount\": [\"10.00\", \"9.99\"]}`" + `), and ` + "`message`" + `.
 
-Values are compared by what they are, not by how a database writes them: 1, 1.0 and the decimal 1.00
+Values are compared by meaning, not by how a database writes them: 1, 1.0 and the decimal 1.00
 are equal, true is 1, a time is an instant in UTC, a date is its midnight in the job's time zone; a text that is a
-number, or a time, equals that. A time without an offset is in the job's time zone too; a ` + "`timestamp`" + ` of PostgreSQL,
-which has none, equals the text and the date that it shows. Two nulls are equal. Columns have the same names on both sides, in any case of letters;
+number or a time equals it. A time without an offset is in the job's time zone, too; a ` + "`timestamp`" + ` of PostgreSQL,
+which has none, equals the text and the date that it shows. Two nulls are equal. Columns have the same names on both sides, ignoring case;
 rename them with AS.
 
-Keys are numbers, times or texts, of one kind on both sides (cast them where they are not), and texts are
-in the order of their bytes. A key that is null, there twice, or not in order is an error.
-What a side sees is one moment, that of its statement, and the two moments are not the same one; what the
-step's own transaction has written is not seen, so that a ` + "`transaction`" + ` is refused.
-The step reads only: a restart compares again.`,
+Keys are numbers, times or texts, of the same kind on both sides (cast them if they differ), and texts are
+in the order of their bytes. A key that is null, duplicate or not in order is an error.
+Each side sees the database at the moment of its statement, and these moments differ; rows that the
+step's own transaction has written are not visible, so a ` + "`transaction`" + ` is refused.
+The step only reads: a restart compares again.`,
 		Example: `job: compare
 flow:
 - step: compare
@@ -161,7 +161,7 @@ func New(left, right tx.Database, config Config) (core.Tasklet, error) {
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err error) {
 	for _, db := range t.sides {
 		if _, in := tx.From(ctx, db.Name()); in {
-			return fmt.Errorf("compare: it reads database %s outside of the step's transaction: leave `transaction` out", db.Name())
+			return fmt.Errorf("compare: it reads database %s outside the step's transaction: omit `transaction`", db.Name())
 		}
 	}
 	m := &merge{config: &t.config, stop: c.Stop}

@@ -35,7 +35,7 @@ func TestRowsOfTwoDatabasesAreComparedByKeyAndValue(t *testing.T) {
 		e.Exec("insert into a values (1, 'a', 1.10, '2026-01-02', '2026-01-02 03:04:05', true, null), (2, 'Z', 2, '2026-01-03', null, false, 'x'), (2, 'a', 0.1, null, null, null, 'same'), (10, 'ä', 7, null, null, null, '')")
 		e.ExecOn("other", "create table b (ID integer, part text, amount text, born text, at text, good int, note text)")
 		e.ExecOn("other", "insert into b values (10, 'ä', 7.0, null, null, null, null), (1, 'a', '1.1', '2026-01-02', '2026-01-02T03:04:05Z', 1, null), (2, 'a', 0.1, null, null, null, 'same'), (3, 'b', 0.2, null, null, null, null)")
-		r := e.Job(e.File("c.yaml", compared("c", "      key: [id, part]\n      sums: [amount]"))).Failed("4 rows and 4, 2 equal, 1 with other values, 1 only left, 1 only right; the sum of amount is 10.2 and 8.4; " +
+		r := e.Job(e.File("c.yaml", compared("c", "      key: [id, part]\n      sums: [amount]"))).Failed("4 rows and 4, 2 equal, 1 differing, 1 only left, 1 only right; the sum of amount is 10.2 and 8.4; " +
 			`only left: id 2, part "Z"; only right: ID 3, part "b"; id 10, part "ä": note "" and null`)
 		out := r.Step("compare").Out
 		require.Equal(t, []any{int64(4), int64(4), int64(2), int64(1), int64(1), int64(1), `{"amount":["10.2","8.4"]}`},
@@ -53,8 +53,8 @@ func TestWithoutAKeyEachSideIsOneRow(t *testing.T) {
 		text := "job: %s\nflow:\n- step: compare\n  tasklet:\n    compare: {left: {sql: \"select count(*), sum(amount) from a\"}, right: {sql: \"%s\"}}\n"
 		e.Job(e.File("same.yaml", fmt.Sprintf(text, "same", "select 2 as n, 3.5 as total"))).Completed()
 		e.Job(e.File("other.yaml", fmt.Sprintf(text, "other", "select 2 as n, 3.4 as total"))).Failed("column 2 (sum")
-		e.Job(e.File("many.yaml", fmt.Sprintf(text, "many", "select id, amount from a"))).Failed("the right answered more than one row: name the `key`")
-		e.Job(e.File("none.yaml", fmt.Sprintf(text, "none", "select id, amount from a where id > 9"))).Failed("the right answered no row")
+		e.Job(e.File("many.yaml", fmt.Sprintf(text, "many", "select id, amount from a"))).Failed("the right returned more than one row: set the `key`")
+		e.Job(e.File("none.yaml", fmt.Sprintf(text, "none", "select id, amount from a where id > 9"))).Failed("the right returned no row")
 	})
 }
 
@@ -98,7 +98,7 @@ func TestLocalTimesAreComparedInTheTimeZoneOfTheJob(t *testing.T) {
 		e.Job(e.File("equal.yaml", fmt.Sprintf(comparedLocally, "equal"))).Completed()
 		e.Exec("update new set at = '2026-07-01T10:00:00Z' where id = 1")
 		e.Job(e.File("other.yaml", fmt.Sprintf(comparedLocally, "other"))).
-			Failed("4 rows and 4, 3 equal, 1 with other values, 0 only left, 0 only right; id 1: at 2026-07-01T08:00:00Z and 2026-07-01T10:00:00Z")
+			Failed("4 rows and 4, 3 equal, 1 differing, 0 only left, 0 only right; id 1: at 2026-07-01T08:00:00Z and 2026-07-01T10:00:00Z")
 	})
 }
 
@@ -107,10 +107,10 @@ func TestAKeyThatAMergeWouldMisreadIsRefused(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := batchtest.New(t, batchtest.On(url))
 		for i, c := range []struct{ left, right, want string }{
-			{"select 1 as k union all select 1", "select 1 as k", "the left: the key is not unique: k 1 is there twice"},
+			{"select 1 as k union all select 1", "select 1 as k", "the left: the key is not unique: k 1 appears twice"},
 			{"select 1 as k", "select cast(null as integer) as k", "the right: the key k is null"},
 			{"select 1 as k", "select cast('1' as text) as k", "which have no common order: cast one of them"},
-			{"select 1 as k", "select 1 as kk", "the right: there is no column k, which is of the key (did you mean kk?)"},
+			{"select 1 as k", "select 1 as kk", "the right: there is no column k of the key (did you mean kk?)"},
 			{"select 1 as k, 2 as v", "select 1 as k, 2 as w", "the right has no column v"},
 		} {
 			text := fmt.Sprintf("job: j%d\nflow:\n- step: compare\n  tasklet:\n    compare: {left: {sql: \"%s\"}, right: {sql: \"%s\"}, key: [k]}\n", i, c.left, c.right)
@@ -129,7 +129,7 @@ func TestAStopIsHeardAndATransactionRefused(t *testing.T) {
 	close(stop)
 	require.ErrorIs(t, task.Execute(t.Context(), &core.StepContribution{Stop: stop}), core.ErrStopped)
 	err = tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error { return task.Execute(ctx, &core.StepContribution{}) })
-	require.ErrorContains(t, err, "leave `transaction` out")
+	require.ErrorContains(t, err, "omit `transaction`")
 }
 
 // 40 MB on each side pass through a heap that does not grow by that much.

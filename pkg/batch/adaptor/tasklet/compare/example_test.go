@@ -18,5 +18,5 @@ func ExampleNew() {
 		Left: compare.Side{Table: "old"}, Right: compare.Side{Table: "new"}, Key: []string{"id"}, Show: 5,
 	}))
 	fmt.Println(tasklet.Execute(context.Background(), &core.StepContribution{}))
-	// Output: compare: the sides differ: 2 rows and 1, 0 equal, 1 with other values, 1 only left, 0 only right; only left: id 1; id 2: name "Grace" and "Joan"
+	// Output: compare: the sides differ: 2 rows and 1, 0 equal, 1 differing, 1 only left, 0 only right; only left: id 1; id 2: name "Grace" and "Joan"
 }

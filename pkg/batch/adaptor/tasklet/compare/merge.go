@@ -52,7 +52,7 @@ func (m *merge) run() error {
 	}
 	left, right := m.sides[0], m.sides[1]
 	for n := 0; left.row != nil || right.row != nil; n++ {
-		if err := m.heed(n); err != nil {
+		if err := m.checkStop(n); err != nil {
 			return err
 		}
 		if err := m.step(left, right); err != nil {
@@ -62,8 +62,8 @@ func (m *merge) run() error {
 	return nil
 }
 
-// heed looks for a stop now and then.
-func (m *merge) heed(n int) error {
+// checkStop looks for a stop now and then.
+func (m *merge) checkStop(n int) error {
 	if n%1024 != 0 {
 		return nil
 	}
@@ -196,20 +196,20 @@ func (m *merge) one() error {
 			return err
 		}
 		if s.row == nil {
-			return fmt.Errorf("the %s answered no row, and one is expected where there is no `key`", sideName(i))
+			return fmt.Errorf("the %s returned no row, but without a `key` one is expected", sideName(i))
 		}
 		kept := s.row
 		if err := s.next(); err != nil {
 			return fmt.Errorf("the %s: %w", sideName(i), err)
 		}
 		if s.row != nil {
-			return fmt.Errorf("the %s answered more than one row: name the `key` that tells them apart", sideName(i))
+			return fmt.Errorf("the %s returned more than one row: set the `key` that identifies them", sideName(i))
 		}
 		s.row = kept
 	}
 	left, right := m.sides[0], m.sides[1]
 	if len(left.row) != len(right.row) {
-		return fmt.Errorf("the left has %d columns, and the right %d", len(left.row), len(right.row))
+		return fmt.Errorf("the left has %d columns, but the right has %d", len(left.row), len(right.row))
 	}
 	var differ []string
 	for i := range left.row {
@@ -248,7 +248,7 @@ func (m *merge) message() string {
 	if m.differing+m.only[0]+m.only[1] == 0 {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%d rows and %d, %d equal, %d with other values, %d only left, %d only right",
+	parts := []string{fmt.Sprintf("%d rows and %d, %d equal, %d differing, %d only left, %d only right",
 		m.rows[0], m.rows[1], m.equal, m.differing, m.only[0], m.only[1])}
 	for i, name := range m.config.Sums {
 		if a, b := m.totals[i][0], m.totals[i][1]; a.Cmp(b) != 0 {

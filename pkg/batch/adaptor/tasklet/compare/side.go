@@ -97,7 +97,7 @@ func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 	for i, name := range key {
 		at := s.find(name)
 		if at < 0 {
-			errs = append(errs, fmt.Errorf("there is no column %s, which is of the key%s", name, nearest.Hint(name, s.names)))
+			errs = append(errs, fmt.Errorf("there is no column %s of the key%s", name, nearest.Hint(name, s.names)))
 			continue
 		}
 		s.keys = append(s.keys, at)
@@ -151,7 +151,7 @@ func (s *side) next() error {
 func (s *side) checkKey() error {
 	for i, at := range s.keys {
 		if s.row[at].kind == null {
-			return fmt.Errorf("the key %s is null in some row", s.names[s.keys[i]])
+			return fmt.Errorf("the key %s is null in a row", s.names[s.keys[i]])
 		}
 	}
 	if s.before == nil || len(s.keys) == 0 {
@@ -162,7 +162,7 @@ func (s *side) checkKey() error {
 	case err != nil:
 		return err
 	case c == 0:
-		return fmt.Errorf("the key is not unique: %s is there twice", s.keyText())
+		return fmt.Errorf("the key is not unique: %s appears twice", s.keyText())
 	case c > 0:
 		return fmt.Errorf("the rows do not come in the order of the key, at %s: cast the key to text in a SELECT", s.keyText())
 	}

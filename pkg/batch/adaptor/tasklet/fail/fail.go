@@ -19,21 +19,21 @@ import (
 
 // Config configures the tasklet.
 type Config struct {
-	Message string `key:"message" main:"true" required:"true" doc:"What the step's error says."`
-	If      *bool  `key:"if" doc:"Whether to fail: ${...} of a condition, which each attempt asks anew; default: always."`
-	Exit    string `key:"exit" default:"FAILED" doc:"The step's exit code, which next may go by."`
+	Message string `key:"message" main:"true" required:"true" doc:"The message of the step's error."`
+	If      *bool  `key:"if" doc:"Whether to fail: ${...} of a condition, which each attempt evaluates again; default: always."`
+	Exit    string `key:"exit" default:"FAILED" doc:"The step's exit code, which next can match."`
 }
 
 // Validate checks the exit code.
 func (c *Config) Validate() error {
 	if strings.TrimSpace(c.Message) == "" {
-		return &registry.ConfigError{Key: "message", Err: errors.New("it is empty: say what is wrong, and what to do")}
+		return &registry.ConfigError{Key: "message", Err: errors.New("it is empty: say what is wrong and what to do")}
 	}
 	if err := core.CheckExitCode(c.Exit); err != nil {
 		return &registry.ConfigError{Key: "exit", Err: err}
 	}
 	if slices.Contains([]string{core.ExitCompleted, core.ExitNoop, core.ExitStopped}, c.Exit) {
-		return &registry.ConfigError{Key: "exit", Err: fmt.Errorf("%s is the exit code of a step that has not failed", c.Exit)}
+		return &registry.ConfigError{Key: "exit", Err: fmt.Errorf("%s is the exit code of a step that did not fail", c.Exit)}
 	}
 	return nil
 }
@@ -43,9 +43,9 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "fail", Config: reflect.TypeFor[Config](), NoTransaction: true,
 		Summary: "fails the step, with a message and an exit code",
-		Doc: `A restart comes to the step that failed, and asks its ` + "`if`" + ` anew. (The ` + "`when`" + ` of a step that has begun
-is not asked again: rule F3.) To end a job without a step of its own, and without a message,
-there is the target ` + "`{fail: {exit: CODE}}`" + `. What belongs to the numbers of one step is its ` + "`expect`" + `.`,
+		Doc: `A restart runs the failed step again and evaluates its ` + "`if`" + ` again. (The ` + "`when`" + ` of a step that has started
+is not evaluated again: rule F3.) To end a job without an extra step and without a message,
+use the target ` + "`{fail: {exit: CODE}}`" + `. For conditions on the counts of one step use its ` + "`expect`" + `.`,
 		Example: `job: guard
 parameters: {date: {type: date}}
 flow:

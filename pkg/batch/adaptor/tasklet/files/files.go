@@ -29,15 +29,15 @@ type Config struct {
 	Gunzip   string `key:"gunzip" path:"true" doc:"Files NAME.gz to decompress."`
 	Checksum string `key:"checksum" path:"true" doc:"Files whose checksums are computed."`
 
-	Of string `key:"of" doc:"A step of this job: only those files that it has read to the end in this instance, of those that the pattern matches. A file that has come since stays, and one that has changed since is an error."`
+	Of string `key:"of" doc:"A step of this job: of the matching files, only those that this step has read to the end in this instance. Files added later stay, and a file that has changed since is an error."`
 
-	To        string `key:"to" path:"true" doc:"The folder of the results; it is made if it is absent. Without it gzip and gunzip work beside their files."`
-	As        string `key:"as" path:"true" doc:"The name of the result, instead of a folder, where there is one file. Of checksum the list to write, which sha256sum -c and its kin read."`
-	Overwrite bool   `key:"overwrite" default:"false" doc:"Replace files that are there already."`
-	Keep      bool   `key:"keep" default:"false" doc:"gzip and gunzip: keep the files that they were made of."`
-	Missing   string `key:"missing" default:"error" enum:"error,ignore" doc:"What it means that there is no such file: error fails the step. With of, that a file which was read is gone; that none was read is never an error."`
-	Algorithm string `key:"algorithm" default:"sha256" enum:"sha256,sha512,sha1,md5" doc:"The checksum's."`
-	Equals    string `key:"equals" doc:"checksum of one file: what it must be, as hexadecimal digits; else the step fails."`
+	To        string `key:"to" path:"true" doc:"The folder for the results; it is created if it does not exist. Without it gzip and gunzip write next to their files."`
+	As        string `key:"as" path:"true" doc:"The name of the result, instead of a folder, if there is one file. Of checksum, the list to write, in the format of sha256sum -c."`
+	Overwrite bool   `key:"overwrite" default:"false" doc:"Replace existing files."`
+	Keep      bool   `key:"keep" default:"false" doc:"gzip and gunzip: keep the source files."`
+	Missing   string `key:"missing" default:"error" enum:"error,ignore" doc:"How to treat a missing file: error fails the step. With of, this applies to a file that was read and is gone; if no file was read, that is never an error."`
+	Algorithm string `key:"algorithm" default:"sha256" enum:"sha256,sha512,sha1,md5" doc:"The checksum's algorithm."`
+	Equals    string `key:"equals" doc:"The expected checksum of one file, as hexadecimal digits; if it differs, the step fails."`
 }
 
 // The operations, by their keys.
@@ -71,19 +71,19 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case op == "":
-		return bad("move", "there is nothing to do: say move, copy, delete, gzip, gunzip or checksum, with a file or a pattern")
+		return bad("move", "the action is missing: set move, copy, delete, gzip, gunzip or checksum to a file or a pattern")
 	case several:
-		return bad(op, "a step does one thing: make it two steps")
+		return bad(op, "a step has one action: use two steps")
 	case strings.Contains(pattern, "**"):
-		return bad(op, "%q: ** would be the same as *, one folder; name the folders, such as */*.csv", pattern)
+		return bad(op, "%q: ** is not supported; name the folders, such as */*.csv", pattern)
 	}
 	var errs []error
 	if _, err := filepath.Match(pattern, ""); err != nil {
-		errs = append(errs, bad(op, "%q is no pattern: a [ needs its ] (a literal [ is written \\[)", pattern))
+		errs = append(errs, bad(op, "%q is not a pattern: a [ needs its ] (a literal [ is written \\[)", pattern))
 	}
 	only := func(key string, set bool, ops ...string) {
 		if set && !slices.Contains(ops, op) {
-			errs = append(errs, bad(key, "it is for %s, and means nothing to %s", strings.Join(ops, " and "), op))
+			errs = append(errs, bad(key, "it is for %s, not for %s", strings.Join(ops, " and "), op))
 		}
 	}
 	only("to", c.To != "", opMove, opCopy, opGzip, opGunzip)
@@ -93,7 +93,7 @@ func (c *Config) Validate() error {
 	only("equals", c.Equals != "", opChecksum)
 	switch {
 	case c.To != "" && c.As != "":
-		errs = append(errs, bad("as", "there is a folder as well: name one of them"))
+		errs = append(errs, bad("as", "a folder is set, too: set one of them"))
 	case c.To == "" && c.As == "" && (op == opMove || op == opCopy):
 		errs = append(errs, bad("to", "%s needs a folder (to), or the name of the result (as)", op))
 	}
@@ -124,23 +124,23 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "files", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
 		Summary: "moves, copies, deletes, compresses or checks files",
-		Doc: `A pattern has * for any run of characters but /, ? for one, and [a-z] for one of a range; a file
-that has the pattern as its name is meant itself. Folders that match are passed over; what else is no
-regular file is an error. gzip passes over what ends in .gz, and gunzip what does not.
+		Doc: `A pattern has * for any run of characters except /, ? for one, and [a-z] for one of a range; a file
+whose name equals the pattern is used itself. Folders that match are passed over; anything else that is not a
+regular file is an error. gzip passes over files that end in .gz, and gunzip all others.
 
-A file that is there is never replaced unless ` + "`overwrite`" + ` says so: all of them are looked for before
-anything is done. A target that has the right content already is done. A result is written
-beside its place as ` + "`.NAME.surfin-...`" + `, synced, and renamed, so that its name is that of a whole file;
-only then is what it was made of removed. A file that changes meanwhile fails the step, and stays.
+An existing file is never replaced unless ` + "`overwrite`" + ` allows it: all of them are checked before
+anything is done. A target that already has the right content is done. A result is written
+next to its target as ` + "`.NAME.surfin-...`" + `, synced and renamed, so that its name always has a complete file;
+only then is the source removed. A file that changes meanwhile fails the step, and stays.
 
-With ` + "`of: load`" + ` only files are dealt with that the step ` + "`load`" + ` has read to the end, by the reader or the
+With ` + "`of: load`" + ` only files are processed that the step ` + "`load`" + ` has read to the end, by the reader or the
 partitioner ` + "`files`" + `. Use it wherever files may arrive while a job runs: a pattern alone also matches files that
 came after they were listed. Files of partitions that failed stay where they are, and so does a file that came
-later under a name that was dealt with.
+later under a name that was processed.
 
-A step that died in the middle is run again, or goes on after a failure, and ends right: what is done
-stays so, what is left is done, with the files that are there then (rule TL3). The results are ` + "`files` and `bytes`" + `
-that this attempt dealt with, and of one file ` + "`path`" + `, the result's, and ` + "`checksum`" + `.`,
+A step that died or failed in the middle can run again and completes correctly: finished files
+stay finished, and the rest is done, with the files that exist then (rule TL3). The results are ` + "`files` and `bytes`" + `
+that this attempt processed, and of one file ` + "`path`" + `, the result's, and ` + "`checksum`" + `.`,
 		Example: `job: archive
 flow:
 - step: load

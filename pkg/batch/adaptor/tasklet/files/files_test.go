@@ -64,13 +64,13 @@ func TestNothingIsReplacedAndNothingDoneWhereOneFileWouldBe(t *testing.T) {
 		{Copy: dir + "/a", As: dir + "/to/b"}, {Checksum: dir + "/a", As: dir + "/to/b"},
 	} {
 		_, err := run(t, config)
-		require.ErrorContains(t, err, filepath.Join(dir, "to", "b")+" is there already")
+		require.ErrorContains(t, err, filepath.Join(dir, "to", "b")+" exists already")
 		require.NoFileExists(t, filepath.Join(dir, "to", "a"), "nothing was done")
 	}
 	_, err := run(t, filetask.Config{Move: dir + "/?", To: dir + "/to", Overwrite: true})
 	require.NoError(t, err)
 	require.Equal(t, "2", text(t, dir+"/to/b"))
-	require.NoFileExists(t, dir+"/c", "its content is there already, so it has moved")
+	require.NoFileExists(t, dir+"/c", "its content exists already, so it has moved")
 	info, err := os.Stat(dir + "/to/b")
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o640), info.Mode().Perm())
@@ -84,7 +84,7 @@ func TestACompressedFileThatIsCutIsNotTakenForTheResult(t *testing.T) {
 	whole := text(t, dir+"/a.gz")
 	require.NoError(t, os.WriteFile(dir+"/a.gz", []byte(whole[:len(whole)-4]), 0o600)) // without the length that ends it
 	_, err = run(t, filetask.Config{Gzip: dir + "/a"})
-	require.ErrorContains(t, err, "is there already, with other content")
+	require.ErrorContains(t, err, "exists already, with other content")
 	require.FileExists(t, dir+"/a")
 	_, err = run(t, filetask.Config{Gunzip: dir + "/a.gz", As: dir + "/b"})
 	require.ErrorContains(t, err, "unexpected EOF")
@@ -123,10 +123,10 @@ func TestWhatIsMissingOrNoFileIsSaid(t *testing.T) {
 		{filetask.Config{Delete: dir + "/none"}, "there is no file"},
 		{filetask.Config{Delete: dir + "/*.csv"}, "no file matches"},
 		{filetask.Config{Delete: dir + "/in"}, "is a folder: write"},
-		{filetask.Config{Delete: dir + "/link"}, "is no regular file"},
+		{filetask.Config{Delete: dir + "/link"}, "is not a regular file"},
 		{filetask.Config{Copy: dir + "/in/a", As: dir + "/in"}, "is a folder: name it with `to`"},
 		{filetask.Config{Copy: dir + "/in/a", To: dir + "/in"}, "would become itself"},
-		{filetask.Config{Copy: dir + "/in/a", To: dir + "/in/a"}, "/in/a is no folder: name a file with `as`"},
+		{filetask.Config{Copy: dir + "/in/a", To: dir + "/in/a"}, "/in/a is not a folder: name a file with `as`"},
 		{filetask.Config{Gunzip: dir + "/in/a"}, "does not end in .gz"},
 		{filetask.Config{Gunzip: dir + "/in/a", As: dir + "/b"}, "it is not compressed with gzip"},
 		{filetask.Config{Copy: dir + "/in/[ab]", As: dir + "/in/a"}, "would become itself"},

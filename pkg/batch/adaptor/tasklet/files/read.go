@@ -43,7 +43,7 @@ const maxNamed = 5
 // listed returns the files that the step has read and the pattern matches.
 func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, error) {
 	if r.records == nil {
-		return nil, errors.New("of: there is no history that says which files a step has read")
+		return nil, errors.New("of: there is no history of the files that a step has read")
 	}
 	records, err := r.records(ctx, r.config.Of)
 	if err != nil {
@@ -86,8 +86,8 @@ func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 			return job{}, true, nil
 		}
 	}
-	return job{}, false, fmt.Errorf("%s has changed since step %s listed it: what it is now may not have been read; "+
-		"load it in an instance of its own, under another name, or take it away", f.Path, r.config.Of)
+	return job{}, false, fmt.Errorf("%s has changed since step %s listed it, so its content may not have been read; "+
+		"load it in a separate instance, under another name, or remove it", f.Path, r.config.Of)
 }
 
 // isGone judges a file that is not there.
@@ -103,7 +103,7 @@ func (r *run) isGone(f filestream.Listed) (done bool, err error) {
 	if r.config.Missing == "ignore" {
 		return true, nil
 	}
-	return false, fmt.Errorf("%s, which step %s has read, is not there any more (say `missing: ignore` where that is not an error): %w", f.Path, r.config.Of, fs.ErrNotExist)
+	return false, fmt.Errorf("%s, which step %s has read, does not exist any more (set `missing: ignore` if that is not an error): %w", f.Path, r.config.Of, fs.ErrNotExist)
 }
 
 func (r *run) result(from string) (fs.FileInfo, error) {

@@ -161,7 +161,7 @@ func TestAFileThatHasChangedOrGoneSinceItWasReadIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "b.csv has changed since step load listed it")
 	require.NoError(t, os.Remove(b))
 	_, err = attemptOf(t, config, records, &mortal{left: -1}, nil)
-	require.ErrorContains(t, err, "b.csv, which step load has read, is not there any more")
+	require.ErrorContains(t, err, "b.csv, which step load has read, does not exist any more")
 	require.Equal(t, map[string]string{"a.csv": "first"}, tree(t, dir))
 	config.Missing = "ignore"
 	_, err = attemptOf(t, config, records, &mortal{left: -1}, nil)

@@ -72,7 +72,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 		return err
 	}
 	for _, j := range jobs {
-		if err := r.heed(ctx); err != nil {
+		if err := r.checkStop(ctx); err != nil {
 			return err
 		}
 		if err := r.one(ctx, j); err != nil {
@@ -95,8 +95,8 @@ func (r *run) prepare(jobs []job, begin func() error) error {
 	return r.removeLeft(jobs)
 }
 
-// heed returns the error of an ended context, or of a requested stop, else nil.
-func (r *run) heed(ctx context.Context) error {
+// checkStop returns the error of an ended context, or of a requested stop, else nil.
+func (r *run) checkStop(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -163,7 +163,7 @@ func regular(name string, info fs.FileInfo) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: write %s for the files in it", name, filepath.Join(name, "*"))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file (%v)", name, info.Mode().Type())
+		return fmt.Errorf("%s is not a regular file (%v)", name, info.Mode().Type())
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (r *run) none(pattern string) error {
 			return err
 		}
 		if _, err := r.disk.Lstat(to); err != nil {
-			return fmt.Errorf("%s is gone, and %s is not there: somebody has taken them away since an earlier attempt", pattern, to)
+			return fmt.Errorf("%s is gone, and %s does not exist: someone has removed them since an earlier attempt", pattern, to)
 		}
 		r.path = to
 		return nil
@@ -189,12 +189,11 @@ func (r *run) none(pattern string) error {
 	case r.config.Missing == "ignore":
 		return nil
 	case isPattern(pattern):
-		return fmt.Errorf("no file matches %s (say `missing: ignore` where that is no error): %w", pattern, fs.ErrNotExist)
+		return fmt.Errorf("no file matches %s (set `missing: ignore` if that is not an error): %w", pattern, fs.ErrNotExist)
 	}
-	return fmt.Errorf("there is no file %s (say `missing: ignore` where that is no error): %w", pattern, fs.ErrNotExist)
+	return fmt.Errorf("there is no file %s (set `missing: ignore` if that is not an error): %w", pattern, fs.ErrNotExist)
 }
 
-// consumes reports whether the result replaces its file.
 func (r *run) consumes() bool {
 	return r.op == opMove || (r.op == opGzip || r.op == opGunzip) && !r.config.Keep
 }
@@ -225,7 +224,7 @@ func (r *run) target(from string) (string, error) {
 // something.
 func (r *run) targets(ctx context.Context, jobs []job) error {
 	if r.config.As != "" && len(jobs) > 1 {
-		return fmt.Errorf("as: %d files match, and %s is one name: write `to` and a folder", len(jobs), r.config.As)
+		return fmt.Errorf("as: %d files match, but %s is one name: use `to` with a folder", len(jobs), r.config.As)
 	}
 	of := map[string]string{}
 	var errs []error
@@ -240,28 +239,28 @@ func (r *run) targets(ctx context.Context, jobs []job) error {
 			continue
 		}
 		of[j.to] = j.from
-		if err := r.look(ctx, j); err != nil {
+		if err := r.checkTarget(ctx, j); err != nil {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// look finds out whether the result already exists, or something else in its place.
-func (r *run) look(ctx context.Context, j *job) error {
+// checkTarget finds out whether the result already exists, or something else in its place.
+func (r *run) checkTarget(ctx context.Context, j *job) error {
 	info, err := r.disk.Lstat(j.to)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		if folder, failed := r.disk.Stat(filepath.Dir(j.to)); failed == nil && !folder.IsDir() {
-			return fmt.Errorf("%s is no folder: name a file with `as`", filepath.Dir(j.to))
+			return fmt.Errorf("%s is not a folder: name a file with `as`", filepath.Dir(j.to))
 		}
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder: name it with `to`", j.to)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file (%v), and only such a file is replaced", j.to, info.Mode().Type())
+		return fmt.Errorf("%s is not a regular file (%v), and only regular files are replaced", j.to, info.Mode().Type())
 	case os.SameFile(info, j.info):
 		if filepath.Clean(j.from) == filepath.Clean(j.to) {
 			return fmt.Errorf("%s would become itself", j.from)
@@ -273,7 +272,7 @@ func (r *run) look(ctx context.Context, j *job) error {
 		}
 	}
 	if !j.done && !r.config.Overwrite {
-		return fmt.Errorf("%s is there already, with other content than %s would give: take it away, or say `overwrite: true`", j.to, j.from)
+		return fmt.Errorf("%s exists already, with other content than %s would write: remove it, or set `overwrite: true`", j.to, j.from)
 	}
 	return nil
 }

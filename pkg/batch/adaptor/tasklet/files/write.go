@@ -43,11 +43,11 @@ func (r *run) publish(from, to string) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, fs.ErrExist):
-			return fmt.Errorf("%s has come since the step began: %w", to, fs.ErrExist)
+			return fmt.Errorf("%s was created since the step began: %w", to, fs.ErrExist)
 		}
 		// No links here, as on FAT, or not for this user.
 		if _, err := r.disk.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(fmt.Errorf("%s has come since the step began: %w", to, fs.ErrExist), err)
+			return errors.Join(fmt.Errorf("%s was created since the step began: %w", to, fs.ErrExist), err)
 		}
 	}
 	return r.around("rename", from, func() error { return r.disk.Rename(from, to) })
@@ -87,7 +87,7 @@ func (r *run) unchanged(in *os.File, j job) error {
 		return err
 	}
 	if !os.SameFile(opened, named) || named.Size() != j.info.Size() || !named.ModTime().Equal(j.info.ModTime()) {
-		return fmt.Errorf("%s has changed while it was read: wait until it is whole, as the tasklet wait_file does", j.from)
+		return fmt.Errorf("%s changed while it was read: wait until it is complete, as the tasklet wait_file does", j.from)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err 
 		}
 	}
 	same, err = equal(left, right)
-	if stopped := r.heed(ctx); stopped != nil {
+	if stopped := r.checkStop(ctx); stopped != nil {
 		return false, stopped
 	}
 	if err != nil && r.op == opGzip {
@@ -212,7 +212,7 @@ func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 // reader reads until the context ends or a stop was requested.
 func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
-		if err := r.heed(ctx); err != nil {
+		if err := r.checkStop(ctx); err != nil {
 			return 0, err
 		}
 		return in.Read(p)
@@ -241,7 +241,7 @@ func newHash(algorithm string) (hash.Hash, bool) {
 // checksums computes all checksums, and writes their list if requested.
 func (r *run) checksums(ctx context.Context, jobs []job) error {
 	if r.config.Equals != "" && len(jobs) > 1 {
-		return fmt.Errorf("equals: %d files match, and it is the checksum of one", len(jobs))
+		return fmt.Errorf("equals: %d files match, but it is the checksum of one", len(jobs))
 	}
 	var list strings.Builder
 	for _, j := range jobs {
@@ -262,7 +262,7 @@ func (r *run) checksums(ctx context.Context, jobs []job) error {
 		r.checksum = ""
 	}
 	if r.config.Equals != "" && !strings.EqualFold(r.config.Equals, r.checksum) {
-		return fmt.Errorf("%s has the %s checksum %s, and %s is expected: it is not the file that was sent, or not all of it",
+		return fmt.Errorf("%s has the %s checksum %s, but %s is expected: it is not the file that was sent, or it is incomplete",
 			jobs[0].from, cmp.Or(r.config.Algorithm, "sha256"), r.checksum, strings.ToLower(r.config.Equals))
 	}
 	if r.config.As == "" {
@@ -293,7 +293,7 @@ func (r *run) writeList(ctx context.Context, text string) error {
 	case err == nil && string(was) == text:
 		return nil
 	case err == nil && !r.config.Overwrite:
-		return fmt.Errorf("%s is there already, with other checksums: take it away, or say `overwrite: true`", to)
+		return fmt.Errorf("%s exists already, with other checksums: remove it, or set `overwrite: true`", to)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

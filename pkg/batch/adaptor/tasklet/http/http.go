@@ -22,17 +22,17 @@ import (
 
 // Config configures the tasklet.
 type Config struct {
-	Method      string            `key:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"Default: GET, or POST where there is a body."`
-	URL         string            `key:"url" main:"true" required:"true" doc:"The address. A value in its query goes in as it is: write it encoded."`
+	Method      string            `key:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"Default: GET, or POST with a body."`
+	URL         string            `key:"url" main:"true" required:"true" doc:"The URL. Values in its query are used as they are: write them encoded."`
 	Headers     map[string]string `key:"headers" doc:"Headers of the request."`
 	Body        string            `key:"body" doc:"The body, as text/plain unless a header says otherwise."`
 	JSON        registry.JSON     `key:"json" doc:"The body, as JSON: any value, written as YAML. Its ${...} keep their types."`
 	Status      []int             `key:"status" doc:"The codes of success; default: 200 to 299."`
-	Timeout     time.Duration     `key:"timeout" default:"30s" doc:"How long the request and its answer may take."`
-	MaxResponse registry.Size     `key:"max_response" default:"1MB" doc:"The longest answer; a longer one is an error."`
-	Out         item.Type         `key:"out" doc:"What of a JSON answer becomes steps.NAME.out, by names, types and paths, as the item of a json reader: {id: {type: int, from: data.id}}."`
-	RowData     bool              `key:"row_data" default:"false" doc:"Whether job.error is the whole message here, which may hold values of rows; without it, job.error names the step and where the message is (rule OP7)."`
-	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, of one value for all requests and attempts of the step."`
+	Timeout     time.Duration     `key:"timeout" default:"30s" doc:"How long the request and its response may take."`
+	MaxResponse registry.Size     `key:"max_response" default:"1MB" doc:"The longest response; a longer one is an error."`
+	Out         item.Type         `key:"out" doc:"The values of a JSON response that become steps.NAME.out, with names, types and paths, like the item of a json reader: {id: {type: int, from: data.id}}."`
+	RowData     bool              `key:"row_data" default:"false" doc:"Whether job.error is the whole message here, which may contain values of rows; without it, job.error names the step and where to find the message (rule OP7)."`
+	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, with the same value in all requests and attempts of the step."`
 }
 
 // SendsRowData implements registry.Sender.
@@ -48,7 +48,7 @@ func (c *Config) Validate() error {
 		bad("url", "%w", err)
 	}
 	if c.Body != "" && c.JSON != nil {
-		bad("json", "there is a body as well: write one of them")
+		bad("json", "a body is set, too: set one of them")
 	}
 	for name, value := range c.Headers {
 		if err := httpcall.CheckHeader(name, value); err != nil {
@@ -57,11 +57,11 @@ func (c *Config) Validate() error {
 	}
 	for _, code := range c.Status {
 		if code < 100 || code > 599 {
-			bad("status", "%d is no HTTP status", code)
+			bad("status", "%d is not an HTTP status", code)
 		}
 	}
 	if c.Timeout < 0 {
-		bad("timeout", "a time is less than 0")
+		bad("timeout", "it must not be negative")
 	}
 	if out := c.Out; out != nil && (out.Schema() == nil || out.Schema().IsOpen()) {
 		bad("out", "%s does not name fields and types", out.Name())
@@ -78,19 +78,19 @@ func results() []row.Field {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "http", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
-		Summary: "sends an HTTP request, such as to a webhook, and keeps values of the answer",
-		Doc: `The step completes where the status is expected. Else it fails with the status and the beginning of
-the answer; its error belongs to the class ` + "`http`" + `, or to ` + "`http(404)`" + `, and one without an answer to
-` + "`connection` or `timeout`" + `. The results are ` + "`status`" + `, ` + "`body`" + `, which is the answer where it is a text of at most
-8 KB, and the fields of ` + "`out`" + `. The user and the query of the address are in no message. With ` + "`retry`" + ` in the step the
-request is sent again where that may help: no connection, no answer in time, 5xx, 429, 408; a longer
-` + "`Retry-After`" + ` of the server counts instead of the backoff.
+		Summary: "sends an HTTP request, such as to a webhook, and keeps values of the response",
+		Doc: `The step completes if the status is expected. Otherwise it fails with the status and the beginning of
+the response; its error belongs to the class ` + "`http`" + `, or to ` + "`http(404)`" + `, and one without a response to
+` + "`connection` or `timeout`" + `. The results are ` + "`status`" + `, ` + "`body`" + `, the response if it is a text of at most
+8 KB, and the fields of ` + "`out`" + `. No message contains the URL's user and query. With ` + "`retry`" + ` in the step the
+request is sent again if that may help: no connection, no response in time, 5xx, 429, 408; a longer
+` + "`Retry-After`" + ` of the server replaces the backoff.
 
-A request is sent at least once: after a crash between the answer and the end of the step, the restart
-sends it again (rule TL6). A server that knows ` + "`Idempotency-Key`" + ` then does it once: say ` + "`idempotency: true`" + `.
+A request is sent at least once: after a crash between the response and the end of the step, the restart
+sends it again (rule TL6). A server that knows ` + "`Idempotency-Key`" + ` then processes it once: set ` + "`idempotency: true`" + `.
 
-Send a message to a webhook, in ` + "`finally`" + ` and when the job has failed say, with this tasklet and ` + "`json`" + `:
-there is no other one for notes. Requests by the thousand are [tasks](../howto/tasks.md) of the type http_request.`,
+Send a message to a webhook, in ` + "`finally`" + ` and, for example, when the job has failed, with this tasklet and ` + "`json`" + `:
+there is no special tasklet for notifications. For thousands of requests use [tasks](../howto/tasks.md) of the type http_request.`,
 		Example: `job: announce
 parameters: {year: {type: int}}
 flow:

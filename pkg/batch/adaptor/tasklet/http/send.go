@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// keptBytes is the maximum length of an answer that becomes the result `body`.
-	keptBytes = 8 << 10
+	// maxBodyBytes is the maximum length of an answer that becomes the result `body`.
+	maxBodyBytes = 8 << 10
 	// keyKey is the key of the requests' key in the step's context.
 	keyKey = "surfin.http.key"
 )
@@ -65,12 +65,12 @@ func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.St
 		return nil, err
 	}
 	c.Out["status"], c.Out["body"] = int64(a.Code), nil
-	if a.Readable() && len(a.Body) <= keptBytes {
+	if a.Readable() && len(a.Body) <= maxBodyBytes {
 		c.Out["body"] = string(a.Body)
 	}
 	switch {
 	case a.Success && a.Cut:
-		return a, fmt.Errorf("the answer is longer than max_response, which is %d bytes", t.config.MaxResponse)
+		return a, fmt.Errorf("the response is longer than max_response (%d bytes)", t.config.MaxResponse)
 	case a.Success:
 		return a, nil
 	}
@@ -84,7 +84,7 @@ func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcal
 		return nil
 	}
 	if a.Code == http.StatusNoContent || len(a.Body) == 0 {
-		return errors.New("http: out: the answer has no body")
+		return errors.New("http: out: the response has no body")
 	}
 	reader, err := out.FromDocuments(&document{a.Body})
 	if err != nil {
@@ -92,11 +92,11 @@ func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcal
 	}
 	items := reader.NewItems(1)
 	if err := reader.Fill(ctx, items, 1); err != nil {
-		return fmt.Errorf("http: out: the answer does not fit: %w", err)
+		return fmt.Errorf("http: out: the response does not fit: %w", err)
 	}
 	r, ok := items.At(0).(item.Row)
 	if !ok {
-		return fmt.Errorf("http: out: %s is a Go type: name fields and types", out.Name())
+		return fmt.Errorf("http: out: %s is a Go type: list fields and types instead", out.Name())
 	}
 	for i, v := range r.Values() {
 		c.Out[r.Schema().Field(i).Name] = v.Any()
@@ -107,7 +107,6 @@ func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcal
 // document is a reader of one document.
 type document struct{ text []byte }
 
-// ReadDocument implements item.DocumentReader.
 func (d *document) ReadDocument(context.Context) ([]byte, error) {
 	if d.text == nil {
 		return nil, io.EOF

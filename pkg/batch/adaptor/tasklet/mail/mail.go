@@ -22,20 +22,20 @@ import (
 type Config struct {
 	Host     string `key:"host" required:"true" doc:"The mail server."`
 	Port     int    `key:"port" doc:"Its port [587; with tls: tls 465, with tls: none 25]."`
-	TLS      string `key:"tls" enum:"starttls,tls,none" default:"starttls" doc:"How the connection is encrypted: starttls asks the server for it and goes on with nothing else, tls is encrypted from the start, none is not, and then there is no password."`
-	CA       string `key:"ca" path:"true" doc:"A PEM file with the certificates that the server's is checked with [those of the system]."`
-	User     string `key:"user" doc:"The user who sends [nobody logs in]."`
+	TLS      string `key:"tls" enum:"starttls,tls,none" default:"starttls" doc:"How the connection is encrypted: starttls requires encryption from the server, tls is encrypted from the start, none is not encrypted and allows no password."`
+	CA       string `key:"ca" path:"true" doc:"A PEM file with the certificates to verify the server's [the system's]."`
+	User     string `key:"user" doc:"The user to log in as [no login]."`
 	Password string `key:"password" doc:"The password of the user, such as ${secret.smtp}."`
 
 	From        string        `key:"from" required:"true" doc:"The sender: an address, or 'Name <address>'."`
 	To          []string      `key:"to" item:"an address" required:"true" doc:"The recipients."`
 	Cc          []string      `key:"cc" item:"an address" doc:"Recipients of copies."`
-	Bcc         []string      `key:"bcc" item:"an address" doc:"Recipients whom the others do not see."`
+	Bcc         []string      `key:"bcc" item:"an address" doc:"Hidden recipients."`
 	Subject     string        `key:"subject" required:"true" doc:"The subject, one line."`
-	Text        string        `key:"text" doc:"The text; it may have ${...}."`
-	RowData     bool          `key:"row_data" default:"false" doc:"Whether job.error is the whole message here, which may hold values of rows; without it, job.error names the step and where the message is (rule OP7)."`
-	Attachments []string      `key:"attachments" item:"a file" path:"true" doc:"Files that go with it."`
-	MaxSize     registry.Size `key:"max_size" default:"10MB" doc:"The most bytes of all attachments together; more of them are an error, and nothing is sent."`
+	Text        string        `key:"text" doc:"The text; it may contain ${...}."`
+	RowData     bool          `key:"row_data" default:"false" doc:"Whether job.error is the whole message here, which may contain values of rows; without it, job.error names the step and where to find the message (rule OP7)."`
+	Attachments []string      `key:"attachments" item:"a file" path:"true" doc:"Files to attach."`
+	MaxSize     registry.Size `key:"max_size" default:"10MB" doc:"The largest total size of the attachments; if they are larger, nothing is sent and the step fails."`
 	Timeout     time.Duration `key:"timeout" default:"1m" doc:"How long sending may take."`
 }
 
@@ -56,18 +56,18 @@ func (c *Config) Validate() error {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
 	}
 	if c.Host == "" || strings.ContainsAny(c.Host, " /:\r\n") {
-		bad("host", "%q is no name of a server; the port is a key of its own", c.Host)
+		bad("host", "%q is not the name of a server; the port has its own key", c.Host)
 	}
 	if c.Port < 0 || c.Port > 65535 {
-		bad("port", "%d is no port", c.Port)
+		bad("port", "%d is not a port", c.Port)
 	}
 	if len(c.To) == 0 {
-		bad("to", "there is no recipient")
+		bad("to", "the recipients are missing")
 	}
 	for key, list := range map[string][]string{"from": {c.From}, "to": c.To, "cc": c.Cc, "bcc": c.Bcc} {
 		for _, address := range list {
 			if _, err := mail.ParseAddress(address); err != nil {
-				bad(key, "%q is no address, such as ops@example.org or Night Shift <ops@example.org>", address)
+				bad(key, "%q is not an address, such as ops@example.org or Night Shift <ops@example.org>", address)
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case c.User == "" && c.Password != "":
-		bad("password", "there is no user")
+		bad("password", "the user is missing")
 	case c.User != "" && c.TLS == noTLS:
 		bad("tls", "a password is not sent without encryption: use starttls or tls")
 	}
@@ -95,12 +95,12 @@ func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "mail", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
 		Summary: "sends a mail by SMTP, with attachments",
-		Doc: `The step completes where the server has taken the mail for all recipients: where it refuses one, nothing
-is sent. The results are ` + "`recipients`, their number, and `message_id`" + `. A connection that fails and an answer
-4xx of the server are worth a ` + "`retry`" + ` of the step; an answer 5xx is not.
+		Doc: `The step completes if the server accepts the mail for all recipients: if it rejects one, nothing
+is sent. The results are ` + "`recipients`, their number, and `message_id`" + `. A failed connection and a response
+4xx of the server can be tried again by ` + "`retry`" + ` of the step; a response 5xx cannot.
 
-A mail is sent at least once: after a crash between the answer and the end of the step, the restart sends it again, with
-the same ` + "`Message-ID`" + `, by which many servers know it (rule TL8).`,
+A mail is sent at least once: after a crash between the response and the end of the step, the restart sends it again, with
+the same ` + "`Message-ID`" + `, by which many servers recognise it (rule TL8).`,
 		Example: `job: report
 parameters: {year: {type: int}}
 flow:

@@ -167,7 +167,7 @@ func TestWhatAServerRefusesIsAnErrorThatSaysWhetherToTryAgain(t *testing.T) {
 	}
 	s.answers["EHLO"] = "250 here"
 	_, err := send(t, s.config())
-	require.ErrorContains(t, err, "the server has no STARTTLS")
+	require.ErrorContains(t, err, "the server does not support STARTTLS")
 	require.Equal(t, "EHLO localhost", s.said[len(s.said)-1], "no password without encryption")
 	config := s.config()
 	config.CA = ""
@@ -176,7 +176,7 @@ func TestWhatAServerRefusesIsAnErrorThatSaysWhetherToTryAgain(t *testing.T) {
 	config = s.config()
 	config.Attachments, config.MaxSize = []string{s.ca}, registry.Size(10)
 	_, err = send(t, config)
-	require.ErrorContains(t, err, "longer than max_size, which is 10 bytes")
+	require.ErrorContains(t, err, "larger than max_size (10 bytes)")
 	require.Empty(t, s.mails)
 }
 

@@ -76,7 +76,7 @@ func (t *tasklet) parts(disk *confine.Files, parts *multipart.Writer) error {
 			return err
 		}
 		if content == nil {
-			return fmt.Errorf("attachments: with %s they are longer than max_size, which is %d bytes", path, int64(t.config.MaxSize))
+			return fmt.Errorf("attachments: with %s they are larger than max_size (%d bytes)", path, int64(t.config.MaxSize))
 		}
 		left -= int64(len(content))
 		if err := attach(parts, filepath.Base(path), content); err != nil {
@@ -89,7 +89,7 @@ func (t *tasklet) parts(disk *confine.Files, parts *multipart.Writer) error {
 // attachment reads a file of at most that many bytes; nil means that it has more.
 func attachment(disk *confine.Files, path string, most int64) ([]byte, error) {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("attachments: %s is no regular file", path)
+		return nil, fmt.Errorf("attachments: %s is not a regular file", path)
 	}
 	f, err := disk.Open(path)
 	if err != nil {

@@ -146,7 +146,7 @@ func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	if t.config.TLS == startTLS {
 		if ok, _ := client.Extension("STARTTLS"); !ok {
-			return errors.New("the server has no STARTTLS (tls: tls is for servers that are encrypted from the start)")
+			return errors.New("the server does not support STARTTLS (tls: tls is for servers that are encrypted from the start)")
 		}
 		if err := client.StartTLS(secure); err != nil {
 			return fmt.Errorf("STARTTLS: %w", err)
@@ -156,7 +156,7 @@ func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 		return nil
 	}
 	if ok, _ := client.Extension("AUTH"); !ok {
-		return errors.New("the server takes no user and password")
+		return errors.New("the server does not support user and password")
 	}
 	if err := client.Auth(smtp.PlainAuth("", t.config.User, t.config.Password, t.config.Host)); err != nil {
 		return fmt.Errorf("log in as %s: %w", t.config.User, err)

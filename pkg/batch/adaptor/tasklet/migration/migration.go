@@ -35,9 +35,9 @@ type Source struct {
 // Config configures the tasklet.
 type Config struct {
 	Dir         string           `key:"dir" main:"true" path:"true" doc:"The folder with the files NUMBER_name.up.sql and NUMBER_name.down.sql."`
-	Source      string           `key:"source" doc:"The name of migrations that the application carries inside of it, instead of a folder."`
-	Command     migrator.Command `key:"command" default:"up" enum:"up,down,goto,version,force" doc:"up applies what is missing; down reverts steps; goto does either until version is reached; version only reports; force records a version after a repair by hand and runs nothing."`
-	Steps       *int             `key:"steps" doc:"How many migrations to apply (default: all) or, always needed, to revert."`
+	Source      string           `key:"source" doc:"The name of migrations that are embedded in the application, instead of a folder."`
+	Command     migrator.Command `key:"command" default:"up" enum:"up,down,goto,version,force" doc:"up applies the missing migrations; down reverts steps; goto does either until version is reached; version only reports; force records a version after a manual repair and runs nothing."`
+	Steps       *int             `key:"steps" doc:"How many migrations to apply (default: all) or to revert (required)."`
 	Version     *int             `key:"version" doc:"The version for goto (0 reverts all) and force (-1: none)."`
 	Database    string           `key:"database" doc:"The database; default: the job's."`
 	Table       string           `key:"table" default:"schema_migrations" doc:"The table that records the version."`
@@ -52,9 +52,9 @@ func (c *Config) Validate() error {
 	var errs []error
 	switch {
 	case c.Dir == "" && c.Source == "":
-		errs = append(errs, bad("dir", "there is neither a folder nor a source"))
+		errs = append(errs, bad("dir", "the migrations are missing: set a folder or source"))
 	case c.Dir != "" && c.Source != "":
-		errs = append(errs, bad("source", "there is a folder as well: name one of them"))
+		errs = append(errs, bad("source", "a folder is set, too: set one of them"))
 	}
 	command := c.command()
 	if !slices.Contains(migrator.Commands(), command) {
@@ -76,7 +76,7 @@ func (c *Config) Validate() error {
 	}
 	switch {
 	case command == migrator.Down && c.Steps == nil:
-		errs = append(errs, bad("steps", "down needs to know how many migrations to revert (goto with version 0 reverts all)"))
+		errs = append(errs, bad("steps", "down needs the number of migrations to revert (goto with version 0 reverts all)"))
 	case !takesSteps && c.Steps != nil:
 		errs = append(errs, bad("steps", "%s takes no steps", command))
 	case takesSteps && c.Steps != nil && *c.Steps < 1:
@@ -100,17 +100,17 @@ func Components(sources []Source) []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true, OwnCommits: true,
 		Summary: "brings the schema of a database to a version",
-		Doc: `Migrations run on a connection of their own, outside the step's transaction, and record their
-version in a table of their own. Then the database's connections are replaced, so that the
-next step sees the new schema; transactions in flight end undisturbed on the old ones. The
+		Doc: `Migrations run on their own connection, outside the step's transaction, and record their
+version in their own table. Then the database's connections are replaced, so that the
+next step sees the new schema; transactions in progress finish undisturbed on the old ones. The
 results are ` + "`from`, `to` and `changed`" + `.
 
-A migration commits together with its version: run again after a failure or a crash, it goes
-on with the migration that is missing. Only a statement that PostgreSQL refuses in a
-transaction, such as ` + "`CREATE INDEX CONCURRENTLY`" + `, can leave one half-way: what stands before
-it commits first. The error then names the statement, and says what to repair and which
-version to ` + "`force`" + `. SQLite refuses such a statement (` + "`VACUUM`" + `). BEGIN and COMMIT belong around a whole
-file, where they change nothing, or nowhere. An atomic group does not take a migration, because its
+A migration commits together with its version: run again after a failure or a crash, it
+continues with the missing migration. Only a statement that PostgreSQL rejects in a
+transaction, such as ` + "`CREATE INDEX CONCURRENTLY`" + `, can leave a migration incomplete: the statements before
+it commit first. The error then names the statement, and says what to repair and which
+version to ` + "`force`" + `. SQLite rejects such a statement (` + "`VACUUM`" + `). BEGIN and COMMIT are allowed only around a whole
+file, where they change nothing. A migration is not allowed in an atomic group, because its
 rollback would not undo it: put the step before the group.`,
 		Example: `job: schema
 flow:
@@ -188,7 +188,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application carries no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
+	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application has no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
 }
 
 // Execute migrates, then replaces the database's connections, also after a failure: some migrations may have

@@ -20,10 +20,10 @@ import (
 
 // Config configures the tasklet.
 type Config struct {
-	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, each one as it is: no shell reads them. A program with a slash is relative to the job file, one without is looked for in PATH."`
+	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, passed as they are, without a shell. A program with a slash is relative to the job file, one without is searched in PATH."`
 	// Script is literal: the shell would interpret a value spliced into it.
-	Script string            `key:"script" literal:"true" doc:"A text for sh, instead of a command. A ${...} in it is the shell's own: values of the job reach it through env only."`
-	Env    map[string]string `key:"env" doc:"Further variables for the process. It gets the environment without SURFIN_*, DATABASE_URL and variables that hold a secret that surfin knows: what it needs of them is given here."`
+	Script string            `key:"script" literal:"true" doc:"A script for sh, instead of a command. A ${...} in it belongs to the shell: pass values of the job through env."`
+	Env    map[string]string `key:"env" doc:"Additional variables for the process. It gets the environment without SURFIN_*, DATABASE_URL and variables that contain a secret known to surfin: pass those that it needs here."`
 	Dir    string            `key:"dir" path:"true" default:"." doc:"The folder to run in, relative to the job file."`
 	Grace  time.Duration     `key:"grace" default:"10s" doc:"The time between SIGTERM and SIGKILL when the step is stopped or times out."`
 }
@@ -39,17 +39,17 @@ const (
 func (c *Config) Validate() error {
 	switch {
 	case len(c.Command) == 0 && c.Script == "":
-		return &registry.ConfigError{Key: "command", Err: errors.New("there is neither a command nor a script")}
+		return &registry.ConfigError{Key: "command", Err: errors.New("the command is missing: set command or script")}
 	case len(c.Command) > 0 && c.Script != "":
-		return &registry.ConfigError{Key: "script", Err: errors.New("there is a command as well: make it two steps")}
+		return &registry.ConfigError{Key: "script", Err: errors.New("a command is set, too: use two steps")}
 	case c.Grace < 0:
 		return &registry.ConfigError{Key: "grace", Err: fmt.Errorf("%s is less than 0", c.Grace)}
 	}
 	for key, texts := range map[string][]string{"script": {c.Script}, "command": c.Command} {
 		for _, text := range texts {
 			if names := secret.NamedIn(text, c.Env); len(names) > 0 {
-				return &registry.ConfigError{Key: key, Err: fmt.Errorf("it names the variable %s, which processes of a job do not get: it configures surfin, or is secret", names[0]),
-					Hint: fmt.Sprintf("if it needs the value, give it: env: {%[1]s: \"${env.%[1]s}\"}", names[0])}
+				return &registry.ConfigError{Key: key, Err: fmt.Errorf("it uses the variable %s, which processes of a job do not get, because it configures surfin or is secret", names[0]),
+					Hint: fmt.Sprintf("if it needs the value, pass it: env: {%[1]s: \"${env.%[1]s}\"}", names[0])}
 			}
 		}
 	}
@@ -65,15 +65,15 @@ func Components() []registry.Component {
 		Kind: registry.KindTasklet, Name: "shell", Config: reflect.TypeFor[Config](), NoTransaction: true,
 		Summary: "runs a command or a script",
 		Doc: `The step completes if the process ends with 0. Otherwise it fails, and its message has the
-end of stderr. The results are ` + "`exit_code` and `stdout`" + `, the last 8 KB of it without the final
+end of stderr. The results are ` + "`exit_code` and `stdout`" + `, its last 8 KB without the final
 line break.
 
 A stop or a timeout sends SIGTERM to the process and all it started, and SIGKILL when the
-grace is over. Where the lease of the execution cannot be renewed it is SIGKILL at once: another
-process may soon run the step (rule L9). They do not outlive this process either, however it ends: a guard, which is a
-small sh, waits for that and kills them (on Unix; a process that makes a session of its own
-escapes). What is started again after a crash runs again from its start: what it does must
-bear that. It must not leave processes behind that hold its output open.`,
+grace period is over. If the lease of the execution cannot be renewed, SIGKILL is sent at once: another
+process may soon run the step (rule L9). They do not outlive this process either, however it ends: a guard, a
+small sh, waits for its end and kills them (on Unix; a process that starts its own session
+escapes). After a crash the command runs again from its start, so running it twice must be
+safe. It must not leave processes running that hold its output open.`,
 		Example: `job: work
 parameters: {date: {type: date}}
 flow:
@@ -176,7 +176,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("shell: %w (the process ended with: %w%s)", context.Cause(ctx), r.Err, after(r.Stderr))
 	case errors.Is(r.Err, exec.ErrWaitDelay):
-		return fmt.Errorf("shell: the process ended and left another one behind that holds its output open: %w", r.Err)
+		return fmt.Errorf("shell: the process ended, but a process that it started holds its output open: %w", r.Err)
 	}
 	return &ExitError{Code: r.Code, Stderr: r.Stderr, Err: r.Err}
 }

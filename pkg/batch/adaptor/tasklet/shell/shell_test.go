@@ -169,7 +169,7 @@ func TestAStopBeforeTheStartStartsNothing(t *testing.T) {
 func TestAProcessLeftBehindWithTheOutputOpenIsAFailureAndIsEnded(t *testing.T) {
 	t.Parallel()
 	c, err := run(context.Background(), t, shell.Config{Script: `sleep 1000 & echo $!`, Grace: 50 * time.Millisecond})
-	require.ErrorContains(t, err, "left another one behind")
+	require.ErrorContains(t, err, "a process that it started holds")
 	gone(t, c.Out["stdout"].(string))
 }
 

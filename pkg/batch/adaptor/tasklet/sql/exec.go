@@ -87,7 +87,6 @@ func (t *tasklet) explain(text string, s sqlscript.Statement, of int, err error)
 	return sqlerr.In(t.config.Statement, t.db.Dialect(), text, err)
 }
 
-// changed excludes the rows that a SELECT returned.
 func changed(tag pgconn.CommandTag) int64 {
 	if tag.Select() {
 		return 0
@@ -95,8 +94,8 @@ func changed(tag pgconn.CommandTag) int64 {
 	return tag.RowsAffected()
 }
 
-// places finds the column of every result.
-func places(schema *row.Schema, names []string) ([]int, error) {
+// columnIndexes finds the column of every result.
+func columnIndexes(schema *row.Schema, names []string) ([]int, error) {
 	var errs []error
 	list := make([]int, schema.Len())
 	for i, name := range schema.Names() {

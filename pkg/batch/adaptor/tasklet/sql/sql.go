@@ -22,9 +22,9 @@ import (
 
 // Config configures the tasklet.
 type Config struct {
-	Statement registry.SQL `key:"statement" main:"true" doc:"What to run. Several statements are separated by semicolons, and then take no variables."`
+	Statement registry.SQL `key:"statement" main:"true" doc:"The statements to run, separated by semicolons. Several statements cannot use variables."`
 	Query     registry.SQL `key:"query" doc:"A SELECT of one row, instead of a statement."`
-	Out       item.Type    `key:"out" doc:"The columns of the query's row that become steps.NAME.out, with their types."`
+	Out       item.Type    `key:"out" doc:"The columns of the row that become steps.NAME.out, with their types."`
 	Database  string       `key:"database" doc:"The database; default: the job's."`
 }
 
@@ -32,9 +32,9 @@ type Config struct {
 func (c *Config) Validate() error {
 	switch {
 	case c.Statement.IsZero() && c.Query.IsZero():
-		return &registry.ConfigError{Key: "statement", Err: errors.New("there is neither a statement nor a query")}
+		return &registry.ConfigError{Key: "statement", Err: errors.New("the statement is missing: set a statement or query")}
 	case !c.Statement.IsZero() && !c.Query.IsZero():
-		return &registry.ConfigError{Key: "query", Err: errors.New("there is a statement as well: make it two steps")}
+		return &registry.ConfigError{Key: "query", Err: errors.New("a statement is set, too: use two steps")}
 	case !c.Statement.IsZero() && c.Out != nil:
 		return &registry.ConfigError{Key: "out", Err: errors.New("only a query has results")}
 	case !c.Query.IsZero() && c.Out == nil:
@@ -58,7 +58,7 @@ func (c *Config) checkControl() error {
 	}
 	return &registry.ConfigError{
 		Key: "statement", At: at, Err: fmt.Errorf("%s: the step's `transaction` decides what commits together", first.Verb),
-		Hint: "leave it out: the statements of a step are one transaction",
+		Hint: "remove it: the statements of a step are one transaction",
 	}
 }
 
@@ -78,11 +78,11 @@ func Components() []registry.Component {
 		Kind: registry.KindTasklet, Name: "sql", Config: reflect.TypeFor[Config](),
 		Summary: "runs SQL statements, or a query for the step's results",
 		Doc: `Statements run in the step's transaction, all or nothing. BEGIN, COMMIT and the like are
-refused: the step's ` + "`transaction`" + ` decides, with NOT_SUPPORTED for what must run without
+rejected: the step's ` + "`transaction`" + ` decides, with NOT_SUPPORTED for statements that must run without
 one (vacuum). The rows that INSERT, UPDATE, DELETE and MERGE changed are counted as written.
 
-A query answers exactly one row. Several statements with no transaction around them get one
-of their own on either database.`,
+A query returns exactly one row. Several statements without a transaction around them get their
+own on either database.`,
 		Example: `job: count
 parameters: {year: {type: int}}
 flow:
@@ -121,7 +121,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	if t.config.Query.IsZero() {
 		return t.run(ctx, c)
 	}
-	values, err := t.ask(ctx)
+	values, err := t.queryRow(ctx)
 	if err != nil {
 		return fmt.Errorf("sql: %w", err)
 	}
@@ -143,7 +143,7 @@ func (t *tasklet) run(ctx context.Context, c *core.StepContribution) error {
 	case len(statements) == 0:
 		return errors.New("sql: there is no statement")
 	case len(statements) > 1 && len(args) > 0:
-		return fmt.Errorf("sql: %d statements cannot take variables: make it as many steps", len(statements))
+		return fmt.Errorf("sql: %d statements cannot use variables: use a step for each", len(statements))
 	}
 	for _, s := range statements {
 		if s.Control || s.Reset {
@@ -168,8 +168,8 @@ func (t *tasklet) run(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// ask returns the values of the one row, in the order of the results.
-func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
+// queryRow returns the values of the one row, in the order of the results.
+func (t *tasklet) queryRow(ctx context.Context) (values []row.Value, err error) {
 	text, args := t.config.Query.Render(t.db.Dialect().Placeholder)
 	args, err = t.bind(args)
 	if err != nil {
@@ -195,7 +195,7 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 	for i, t := range types {
 		names[i] = t.Name()
 	}
-	places, err := places(t.config.Out.Schema(), names)
+	places, err := columnIndexes(t.config.Out.Schema(), names)
 	if err != nil {
 		return nil, err
 	}
@@ -207,13 +207,13 @@ func (t *tasklet) ask(ctx context.Context) (values []row.Value, err error) {
 		if err := rows.Err(); err != nil {
 			return nil, sqlerr.In(t.config.Query, t.db.Dialect(), source, err)
 		}
-		return nil, errors.New("the query answered no row, and one is expected")
+		return nil, errors.New("the query returned no row; expected one")
 	}
 	if err := rows.Scan(targets...); err != nil {
 		return nil, err
 	}
 	if rows.Next() {
-		return nil, errors.New("the query answered more than one row, and one is expected")
+		return nil, errors.New("the query returned more than one row; expected one")
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

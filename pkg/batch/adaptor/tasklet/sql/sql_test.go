@@ -159,7 +159,7 @@ func TestBindVariablesAreNotSpliced(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]any{"id": int64(7), "name": "'); drop table p; --", "at": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "d": row.NewDate(2026, 1, 2)}, c.Out)
 		_, err = run(t, db, sqltask.Config{Statement: statement("delete from p where id = ${}; delete from p", int64(1))})
-		require.ErrorContains(t, err, "2 statements cannot take variables")
+		require.ErrorContains(t, err, "2 statements cannot use variables")
 	})
 }
 
@@ -176,7 +176,7 @@ func TestAQuerysOneRowBecomesTheResults(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]any{"n": int64(2), "total": 4.0, "price": 5.25, "dear": true, "missing": nil, "share": 2.0}, c.Out)
 		for text, want := range map[string]string{
-			"select 1 as n where 1 = 0":            "answered no row",
+			"select 1 as n where 1 = 0":            "returned no row",
 			"select 1 as n union select 2":         "more than one row",
 			"select 1 as m":                        "the query has no column n",
 			"select 'x' as n":                      `"x" is not an int`,

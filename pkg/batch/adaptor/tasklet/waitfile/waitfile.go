@@ -27,11 +27,11 @@ import (
 // Config configures the tasklet.
 type Config struct {
 	Path    string        `key:"path" main:"true" path:"true" required:"true" doc:"The file, or a pattern with *, ? and [a-z]."`
-	Count   int           `key:"count" default:"1" doc:"How many files must be there, at least."`
-	Stable  time.Duration `key:"stable" default:"5s" doc:"How long their names, sizes and times must have been the same; 0s: not at all, for files that come by a rename."`
-	Poll    time.Duration `key:"poll" default:"1s" doc:"The time between two looks."`
-	Timeout time.Duration `key:"timeout" default:"1h" doc:"How long an attempt waits; 0s: for ever."`
-	Missing string        `key:"missing" default:"error" enum:"error,ignore" doc:"What it means that the time is over: error fails the step; ignore completes it, with out.found = false."`
+	Count   int           `key:"count" default:"1" doc:"The least number of files."`
+	Stable  time.Duration `key:"stable" default:"5s" doc:"How long their names, sizes and times must stay the same; 0s accepts them at once, for files that appear by a rename."`
+	Poll    time.Duration `key:"poll" default:"1s" doc:"The time between two checks."`
+	Timeout time.Duration `key:"timeout" default:"1h" doc:"How long an attempt waits; 0s waits forever."`
+	Missing string        `key:"missing" default:"error" enum:"error,ignore" doc:"What happens after the timeout: error fails the step; ignore completes it, with out.found = false."`
 }
 
 // The defaults of durations, for Go.
@@ -45,11 +45,11 @@ func (c *Config) Validate() error {
 	}
 	switch _, err := filepath.Match(c.Path, ""); {
 	case c.Path == "":
-		bad("path", "there is no file to wait for")
+		bad("path", "the file is missing")
 	case err != nil:
-		bad("path", "%q is no pattern: a [ needs its ] (a literal [ is written \\[)", c.Path)
+		bad("path", "%q is not a pattern: a [ needs its ] (a literal [ is written \\[)", c.Path)
 	case strings.Contains(c.Path, "**"):
-		bad("path", "%q: ** would be the same as *, one folder; name the folders, such as */*.csv", c.Path)
+		bad("path", "%q: ** is not supported; name the folders, such as */*.csv", c.Path)
 	}
 	if c.Count < 0 {
 		bad("count", "%d is less than 0", c.Count)
@@ -60,7 +60,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.Timeout > 0 && c.Stable >= c.Timeout {
-		bad("stable", "%s is as long as the timeout of %s: it could never be over", c.Stable, c.Timeout)
+		bad("stable", "%s must be less than the timeout of %s", c.Stable, c.Timeout)
 	}
 	if !slices.Contains([]string{"", "error", "ignore"}, c.Missing) {
 		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
@@ -78,13 +78,13 @@ func results() []row.Field {
 func Components() []registry.Component {
 	return []registry.Component{{
 		Kind: registry.KindTasklet, Name: "wait_file", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
-		Summary: "waits until a file is there, and whole",
-		Doc: `It looks at the folder now and then: that works on every kind of disk. Files count that are regular,
-also by a symbolic link; folders do not. The results are ` + "`found`, `files` and `bytes`" + `, and of one file its ` + "`path`" + `.
+		Summary: "waits until a file exists and is complete",
+		Doc: `It polls the folder, which works on every kind of disk. Only regular files count,
+also through a symbolic link; folders do not. The results are ` + "`found`, `files` and `bytes`" + `, and of one file its ` + "`path`" + `.
 
-Meanwhile the step holds no transaction, and the lease of the execution is renewed as ever. A stop ends the
-wait at once. Each attempt waits anew, for its whole ` + "`timeout`" + ` (rule TL5). That is an error of the class timeout.
-Who writes a file can make it appear whole, by a rename: then ` + "`stable: 0s`" + ` is enough.`,
+Meanwhile the step holds no transaction, and the lease of the execution is renewed as usual. A stop ends the
+wait at once. Each attempt waits again, for its whole ` + "`timeout`" + ` (rule TL5). That is an error of the class timeout.
+A program that writes a file can make it appear complete, by a rename: then ` + "`stable: 0s`" + ` is enough.`,
 		Example: `job: arrive
 parameters: {year: {type: int}}
 flow:
@@ -119,7 +119,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	var files map[string]seen
 	since := began
 	for {
-		found, err := t.look(ctx)
+		found, err := t.findFiles(ctx)
 		if err != nil {
 			return fmt.Errorf("wait_file: %w", err)
 		}
@@ -146,8 +146,8 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	}
 }
 
-// look finds the files that are there now.
-func (t *tasklet) look(ctx context.Context) (map[string]seen, error) {
+// findFiles finds the files that are there now.
+func (t *tasklet) findFiles(ctx context.Context) (map[string]seen, error) {
 	names := []string{t.config.Path}
 	disk := confine.From(ctx)
 	if _, err := disk.Lstat(t.config.Path); err != nil { // else the pattern is a name
@@ -193,9 +193,9 @@ func (t *tasklet) late(files map[string]seen) error {
 	what := fmt.Sprintf("there is no file %s", t.config.Path)
 	switch {
 	case len(files) >= t.config.Count:
-		what = fmt.Sprintf("somebody still writes to %s: it was never the same for %s", t.config.Path, t.config.Stable)
+		what = fmt.Sprintf("%s is still being written: it was never unchanged for %s", t.config.Path, t.config.Stable)
 	case len(files) > 0:
-		what = fmt.Sprintf("there is %d of the %d files %s", len(files), t.config.Count, t.config.Path)
+		what = fmt.Sprintf("found %d of the %d files %s", len(files), t.config.Count, t.config.Path)
 	}
 	return &exception.BatchError{
 		Op: "wait_file", Class: "timeout", Retryable: true,

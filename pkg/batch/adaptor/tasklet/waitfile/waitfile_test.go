@@ -70,7 +70,7 @@ func TestWhenTheTimeIsOverItSaysWhatIsThere(t *testing.T) {
 		require.NoError(t, os.WriteFile(dir+"/a.csv", nil, 0o600))
 		config.Count = 2
 		_, err = wait(t, config, nil)
-		require.ErrorContains(t, err, "there is 1 of the 2 files")
+		require.ErrorContains(t, err, "found 1 of the 2 files")
 		config.Count, config.Stable, config.Timeout = 1, 20*time.Second, 30*time.Second
 		go func() {
 			for i := range 40 {
@@ -79,7 +79,7 @@ func TestWhenTheTimeIsOverItSaysWhatIsThere(t *testing.T) {
 			}
 		}()
 		_, err = wait(t, config, nil)
-		require.ErrorContains(t, err, "somebody still writes to ")
+		require.ErrorContains(t, err, "is still being written")
 		config.Missing = "ignore"
 		config.Path = dir + "/none"
 		c, err := wait(t, config, nil)

@@ -6,21 +6,23 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// attempted is a group of steps while its transaction is open, with the steps that
+// openGroup is a group of steps while its transaction is open, with the steps that
 // ran in it.
-type attempted struct {
+type openGroup struct {
 	model.Group
 	records []core.StepExecution
 	// deferred are the steps without a recorded end.
 	deferred []core.StepExecutionID
 	runs     []*model.StepRun
-	// inside means that the starts of the steps are recorded in the transaction.
-	inside bool
+	// startsInside means that the starts of the steps are recorded in the transaction.
+	startsInside bool
 	// begun are the steps with a start recorded before the transaction began, by name, until they run.
 	begun map[string]*core.StepExecution
 	// rows are the group's journal rows; end is the row of its end.
@@ -30,16 +32,15 @@ type attempted struct {
 	recorded bool
 }
 
-func (g *attempted) note(step *model.StepRun) {
-	g.inside = g.inside || step.StartedInGroup
+func (g *openGroup) note(step *model.StepRun) {
+	g.startsInside = g.startsInside || step.StartedInGroup
 	g.runs = append(g.runs, step)
 	if step.Deferred != nil {
 		g.deferred = append(g.deferred, step.Deferred.Ref.ID)
 	}
 }
 
-// withheld returns the end of a step that observers were not notified of, or nil.
-func (g *attempted) withheld(id core.StepExecutionID) *core.StepEnded {
+func (g *openGroup) withheld(id core.StepExecutionID) *core.StepEnded {
 	for _, run := range g.runs {
 		if run.Withheld != nil && run.Step.ID == id {
 			return run.Withheld
@@ -53,103 +54,100 @@ type groupError struct{ out core.Outcome }
 
 func (e *groupError) Error() string { return e.out.Message }
 
-// group walks a flow of steps in one outer transaction (rule T6). It records the rest after that
-// transaction: after a commit, the deferred ends; after a rollback, that no step is done, except steps
-// with a transaction of their own.
-func (l *live) group(ctx context.Context, w *walk, at *model.AtomicElement, sub *walk) (result, error) {
-	group := &attempted{Group: model.Group{Name: at.Name, Database: at.Database}}
-	group.end = ports.FlowVisit{Visit: w.visitOf(at), Kind: ports.VisitGroup}
-	sub.group = group
-	if err := l.begin(ctx, sub, at); errors.Is(err, core.ErrStopped) {
+// Group walks a flow of steps in one outer transaction (rule T6), and afterwards records what that
+// could not: the deferred ends, or after a rollback that no step is done.
+func (l *live) Group(ctx context.Context, w *walk.Walk, at *model.AtomicElement, inner *walk.Walk) (walk.Result, error) {
+	group := &openGroup{Group: model.Group{Name: at.Name, Database: at.Database}}
+	group.end = ports.FlowVisit{Visit: w.VisitOf(at), Kind: ports.VisitGroup}
+	inner.Port = &live{run: l.run, group: group}
+	if err := l.beginSteps(ctx, inner, at, group); errors.Is(err, core.ErrStopped) {
 		return l.stoppedBefore(), nil
 	} else if err != nil {
-		return result{}, err
+		return walk.Result{}, err
 	}
-	var r result
+	var r walk.Result
 	var broken error
 	err := at.Do(ctx, func(ctx context.Context) error {
-		if r, broken = sub.walk(ctx); broken != nil {
+		if r, broken = inner.Run(ctx); broken != nil {
 			return broken
 		}
-		if r.out.Status != core.StatusCompleted {
-			return &groupError{r.out}
+		if r.Outcome.Status != core.StatusCompleted {
+			return &groupError{r.Outcome}
 		}
-		if sub.isPassed() {
+		if inner.IsPassed() {
 			return nil
 		}
-		return l.recordVisits(ctx, group, r.out)
+		return l.recordVisits(ctx, group, r.Outcome)
 	})
-	w.join(sub)
-	undone, recorded := l.record(ctx, group, at.Flow, err)
-	recorded = errors.Join(recorded, l.release(ctx, group))
+	isUndone, recorded := l.recordEnds(ctx, group, at.Flow, err)
+	recorded = errors.Join(recorded, l.endBegun(ctx, group))
 	if broken != nil || recorded != nil {
-		return result{}, errors.Join(broken, recorded)
+		return walk.Result{}, errors.Join(broken, recorded)
 	}
 	var rolledBack *groupError
-	if !errors.As(err, &rolledBack) && undone {
-		r.out.Status, r.out.ExitCode, r.out.Message = core.StatusFailed, core.ExitFailed, fmt.Sprintf("group %s: %v", at.Name, err)
-		if l.unknown(group, err) {
-			r.out.Status, r.out.ExitCode = core.StatusUnknown, core.ExitUnknown
+	if !errors.As(err, &rolledBack) && isUndone {
+		r.Outcome.Status, r.Outcome.ExitCode, r.Outcome.Message = core.StatusFailed, core.ExitFailed, fmt.Sprintf("group %s: %v", at.Name, err)
+		if l.isOutcomeUnknown(group, err) {
+			r.Outcome.Status, r.Outcome.ExitCode = core.StatusUnknown, core.ExitUnknown
 		}
 	}
-	if !sub.isPassed() && !group.recorded || err != nil {
-		group.end.Verdict = verdictOf(r.out)
-		l.run.progress.note(append(group.rows, group.end)...)
+	if !inner.IsPassed() && !group.recorded || err != nil {
+		group.end.Verdict = journal.VerdictOf(r.Outcome)
+		l.run.attempt.Progress.Note(append(group.rows, group.end)...)
 	}
 	return r, nil
 }
 
-// recordVisits stores the journal of the group, and other rows that wait, in the group's transaction if
-// that is in the repository's database: the rows of the steps count only with it (rule F5).
-func (l *live) recordVisits(ctx context.Context, group *attempted, out core.Outcome) error {
+// recordVisits stores the journal of the group in its transaction if that is in the repository's
+// database: the rows of the steps count only with it (rule F5).
+func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outcome) error {
 	if group.Database != l.run.config.Repository.Database() {
 		return nil
 	}
-	group.end.Verdict = verdictOf(out)
+	group.end.Verdict = journal.VerdictOf(out)
 	var err error
 	group.recorded, err = l.run.config.Repository.RecordVisits(ctx, l.run.exec.ID, append(group.rows, group.end))
 	return err
 }
 
-// unknown reports whether the outcome of the group cannot be known. In the repository's own database
-// its records, part of the transaction, show the outcome.
-func (l *live) unknown(group *attempted, failure error) bool {
+// isOutcomeUnknown is false in the repository's own database: the records, part of the transaction,
+// show the outcome.
+func (l *live) isOutcomeUnknown(group *openGroup, failure error) bool {
 	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
 
-// record writes the ends of the group's steps that are not recorded yet. undone means that the work of
+// recordEnds writes the ends of the group's steps that are not recorded yet. isUndone means that the work of
 // the group is not done: a COMMIT reported as failed may still have committed the records.
-func (l *live) record(ctx context.Context, group *attempted, flow model.Flow, failure error) (undone bool, err error) {
+func (l *live) recordEnds(ctx context.Context, group *openGroup, flow model.Flow, failure error) (isUndone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	gone, err := l.rolledBack(ctx, group, failure)
+	gone, err := l.vanished(ctx, group, failure)
 	if err != nil {
 		return true, err
 	}
 	var errs []error
-	undone = failure != nil && len(group.records) == 0
+	isUndone = failure != nil && len(group.records) == 0
 	for _, s := range group.records {
-		change, needed := l.change(group, s, failure)
+		change, needed := l.unrecordedEnd(group, s, failure)
 		if !needed {
 			continue
 		}
-		ended, stands, err := l.recordOne(ctx, s, change, gone[s.ID])
-		undone = undone || failure != nil && !stands
+		ended, isKept, err := l.recordEnd(ctx, s, change, gone[s.ID])
+		isUndone = isUndone || failure != nil && !isKept
 		errs = append(errs, err)
-		if withheld := group.withheld(s.ID); stands && withheld != nil {
+		if withheld := group.withheld(s.ID); isKept && withheld != nil {
 			l.run.config.Observer.Observe(ctx, *withheld)
 			continue
 		}
 		l.observeEnd(ctx, flow, ended, failure, err)
 	}
-	return undone, errors.Join(errs...)
+	return isUndone, errors.Join(errs...)
 }
 
-// rolledBack returns the records that vanished because they were started in the transaction and it
-// rolled back. The failure alone does not show that: a COMMIT reported as failed may have happened. An
-// ID may be another step's by now.
-func (l *live) rolledBack(ctx context.Context, group *attempted, failure error) (map[core.StepExecutionID]bool, error) {
-	if failure == nil || !group.inside {
+// vanished returns the records that rolled back with the transaction. The failure alone does not show
+// that: a COMMIT reported as failed may have happened. An ID may be another step's by now.
+func (l *live) vanished(ctx context.Context, group *openGroup, failure error) (map[core.StepExecutionID]bool, error) {
+	if failure == nil || !group.startsInside {
 		return nil, nil
 	}
 	ids := make([]core.StepExecutionID, len(group.records))
@@ -168,8 +166,7 @@ func (l *live) rolledBack(ctx context.Context, group *attempted, failure error) 
 	return gone, nil
 }
 
-// change returns the end of a step of the group that is still to be recorded, and whether there is one.
-func (l *live) change(group *attempted, s core.StepExecution, failure error) (ports.StepChange, bool) {
+func (l *live) unrecordedEnd(group *openGroup, s core.StepExecution, failure error) (ports.StepChange, bool) {
 	change := ports.StepChange{
 		To: s.Status, ExitCode: s.ExitCode, Error: s.Error, Counters: s.Counters, InHand: s.InHand, Gate: s.Gate, Context: s.Context, Out: s.Out,
 	}
@@ -178,7 +175,7 @@ func (l *live) change(group *attempted, s core.StepExecution, failure error) (po
 		put := slices.Contains(group.deferred, s.ID)
 		return change, put // otherwise recorded in the transaction, and committed with it
 	case s.Status != core.StatusCompleted:
-	case l.unknown(group, failure):
+	case l.isOutcomeUnknown(group, failure):
 		change = ports.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: failure.Error()}
 	default:
 		change = ports.StepChange{
@@ -188,8 +185,6 @@ func (l *live) change(group *attempted, s core.StepExecution, failure error) (po
 	return change, true
 }
 
-// observeEnd notifies the observers of the end that the group recorded for a step; nil means it
-// recorded none.
 func (l *live) observeEnd(ctx context.Context, flow model.Flow, ended *core.StepExecution, failure, unrecorded error) {
 	switch {
 	case ended == nil:
@@ -211,11 +206,10 @@ func (l *live) observeEnd(ctx context.Context, flow model.Flow, ended *core.Step
 	}
 }
 
-// recordOne writes one end and returns it, or nil if it was recorded before. stands means that the step
-// recorded its end in a committed transaction, its own or the group's. anew means that the rollback
-// removed the record: recordOne creates it again.
-func (l *live) recordOne(ctx context.Context, s core.StepExecution, change ports.StepChange, anew bool) (ended *core.StepExecution, stands bool, err error) {
-	if anew {
+// recordEnd writes one end and returns it, or nil if it was recorded before. isKept means that a
+// committed transaction has it. recreate means that the rollback removed the record.
+func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change ports.StepChange, recreate bool) (ended *core.StepExecution, isKept bool, err error) {
+	if recreate {
 		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, ports.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
 		if err != nil {
 			return &s, false, fmt.Errorf("step %s: record it again: %w", s.Name, err)
@@ -238,52 +232,51 @@ func (l *live) recordOne(ctx context.Context, s core.StepExecution, change ports
 	if answer == core.Duplicate {
 		return nil, true, nil
 	}
-	l.run.progress.recordEnd(s)
+	l.run.attempt.Progress.RecordEnd(s)
 	return &s, false, nil
 }
 
-// begin records the starts of the group's steps if its transaction could not see them later.
-func (l *live) begin(ctx context.Context, w *walk, e *model.AtomicElement) error {
+// beginSteps records the starts of the group's steps if its transaction could not see them later.
+func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *model.AtomicElement, group *openGroup) error {
 	if !e.Snapshot {
 		return nil
 	}
-	w.group.begun = map[string]*core.StepExecution{}
-	visited, ordinal := w.log.byElement(), w.log.ordinal
+	group.begun = map[string]*core.StepExecution{}
+	visited, ordinal := journal.ByElement(w.Log.Entries), w.Log.Ordinal
 	for _, at := range e.Flow.Elements {
 		step, ok := at.(*model.StepElement)
 		if !ok {
 			continue
 		}
 		before, again := visited[at.ElementName()]
-		if again && before.record != nil && isDone(*before.record) && !step.AllowStartIfComplete {
+		if again && before.Record != nil && journal.IsDone(*before.Record) && !step.AllowStartIfComplete {
 			continue
 		}
-		v := core.Visit{Flow: w.id, Ordinal: before.Ordinal, Element: at.ElementName()}
+		v := core.Visit{Flow: w.ID, Ordinal: before.Ordinal, Element: at.ElementName()}
 		if !again {
 			ordinal++
 			v.Ordinal = ordinal
 		}
 		start := ports.StepStart{Name: step.Step.Name(), Visit: v}
-		if h, known := l.run.progress.historyOf(step.Step.Name()); known && !isDone(h.Last) {
+		if h, known := l.run.attempt.Progress.HistoryOf(step.Step.Name()); known && !journal.IsDone(h.Last) {
 			start.Earlier = &h.Last
 		}
 		record, err := l.run.config.Repository.StartStep(ctx, l.run.ref, start)
 		if err != nil {
-			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), l.release(ctx, w.group))
+			return errors.Join(fmt.Errorf("step %s: start: %w", step.Step.Name(), err), l.endBegun(ctx, group))
 		}
-		w.group.begun[record.Name] = record
+		group.begun[record.Name] = record
 	}
 	return nil
 }
 
-// release ends the steps that the group did not reach.
-func (l *live) release(ctx context.Context, group *attempted) error {
+func (l *live) endBegun(ctx context.Context, group *openGroup) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	var errs []error
 	for _, s := range group.begun {
-		_, _, err := l.recordOne(ctx, *s, ports.StepChange{
-			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " did not come to it",
+		_, _, err := l.recordEnd(ctx, *s, ports.StepChange{
+			To: core.StatusStopped, ExitCode: core.ExitStopped, Error: "group " + group.Name + " ended before it",
 		}, false)
 		errs = append(errs, err)
 	}

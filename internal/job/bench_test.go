@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -39,7 +39,7 @@ func BenchmarkAPlanOfAThousandSteps(b *testing.B) {
 	last, err := newestOf(b.Context(), e, j.Name)
 	require.NoError(b, err)
 	for b.Loop() {
-		_, err := job.NewPlan(b.Context(), e.Repository, j, last, nil)
+		_, err := planner.New(b.Context(), e.Repository, j, last, nil)
 		require.NoError(b, err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,16 +28,16 @@ type BranchRequest struct {
 	Executor func(transitions ports.Transitions) model.StepExecutor
 }
 
-// Branch walks the branch of a split for the part that was assigned to the launcher's process, from the
-// position an earlier process reached, and ends the part. j is the job of the stored definition, bound
-// to the execution's parameters. Branch returns the part as it ended, or nil if it gave the part back:
-// on request, or because the lease could not be renewed.
+// Branch walks the branch of a split for the part that was assigned to this process, from where an
+// earlier process came, and ends the part. j is the job of the stored definition, bound to the
+// execution's parameters. Branch returns nil if it gave the part back: on request, or because the lease
+// could not be renewed.
 //
 // The steps of the branch belong to the execution, under the guard of the part (ports.JobRef).
 func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment, o BranchRequest) (*core.StepExecution, error) {
-	var shared branches
+	var shared sharedSplit
 	if err := json.Unmarshal(a.Shared, &shared); err != nil {
-		return nil, fmt.Errorf("part %s: what its split has stored: %w", a.Step.Name, err)
+		return nil, fmt.Errorf("part %s: read the data of its split: %w", a.Step.Name, err)
 	}
 	flow, err := branchFlow(j, a)
 	if err != nil {
@@ -43,15 +45,15 @@ func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment
 	}
 	index := core.PartitionOf(a.Manager.Name, a.Step).Index
 	if index >= len(shared.Walks) {
-		return nil, fmt.Errorf("part %s: its split has stored %d branches", a.Step.Name, len(shared.Walks))
+		return nil, fmt.Errorf("part %s: its split has only %d branches", a.Step.Name, len(shared.Walks))
 	}
 	r := l.branchRun(j, a, &shared, o)
 	var out core.Outcome
-	var end walked
-	err = r.owning(ctx, func(ctx, _ context.Context) (err error) {
+	var end branchResult
+	err = r.whileOwning(ctx, func(ctx, _ context.Context) (err error) {
 		out, end, err = r.walkBranch(ctx, flow, a, &shared, shared.Walks[index])
 		if r.wasStopped(ctx, err) {
-			out, err = stopped("stopped on request"), nil
+			out, err = walk.Stopped("stopped on request").Outcome, nil
 		}
 		return err
 	})
@@ -59,9 +61,9 @@ func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment
 	case errors.Is(err, core.ErrLostOwner):
 		return nil, fmt.Errorf("part %s: %w", a.Step.Name, err)
 	case errors.Is(err, core.ErrParked), r.lease.Err() != nil:
-		return nil, r.release(ctx)
+		return nil, r.releasePart(ctx)
 	case err != nil:
-		out, end.Broken = failed(err), true
+		out, end.Broken = walk.Failed(err), true
 	}
 	return r.endBranch(ctx, out, end)
 }
@@ -88,8 +90,7 @@ func findSplit(flow model.Flow, name string) *model.SplitElement {
 	return nil
 }
 
-// branchRun makes the execution's run as the branch needs it.
-func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *branches, o BranchRequest) *run {
+func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *sharedSplit, o BranchRequest) *run {
 	exec := a.Job.Clone()
 	exec.Status = core.StatusStarted // the execution is parked, but this part of it works
 	exec.Context = core.NewExecutionContext()
@@ -99,11 +100,11 @@ func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *branches
 	if a.Job.Context != nil {
 		exec.Context.Refresh(a.Job.Context)
 	}
-	r := newRun(l.With(Options{AcceptChanges: shared.Data.AcceptChanges}), j, ports.Launched{Execution: &exec}, o.Since, nil)
+	r := l.With(Options{AcceptChanges: shared.Data.AcceptChanges}).newRun(j, ports.Launched{Execution: &exec}, o.Since, nil)
 	r.ref = ports.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
-	r.part, r.root, r.newDefinition = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
+	r.part, r.branchLog, r.changedSteps = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
-	r.config.Executor = o.Executor(&cutting{Transitions: r.config.Repository, lease: r.lease})
+	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository, lease: r.lease})
 	return r
 }
 
@@ -111,55 +112,50 @@ func (r *run) partRef() ports.StepRef {
 	return ports.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }
 
-// cutting does not record a step that failed because the lease of its part could not be renewed: giving
+// endFilter does not record a step that failed because the lease of its part could not be renewed: giving
 // the part back parks the step, and losing the part loses it.
-type cutting struct {
+type endFilter struct {
 	ports.Transitions
 	lease model.Lease
 }
 
-// EndStep implements ports.Transitions.
-func (c *cutting) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
+func (c *endFilter) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	if change.To == core.StatusFailed && c.lease.Err() != nil {
 		return core.Applied, nil
 	}
 	return c.Transitions.EndStep(ctx, ref, change)
 }
 
-func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignment, shared *branches, from branchWalk) (core.Outcome, walked, error) {
-	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
+func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignment, shared *sharedSplit, from branchStart) (core.Outcome, branchResult, error) {
+	past, history, err := journal.Read(ctx, r.config.Repository, r.exec.InstanceID, r.exec.AnewSince())
 	if err != nil {
-		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
+		return core.Outcome{}, branchResult{}, err
 	}
-	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
-		return core.Outcome{}, walked{}, fmt.Errorf("read the history of the instance: %w", err)
-	}
-	r.resumed = &ports.Resumed{Execution: r.exec, Steps: resumedSteps(history, a.Resumed)}
-	r.progress = newProgress(history)
+	r.attempt.OnBranch, r.attempt.Waited = true, resumedSteps(history, a.Resumed)
+	r.attempt.Journal, r.attempt.Progress = past, walk.NewProgress(history)
 	for _, s := range shared.Data.Steps {
-		r.progress.recordSkipped(s)
+		r.attempt.Progress.RecordPassed(s)
 	}
-	w := &walk{
-		run: r, port: &live{r}, flow: flow, id: r.root, last: shared.Data.Last, within: attempts{from.From, from.To},
-		ended: from.Ended, history: from.History, looped: from.Looped, onWorkers: true,
-	}
-	w.log = r.journal.log(flow, w.id, w.within)
-	var end result
+	w := walk.New(r.attempt, &live{run: r}, walk.Start{
+		Flow: flow, ID: r.branchLog, Last: shared.Data.Last, Within: journal.Attempts{From: from.From, To: from.To},
+		HasEnd: from.Ended, IsEarlierRound: from.History, Looped: from.Looped, OnWorkers: true,
+	})
+	var end walk.Result
 	err = exception.Guard(func() (err error) {
-		end, err = w.walk(ctx)
+		end, err = w.Run(ctx)
 		return err
 	})
-	known := walked{Step: end.out.Step, Ran: w.ran}
-	if w.last != nil {
-		known.Last = w.last.ID
+	known := branchResult{Step: end.Outcome.Step, Ran: w.Ran}
+	if w.Last != nil {
+		known.Last = w.Last.ID
 	}
-	for name, s := range r.progress.seen() {
+	for name, s := range r.attempt.Progress.Steps() {
 		if before, there := shared.Data.Steps[name]; !there || before.ID != s.ID {
 			known.Steps = append(known.Steps, s.ID)
 		}
 	}
 	slices.Sort(known.Steps)
-	return end.out, known, err
+	return end.Outcome, known, err
 }
 
 // resumedSteps returns the steps of the history that continue, under their guards. Another worker may
@@ -177,8 +173,7 @@ func resumedSteps(history map[string]ports.StepHistory, refs []ports.StepRef) (s
 	return steps
 }
 
-// release gives the part back, with the step in which the walk ended.
-func (r *run) release(ctx context.Context) error {
+func (r *run) releasePart(ctx context.Context) error {
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		return r.config.Repository.ReleasePartition(ctx, r.partRef(), "")
 	})
@@ -188,15 +183,14 @@ func (r *run) release(ctx context.Context) error {
 	return nil
 }
 
-// endBranch records the end of the part, with the journal rows that wait.
-func (r *run) endBranch(ctx context.Context, out core.Outcome, end walked) (*core.StepExecution, error) {
+func (r *run) endBranch(ctx context.Context, out core.Outcome, end branchResult) (*core.StepExecution, error) {
 	text, err := json.Marshal(end)
 	if err != nil {
 		return nil, fmt.Errorf("part %s: %w", r.part.Name, err)
 	}
 	change := ports.StepChange{
-		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{walkedKey: string(text)}, Closed: true,
-		Visits: r.progress.unwrittenVisits(), Context: r.part.Context,
+		To: out.Status, ExitCode: out.ExitCode, Error: out.Message, Settles: out.Settles, Out: map[string]any{branchResultKey: string(text)}, Closed: true,
+		Visits: r.attempt.Progress.Unwritten(), Context: r.part.Context,
 	}
 	err = r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		_, err := r.config.Repository.EndStep(ctx, r.partRef(), change)

@@ -1,9 +1,9 @@
-// Package job launches jobs and walks their flows: identity and parameters, exactly one active
-// execution per instance, leases and heartbeats, take-over of lost executions, restart from the step
-// that did not complete.
+// Package job launches jobs and runs their executions: identity and parameters, exactly one active
+// execution per instance, leases and heartbeats, take-over of lost executions, parking and resuming.
 //
-// walk.go walks a flow, journal.go holds its journal. The walk acts through a port, so a plan (plan.go)
-// is the same walk: no other code predicts a launch.
+// Read launcher.go (a launch), execution.go (from its start to its end), live.go (what the walk of the
+// flow does to the world), then atomic.go, split.go, finally.go and park.go. The flow itself is walked
+// in the folder walk, from the journal in the folder journal; a plan of a launch is in planner.
 //
-// It imports core only, and knows steps through the interfaces of core.
+// It imports core, leases and its own folders, and knows steps through the interfaces of core.
 package job

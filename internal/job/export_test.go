@@ -1,6 +1,8 @@
 package job
 
-import "time"
+import (
+	"time"
+)
 
 // ClockNow is the time of the launcher's clock.
-func ClockNow(l *Launcher) time.Duration { return l.clock().Now() }
+func ClockNow(l *Launcher) time.Duration { return l.config.clock().Now() }

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -24,9 +26,9 @@ func (s *script) from(j *model.Job, element, plan, ran string) *core.JobExecutio
 	ctx := context.Background()
 	last, err := newestOf(ctx, s.e, j.Name)
 	require.NoError(s.e.T, err)
-	from, err := job.NewFrom(ctx, s.e.Repository, j, last, element)
+	from, err := journal.NewFrom(ctx, s.e.Repository, j, last, element)
 	require.NoError(s.e.T, err)
-	planned, err := job.NewPlanFrom(ctx, s.e.Repository, j, last, from, nil)
+	planned, err := planner.NewFrom(ctx, s.e.Repository, j, last, from, nil)
 	require.NoError(s.e.T, err)
 	require.Equal(s.e.T, plan, certainOf(planned), "the plan")
 	s.ran = nil
@@ -36,22 +38,22 @@ func (s *script) from(j *model.Job, element, plan, ran string) *core.JobExecutio
 	return exec
 }
 
-func certainOf(p *job.Plan) string {
+func certainOf(p *planner.Plan) string {
 	var certain []string
 	for _, e := range p.Entries {
-		if e.Certainty == job.Certain {
+		if e.Certainty == planner.Certain {
 			certain = append(certain, string(e.Act)+" "+e.Element)
 		}
 	}
 	return strings.Join(certain, ", ")
 }
 
-func (s *script) refused(j *model.Job, element string) *job.FromError {
+func (s *script) refused(j *model.Job, element string) *journal.FromError {
 	s.e.T.Helper()
 	_, err := s.e.Launcher.With(job.Options{From: element}).Run(context.Background(), j, core.Parameters{}, nil)
-	var refused *job.FromError
+	var refused *journal.FromError
 	require.ErrorAs(s.e.T, err, &refused)
-	require.ErrorIs(s.e.T, err, job.ErrNotFrom)
+	require.ErrorIs(s.e.T, err, journal.ErrNotFrom)
 	return refused
 }
 
@@ -131,7 +133,7 @@ func TestARestartFromAStepInABranch(t *testing.T) {
 		s.failing("r")
 		require.Equal(t, core.StatusFailed, s.attempt(j, "run z", "z a x y r").Status)
 		refused := s.refused(j, "y")
-		require.Equal(t, []any{job.FromBeside, "both", "r"}, []any{refused.Cause, refused.Split, refused.Open})
+		require.Equal(t, []any{journal.FromBeside, "both", "r"}, []any{refused.Cause, refused.Split, refused.Open})
 		s.failing("y")
 		require.Equal(t, core.StatusFailed, s.from(j, "both", "pass z, run a, run r", "a x y r t").Status)
 		require.Equal(t, core.StatusFailed, s.from(j, "y", "pass z, pass a, run f, pass x, run y, pass r, pass t", "y").Status)
@@ -198,9 +200,9 @@ func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 		s.failing("b")
 		s.attempt(j, "run a, finally last", "a b last")
 		for element, want := range map[string]string{
-			"nowhere": "job refused has no step or element nowhere: there is a, b, c; a step of a child job is restarted with the execution of that job",
-			"c":       "job refused: no attempt that counts has come to c: a plain restart comes to it by itself; a restart may begin at a, b",
-			"last":    "job refused: last is in `finally`, which runs at the end of every execution; a restart may begin at a, b",
+			"nowhere": "job refused has no step or element nowhere: it has a, b, c; restart a step of a child job with the execution of that job",
+			"c":       "job refused: no attempt that counts has reached c: a plain restart reaches it by itself; a restart can begin at a, b",
+			"last":    "job refused: last is in `finally`, which runs at the end of every execution; a restart can begin at a, b",
 		} {
 			require.EqualError(t, s.refused(j, element), want)
 		}
@@ -271,12 +273,12 @@ type froms struct {
 }
 
 // next returns the start of the next attempt and the name of its element; nil means a plain restart.
-func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*job.From, string, error) {
+func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
 	}
-	_, err := job.NewFrom(ctx, reads, j, last, "nowhere")
-	var refused *job.FromError
+	_, err := journal.NewFrom(ctx, reads, j, last, "nowhere")
+	var refused *journal.FromError
 	switch {
 	case !errors.As(err, &refused):
 		return nil, "", err
@@ -284,8 +286,8 @@ func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Jo
 		return nil, "", nil
 	}
 	element := refused.Reached[f.random.IntN(len(refused.Reached))]
-	from, err := job.NewFrom(ctx, reads, j, last, element)
-	if errors.As(err, &refused) && refused.Cause == job.FromBeside {
+	from, err := journal.NewFrom(ctx, reads, j, last, element)
+	if errors.As(err, &refused) && refused.Cause == journal.FromBeside {
 		return nil, "", nil
 	}
 	f.began++

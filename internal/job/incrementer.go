@@ -35,13 +35,13 @@ func count(before any) (int64, error) {
 	case string:
 		var err error
 		if n, err = strconv.ParseInt(v, 10, 64); err != nil {
-			return 0, fmt.Errorf("%q of the last execution is not an int, so there is no next one", v)
+			return 0, fmt.Errorf("%q of the last execution is not an int: give the next value", v)
 		}
 	default:
-		return 0, fmt.Errorf("%v of the last execution is not an int, so there is no next one", v)
+		return 0, fmt.Errorf("%v of the last execution is not an int: give the next value", v)
 	}
 	if n == math.MaxInt64 {
-		return 0, fmt.Errorf("%d of the last execution is the greatest int, so there is no next one", n)
+		return 0, fmt.Errorf("%d of the last execution is the greatest int: give another value", n)
 	}
 	return n + 1, nil
 }
@@ -64,7 +64,7 @@ func NextDay(name string) model.Incrementer {
 		}
 		if !isDate {
 			return core.Parameters{}, &core.ParameterError{Name: name,
-				Err: fmt.Errorf("%v of the last execution is not a date, so there is no next one", before.Value)}
+				Err: fmt.Errorf("%v of the last execution is not a date: give the next value", before.Value)}
 		}
 		return following(given, &core.Parameter{Name: name, Type: core.TypeDate, Value: day.AddDays(1), Identifying: true})
 	}
@@ -77,7 +77,6 @@ func parameterOf(exec *core.JobExecution, name string) (core.Parameter, bool) {
 	return exec.Params.Get(name)
 }
 
-// following returns the given parameters, with the next one unless it is given.
 func following(given core.Parameters, next *core.Parameter) (core.Parameters, error) {
 	list := given.All()
 	if next != nil {

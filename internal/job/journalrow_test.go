@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -37,7 +37,7 @@ func TestARowOfTheJournalThatCannotBeReadIsAnError(t *testing.T) {
 					require.True(t, recorded)
 					return err
 				}))
-				_, err := job.NewPlan(t.Context(), s.e.Repository, j, first, nil)
+				_, err := planner.New(t.Context(), s.e.Repository, j, first, nil)
 				require.ErrorContains(t, err, want)
 				s.failing()
 				exec, ran := s.run(j)

@@ -8,82 +8,12 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
-
-// The default times of a lease (rule L2): how long an execution belongs to its
-// owner after a heartbeat, and how often the owner sends one.
-const (
-	DefaultLease     = 30 * time.Second
-	DefaultHeartbeat = 5 * time.Second
-)
-
-// DefaultGrace is Config.Grace.
-const DefaultGrace = 30 * time.Second
-
-// recordTime bounds the final update, which is written even if the run's context has ended.
-const recordTime = 30 * time.Second
-
-// Config holds the dependencies and settings of a launcher.
-type Config struct {
-	Repository ports.JobRepository
-	Executor   model.StepExecutor
-	// Stores keep the checkpoints of steps that work in databases other than the repository's (rule
-	// C18); nil means that such steps are refused.
-	Stores   model.CheckpointStores
-	Observer core.Observer // may be nil
-	// Owner names this process; the zero value is CurrentOwner().
-	Owner core.Owner
-	// Lease and Heartbeat default to DefaultLease and DefaultHeartbeat. The heartbeat must be shorter
-	// than half the lease.
-	Lease, Heartbeat time.Duration
-	// Grace bounds the steps of Finally and the listeners after the run's context has ended, and the
-	// wait for a decision, condition or listener that ignores its context (rule L8). 0 means
-	// DefaultGrace.
-	Grace time.Duration
-	// Apart returns the context of an execution, outside the work that launches it (rule T2a), or
-	// refuses in a transaction. nil means the context of the launch.
-	Apart func(ctx context.Context) (context.Context, error)
-	// Dead reports whether another owner is known to be dead; nil means DeadOwner.
-	Dead func(core.Owner) bool
-	// RemoveLeft removes leftovers of a step that will not be resumed, such as part of a file on this
-	// machine (rule C15b); nil keeps them.
-	RemoveLeft func(ctx context.Context, left core.LeftBehind) error
-	// Spawn runs work on its own goroutine, or refuses: for Start, branches of a split and partitions.
-	// nil means `go`. It must not wait for other work that it was given.
-	Spawn func(work func()) error
-}
-
-// Options change how a launcher launches.
-type Options struct {
-	// FromStart makes attempts that run everything again: they resume nothing of earlier attempts;
-	// their committed rows remain.
-	FromStart bool
-	// From is the element at which an attempt starts over (rule F3a); empty resumes the incomplete
-	// elements.
-	From string
-	// IfComplete lets an attempt with From follow one that completed.
-	IfComplete bool
-	// AcceptChanges lets an instance continue although its definition changed in finished elements
-	// (rule F4), or a file that a reader continues changed (rule C15).
-	AcceptChanges bool
-	// Actor requested the launch from this process, for the audit; empty means the process itself.
-	Actor string
-	// Request is the client request that the launch serves; zero means none.
-	Request ports.RequestKey
-	// Backfill marks an instance that the launch makes: the next instance does not follow it (rule
-	// L3a).
-	Backfill bool
-	// Task is the task that runs the job; 0 means none. A parked execution of a task is left to
-	// workers: Run and Start return it unchanged.
-	Task int64
-	// On restricts the workers that may continue the execution of a task; nil means any.
-	On *core.Placement
-}
 
 // Launcher runs jobs in this process. It is safe for concurrent use.
 type Launcher struct {
@@ -91,59 +21,37 @@ type Launcher struct {
 	options Options
 }
 
-func (l *Launcher) clock() lease.Clock { return lease.Clock{Rested: l.config.Repository.WriterHeld} }
-
 // With returns a launcher with other options.
 func (l *Launcher) With(o Options) *Launcher { return &Launcher{config: l.config, options: o} }
 
-// NewLauncher checks the configuration and fills in the defaults.
+// NewLauncher completes the configuration with its defaults.
 func NewLauncher(config Config) (*Launcher, error) {
-	if config.Repository == nil || config.Executor == nil {
-		return nil, errors.New("a launcher needs a repository and a step executor")
-	}
-	if config.Lease == 0 {
-		config.Lease = DefaultLease
-	}
-	if config.Heartbeat == 0 {
-		config.Heartbeat = min(DefaultHeartbeat, config.Lease/4)
-	}
-	if config.Grace == 0 {
-		config.Grace = DefaultGrace
-	}
-	if config.Heartbeat < 0 || config.Lease < 2*config.Heartbeat {
-		return nil, fmt.Errorf("lease %v and heartbeat %v: the lease must be at least twice the heartbeat", config.Lease, config.Heartbeat)
-	}
-	if config.Owner == (core.Owner{}) {
-		owner, err := CurrentOwner()
-		if err != nil {
-			return nil, err
-		}
-		config.Owner = owner
-	}
-	if config.Dead == nil {
-		config.Dead = DeadOwner
-	}
-	config.Observer = core.Observers(config.Observer)
-	spawn := config.Spawn
-	if spawn == nil {
-		spawn = func(work func()) error { go work(); return nil }
-	}
-	config.Spawn = func(work func()) error { // a panic is a refusal
-		return exception.Guard(func() error { return spawn(work) })
+	config, err := config.complete()
+	if err != nil {
+		return nil, err
 	}
 	return &Launcher{config: config}, nil
 }
 
-// Run launches the job and returns when it is over. The returned record describes a job that ran,
-// whether it completed, failed or stopped; the error reports a refused launch
-// (*core.InstanceCompleteError, *core.AlreadyRunningError, *core.ExclusiveError,
-// core.ErrNotRestartable, ...) or a record that could not be written (core.ErrLostOwner in its chain if
-// another process took over).
+func (l *Launcher) newRun(j *model.Job, launched ports.Launched, since time.Duration, stop <-chan struct{}) *run {
+	if launched.Execution.Context == nil {
+		launched.Execution.Context = core.NewExecutionContext()
+	}
+	r := newRun(l.config, j, launched, since, stop)
+	r.acceptChanges = l.options.AcceptChanges
+	r.children = l.With(Options{AcceptChanges: l.options.AcceptChanges})
+	return r
+}
+
+// Run launches the job and returns when it is over. The record says whether the job completed, failed
+// or stopped; the error is a refused launch (*core.InstanceCompleteError, *core.AlreadyRunningError,
+// *core.ExclusiveError, core.ErrNotRestartable, ...) or a record that could not be written
+// (core.ErrLostOwner if another process took over).
 //
-// Closing stop requests a stop: the current chunk is finished, and the execution ends STOPPED. The end
-// of ctx cancels at once; the final status is still written (rules C14, L4). stop may be nil.
+// Closing stop ends the execution STOPPED after the current chunk. The end of ctx cancels at once; the
+// final status is still written (rules C14, L4). stop may be nil.
 func (l *Launcher) Run(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
-	ctx, err := l.apart(ctx, j)
+	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -151,30 +59,29 @@ func (l *Launcher) Run(ctx context.Context, j *model.Job, params core.Parameters
 	if err != nil {
 		return nil, err
 	}
-	exec, err := r.run(ctx)
+	exec, err := r.execute(ctx)
 	if err == nil && exec.Status == core.StatusParked && l.options.Task == 0 {
-		return l.afterPark(ctx, j, exec, stop)
+		return l.awaitParked(ctx, j, exec, waiting{stop: stop, here: true})
 	}
 	return exec, err
 }
 
-// apart returns the context of an execution that is launched with ctx (rule T2a).
-func (l *Launcher) apart(ctx context.Context, j *model.Job) (context.Context, error) {
-	ctx = l.patient(ctx)
+func (l *Launcher) ownContext(ctx context.Context, j *model.Job) (context.Context, error) {
+	ctx = l.withPatience(ctx)
 	if l.config.Apart == nil {
 		return ctx, nil
 	}
 	own, err := l.config.Apart(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("job %s: %w (%w), which would take its history along in a rollback: make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
+		return nil, fmt.Errorf("job %s: %w (%w): a rollback would undo its history; make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
 			j.Name, core.ErrInTransaction, err, j.Name)
 	}
 	return own, nil
 }
 
-// patient gives a context patience of one lease, unless it already has the patience of the execution
+// withPatience gives a context patience of one lease, unless it already has the patience of the execution
 // that runs a child job (rule O1).
-func (l *Launcher) patient(ctx context.Context) context.Context {
+func (l *Launcher) withPatience(ctx context.Context) context.Context {
 	if model.HasPatience(ctx) {
 		return ctx
 	}
@@ -182,21 +89,17 @@ func (l *Launcher) patient(ctx context.Context) context.Context {
 }
 
 func (l *Launcher) prepare(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*run, error) {
-	since := l.clock().Now()
-	launched, taken, err := l.create(ctx, j, params, false)
+	since := l.config.clock().Now()
+	launched, changedSteps, err := l.create(ctx, j, params, false)
 	if err != nil {
 		return nil, err
 	}
-	if launched.Execution.Context == nil {
-		launched.Execution.Context = core.NewExecutionContext()
-	}
-	r := newRun(l, j, launched, since, stop)
-	r.newDefinition = taken
+	r := l.newRun(j, launched, since, stop)
+	r.changedSteps = changedSteps
 	return r, nil
 }
 
-// create checks the job and creates its execution, and returns the steps that take the new definition.
-func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Parameters, forWorkers bool) (launched ports.Launched, taken []string, err error) {
+func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Parameters, forWorkers bool) (launched ports.Launched, changedSteps []string, err error) {
 	if err := validate(j); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
@@ -209,31 +112,24 @@ func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Paramet
 			return launched, nil, err
 		}
 	}
-	from, err := l.from(ctx, j, params)
+	from, err := l.restartFrom(ctx, j, params)
 	if err != nil {
 		return launched, nil, err
 	}
-	if taken, err = l.checkRestart(ctx, j, params, from); err != nil {
+	if changedSteps, err = l.checkRestart(ctx, j, params, from); err != nil {
 		return launched, nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
 	key, err := exclusiveKey(j, params)
 	if err != nil {
 		return launched, nil, err
 	}
-	launched, err = l.launch(ctx, j, params, launchOf{key: key, forWorkers: forWorkers, from: from})
-	return launched, taken, err
+	launched, err = l.launch(ctx, j, params, key, from, forWorkers)
+	return launched, changedSteps, err
 }
 
-// launchOf holds the inputs of a launch other than the job and its parameters.
-type launchOf struct {
-	key        core.ExclusiveKey
-	forWorkers bool
-	from       *From
-}
-
-// from returns the start of the attempt; nil resumes the incomplete elements. A race is harmless: the
+// restartFrom returns the start of the attempt; nil means a plain restart. A race is harmless: the
 // launch refuses to follow an execution other than the one read here.
-func (l *Launcher) from(ctx context.Context, j *model.Job, params core.Parameters) (*From, error) {
+func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Parameters) (*journal.From, error) {
 	if l.options.From == "" {
 		return nil, nil //nolint:nilnil // most attempts have none
 	}
@@ -241,14 +137,12 @@ func (l *Launcher) from(ctx context.Context, j *model.Job, params core.Parameter
 	if err != nil {
 		return nil, err
 	}
-	return NewFrom(ctx, l.config.Repository, j, last, l.options.From)
+	return journal.NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
-// checkRestart compares the job with the last attempt of the instance, if that will be resumed, and
-// returns the steps that take the new definition. A race is harmless: of two launches the repository
-// lets one run, and a step that takes the new definition refuses a position that an owner committed
-// meanwhile.
-func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *From) (taken []string, err error) {
+// checkRestart returns the steps that take the new definition. A race is harmless: of two launches the
+// repository lets one run, and such a step refuses a position that an owner committed meanwhile.
+func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
 		return nil, nil
 	}
@@ -259,23 +153,7 @@ func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.P
 	case err != nil:
 		return nil, err
 	}
-	return l.compare(ctx, j, last, params, from)
-}
-
-// compare compares the job with the attempt that it follows, as far as it keeps the finished work of
-// that attempt.
-func (l *Launcher) compare(ctx context.Context, j *model.Job, last *core.JobExecution, params core.Parameters, from *From) ([]string, error) {
-	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
-		return nil, nil
-	}
-	history := ports.History{Records: l.config.Repository, Database: l.config.Repository.Database()}
-	if l.config.Stores != nil {
-		history.Checkpoints = l.config.Stores
-	}
-	if from != nil {
-		history.Records = from.Records(history.Records, last.InstanceID)
-	}
-	return j.CheckRestart(ctx, last, history, params)
+	return l.config.checkDefinition(ctx, j, last, params, from)
 }
 
 func validate(j *model.Job) error {
@@ -333,11 +211,7 @@ func exclusiveKey(j *model.Job, params core.Parameters) (core.ExclusiveKey, erro
 // launch creates the execution. It waits for a lost owner's open transaction no
 // longer than two leases: PostgreSQL ends that transaction within one (rule L7);
 // on SQLite it holds the database for as long as its process is frozen.
-func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, of launchOf) (ports.Launched, error) {
-	var from *ports.LaunchFrom
-	if of.from != nil {
-		from = &ports.LaunchFrom{After: of.from.after, IfComplete: l.options.IfComplete, Visits: of.from.rows}
-	}
+func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, key core.ExclusiveKey, from *journal.From, forWorkers bool) (ports.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
 	on := j.On
@@ -348,8 +222,13 @@ func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Paramet
 	owner.Nonce = rand.Text()[:8] // after a lost reply a launch finds its own execution, and no other's
 	return l.config.Repository.Launch(ctx, ports.LaunchRequest{
 		JobName: j.Name, Params: params, Definition: j.Definition, Restartable: j.Restartable,
-		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: of.key, ForWorkers: of.forWorkers, From: from,
+		Owner: owner, Lease: l.config.Lease, Dead: l.config.Dead, Exclusive: key, ForWorkers: forWorkers, From: from.Launch(l.options.IfComplete),
 		RedriveOf: j.RedriveOf, Task: l.options.Task, On: on, Parent: j.Parent, ParentCall: j.ParentCall, ParentAnew: j.ParentAnew, Confinement: j.Confinement, FromStart: l.options.FromStart, Request: l.options.Request, Actor: l.options.Actor,
 		Backfill: l.options.Backfill,
 	})
+}
+
+// RemoveLeft removes, with Config.RemoveLeft, files of steps that will not be resumed.
+func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error {
+	return l.config.removeLeft(ctx, left)
 }

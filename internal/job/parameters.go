@@ -2,6 +2,7 @@ package job
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -61,7 +64,7 @@ func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
 		return spec.Default, nil
 	}
 	if strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-		return nil, errors.New("it has a NUL or a broken encoding, which no database takes")
+		return nil, errors.New("it contains a NUL byte or invalid UTF-8, which no database accepts")
 	}
 	value, err := spec.Parse(text)
 	if err != nil {
@@ -149,4 +152,24 @@ func unknown(name string, specs []core.ParameterSpec) error {
 	}
 	slices.Sort(names)
 	return fmt.Errorf("the job has no such parameter (it has: %s)", strings.Join(names, ", "))
+}
+
+// CheckPaths refuses path parameters of a client that lead out of the folders that it may name (rule
+// SE3), each as a *core.ParameterError. ctx holds the files of the execution.
+func CheckPaths(ctx context.Context, j *model.Job, params core.Parameters) error {
+	files := confine.From(ctx)
+	var errs []error
+	for _, p := range params.All() {
+		text, is := p.Value.(string)
+		if !is || p.Type != core.TypePath || !j.Confinement.Holds(p.Name) {
+			continue
+		}
+		if err := files.Check(cmp.Or(p.Path, text)); err != nil {
+			errs = append(errs, &core.ParameterError{Name: p.Name, Err: err})
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("job %s: %w", j.Name, err)
+	}
+	return nil
 }

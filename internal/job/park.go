@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// parkedLook is the longest pause between two queries of a process that waits for the end of a
+	// parkedPollMax is the longest pause between two queries of a process that waits for the end of a
 	// parked execution (model.NextLook): one SELECT by its key, so that a command ends soon after its
 	// job.
-	parkedLook = 200 * time.Millisecond
+	parkedPollMax = 200 * time.Millisecond
 	// parkedPoll is the time between two of its attempts to resume the execution; workers resume it by
 	// themselves.
 	parkedPoll = time.Second
@@ -26,11 +26,11 @@ const (
 // park releases an execution that waits for partitions. It stores a stop that was requested meanwhile:
 // partitions that no worker has taken end STOPPED.
 func (r *run) park(ctx context.Context) error {
-	p := ports.Parking{Context: r.exec.Context, Visits: r.progress.unwrittenVisits()}
+	p := ports.Parking{Context: r.exec.Context, Visits: r.attempt.Progress.Unwritten()}
 	asked := 0
 	err := r.lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		asked++
-		if r.stop.requested() {
+		if r.stop.isRequested() {
 			if err := requestStop(ctx, r.config.Repository, r.exec.ID, r.config.Owner); err != nil {
 				return err
 			}
@@ -78,37 +78,30 @@ type Resumption struct {
 // when it is over or parked again. j is the job of the stored definition, bound to the execution's
 // parameters. A *core.TransitionError means that another process resumed it, or that it waits.
 //
-// A resume is not a restart: the execution's visits stand, no step runs again, and listeners and
-// observers are notified of nothing twice.
+// It is not a restart: no step runs again, and no listener or observer is notified twice.
 func (l *Launcher) Resume(ctx context.Context, j *model.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
 	}
-	ctx = l.patient(ctx)
+	ctx = l.withPatience(ctx)
 	owner := l.config.Owner
 	owner.Nonce = rand.Text()[:8] // two that resume in one process are two owners
-	since := l.clock().Now()
+	since := l.config.clock().Now()
 	resumed, err := l.config.Repository.Resume(ctx, id, ports.ResumeRequest{Owner: owner, Worker: o.Worker, Lease: l.config.Lease, Dead: l.config.Dead})
 	if err != nil {
 		return nil, err
 	}
-	if resumed.Execution.Context == nil {
-		resumed.Execution.Context = core.NewExecutionContext()
-	}
-	r := newRun(l, j, ports.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
+	r := l.newRun(j, ports.Launched{Execution: resumed.Execution, Previous: resumed.Previous}, since, o.Stop)
 	r.stop.release = o.Release
-	r.resumed = &resumed
-	return r.run(ctx)
+	r.resumed, r.attempt.Waited = &resumed, slices.Clone(resumed.Steps)
+	return r.execute(ctx)
 }
 
-func (r *run) continues() bool { return r.resumed != nil && !r.resumed.First }
-
-// beginHere begins an execution that was launched for workers. The launch has compared its definition;
-// beginHere finds the steps that take the new one again. An execution that runs everything again
-// resumes no step.
-func (r *run) beginHere(ctx context.Context) (err error) {
+// beginOnWorker begins an execution that was launched for workers. The launch did not store the steps
+// that take the new definition.
+func (r *run) beginOnWorker(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
-		r.newDefinition, err = r.launcher.compare(ctx, r.job, r.previous, r.exec.Params, nil)
+		r.changedSteps, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
 	}
 	if r.exec.StopRequested {
 		r.askStop()
@@ -116,49 +109,15 @@ func (r *run) beginHere(ctx context.Context) (err error) {
 	return err
 }
 
-// resume reads the history of an execution that was parked. The walk replays it up to the step that
-// waited.
-func (r *run) resume(ctx context.Context) error {
-	history, err := r.config.Repository.LastSteps(ctx, r.exec.InstanceID, r.exec.AnewSince())
-	if err != nil {
-		return fmt.Errorf("read the history of the instance: %w", err)
-	}
-	r.progress = newProgress(history)
-	if r.journal, err = newJournal(ctx, r.config.Repository, r.exec, history); err != nil {
-		return fmt.Errorf("read the history of the instance: %w", err)
+func (r *run) beginResumed(ctx context.Context) error {
+	if err := r.readHistory(ctx); err != nil {
+		return err
 	}
 	if r.exec.StopRequested {
 		r.askStop()
 	}
-	r.resuming = true
+	r.attempt.Resuming = true
 	return nil
-}
-
-func (r *run) waitedFor(id core.StepExecutionID) bool {
-	if r.resumed == nil || !r.resuming && r.part == nil {
-		return false
-	}
-	for _, s := range r.resumed.Steps {
-		if s.ID == id {
-			return true
-		}
-	}
-	return false
-}
-
-// came notes that the walk has reached the step that was parked.
-func (r *run) came(id core.StepExecutionID) {
-	r.resuming = false
-	r.resumed.Steps = slices.DeleteFunc(r.resumed.Steps, func(s core.StepExecution) bool { return s.ID == id })
-}
-
-// releasing reports whether the execution is to be given back, and not stopped.
-func (r *run) releasing() bool { return r.stop.isReleased() && !r.stop.requested() }
-
-// afterPark waits until a parked execution is over, without owning it, and resumes it if no other
-// process does. Closing stop requests a stop of the execution. The end of ctx leaves it parked.
-func (l *Launcher) afterPark(ctx context.Context, j *model.Job, exec *core.JobExecution, stop <-chan struct{}) (*core.JobExecution, error) {
-	return l.await(ctx, j, exec, waiting{stop: stop, here: true})
 }
 
 // waiting configures how a process waits for a parked execution.
@@ -171,17 +130,19 @@ type waiting struct {
 }
 
 // ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
-var ErrLeft = errors.New("this process does not wait any more")
+var ErrLeft = errors.New("this process no longer waits")
 
-func (l *Launcher) await(ctx context.Context, j *model.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
-	ctx = l.patient(ctx)
+// awaitParked waits until a parked execution is over, without owning it, and resumes it if no other
+// process does. The end of ctx leaves it parked.
+func (l *Launcher) awaitParked(ctx context.Context, j *model.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
+	ctx = l.withPatience(ctx)
 	begin := time.Now()
 	asked, tried := w.stop, begin
 	left := func(cause error) error {
 		return fmt.Errorf("job %s, execution %d is parked, and workers continue it: %w", exec.JobName, exec.ID, cause)
 	}
 	for {
-		timer := time.NewTimer(model.NextLook(time.Since(begin), parkedLook))
+		timer := time.NewTimer(model.NextLook(time.Since(begin), parkedPollMax))
 		select {
 		case <-ctx.Done():
 			timer.Stop()

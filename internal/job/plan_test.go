@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -46,11 +47,11 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 		if err != nil {
 			return err
 		}
-		var from *job.From
+		var from *journal.From
 		if from, w.from, err = f.next(ctx, reads, j, last); err != nil {
 			return err
 		}
-		plan, err := job.NewPlanFrom(ctx, reads, j, last, from, nil)
+		plan, err := planner.NewFrom(ctx, reads, j, last, from, nil)
 		if err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 		w.observer = seen
 		exec, err := w.launch(j)
 		w.trail()
-		told, oerr := job.NewPlanFrom(ctx, reads, j, last, from, seen)
+		told, oerr := planner.NewFrom(ctx, reads, j, last, from, seen)
 		if oerr != nil {
 			return oerr
 		}
@@ -151,7 +152,7 @@ func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since c
 // did is one act of a launch at an element.
 type did struct {
 	visit core.Visit
-	act   job.PlanAct
+	act   planner.Act
 }
 
 func (d did) String() string {
@@ -177,15 +178,15 @@ func (s *witness) Observe(_ context.Context, e core.Event) {
 	switch e := e.(type) {
 	case core.StepPassed:
 		if e.Step.JobName == s.job {
-			s.acts = append(s.acts, did{e.Visit, job.PlanPass})
+			s.acts = append(s.acts, did{e.Visit, planner.ActPass})
 		}
 	case core.StepStarted:
 		if e.Step.JobName != s.job || e.Step.Visit.Ordinal == 0 || e.Step.Visit.Flow == ports.FlowFinally {
 			return
 		}
-		act := job.PlanRun
+		act := planner.ActRun
 		if e.Restarted {
-			act = job.PlanResume
+			act = planner.ActResume
 		}
 		s.acts = append(s.acts, did{e.Step.Visit, act})
 	case core.StepEnded:
@@ -201,7 +202,7 @@ func (s *witness) Observe(_ context.Context, e core.Event) {
 		}
 	case core.Decided:
 		if !e.Kept {
-			s.acts = append(s.acts, did{e.Visit, job.PlanAsk})
+			s.acts = append(s.acts, did{e.Visit, planner.ActAsk})
 			s.decided[e.Visit] = e.Verdict
 		}
 	case core.ElementSkipped:
@@ -236,7 +237,7 @@ func (s *witness) Decision(v core.Visit) (string, bool, error) {
 func (s *witness) Condition(v core.Visit) (holds, ok bool) { return !s.skipped[v], true }
 
 // compare compares the plans with the recorded acts.
-func (s *witness) compare(plan, told *job.Plan, natural bool) error {
+func (s *witness) compare(plan, told *planner.Plan, natural bool) error {
 	actual := byFlow(s.acts)
 	for flow, entries := range byFlow(doneBy(plan.Entries, true)) {
 		if err := alike(entries, actual[flow], natural); err != nil {
@@ -244,7 +245,7 @@ func (s *witness) compare(plan, told *job.Plan, natural bool) error {
 		}
 	}
 	for _, act := range s.acts {
-		if !slices.ContainsFunc(plan.Entries, func(e job.PlanEntry) bool { return covers(e, act) }) {
+		if !slices.ContainsFunc(plan.Entries, func(e planner.Entry) bool { return covers(e, act) }) {
 			return fmt.Errorf("no entry covers %v", act)
 		}
 	}
@@ -283,30 +284,30 @@ func byFlow(acts []did) map[string][]did {
 }
 
 // doneBy returns the entries that a witness sees. A repetition begins like a first run.
-func doneBy(entries []job.PlanEntry, certain bool) []did {
+func doneBy(entries []planner.Entry, certain bool) []did {
 	var acts []did
 	for _, e := range entries {
-		if certain && e.Certainty != job.Certain || e.Act == job.PlanStop || e.Act == job.PlanFinally || e.Act == job.PlanSkip || e.Kind == "condition" {
+		if certain && e.Certainty != planner.Certain || e.Act == planner.ActStop || e.Act == planner.ActFinally || e.Act == planner.ActSkip || e.Kind == "condition" {
 			continue
 		}
 		act := e.Act
-		if act == job.PlanRepeat {
-			act = job.PlanRun
+		if act == planner.ActRepeat {
+			act = planner.ActRun
 		}
 		acts = append(acts, did{e.Visit, act})
 	}
 	return acts
 }
 
-func covers(e job.PlanEntry, act did) bool {
+func covers(e planner.Entry, act did) bool {
 	if e.Element != act.visit.Element {
 		return false
 	}
-	same := e.Act == act.act || e.Act == job.PlanRepeat && act.act == job.PlanRun
-	return same || e.MayRepeat || e.Certainty != job.Certain
+	same := e.Act == act.act || e.Act == planner.ActRepeat && act.act == planner.ActRun
+	return same || e.MayRepeat || e.Certainty != planner.Certain
 }
 
-func texts(entries []job.PlanEntry) []string {
+func texts(entries []planner.Entry) []string {
 	var list []string
 	for _, e := range entries {
 		list = append(list, fmt.Sprintf("%s:%d:%s %s %s %s", e.Flow, e.Ordinal, e.Element, e.Act, e.Certainty, e.Text))

@@ -8,9 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NeedsUs implements core.JobRunner. It follows the stored waits (core.WaitsKey) of the open steps of
-// the execution and of its child jobs. A step stores its wait before it asks, so of two that begin to
-// wait for each other at least one finds out.
+// NeedsUs implements model.JobRunner. A step stores what it waits for (core.WaitsKey) before it asks, so
+// of two that begin to wait for each other at least one finds out.
 func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecutionID) (bool, error) {
 	us := map[core.JobExecutionID]bool{}
 	for id := waiter; id != 0; {

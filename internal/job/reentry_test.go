@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -23,11 +24,11 @@ func (s *script) attempt(j *model.Job, plan, ran string) *core.JobExecution {
 	s.e.T.Helper()
 	last, err := newestOf(context.Background(), s.e, j.Name)
 	require.NoError(s.e.T, err)
-	planned, err := job.NewPlan(context.Background(), s.e.Repository, j, last, nil)
+	planned, err := planner.New(context.Background(), s.e.Repository, j, last, nil)
 	require.NoError(s.e.T, err)
 	var certain []string
 	for _, e := range planned.Entries {
-		if e.Certainty == job.Certain {
+		if e.Certainty == planner.Certain {
 			certain = append(certain, string(e.Act)+" "+e.Element)
 		}
 	}
@@ -369,10 +370,10 @@ func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 			step.StartLimit = &once
 			return step
 		}
-		plan := func(j *model.Job) *job.Plan {
+		plan := func(j *model.Job) *planner.Plan {
 			last, err := newestOf(context.Background(), s.e, j.Name)
 			require.NoError(s.e.T, err)
-			plan, err := job.NewPlan(context.Background(), s.e.Repository, j, last, nil)
+			plan, err := planner.New(context.Background(), s.e.Repository, j, last, nil)
 			require.NoError(s.e.T, err)
 			return plan
 		}
@@ -390,7 +391,7 @@ func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 		j = flowOf("top", limited("a"))
 		s.failing("a")
 		s.attempt(j, "run a", "a")
-		require.Equal(s.e.T, &job.StartLimitError{Step: "a", Attempts: 1, Limit: 1}, plan(j).Limit)
+		require.Equal(s.e.T, &walk.StartLimitError{Step: "a", Attempts: 1, Limit: 1}, plan(j).Limit)
 		require.Equal(s.e.T, core.StatusFailed, plan(j).Outcome.Status)
 
 		s.failing()

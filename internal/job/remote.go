@@ -18,14 +18,18 @@ import (
 // If an earlier attempt of the caller, in a lost process, left a child that still runs, RunOnWorkers
 // first waits for that child, without parking.
 func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.Parameters, w model.WorkersRequest) (*core.JobExecution, error) {
-	ctx, err := l.apart(ctx, j)
+	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
 		return nil, err
 	}
 	var last *core.JobExecution
 	if w.Resumed {
-		if last, err = l.child(ctx, j); err != nil {
+		children, err := l.children(ctx, j)
+		if err != nil {
 			return nil, err
+		}
+		if len(children) > 0 {
+			last = &children[0]
 		}
 	}
 	for {
@@ -38,7 +42,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.P
 		again := false
 		switch own := last.Parent == j.Parent; {
 		case last.Status.IsOver() && own:
-			if again, err = l.lostBefore(ctx, j, last, w.Stop); err != nil || !again {
+			if again, err = l.mayRelaunch(ctx, j, last, w.Stop); err != nil || !again {
 				return last, err
 			}
 		case last.Status.IsOver():
@@ -47,7 +51,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.P
 			return last, core.ErrParked
 		default:
 			err := workslot.WithoutSlot(ctx, func() (err error) {
-				last, err = l.await(ctx, j, last, waiting{stop: w.Stop})
+				last, err = l.awaitParked(ctx, j, last, waiting{stop: w.Stop})
 				return err
 			})
 			if err != nil {
@@ -60,8 +64,6 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.P
 	}
 }
 
-// launchForWorkers launches the child, or returns the execution that an earlier attempt of the caller
-// left.
 func (l *Launcher) launchForWorkers(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	launched, _, err := l.create(ctx, j, params, true)
 	running, is := errors.AsType[*core.AlreadyRunningError](err)
@@ -78,14 +80,6 @@ func (l *Launcher) launchForWorkers(ctx context.Context, j *model.Job, params co
 	return left, nil
 }
 
-func (l *Launcher) child(ctx context.Context, j *model.Job) (*core.JobExecution, error) {
-	list, err := l.children(ctx, j)
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	return &list[0], nil
-}
-
 func (l *Launcher) children(ctx context.Context, j *model.Job) ([]core.JobExecution, error) {
 	list, err := l.config.Repository.Executions(ctx, ports.ExecutionFilter{Parent: j.Parent, ParentCall: j.ParentCall})
 	if err != nil {
@@ -94,9 +88,7 @@ func (l *Launcher) children(ctx context.Context, j *model.Job) ([]core.JobExecut
 	return list, nil
 }
 
-// lostBefore reports whether the child ended because its worker was lost, and another one may be
-// launched.
-func (l *Launcher) lostBefore(ctx context.Context, j *model.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
+func (l *Launcher) mayRelaunch(ctx context.Context, j *model.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
 	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || model.StopOn(stop).Requested() {
 		return false, nil
 	}
@@ -111,9 +103,4 @@ func (l *Launcher) lostBefore(ctx context.Context, j *model.Job, last *core.JobE
 		}
 	}
 	return lost < ports.DefaultPartAttempts, nil
-}
-
-func onWorkers(s model.Step) bool {
-	remote, is := s.(interface{ OnWorkers() bool })
-	return is && remote.OnWorkers()
 }

@@ -29,7 +29,7 @@ type Running struct {
 // refuses, the execution is ended as FAILED and returned.
 func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Parameters) (*Running, error) {
 	running := &Running{stop: make(chan struct{}), left: make(chan struct{}), done: make(chan struct{})}
-	ctx, err := l.apart(ctx, j)
+	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +44,10 @@ func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Paramete
 	err = l.config.Spawn(func() {
 		defer running.cancel(nil)
 		defer close(running.done)
-		running.exec, running.err = r.run(ctx)
+		running.exec, running.err = r.execute(ctx)
 		if running.err == nil && running.exec.Status == core.StatusParked && l.options.Task == 0 {
-			running.wait()
-			running.exec, running.err = l.await(ctx, j, running.exec, waiting{stop: running.stop, left: running.left, here: true})
+			running.markWaiting()
+			running.exec, running.err = l.awaitParked(ctx, j, running.exec, waiting{stop: running.stop, left: running.left, here: true})
 		}
 	})
 	if err != nil {
@@ -81,7 +81,7 @@ func (r *Running) Leave() {
 	}
 }
 
-func (r *Running) wait() {
+func (r *Running) markWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waits = true

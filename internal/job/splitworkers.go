@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/job/planner"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -19,10 +21,10 @@ type splitStep struct {
 	live *live
 	at   *model.SplitElement
 	// subs are the walks of all branches; due marks those that workers walk.
-	subs []*walk
+	subs []*walk.Walk
 	due  []bool
 	// results are the outcomes of the branches, and errs the errors that stopped their walks.
-	results []result
+	results []walk.Result
 	errs    []error
 	ended   bool
 }
@@ -30,26 +32,18 @@ type splitStep struct {
 func (s *splitStep) Name() string { return s.at.Name }
 func (s *splitStep) Kind() string { return "split" }
 
-// Composite marks that the steps inside are bounded by themselves.
 func (s *splitStep) Composite() {}
 
-// OnWorkers reports that the branches' promotions are read when they are over.
 func (s *splitStep) OnWorkers() bool { return true }
 
-func isOnWorkers(at model.Element) bool {
-	split, is := at.(*model.SplitElement)
-	return is && split.OnWorkers
-}
-
-// splitOnWorkers has workers walk the branches that have something to do. Other branches, and all
-// branches of a split that this attempt passed before it was parked, are passed here.
-func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *model.SplitElement, subs []*walk, before *core.StepExecution) (result, error) {
-	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]result, len(subs))}
+// splitOnWorkers has workers walk the branches that have something to do. The others are passed here.
+func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *model.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
+	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]walk.Result, len(subs))}
 	var parts []core.StepExecution
 	if before != nil {
 		var err error
 		if parts, err = l.run.config.Repository.Partitions(ctx, before.ID); err != nil {
-			return result{}, fmt.Errorf("split %s: %w", at.Name, err)
+			return walk.Result{}, fmt.Errorf("split %s: %w", at.Name, err)
 		}
 		for _, part := range parts {
 			if i := s.indexOf(part); i >= 0 {
@@ -58,61 +52,53 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk, at *model.SplitEleme
 		}
 	}
 	for i, sub := range subs {
-		if s.due[i] = s.due[i] || before == nil && l.isDue(ctx, sub); s.due[i] {
+		if s.due[i] = s.due[i] || before == nil && l.run.isDue(ctx, sub); s.due[i] {
 			continue
 		}
 		var err error
-		if s.results[i], err = sub.walk(ctx); err != nil {
-			return result{}, err
+		if s.results[i], err = sub.Run(ctx); err != nil {
+			return walk.Result{}, err
 		}
 	}
 	if !slices.Contains(s.due, true) {
-		return worst(s.results), nil
+		return walk.Worst(s.results), nil
 	}
-	if before == nil || l.run.waitedFor(before.ID) {
+	if before == nil || l.run.attempt.HasWaited(before.ID) {
 		history := ports.StepHistory{}
 		if before != nil {
 			history.Last = *before
 		}
-		r, err := l.step(ctx, w, &model.StepElement{Step: s}, history)
+		r, err := l.Step(ctx, w, &model.StepElement{Step: s}, history)
 		if err != nil || !s.ended {
-			r.recorded = true
+			r.Recorded = true
 			return r, err
 		}
 	} else if err := s.collect(ctx, parts); err != nil {
-		return result{}, err
+		return walk.Result{}, err
 	}
-	r := worst(s.results)
-	r.recorded = true
+	r := walk.Worst(s.results)
+	r.Recorded = true
 	return r, errors.Join(s.errs...)
 }
 
 // splitBefore returns the record of the split that this same attempt made before it was parked, or nil.
-func (w *walk) splitBefore(at *model.SplitElement) *core.StepExecution {
-	if !w.run.resuming {
+func (r *run) splitBefore(w *walk.Walk, at *model.SplitElement) *core.StepExecution {
+	if !r.attempt.Resuming {
 		return nil
 	}
-	for i := range w.log.entries {
-		e := &w.log.entries[i]
-		if e.Element == at.Name && e.Ordinal == w.ordinal && e.Kind == ports.VisitStep && e.Execution == w.run.exec.ID {
-			return e.record
+	for i := range w.Log.Entries {
+		e := &w.Log.Entries[i]
+		if e.Element == at.Name && e.Ordinal == w.Ordinal && e.Kind == ports.VisitStep && e.Execution == r.exec.ID {
+			return e.Record
 		}
 	}
 	return nil
 }
 
-// isDue reports whether the walk of a branch would do more than pass complete elements. The plan of the
-// walk decides (rule F6).
-func (l *live) isDue(ctx context.Context, sub *walk) bool {
-	d := newDry(nil)
-	probe := *sub
-	probe.port, probe.edges = d, map[string][]PlanEdge{}
-	probe.run = &run{job: l.run.job, exec: l.run.jobNow(), progress: l.run.progress.clone(), journal: l.run.journal}
-	_, err := probe.walk(ctx)
-	return err != nil || slices.ContainsFunc(d.plan.Entries, func(e PlanEntry) bool { return e.Act != PlanPass })
+func (r *run) isDue(ctx context.Context, branch *walk.Walk) bool {
+	return planner.IsDue(ctx, branch, r.job, r.snapshot(), r.attempt.Journal, r.attempt.Progress.Clone())
 }
 
-// Execute implements model.Step.
 func (s *splitStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if !run.Data.Resumed {
 		if err := s.plan(ctx, run); err != nil {
@@ -132,35 +118,35 @@ func (s *splitStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if err := errors.Join(s.errs...); err != nil {
 		return err
 	}
-	return endOf(run, worst(s.results).out)
+	return walk.EndStep(run, walk.Worst(s.results).Outcome)
 }
 
-// branches is the data about the run of a split and its branches that a worker needs.
-type branches struct {
+// sharedSplit is the data about the run of a split and its branches that a worker needs.
+type sharedSplit struct {
 	Data          model.StepContext
 	NewDefinition []string
-	Walks         []branchWalk
+	Walks         []branchStart
 }
 
-// branchWalk is the data about the walk of a branch that a worker needs, in addition to its log.
-type branchWalk struct {
+// branchStart is the data about the walk of a branch that a worker needs, in addition to its log.
+type branchStart struct {
 	From, To               core.JobExecutionID
 	Ended, History, Looped bool
 }
 
 func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
-	shared := branches{
-		Data: model.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.newDefinition,
+	shared := sharedSplit{
+		Data: model.StepContext{Job: run.Data.Job, Steps: run.Data.Steps, Last: run.Data.Last, AcceptChanges: run.Data.AcceptChanges}, NewDefinition: s.live.run.changedSteps,
 	}
 	shared.Data = shared.Data.Clone()
 	shared.Data.Job.Definition = core.Definition{}
 	var parts []core.Partition
 	for i, sub := range s.subs {
-		shared.Walks = append(shared.Walks, branchWalk{From: sub.within.from, To: sub.within.to, Ended: sub.ended, History: sub.history, Looped: sub.looped})
+		shared.Walks = append(shared.Walks, branchStart{From: sub.Within.From, To: sub.Within.To, Ended: sub.HasEnd, History: sub.IsEarlierRound, Looped: sub.Looped})
 		if !s.due[i] {
 			continue
 		}
-		part := core.Partition{Name: strconv.Itoa(i + 1), Index: i, Context: core.NewExecutionContext(), Flow: sub.id}
+		part := core.Partition{Name: strconv.Itoa(i + 1), Index: i, Context: core.NewExecutionContext(), Flow: sub.ID}
 		if i < len(s.at.On) {
 			part.On = s.at.On[i]
 		}
@@ -171,7 +157,7 @@ func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
 	}
 	text, err := json.Marshal(shared)
 	if err != nil {
-		return fmt.Errorf("split %s: what workers need to know: %w", s.at.Name, err)
+		return fmt.Errorf("split %s: encode the data for workers: %w", s.at.Name, err)
 	}
 	_, err = run.Services.Plans.PlanPartitions(ctx, run.Data.JobRef, ports.PartitionPlan{
 		Manager: run.Ref, Step: s.at.Name, Parts: parts, ForWorkers: true, Shared: text,
@@ -179,7 +165,6 @@ func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
 	return err
 }
 
-// indexOf returns the index of a part's branch, or -1 if the definition no longer has it.
 func (s *splitStep) indexOf(part core.StepExecution) int {
 	index := core.PartitionOf(s.at.Name, part).Index
 	if index >= len(s.subs) {
@@ -188,11 +173,11 @@ func (s *splitStep) indexOf(part core.StepExecution) int {
 	return index
 }
 
-// walkedKey is the key in the results of a branch's part that holds walked, as JSON.
-const walkedKey = "walked"
+// branchResultKey is the key in the results of a branch's part with its result, as JSON.
+const branchResultKey = "walked"
 
-// walked is the result of the walk of a branch, in addition to its outcome.
-type walked struct {
+// branchResult is the result of the walk of a branch, in addition to its outcome.
+type branchResult struct {
 	Steps  []core.StepExecutionID `json:"steps,omitempty"` // that ran, or were passed
 	Last   core.StepExecutionID   `json:"last,omitempty"`
 	Step   string                 `json:"step,omitempty"`   // step of the outcome
@@ -200,7 +185,6 @@ type walked struct {
 	Broken bool                   `json:"broken,omitempty"` // the walk could not continue
 }
 
-// collect reads the outcomes of the branches that workers walked.
 func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) error {
 	r := s.live.run
 	for _, part := range parts {
@@ -209,19 +193,19 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 			continue
 		}
 		out := core.Outcome{Status: part.Status, ExitCode: part.ExitCode, Message: part.Error, Settles: part.Settles}
-		text, known := part.Out[walkedKey].(string)
+		text, known := part.Out[branchResultKey].(string)
 		sub := s.subs[i]
 		if !known { // no worker has ended it
-			sub.ran = part.Assigned > 0
+			sub.Ran = part.Assigned > 0
 			if out.Status != core.StatusStopped {
 				out.Message = fmt.Sprintf("branch %d of split %s: %s", i+1, s.at.Name, part.Error)
 			}
-			s.results[i].out = out
+			s.results[i].Outcome = out
 			continue
 		}
-		var w walked
+		var w branchResult
 		if err := json.Unmarshal([]byte(text), &w); err != nil {
-			return fmt.Errorf("branch %d of split %s: what its worker has stored: %w", i+1, s.at.Name, err)
+			return fmt.Errorf("branch %d of split %s: read the result of its worker: %w", i+1, s.at.Name, err)
 		}
 		records, err := r.config.Repository.StepsByID(ctx, w.Steps)
 		if err != nil {
@@ -230,19 +214,19 @@ func (s *splitStep) collect(ctx context.Context, parts []core.StepExecution) err
 		for _, id := range w.Steps {
 			record := records[id]
 			if record.JobExecutionID == r.exec.ID {
-				r.progress.record(record)
+				r.attempt.Progress.Record(record)
 			} else {
-				r.progress.recordSkipped(record)
+				r.attempt.Progress.RecordPassed(record)
 			}
 			if id == w.Last {
-				sub.last = &record
+				sub.Last = &record
 			}
 		}
-		out.Step, sub.ran = w.Step, w.Ran
+		out.Step, sub.Ran = w.Step, w.Ran
 		if w.Broken {
 			s.errs = append(s.errs, errors.New(part.Error))
 		}
-		s.results[i].out = out
+		s.results[i].Outcome = out
 	}
 	s.ended = true
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -344,7 +345,7 @@ func TestAStopReachesTheBranches(t *testing.T) {
 		require.Equal(t, core.StatusStopped, exec.Status, exec.Error)
 		require.Equal(t, []string{"first", "a"}, b.took())
 
-		plan, err := job.NewPlan(t.Context(), b.e.Repository, j, exec, nil)
+		plan, err := planner.New(t.Context(), b.e.Repository, j, exec, nil)
 		require.NoError(t, err)
 		said := map[string]string{}
 		for _, e := range plan.Entries {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -121,7 +122,7 @@ func reasonOf(err error) Reason {
 		return ReasonParameters
 	case errors.Is(err, core.ErrSchemaMissing):
 		return ReasonSchema
-	case errors.Is(err, job.ErrNotFrom):
+	case errors.Is(err, journal.ErrNotFrom):
 		return ReasonFrom
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -85,13 +85,13 @@ func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier
 	if j == nil {
 		return nil, nil
 	}
-	plan, err := job.NewPlan(ctx, s.config.Repository, j, e, nil)
+	plan, err := planner.New(ctx, s.config.Repository, j, e, nil)
 	if err != nil {
 		return nil, err
 	}
 	again := map[core.Visit]bool{}
 	for _, entry := range plan.Entries {
-		if entry.Act == job.PlanPass {
+		if entry.Act == planner.ActPass {
 			done.passed[entry.Step] = true
 		} else {
 			done.left[entry.Step], again[entry.Visit] = true, true

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -133,14 +133,14 @@ func TestARestartFromAStepIsRefused(t *testing.T) {
 	s.write("in.csv", numberedLines(2))
 	exec := s.run("from.yaml", map[string]string{"input": "in.csv"}) // the table log does not exist
 	for element, want := range map[string]string{
-		"laod": "job from has no step or element laod (did you mean load?): there is prepare (DIR/from.yaml:4:3), load (DIR/from.yaml:5:3), note (DIR/from.yaml:10:3), gate (DIR/from.yaml:11:3); ",
-		"gate": "no attempt that counts has come to gate: a plain restart comes to it by itself; a restart may begin at prepare (DIR/from.yaml:4:3)",
+		"laod": "job from has no step or element laod (did you mean load?): it has prepare (DIR/from.yaml:4:3), load (DIR/from.yaml:5:3), note (DIR/from.yaml:10:3), gate (DIR/from.yaml:11:3); ",
+		"gate": "no attempt that counts has reached gate: a plain restart reaches it by itself; a restart can begin at prepare (DIR/from.yaml:4:3)",
 	} {
 		_, err := s.s.Restart(ctx, RestartRequest{Execution: exec.ID, From: element})
 		var refused *Refusal
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, ReasonFrom, refused.Reason)
-		require.ErrorIs(t, err, job.ErrNotFrom)
+		require.ErrorIs(t, err, journal.ErrNotFrom)
 		require.Contains(t, strings.ReplaceAll(err.Error(), s.dir, "DIR"), want)
 		_, err = json.Marshal(refused)
 		require.NoError(t, err)

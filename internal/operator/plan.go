@@ -9,7 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -179,7 +179,7 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.FromStart {
 		last = &core.JobExecution{Params: params}
 	}
-	plan, err := job.NewPlanFrom(ctx, s.config.Repository, j, last, l.from, nil)
+	plan, err := planner.NewFrom(ctx, s.config.Repository, j, last, l.from, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}

@@ -55,7 +55,7 @@ const (
 	// ReasonStartLimit means that a step was attempted as often as its start_limit allows. It is
 	// the reason of an Explanation only: a restart is not refused, but fails at that step.
 	ReasonStartLimit Reason = "start_limit"
-	// ReasonFrom means that the restart cannot begin at the element (*job.FromError).
+	// ReasonFrom means that the restart cannot begin at the element (*journal.FromError).
 	ReasonFrom Reason = "from"
 	// ReasonKeyReused means that the key of the request was used for another one
 	// (*core.KeyReusedError).

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -19,7 +20,7 @@ import (
 //
 // A Refusal has the causes of a refused launch, and core.ErrNotFound, *core.InstanceCompleteError,
 // core.ErrAbandoned, core.ErrUnknownStatus, core.ErrNotMostRecent, core.ErrNoSuchJob,
-// core.ErrNotRestartable and *job.FromError. A *RequestError means that fields exclude each other.
+// core.ErrNotRestartable and *journal.FromError. A *RequestError means that fields exclude each other.
 func (s *Service) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
 	if err := s.Prepare(ctx); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (s *Service) restartOf(ctx context.Context, req RestartRequest) (*launch, e
 		if err := s.admits(ctx, l); err != nil {
 			return nil, err
 		}
-		if l.from, err = job.NewFrom(ctx, s.config.Repository, l.job, e, req.From); err != nil {
+		if l.from, err = journal.NewFrom(ctx, s.config.Repository, l.job, e, req.From); err != nil {
 			return nil, s.refused(ctx, err, l)
 		}
 	}
@@ -136,10 +137,10 @@ func (s *Service) admits(ctx context.Context, l *launch) error {
 // notFrom refuses a restart from an element. It adds the locations of the elements in the file, and
 // the possible actions.
 func (s *Service) notFrom(err error, l *launch) error {
-	var refused *job.FromError
+	var refused *journal.FromError
 	errors.As(err, &refused)
 	placed := *refused
-	if refused.Cause == job.FromUnknown {
+	if refused.Cause == journal.FromUnknown {
 		placed.Near = nearest.Name(refused.Element, refused.Known)
 	}
 	placed.Known, placed.Reached = s.places(l, refused.Known), s.places(l, refused.Reached)
@@ -151,7 +152,7 @@ func (s *Service) notFrom(err error, l *launch) error {
 			r.Actions = append(r.Actions, again)
 		}
 	}
-	if refused.Cause != job.FromUnknown && l.named.Status != core.StatusCompleted {
+	if refused.Cause != journal.FromUnknown && l.named.Status != core.StatusCompleted {
 		r.Actions = append(r.Actions, Action{Kind: ActRestart, Execution: l.named.ID, Status: l.named.Status})
 	}
 	r.Actions = append(r.Actions, Action{Kind: ActShow, Execution: l.named.ID, Status: l.named.Status})

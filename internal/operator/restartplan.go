@@ -5,31 +5,31 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // PlanAct is the effect of a restart on an element, Certainty its certainty.
 type (
-	PlanAct   = job.PlanAct
-	Certainty = job.Certainty
+	PlanAct   = planner.Act
+	Certainty = planner.Certainty
 )
 
 // The acts and the degrees of certainty of a plan, as package job has them.
 const (
-	PlanPass     = job.PlanPass
-	PlanResume   = job.PlanResume
-	PlanRun      = job.PlanRun
-	PlanRepeat   = job.PlanRepeat
-	PlanSkip     = job.PlanSkip
-	PlanAsk      = job.PlanAsk
-	PlanStop     = job.PlanStop
-	PlanLimit    = job.PlanLimit
-	PlanFinally  = job.PlanFinally
-	Certain      = job.Certain
-	CertainIf    = job.CertainIf
-	CertainAfter = job.CertainAfter
+	PlanPass     = planner.ActPass
+	PlanResume   = planner.ActResume
+	PlanRun      = planner.ActRun
+	PlanRepeat   = planner.ActRepeat
+	PlanSkip     = planner.ActSkip
+	PlanAsk      = planner.ActAsk
+	PlanStop     = planner.ActStop
+	PlanLimit    = planner.ActLimit
+	PlanFinally  = planner.ActFinally
+	Certain      = planner.Certain
+	CertainIf    = planner.CertainIf
+	CertainAfter = planner.CertainAfter
 )
 
 // RestartPlan lists the effects of a restart of an execution, in order.
@@ -105,7 +105,7 @@ type StartLimit struct {
 // restartPlan plans a restart of the execution, by the walk itself. It omits positions and
 // partitions: see describeResumed.
 func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *model.Job) (*RestartPlan, error) {
-	planned, err := job.NewPlan(ctx, s.config.Repository, j, exec, nil)
+	planned, err := planner.New(ctx, s.config.Repository, j, exec, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a restart of execution %d: %w", exec.ID, err)
 	}
@@ -122,7 +122,7 @@ func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *m
 	return plan, nil
 }
 
-func planEntry(e job.PlanEntry) PlanEntry {
+func planEntry(e planner.Entry) PlanEntry {
 	entry := PlanEntry{Element: e.Element, Step: e.Step, Action: e.Act, Certainty: e.Certainty, Text: e.Text, If: e.If, MayRepeat: e.MayRepeat, OnWorkers: e.OnWorkers}
 	for _, edge := range e.Via {
 		entry.Via = append(entry.Via, PlanEdge(edge))

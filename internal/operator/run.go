@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -19,7 +20,7 @@ type launch struct {
 	options job.Options
 	hooks   Hooks
 	// from is where the attempt begins again; nil means that it resumes incomplete work.
-	from *job.From
+	from *journal.From
 	// follows is the execution with the parameters that a run uses if none are given, or nil.
 	follows *core.JobExecution
 	// named is the execution that the caller named; nil for a run.

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -30,7 +30,7 @@ type dryRun struct {
 }
 
 // run samples the steps of the plan, in order, each once. Only the end of ctx is an error.
-func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
+func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
 	unsampled := map[string]model.Step{}
 	for _, s := range slices.Concat(d.job.Flow.Steps(), d.job.Finally.Steps()) {
 		unsampled[s.Name()] = s
@@ -38,7 +38,7 @@ func (d *dryRun) run(ctx context.Context, plan *job.Plan) error {
 	for _, e := range plan.Entries {
 		of := &DryStep{PlanEntry: planEntry(e), Kind: e.Kind}
 		s := unsampled[e.Step]
-		if s != nil && e.Act != job.PlanSkip && e.Act != job.PlanPass && e.Act != job.PlanLimit {
+		if s != nil && e.Act != planner.ActSkip && e.Act != planner.ActPass && e.Act != planner.ActLimit {
 			delete(unsampled, e.Step)
 			if err := d.step(ctx, s, of); err != nil {
 				return err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
@@ -12,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -111,38 +111,22 @@ func (e *execution) execute() result {
 			defer timer.Stop()
 		}
 	}
-	done := make(chan result, 1)
 	handler := e.source.handlers[t.Spec.Type]
-	go func() {
-		var r result
-		exception.GuardGoroutine(func() (err error) {
-			r.outcome, err = handler.Execute(model.WithPatience(e.ctx, e.tenure.keeper), t)
-			return err
-		}, func(err error) {
-			r.err = err
-			done <- r
-		})
-	}()
+	done := model.Go(func() (task.Outcome, error) { return handler.Execute(model.WithPatience(e.ctx, e.tenure.keeper), t) })
 	select {
 	case r := <-done:
-		return r
+		return result{outcome: r.Value, err: r.Err}
 	case <-e.ctx.Done():
 	}
 	if cause, cut := errors.AsType[*model.LeaseError](context.Cause(e.ctx)); cut {
 		e.report("aborted", cause)
 	}
-	var late <-chan time.Time
-	if _, bounded := handler.(model.Composite); !bounded {
-		timer := time.NewTimer(e.source.tasks.LeaveBehind)
-		defer timer.Stop()
-		late = timer.C
+	grace := e.source.tasks.LeaveBehind
+	if _, bounded := handler.(model.Composite); bounded {
+		grace = math.MaxInt64
 	}
-	select {
-	case r := <-done:
-		return r
-	case <-late:
-	case <-e.tenure.keeper.Late():
-		e.tellLate()
+	if r, ok := model.Await(e.ctx, done, grace, e.tenure.keeper.Late(), e.tellLate); ok {
+		return result{outcome: r.Value, err: r.Err}
 	}
 	return result{late: true, err: errors.New("the handler did not return in time; its goroutine is left behind")}
 }

@@ -124,7 +124,7 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *model.
 
 // ErrAbandoned is in the chain of the failure of a step that did not return in time; its goroutine
 // still runs, and can commit nothing.
-var ErrAbandoned = errors.New("the step did not return in time; its goroutine is left behind")
+var ErrAbandoned = errors.New("the step did not return in time; its goroutine still runs")
 
 // limited runs the step within its timeout on a goroutine of its own, which works on a copy of the
 // record until it returns.
@@ -141,29 +141,19 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
 	done := make(chan *ending, 1)
 	go a.workAlone(ctx, func(end *ending) { done <- end })
-	returned := func(end *ending) *ending {
-		*run.Step, run.Ref = *a.run.Step, a.run.Ref
-		return end
+	var end *ending
+	returned := true
+	if _, composite := s.(model.Composite); composite { // its steps are bounded by themselves
+		end = <-done
+	} else {
+		end, returned = model.Await(ctx, done, e.StopTimeout, run.Services.Lease.Late(), func() { tellLate(ctx, run, run.RecordName(s)) })
 	}
-	select {
-	case end := <-done:
-		return returned(end)
-	case <-ctx.Done():
+	if !returned {
+		a.abandon()
+		return e.abandon(ctx, s, run, aborter)
 	}
-	if _, composite := s.(model.Composite); composite {
-		return returned(<-done)
-	}
-	late := time.NewTimer(e.StopTimeout)
-	defer late.Stop()
-	select {
-	case end := <-done:
-		return returned(end)
-	case <-late.C:
-	case <-run.Services.Lease.Late():
-		tellLate(ctx, run, run.RecordName(s))
-	}
-	a.abandon()
-	return e.abandon(ctx, s, run, aborter)
+	*run.Step, run.Ref = *a.run.Step, a.run.Ref
+	return end
 }
 
 // tellLate notifies the observers that a component did not return before the lease ends.

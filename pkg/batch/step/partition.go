@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -124,36 +122,14 @@ func (s *PartitionStep) Composite() {}
 // callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
 // runs DefaultStopTimeout after ctx has ended (rule L8).
 func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
-	type answered struct {
-		value T
-		err   error
-	}
-	own, done := private(run), make(chan answered, 1)
-	go func() {
-		var a answered
-		exception.GuardGoroutine(func() (err error) {
-			a.value, err = f(own)
-			return err
-		}, func(err error) {
-			a.err = err
-			done <- a
-		})
-	}()
-	select {
-	case a := <-done:
-		return a.value, a.err
-	case <-ctx.Done():
-	}
-	late := time.NewTimer(DefaultStopTimeout)
-	defer late.Stop()
-	select {
-	case a := <-done:
-		return a.value, a.err
-	case <-late.C:
-	case <-run.Services.Lease.Late():
+	own := private(run)
+	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), DefaultStopTimeout, run.Services.Lease.Late(), func() {
 		tellLate(ctx, run, run.Step.Name)
+	})
+	if !ok {
+		return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
 	}
-	return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
+	return r.Value, r.Err
 }
 
 // Execute plans the partitions, or those that an earlier attempt left, and runs them. It returns when

@@ -1,4 +1,4 @@
-package job
+package planner
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -42,30 +44,32 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 	for name, c := range map[string]struct {
 		condition *model.Condition
 		oracle    Oracle
-		want      answer
-		entry     PlanAct // of an element without a step; empty if none
+		want      walk.Answer
+		entry     Act // of an element without a step; empty if none
 	}{
-		"none":                     {nil, nil, yes, ""},
-		"holds":                    {tried(true, true, nil), nil, yes, ""},
-		"does not hold":            {tried(false, true, nil), nil, no, PlanSkip},
-		"unknown":                  {tried(true, false, nil), nil, perhaps, PlanAsk},
-		"fails":                    {tried(true, true, errors.New("oops")), nil, perhaps, PlanAsk},
-		"panics":                   {panics, nil, perhaps, PlanAsk},
-		"of Go code":               {goCode, nil, perhaps, PlanAsk},
-		"the oracle says yes":      {goCode, knowing{holds: true, ok: true}, yes, ""},
-		"the oracle says no":       {tried(true, true, nil), knowing{ok: true}, no, PlanSkip},
-		"the oracle does not know": {tried(false, true, nil), knowing{holds: true}, no, PlanSkip},
+		"none":                     {nil, nil, walk.Yes, ""},
+		"holds":                    {tried(true, true, nil), nil, walk.Yes, ""},
+		"does not hold":            {tried(false, true, nil), nil, walk.No, ActSkip},
+		"unknown":                  {tried(true, false, nil), nil, walk.Perhaps, ActAsk},
+		"fails":                    {tried(true, true, errors.New("oops")), nil, walk.Perhaps, ActAsk},
+		"panics":                   {panics, nil, walk.Perhaps, ActAsk},
+		"of Go code":               {goCode, nil, walk.Perhaps, ActAsk},
+		"the oracle says yes":      {goCode, knowing{holds: true, ok: true}, walk.Yes, ""},
+		"the oracle says no":       {tried(true, true, nil), knowing{ok: true}, walk.No, ActSkip},
+		"the oracle does not know": {tried(false, true, nil), knowing{holds: true}, walk.No, ActSkip},
 	} {
 		step := &model.StepElement{Step: named("s"), When: c.condition}
 		for _, at := range []model.Element{step, &model.FlowElement{Name: "f", When: c.condition}} {
-			d := newDry(c.oracle)
-			w := &walk{port: d, flow: model.Flow{Elements: []model.Element{at}}, run: &run{job: &model.Job{}, exec: &core.JobExecution{Context: core.NewExecutionContext()}, progress: newProgress(nil)}}
-			got, err := d.holds(t.Context(), w, at)
+			exec := &core.JobExecution{Context: core.NewExecutionContext()}
+			attempt := &walk.Attempt{Journal: &journal.Journal{}, Progress: walk.NewProgress(nil)}
+			d := newDry(&model.Job{}, exec, attempt, c.oracle)
+			w := walk.New(attempt, d, walk.Start{Flow: model.Flow{Elements: []model.Element{at}}})
+			got, err := d.Holds(t.Context(), w, at)
 			require.NoError(t, err, name)
 			require.Equal(t, c.want, got, name)
-			var entries []PlanEntry
+			var entries []Entry
 			if at != step && c.entry != "" {
-				entries = []PlanEntry{{Visit: core.Visit{Element: "f"}, Kind: "condition", Act: c.entry, Certainty: Certain}}
+				entries = []Entry{{Visit: core.Visit{Element: "f"}, Kind: "condition", Act: c.entry, Certainty: Certain}}
 			}
 			require.ElementsMatch(t, entries, d.plan.Entries, name)
 		}
@@ -90,19 +94,21 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 		context bool
 		unknown map[string]bool
 	}{
-		"the way is certain":             {[]string{"passed", "noop"}, "", false, map[string]bool{"passed": false, "noop": false, "absent": false}},
-		"behind a step that would run":   {[]string{"passed", "planned"}, "", true, map[string]bool{"passed": false, "planned": true, "absent": false}},
-		"behind an unknown outcome":      {[]string{"passed", "noop"}, "x", true, map[string]bool{"passed": false, "noop": true, "absent": true}},
-		"in a loop, the way is certain":  {[]string{"looped"}, "", false, map[string]bool{"looped": false}},
-		"in a loop, behind an unknown":   {[]string{"looped"}, "x", true, map[string]bool{"looped": true}},
+		"the path is certain":            {[]string{"passed", "noop"}, "", false, map[string]bool{"passed": false, "noop": false, "absent": false}},
+		"after a step that would run":    {[]string{"passed", "planned"}, "", true, map[string]bool{"passed": false, "planned": true, "absent": false}},
+		"after an unknown outcome":       {[]string{"passed", "noop"}, "x", true, map[string]bool{"passed": false, "noop": true, "absent": true}},
+		"in a loop, the path is certain": {[]string{"looped"}, "", false, map[string]bool{"looped": false}},
+		"in a loop, after an unknown":    {[]string{"looped"}, "x", true, map[string]bool{"looped": true}},
 		"passed, where that is not sure": {[]string{"notSure"}, "", false, map[string]bool{"notSure": true}},
 	} {
-		d := &dry{sure: map[string]bool{"passed": true, "looped": true}, noops: map[string]bool{"noop": true}}
-		w := &walk{flow: flow, after: c.after, run: &run{job: &model.Job{Flow: flow}, progress: newProgress(nil)}}
+		attempt := &walk.Attempt{Journal: &journal.Journal{}, Progress: walk.NewProgress(nil)}
+		d := &dry{job: &model.Job{Flow: flow}, attempt: attempt, alwaysPassed: map[string]bool{"passed": true, "looped": true}, noops: map[string]bool{"noop": true}}
+		w := walk.New(attempt, d, walk.Start{Flow: flow})
+		w.After = c.after
 		for _, step := range c.steps {
 			s := history[step]
 			s.Name = step
-			w.run.progress.recordSkipped(s)
+			attempt.Progress.RecordPassed(s)
 		}
 		u := d.unknown(w)
 		require.Equal(t, c.context, u.Context, name)
@@ -125,14 +131,14 @@ func TestAPlanOfALoopInWhichNothingRunsEnds(t *testing.T) {
 		&model.FlowElement{Name: "b", Flow: inner, Next: to("c")},
 		&model.SplitElement{Name: "c", Branches: []model.Flow{inner}, When: never, Next: to("a")},
 	}}}
-	plan, err := NewPlan(t.Context(), nil, j, nil, nil)
+	plan, err := New(t.Context(), nil, j, nil, nil)
 	require.NoError(t, err)
 	require.Nil(t, plan.Outcome)
 	require.Equal(t, []string{"a skip certain", "inner skip certain", "c skip certain", "a run if"}, actsOf(plan.Entries[:4]))
 	require.Less(t, len(plan.Entries), 12)
 }
 
-func actsOf(entries []PlanEntry) []string {
+func actsOf(entries []Entry) []string {
 	var acts []string
 	for _, e := range entries {
 		acts = append(acts, e.Element+" "+string(e.Act)+" "+string(e.Certainty))

@@ -1,4 +1,4 @@
-package job
+package journal
 
 import (
 	"context"
@@ -46,12 +46,12 @@ type FromError struct {
 func (e *FromError) Error() string {
 	switch e.Cause {
 	case FromUnreached:
-		return fmt.Sprintf("job %s: no attempt that counts has come to %s: a plain restart comes to it by itself; a restart may begin at %s",
+		return fmt.Sprintf("job %s: no attempt that counts has reached %s: a plain restart reaches it by itself; a restart can begin at %s",
 			e.Job, e.Element, listed(e.Reached))
 	case FromFinally:
-		return fmt.Sprintf("job %s: %s is in `finally`, which runs at the end of every execution; a restart may begin at %s", e.Job, e.Element, listed(e.Reached))
+		return fmt.Sprintf("job %s: %s is in `finally`, which runs at the end of every execution; a restart can begin at %s", e.Job, e.Element, listed(e.Reached))
 	case FromBeside:
-		return fmt.Sprintf("job %s: %s is in a branch of split %s, and %s in a branch beside it has not completed: a plain restart completes it, or a restart from %s runs all branches anew",
+		return fmt.Sprintf("job %s: %s is in a branch of split %s, and %s in another branch has not completed: a plain restart completes it; a restart from %s runs all branches again",
 			e.Job, e.Element, e.Split, e.Open, e.Split)
 	case FromUnknown:
 	}
@@ -59,7 +59,7 @@ func (e *FromError) Error() string {
 	if e.Near != "" {
 		near = " (did you mean " + e.Near + "?)"
 	}
-	return fmt.Sprintf("job %s has no step or element %s%s: there is %s; a step of a child job is restarted with the execution of that job",
+	return fmt.Sprintf("job %s has no step or element %s%s: it has %s; restart a step of a child job with the execution of that job",
 		e.Job, e.Element, near, listed(e.Known))
 }
 
@@ -88,20 +88,16 @@ type From struct {
 	kept map[string]bool
 }
 
-// NewFrom returns the start of an attempt that follows last, the newest execution of its instance, and
-// runs the element and everything after it again. An element of a group stands for the group. The error
-// is a *FromError, or one of the repository.
-func NewFrom(ctx context.Context, repository ports.JobRepository, j *model.Job, last *core.JobExecution, element string) (*From, error) {
-	history, err := repository.LastSteps(ctx, last.InstanceID, last.AnewSince())
+// NewFrom returns the start of an attempt that follows last, the newest execution, and runs the element
+// and everything after it again. An element of a group stands for the group. The error is a *FromError,
+// or one of the repository.
+func NewFrom(ctx context.Context, repository Repository, j *model.Job, last *core.JobExecution, element string) (*From, error) {
+	journal, _, err := Read(ctx, repository, last.InstanceID, last.AnewSince())
 	if err != nil {
-		return nil, fmt.Errorf("read the history of the instance: %w", err)
+		return nil, err
 	}
-	journal, err := newJournal(ctx, repository, last, history)
-	if err != nil {
-		return nil, fmt.Errorf("read the history of the instance: %w", err)
-	}
-	k := &keeper{job: j, journal: journal, element: element, from: &From{after: last.ID, kept: map[string]bool{}}}
-	return k.from, k.keep()
+	b := &fromBuilder{job: j, journal: journal, element: element, from: &From{after: last.ID, kept: map[string]bool{}}}
+	return b.from, b.build()
 }
 
 // Records returns the history that the attempt keeps, for a comparison of definitions: elements that
@@ -117,7 +113,6 @@ type keptRecords struct {
 	instance core.JobInstanceID
 }
 
-// LastSteps implements ports.Explorer.
 func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	steps, err := r.Explorer.LastSteps(ctx, id, since)
 	if id == r.instance {
@@ -126,36 +121,49 @@ func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, sinc
 	return steps, err
 }
 
-// journalOf makes the journal of the attempt before it exists, for a plan.
-func (f *From) journalOf(ctx context.Context, repository ports.JobRepository, history map[string]ports.StepHistory) (*journal, error) {
+// Read returns the journal and the history of the attempt before it exists, for a plan.
+func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[string]ports.StepHistory, error) {
 	rows := make([]ports.JournalRow, len(f.rows))
 	for i, row := range f.rows {
 		rows[i] = ports.JournalRow{FlowVisit: row, Execution: f.after}
 	}
-	return journalOf(ctx, repository, rows, history)
+	history := map[string]ports.StepHistory{}
+	j, err := newJournal(ctx, repository, rows, history)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the history of the instance: %w", err)
+	}
+	return j, history, nil
 }
 
-// keeper makes the rows of a From.
-type keeper struct {
+// Launch returns the part of a launch request that begins the attempt.
+func (f *From) Launch(ifComplete bool) *ports.LaunchFrom {
+	if f == nil {
+		return nil
+	}
+	return &ports.LaunchFrom{After: f.after, IfComplete: ifComplete, Visits: f.rows}
+}
+
+// fromBuilder makes the rows of a From.
+type fromBuilder struct {
 	job     *model.Job
-	journal *journal
+	journal *Journal
 	element string
 	from    *From
 }
 
-func (k *keeper) refuse(cause FromCause) *FromError {
-	return &FromError{Job: k.job.Name, Element: k.element, Cause: cause, Known: k.namesIn(k.job.Flow), Reached: k.reachedIn(k.job.Flow, "", allAttempts())}
+func (b *fromBuilder) refuse(cause FromCause) *FromError {
+	return &FromError{Job: b.job.Name, Element: b.element, Cause: cause, Known: b.namesIn(b.job.Flow), Reached: b.reachedIn(b.job.Flow, "", AllAttempts())}
 }
 
-func (k *keeper) keep() error {
-	path := pathTo(k.job.Flow, k.element)
+func (b *fromBuilder) build() error {
+	path := pathTo(b.job.Flow, b.element)
 	switch {
 	case path != nil:
-		return k.keepTo(k.job.Flow, "", k.journal.log(k.job.Flow, "", allAttempts()), path)
-	case pathTo(k.job.Finally, k.element) != nil:
-		return k.refuse(FromFinally)
+		return b.keepTo(b.job.Flow, "", b.journal.Log(b.job.Flow, "", AllAttempts()), path)
+	case pathTo(b.job.Finally, b.element) != nil:
+		return b.refuse(FromFinally)
 	}
-	return k.refuse(FromUnknown)
+	return b.refuse(FromUnknown)
 }
 
 // branchPath is an element on the path to another one, and the branch that leads there.
@@ -164,11 +172,11 @@ type branchPath struct {
 	branch int
 }
 
-// pathTo returns the elements around the named one, which is the last; nil if there is none. A group
-// ends the path even if the element is inside it.
+// pathTo returns the elements around the named one, and itself, or the group that it is in; nil if
+// there is none.
 func pathTo(flow model.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
-		if record, _ := recordOf(at); at.ElementName() == name || record == name {
+		if record, _ := StepName(at); at.ElementName() == name || record == name {
 			return []branchPath{{at: at}}
 		}
 		for branch, inner := range model.Flows(at) {
@@ -185,100 +193,98 @@ func pathTo(flow model.Flow, name string) []branchPath {
 	return nil
 }
 
-// namesIn returns the names of the elements of a flow, including nested ones.
-func (k *keeper) namesIn(flow model.Flow) []string {
+func (b *fromBuilder) namesIn(flow model.Flow) []string {
 	var names []string
 	for _, at := range flow.Elements {
 		names = append(names, at.ElementName())
 		for _, inner := range model.Flows(at) {
-			names = append(names, k.namesIn(inner)...)
+			names = append(names, b.namesIn(inner)...)
 		}
 	}
 	return names
 }
 
-// reachedIn returns the names of the elements in the log of a flow, including nested ones.
-func (k *keeper) reachedIn(flow model.Flow, id string, within attempts) []string {
-	entries := k.journal.log(flow, id, within).entries
+func (b *fromBuilder) reachedIn(flow model.Flow, id string, within Attempts) []string {
+	entries := b.journal.Log(flow, id, within).Entries
 	var names []string
 	for _, at := range flow.Elements {
-		i := placeOf(entries, at)
+		i := indexOf(entries, at)
 		if i < 0 {
 			continue
 		}
 		e := entries[i]
 		names = append(names, at.ElementName())
-		if _, isGroup := at.(*model.AtomicElement); isGroup || !isVisit(e.Kind) {
+		if _, isGroup := at.(*model.AtomicElement); isGroup || !e.IsVisit() {
 			continue
 		}
 		for branch, inner := range model.Flows(at) {
-			names = append(names, k.reachedIn(inner, e.inner.Inner(branch), e.inside)...)
+			names = append(names, b.reachedIn(inner, e.Inner.Inner(branch), e.Within)...)
 		}
 	}
 	return names
 }
 
-// placeOf returns the index of the last visit of an element, or of the restart point of an attempt that
-// died before it; -1 means that no attempt has reached it.
-func placeOf(entries []entry, at model.Element) int {
-	return slices.IndexFunc(entries, func(e entry) bool {
-		return e.Element == at.ElementName() && (isVisit(e.Kind) || e.Kind == ports.VisitJump && e.Target == e.Element)
+// indexOf returns the index of the last visit of an element, or of the restart point of an attempt that
+// died before it, or -1.
+func indexOf(entries []Entry, at model.Element) int {
+	return slices.IndexFunc(entries, func(e Entry) bool {
+		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == ports.VisitJump && e.Target == e.Element)
 	})
 }
 
 // keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
-func (k *keeper) keepTo(flow model.Flow, id string, l log, path []branchPath) error {
+func (b *fromBuilder) keepTo(flow model.Flow, id string, l Log, path []branchPath) error {
 	at := path[0].at
-	i := placeOf(l.entries, at)
-	if i < 0 || len(path) > 1 && !isVisit(l.entries[i].Kind) {
-		return k.refuse(FromUnreached)
+	i := indexOf(l.Entries, at)
+	if i < 0 || len(path) > 1 && !l.Entries[i].IsVisit() {
+		return b.refuse(FromUnreached)
 	}
-	for _, e := range l.entries[:i] {
-		k.keepEntry(flow, id, e)
+	for _, e := range l.Entries[:i] {
+		b.keepEntry(flow, id, e)
 	}
-	e := l.entries[i]
+	e := l.Entries[i]
 	v := core.Visit{Flow: id, Ordinal: e.Ordinal, Element: at.ElementName()}
 	if len(path) == 1 { // a log begins with a visit of its first element
 		v.Ordinal = max(v.Ordinal, 2)
-		k.add(ports.FlowVisit{Visit: v, Kind: ports.VisitJump, Target: at.ElementName()})
+		b.add(ports.FlowVisit{Visit: v, Kind: ports.VisitJump, Target: at.ElementName()})
 		return nil
 	}
 	if flow, is := at.(*model.FlowElement); is && flow.AsStep { // rows inside do not prove a visit
-		k.add(ports.FlowVisit{Visit: v, Kind: ports.VisitFlow})
+		b.add(ports.FlowVisit{Visit: v, Kind: ports.VisitFlow})
 	}
 	for branch, inner := range model.Flows(at) {
-		log := k.journal.log(inner, e.inner.Inner(branch), e.inside)
+		log := b.journal.Log(inner, e.Inner.Inner(branch), e.Within)
 		if branch == path[0].branch {
-			if err := k.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
+			if err := b.keepTo(inner, v.Inner(branch), log, path[1:]); err != nil {
 				return err
 			}
 			continue
 		}
 		if open := openIn(inner, log); open != "" {
-			refused := k.refuse(FromBeside)
+			refused := b.refuse(FromBeside)
 			refused.Split, refused.Open = at.ElementName(), open
 			return refused
 		}
-		k.keepAll(inner, v.Inner(branch), log)
+		b.keepAll(inner, v.Inner(branch), log)
 	}
 	return nil
 }
 
-// openIn returns the element at which a branch ended other than COMPLETED, or has not ended; empty
-// means that a restart would run nothing of the visited elements.
-func openIn(flow model.Flow, l log) string {
-	if len(l.entries) == 0 {
+// openIn returns the element at which a branch has not completed; empty means that a restart would run
+// nothing of it.
+func openIn(flow model.Flow, l Log) string {
+	if len(l.Entries) == 0 {
 		return ""
 	}
-	e := l.entries[len(l.entries)-1]
+	e := l.Entries[len(l.Entries)-1]
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return ""
 	}
-	if !isVisit(e.Kind) || len(e.outs) == 0 {
+	out, ok := e.Outcome()
+	if !e.IsVisit() || !ok {
 		return e.Element
 	}
-	out := e.outs[len(e.outs)-1]
 	to, leads := model.Next(at.Edges(), out.Status, out.ExitCode)
 	if !leads && out.Status == core.StatusCompleted || leads && (to.Kind == model.TargetElement || to.Kind == model.TargetEnd) {
 		return ""
@@ -286,39 +292,38 @@ func openIn(flow model.Flow, l log) string {
 	return e.Element
 }
 
-func (k *keeper) keepAll(flow model.Flow, id string, l log) {
-	for _, e := range l.entries {
-		k.keepEntry(flow, id, e)
+func (b *fromBuilder) keepAll(flow model.Flow, id string, l Log) {
+	for _, e := range l.Entries {
+		b.keepEntry(flow, id, e)
 	}
 }
 
-// keepEntry keeps a visit as it ended, unless the definition no longer has its element.
-func (k *keeper) keepEntry(flow model.Flow, id string, e entry) {
+func (b *fromBuilder) keepEntry(flow model.Flow, id string, e Entry) {
 	at, ok := flow.Find(e.Element)
 	if !ok {
 		return
 	}
 	row := ports.FlowVisit{Visit: core.Visit{Flow: id, Ordinal: e.Ordinal, Element: e.Element}, Kind: e.Kind, Verdict: e.Verdict, Target: e.Target}
-	if _, isStep := recordOf(at); isStep && e.record != nil {
-		row.Kind, row.Verdict, row.Target = ports.VisitPass, "", strconv.FormatInt(int64(e.record.ID), 10)
-		k.from.kept[e.record.Name] = true
-		k.add(row)
+	if _, isStep := StepName(at); isStep && e.Record != nil {
+		row.Kind, row.Verdict, row.Target = ports.VisitPass, "", strconv.FormatInt(int64(e.Record.ID), 10)
+		b.from.kept[e.Record.Name] = true
+		b.add(row)
 		return
 	}
 	if len(model.Flows(at)) == 0 || e.Kind == ports.VisitNoop {
-		k.add(row)
+		b.add(row)
 		return
 	}
-	if len(e.outs) > 0 {
-		row.Kind, row.Verdict, row.Target = ports.VisitFlow, verdictOf(e.outs[len(e.outs)-1]), ""
+	if out, ok := e.Outcome(); ok {
+		row.Kind, row.Verdict, row.Target = ports.VisitFlow, VerdictOf(out), ""
 		if _, isGroup := at.(*model.AtomicElement); isGroup {
 			row.Kind = ports.VisitGroup
 		}
-		k.add(row)
+		b.add(row)
 	}
 	for branch, inner := range model.Flows(at) {
-		k.keepAll(inner, row.Inner(branch), k.journal.log(inner, e.inner.Inner(branch), e.inside))
+		b.keepAll(inner, row.Inner(branch), b.journal.Log(inner, e.Inner.Inner(branch), e.Within))
 	}
 }
 
-func (k *keeper) add(row ports.FlowVisit) { k.from.rows = append(k.from.rows, row) }
+func (b *fromBuilder) add(row ports.FlowVisit) { b.from.rows = append(b.from.rows, row) }

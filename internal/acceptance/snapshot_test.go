@@ -50,7 +50,7 @@ flow:
 		code, out := s.run("run", "job.yaml")
 		require.Equal(t, 1, code, out)
 		_, out = s.run("explain", "1")
-		require.Contains(t, out, "row 2 of a snapshot, which is refused: --from-start reads all rows again, and committed rows stay: empty the target first")
+		require.Contains(t, out, "row 2 of a snapshot, which cannot be resumed: --from-start reads all rows again, and committed rows stay: empty the target first")
 		code, out = s.run("restart", "1")
 		require.Equal(t, 1, code, out)
 		require.Contains(t, out, "cannot restart: 2 rows of a snapshot were read")

@@ -128,7 +128,7 @@ func TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash(t *testing.T) {
 		worker.signal(syscall.SIGTERM)
 		code, out := worker.wait()
 		require.Zero(t, code, out)
-		require.Contains(t, out, "the stored definition has the hash")
+		require.Contains(t, out, "the stored definition has hash")
 		require.LessOrEqual(t, strings.Count(out, "part refused"), 2, "each of its slots takes one, and no other: %s", out)
 		for _, part := range s.partitions(r) {
 			require.Equal(t, core.StatusStarting, part.Status, part.Name)

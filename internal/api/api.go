@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -25,7 +26,7 @@ type Config struct {
 	// Planner plans runs, with read-only sessions; nil means Service.
 	Planner *operator.Service
 	// Jobs are the jobs that may be run.
-	Jobs *operator.Catalog
+	Jobs *catalog.Catalog
 	// Tasks is the service of tasks.
 	Tasks *runtime.TaskService
 	// Clients may call the API. If there are none, it can be read without a token, and changes

@@ -39,8 +39,8 @@ func TestAJobIsRunAndLookedAtOverHTTP(t *testing.T) {
 		s.call("POST", "/v1/jobs/load/plan", map[string]any{"params": map[string]any{"day": "2026-11-24"}, "sample": 1}).is(200).says(`"step":"load"`, `"read":{"id":1}`)
 		require.Len(t, s.executions(), 2)
 		s.call("POST", path+"/redrive", `{"items": [{"id": 1, "raw": "4"}, {"id": 1}, {"key": 1}]}`).is(422).
-			says(`"location":"body.items"`, "body.items:2: skipped item 1 is in line 1 already", "body.items:3: not a line of an export")
-		s.call("POST", path+"/redrive", `{"items": []}`).is(422).says("there is no skipped item in it")
+			says(`"location":"body.items"`, "body.items:2: skipped item 1 is already in line 1", "body.items:3: not a line of an export")
+		s.call("POST", path+"/redrive", `{"items": []}`).is(422).says("no skipped item found")
 		s.call("POST", path+"/redrive", `{"items": [{"id": 99, "raw": "4"}]}`).is(409).says(`"reason":"items"`)
 		edited := skips.body["items"].([]any)[0].(map[string]any)
 		edited["raw"] = "4"
@@ -65,8 +65,8 @@ func TestWhatFailedIsRestartedAndGivenUp(t *testing.T) {
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", first), nil).is(409).says(`"reason":"not_newest"`, fmt.Sprintf(`"execution":%d`, second))
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/stop", second), nil).is(409).says(`"reason":"over"`)
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", second), `{"from": "nowhere"}`).is(409).says(`"reason":"from"`, "broken.yaml:")
-		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", second), `{"from": "x", "from_start": true}`).is(422).says("it does not go with from_start")
-		s.call("POST", fmt.Sprintf("/v1/executions/%d/plan", second), `{"if_complete": true}`).is(422).says("from is missing")
+		s.call("POST", fmt.Sprintf("/v1/executions/%d/restart", second), `{"from": "x", "from_start": true}`).is(422).says("cannot be combined with from_start")
+		s.call("POST", fmt.Sprintf("/v1/executions/%d/plan", second), `{"if_complete": true}`).is(422).says("set from")
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/plan", second), nil).is(200).says(`"job":"broken"`, `"action":"resume"`)
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/redrive", second), nil).is(409).says(`"reason":"nothing_skipped"`)
 		s.call("POST", fmt.Sprintf("/v1/executions/%d/abandon", first), nil).is(409).says(`"reason":"not_newest"`)
@@ -153,7 +153,7 @@ func TestWhatIsUnknownOrWrongIsRefusedWithWhatIsAllowed(t *testing.T) {
 			{"GET", "/v1/executions?limit=-1", nil, 422, "query.limit"},
 			{"GET", "/v1/executions?limit=100000", nil, 422, "query.limit"},
 			{"GET", "/v1/executions?statuses=DONE", nil, 422, "allowed: "},
-			{"GET", "/v1/executions?running=true&statuses=FAILED", nil, 422, "statuses are given as well"},
+			{"GET", "/v1/executions?running=true&statuses=FAILED", nil, 422, "statuses are set as well"},
 			{"GET", "/v1/executions?since=yesterday", nil, 422, "query.since"},
 			{"GET", "/v1/executions?colour=red", nil, 422, "unknown query parameter"},
 			{"GET", "/v1/executions?job=%00", nil, 400, "NUL"},
@@ -186,7 +186,7 @@ func TestWhatIsUnknownOrWrongIsRefusedWithWhatIsAllowed(t *testing.T) {
 		s.call("POST", "/v1/jobs/load/run", nil).is(409).says(`"reason":"file"`, "load.yaml:")
 		s.call("GET", "/v1/jobs", nil).is(200).says(`"error":"`)
 		s.write("load.yaml", "job: other\nflow: [{step: a, tasklet: {sql: select 1}}]\n")
-		s.call("POST", "/v1/jobs/load/run", nil).is(409).says("has job other now")
+		s.call("POST", "/v1/jobs/load/run", nil).is(409).says("now defines job other")
 		require.Empty(t, s.executions())
 		require.Empty(t, s.log.String())
 	})

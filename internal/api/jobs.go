@@ -9,7 +9,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 )
 
 type (
@@ -39,7 +41,7 @@ type (
 		}
 	}
 	jobList struct {
-		Jobs []operator.JobDescription `json:"jobs"`
+		Jobs []catalog.JobDescription `json:"jobs"`
 	}
 	history struct {
 		Jobs []operator.Execution `json:"jobs"`
@@ -52,8 +54,8 @@ func (a *api) addJobs(h huma.API) {
 			return &output[jobList]{jobList{a.Jobs.Jobs()}}, nil
 		})
 	huma.Register(h, get(h, "show-job", "/v1/jobs/{job}", "One job", "What it is for, and its parameters."),
-		func(ctx context.Context, in *JobPath) (*output[operator.JobDescription], error) {
-			return answer(a, ctx, func() (*operator.JobDescription, error) { return a.Jobs.Job(in.Job) })
+		func(ctx context.Context, in *JobPath) (*output[catalog.JobDescription], error) {
+			return answer(a, ctx, func() (*catalog.JobDescription, error) { return a.Jobs.Job(in.Job) })
 		})
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
 		"Starts an execution and answers at once with its number: the server runs it. Parameters make the instance: one that failed or stopped goes on where it was, one that is complete is refused."),
@@ -153,7 +155,7 @@ func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	}
 	if len(wrong) > 0 {
 		p := newProblem(http.StatusUnprocessableEntity, "parameters: a text, a number, true or false is expected")
-		p.Reason, p.Errors = operator.ReasonParameters, wrong
+		p.Reason, p.Errors = refusal.Parameters, wrong
 		return nil, p
 	}
 	return given, nil

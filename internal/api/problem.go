@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -40,26 +41,23 @@ func (a *api) problem(ctx context.Context, err error) error {
 	}
 	var known *Problem
 	var refused *operator.Refusal
-	var refusedTask *runtime.TaskRefusal
 	var wrong *operator.RequestError
 	var problems jobfile.Problems
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &refused):
-		return refusal(refused)
-	case errors.As(err, &refusedTask):
-		return taskRefusal(refusedTask)
+		return problemOf(refused)
 	case errors.As(err, &wrong):
 		p := newProblem(http.StatusUnprocessableEntity, wrong.Error())
 		p.Errors = []*huma.ErrorDetail{{Message: wrong.Reason, Location: wrong.Field, Value: wrong.Value}}
 		return p
 	case errors.Is(err, core.ErrNotFound):
-		return refusal(&operator.Refusal{Reason: operator.ReasonNotFound, Err: err})
+		return problemOf(&operator.Refusal{Reason: refusal.NotFound, Err: err})
 	case errors.As(err, &problems): // in a file that the parameters make invalid
-		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
+		return problemOf(&operator.Refusal{Reason: refusal.Parameters, Err: err})
 	case len(parameterErrors(err)) > 0:
-		return refusal(&operator.Refusal{Reason: operator.ReasonParameters, Err: err})
+		return problemOf(&operator.Refusal{Reason: refusal.Parameters, Err: err})
 	}
 	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
 	if isAway(err) || errors.Is(context.Cause(ctx), errAway) {
@@ -68,8 +66,8 @@ func (a *api) problem(ctx context.Context, err error) error {
 	return newProblem(http.StatusInternalServerError, "the server failed; its log says why")
 }
 
-func refusal(r *operator.Refusal) *Problem {
-	p := newProblem(statusOf(r.Reason), r.Err.Error())
+func problemOf(r *operator.Refusal) *Problem {
+	p := newProblem(operator.HTTPStatus(r.Reason), r.Err.Error())
 	p.Reason, p.Execution, p.Last, p.Diff, p.Actions = r.Reason, r.Execution, r.Last, secret.Text(r.Diff), r.Actions
 	for _, d := range r.Details {
 		p.Details = append(p.Details, secret.Text(d))
@@ -84,39 +82,6 @@ func refusal(r *operator.Refusal) *Problem {
 		}
 	}
 	return p
-}
-
-func taskRefusal(r *runtime.TaskRefusal) *Problem {
-	status := http.StatusConflict
-	switch r.Reason {
-	case runtime.ReasonInvalid, runtime.ReasonUnknownType:
-		status = http.StatusUnprocessableEntity
-	case runtime.ReasonNotFound:
-		status = http.StatusNotFound
-	case runtime.ReasonIllegalState, runtime.ReasonOver, runtime.ReasonOtherSubmission:
-	}
-	p := newProblem(status, r.Error())
-	p.Reason = operator.Reason(r.Reason)
-	for _, d := range r.Details {
-		p.Details = append(p.Details, secret.Text(d))
-	}
-	return p
-}
-
-func statusOf(reason operator.Reason) int {
-	switch reason {
-	case operator.ReasonNotFound, operator.ReasonNoSuchJob:
-		return http.StatusNotFound
-	case operator.ReasonParameters, operator.ReasonKeyReused:
-		return http.StatusUnprocessableEntity
-	case operator.ReasonSchema:
-		return http.StatusServiceUnavailable
-	case operator.ReasonComplete, operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonOver, operator.ReasonAbandoned, operator.ReasonUnknown,
-		operator.ReasonNotRestartable, operator.ReasonNotNewest, operator.ReasonIllegalState, operator.ReasonRedrive, operator.ReasonFrom,
-		operator.ReasonNothingSkipped, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonChanged,
-		operator.ReasonNoIncrementer, operator.ReasonFile, operator.ReasonStartLimit:
-	}
-	return http.StatusConflict
 }
 
 func parameterErrors(err error) []*core.ParameterError {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -142,7 +143,7 @@ func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
 	require.NoError(s.t, app.Prepare(s.t.Context()))
 	registry, err := batch.NewRegistry(s.hold)
 	require.NoError(s.t, err)
-	catalog, err := operator.NewCatalog(registry, nil, s.dir)
+	catalog, err := catalog.New(registry, nil, s.dir)
 	require.NoError(s.t, err)
 	config := api.Config{Service: app.Service, Jobs: catalog, Tasks: app.Tasks, Clients: clients(), Rate: 1e6, Log: slog.New(slog.NewTextHandler(s.log, nil))}
 	for _, f := range change {

@@ -154,15 +154,15 @@ func (a *api) addDefinitions(h huma.API) {
 				return &scheduleList{list, warnings}, err
 			})
 		})
-	a.addSwitch(h, "enable", "Heed the schedule of a registered job", "What was due while it was disabled is not caught up.", a.Service.EnableAnswer)
-	a.addSwitch(h, "disable", "Ignore the schedule of a registered job", "What runs, and what was submitted, goes on.", a.Service.DisableAnswer)
+	a.addSwitch(h, "enable", "Heed the schedule of a registered job", "What was due while it was disabled is not caught up.", (*operator.Service).EnableAnswer)
+	a.addSwitch(h, "disable", "Ignore the schedule of a registered job", "What runs, and what was submitted, goes on.", (*operator.Service).DisableAnswer)
 }
 
-func (a *api) addSwitch(h huma.API, act, summary, text string, do func(context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
+func (a *api) addSwitch(h huma.API, act, summary, text string, do func(*operator.Service, context.Context, string) (*operator.DefinitionView, core.Answer, error)) {
 	huma.Register(h, post(h, act+"-definition", "/v1/definitions/{job}/"+act, summary, text),
 		func(ctx context.Context, in *switchInput) (*keyed[changed], error) {
 			return together(a, ctx, in.Key, request{act + "-definition", in.Job, nil}, func(ctx context.Context, _ ports.RequestKey) (*changed, error) {
-				view, answered, err := do(ctx, in.Job)
+				view, answered, err := do(a.Service, ctx, in.Job)
 				if err != nil {
 					return nil, err
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -110,7 +111,7 @@ func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, fol
 	for _, path := range paths {
 		list := []string{path}
 		if info, err := os.Stat(path); err == nil && info.IsDir() && c.env.app.Files[path] == nil {
-			if list, err = operator.JobFiles(path); err != nil {
+			if list, err = catalog.Files(path); err != nil {
 				errs = append(errs, usage(err))
 				continue
 			}

@@ -70,7 +70,7 @@ Step load (chunk): reads csv DIR/in.csv, then filter
 Step copy (chunk): reads csv DIR/made.csv
  if load completes
  writes to csv DIR/out.csv (id)
- not sampled: csv: no such file: DIR/made.csv (schema may make it)
+ not sampled: csv: no such file: DIR/made.csv (schema may create it)
 `, r.out)
 		}
 		require.Equal(t, []string{"in.csv", "s.yaml"}, s.files(), "no database, no table, no .part")
@@ -139,7 +139,7 @@ flow:
 	r := s.run("run", "w.yaml", "--dry-run")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)
 	require.Contains(t, r.out, "Step load (chunk): reads csv ${steps.fetch.out.path}\n")
-	require.Contains(t, r.out, " not sampled: it needs steps.fetch.out.path, which is known when the steps before it have run\n")
+	require.Contains(t, r.out, " not sampled: it needs steps.fetch.out.path, known after the preceding steps have run\n")
 	_, err := os.Stat(s.path("out.csv.part"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
@@ -257,7 +257,7 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 		require.Contains(t, s.run("purge", "--instance", "1").out, "deleted 1 execution, 1 instance, 1 step, 0 skipped items\n")
 		r := s.run("purge", "--instance", "1")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "there is no instance 1 in ")
+		require.Contains(t, r.err, "no instance 1 in ")
 		require.Equal(t, cli.ExitCompleted, s.run("run", "one.yaml").code, "it runs anew")
 	})
 }

@@ -78,7 +78,7 @@ surfin: DIR/j.yaml:10:27: step load has committed work with reader csv: item {id
 			r := s.run(words...)
 			require.Equal(t, cli.ExitUsage, r.code, words)
 			require.Contains(t, r.err, refused, words)
-			require.Contains(t, r.err, "\n go on anyway: surfin restart 1 --file DIR/j.yaml --accept-changes ", words)
+			require.Contains(t, r.err, "\n continue anyway: surfin restart 1 --file DIR/j.yaml --accept-changes ", words)
 			require.Contains(t, r.err, "\n from the start: surfin restart 1 --file DIR/j.yaml --from-start ", words)
 		}
 		r := s.run("explain", "1")

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -43,14 +44,14 @@ const (
 
 func exitCodeHelp() string {
 	return `  0  completed
-  1  failed: the job (restart it), or the database that it needs; or the named
-     execution is in a status that the command is not for, and nothing changed
+  1  failed: the job (restart it), or the database that it needs; or the command
+     does not apply to the status of the named execution, and nothing changed
   2  wrong usage, settings, job file or parameters; nothing was run
   3  stopped on request (restart it)
   4  refused: already complete, already running, or not restartable; nothing was run
-  5  a gate failed: what the job was to expect does not hold (look, then restart it)
+  5  a gate failed: an expectation of the job does not hold (check it, then restart)
   6  the lease could not be renewed, and a component did not return: the process
-     ended itself before another one may run the same work (restart it)
+     ended itself before another process may run the same work (restart it)
 `
 }
 
@@ -79,7 +80,7 @@ func (env *environment) report(err error) int {
 	}
 	known := &exitError{code: ExitFailed, err: err}
 	if !errors.As(err, &known) {
-		known = &exitError{code: codeOf(err), err: err, hints: env.hints(err)}
+		known = &exitError{code: operator.ExitCode(err), err: err, hints: env.hints(err)}
 	}
 	if env.logsJSON() {
 		env.logError(known.err, known.hints)
@@ -96,25 +97,9 @@ func (env *environment) report(err error) int {
 	return known.code
 }
 
-func codeOf(err error) int {
-	var complete *core.InstanceCompleteError
-	var running *core.AlreadyRunningError
-	var excluded *core.ExclusiveError
-	var parameter *core.ParameterError
-	switch {
-	case errors.As(err, &complete), errors.As(err, &running), errors.As(err, &excluded),
-		errors.Is(err, core.ErrNotRestartable), errors.Is(err, core.ErrAbandoned), errors.Is(err, core.ErrUnknownStatus),
-		errors.Is(err, core.ErrNotMostRecent), errors.Is(err, core.ErrIllegalState):
-		return ExitRefused
-	case errors.As(err, &parameter), errors.Is(err, core.ErrNoSuchJob):
-		return ExitUsage
-	}
-	return ExitFailed
-}
-
 func (env *environment) hints(err error) []string {
 	if errors.Is(err, core.ErrSchemaMissing) {
-		return []string{"make or update it:  " + env.command("migrate")}
+		return []string{"create or update it:  " + env.command("migrate")}
 	}
 	return nil
 }

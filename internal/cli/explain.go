@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -88,7 +89,7 @@ func (c showCommands) explainCommands(e *operator.Explanation) []commandLine {
 		if t.explained == "" {
 			continue
 		}
-		if a.Kind == operator.ActRedrive && a.Execution == e.RedriveOf {
+		if a.Kind == refusal.ActRedrive && a.Execution == e.RedriveOf {
 			t.explained = "restart it"
 		}
 		if t.line == "" {

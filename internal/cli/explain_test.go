@@ -125,9 +125,9 @@ Step copy skipped 1 item: 1 in read (parse).
 A restart passes first, goes on with copy behind line 6 of DIR/in.csv and then, if copy completes, runs last.
 
  restart it: surfin restart 1 --database-url URL
- give it up: surfin abandon 1 --database-url URL
+ abandon it: surfin abandon 1 --database-url URL
  see what was skipped: surfin skips list 1 --database-url URL
- mend it: surfin skips export 1 --out FILE --database-url URL
+ correct the items: surfin skips export 1 --out FILE --database-url URL
 `)
 		var e struct {
 			Status string
@@ -280,7 +280,7 @@ No step ran.
 
 It cannot be restarted: nobody can say whether its last transaction is committed: look at what it wrote, then give it up.
 
- give it up: surfin abandon 1 --database-url URL
+ abandon it: surfin abandon 1 --database-url URL
  run the same again: surfin run DIR/two.yaml --again --database-url URL
 `, s.explained("1"))
 
@@ -305,7 +305,7 @@ No step ran.
 This program does not understand the stored job file any more, so what a restart will do cannot be said: it passes what is complete.
 
  restart it: surfin restart 1 --database-url URL
- give it up: surfin abandon 1 --database-url URL
+ abandon it: surfin abandon 1 --database-url URL
 `, s.explained("1"))
 
 	require.Equal(t, cli.ExitUsage, s.run("explain", "77").code)

@@ -140,7 +140,7 @@ Decision quality led to stop.
 A restart passes one, runs last and runs tell in the end.
 
  restart it: surfin restart 2 --database-url URL
- give it up: surfin abandon 2 --database-url URL
+ abandon it: surfin abandon 2 --database-url URL
 `, s.flow("explain", "2").out)
 	require.Equal(t, cli.ExitCompleted, s.flow("restart", "2").code)
 }

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 )
 
 func restartText(e *operator.Explanation) []string {
 	switch {
 	case e.Refused != "" && e.Restart == nil:
 		return append([]string{"It cannot be restarted: " + refusedText(e) + "."}, diffLines(e.Diff)...)
-	case e.Refused == operator.ReasonExclusive:
+	case e.Refused == refusal.Exclusive:
 		return []string{"A restart is refused now: " + refusedText(e) + ".", "Then it " + planSentence(e.Restart) + "."}
 	case e.Refused != "":
 		return []string{"A restart would fail: " + refusedText(e) + "."}
@@ -55,21 +56,21 @@ func fileText(e *operator.Explanation) []string {
 
 func refusedText(e *operator.Explanation) string {
 	switch e.Refused {
-	case operator.ReasonNotNewest:
+	case refusal.NotNewest:
 		return fmt.Sprintf("execution %d followed it in the same instance, and is %s", e.Newest, e.NewestStatus)
-	case operator.ReasonRunning:
+	case refusal.Running:
 		return "it is running"
-	case operator.ReasonComplete:
+	case refusal.Complete:
 		return "it is complete"
-	case operator.ReasonExclusive:
+	case refusal.Exclusive:
 		return fmt.Sprintf("execution %d runs, and the job does not run beside it", e.RefusedBy)
-	case operator.ReasonAbandoned:
+	case refusal.Abandoned:
 		return "it was given up"
-	case operator.ReasonUnknown:
+	case refusal.Unknown:
 		return "nobody can say whether its last transaction is committed: look at what it wrote, then give it up"
-	case operator.ReasonNotRestartable:
+	case refusal.NotRestartable:
 		return "its job file says restartable: false"
-	case operator.ReasonChanged:
+	case refusal.Changed:
 		var refused []string
 		why := "its times would be read otherwise now: "
 		for _, change := range e.Changes {
@@ -81,7 +82,7 @@ func refusedText(e *operator.Explanation) string {
 			}
 		}
 		return why + strings.Join(refused, "; ")
-	case operator.ReasonStartLimit:
+	case refusal.StartLimit:
 		if l := e.Restart.Limit; l != nil {
 			return fmt.Sprintf("step %s was attempted %s, and its start_limit is %d", l.Step, timesText(l.Attempts), l.Limit)
 		}

@@ -36,7 +36,7 @@ func TestAJobWithAnIncrementerGoesOnWithWhatIsIncompleteThenMakesTheNextInstance
 		}
 		r = s.run("run", "nightly.yaml", "day=2026-11-01")
 		require.Equal(t, cli.ExitRefused, r.code)
-		require.Contains(t, r.err, " the next one: surfin next DIR/nightly.yaml ")
+		require.Contains(t, r.err, " next instance: surfin next DIR/nightly.yaml ")
 		require.Equal(t, cli.ExitCompleted, s.run("run", "nightly.yaml", "day=2027-01-01").code, "a day that is named")
 	})
 }
@@ -47,7 +47,7 @@ func TestAJobWithoutAnIncrementerHasNoNextInstance(t *testing.T) {
 	for _, args := range [][]string{{"next", "load.yaml", "year=2000"}, {"run", "load.yaml", "--next", "year=2000"}} {
 		r := s.run(args...)
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "surfin: job load: the job has no incrementer\n give it one: incrementer: NAME (in DIR/load.yaml)\n a new instance: surfin run DIR/load.yaml year=2000 --again ")
+		require.Contains(t, r.err, "surfin: job load: the job has no incrementer\n add one: incrementer: NAME (in DIR/load.yaml)\n a new instance: surfin run DIR/load.yaml year=2000 --again ")
 	}
 	require.Equal(t, "[]\n", s.run("list", "--format", "json").out, "nothing was run")
 	require.Equal(t, cli.ExitUsage, s.run("run", "load.yaml", "--next", "--again").code)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -36,12 +37,12 @@ func (env *environment) actionHints(r *operator.Refusal) []string {
 	for _, a := range r.Actions {
 		h := env.actionHint(a)
 		switch {
-		case a.Kind == operator.ActAgain && r.Reason == operator.ReasonComplete && r.Execution == 0:
+		case a.Kind == refusal.ActAgain && r.Reason == refusal.Complete && r.Execution == 0:
 			h.label = "the same again"
-		case a.Kind == operator.ActRedrive && r.Reason == operator.ReasonWhichStep:
+		case a.Kind == refusal.ActRedrive && r.Reason == refusal.WhichStep:
 			h.label = "one of them"
-		case a.Kind == operator.ActRedrive && r.Reason == operator.ReasonRedrive:
-			h.label = "go on"
+		case a.Kind == refusal.ActRedrive && r.Reason == refusal.Redrive:
+			h.label = "continue"
 		}
 		list = append(list, h)
 	}
@@ -69,68 +70,68 @@ func (env *environment) actionHint(a operator.Action) hint {
 func (env *environment) actionText(a operator.Action) actionText {
 	id := idText(a.Execution)
 	switch a.Kind {
-	case operator.ActShow:
+	case refusal.ActShow:
 		if a.Status.IsRunning() {
-			return actionText{label: "what it does", words: []string{"show", id}}
+			return actionText{label: "its state", words: []string{"show", id}}
 		}
-		return actionText{label: "what it did", words: []string{"show", id}}
-	case operator.ActHistory:
+		return actionText{label: "its result", words: []string{"show", id}}
+	case refusal.ActHistory:
 		if a.Job == "" {
-			return actionText{label: "those there are", words: []string{"list"}}
+			return actionText{label: "list them", words: []string{"list"}}
 		}
 		return actionText{label: "its history", words: []string{"list", "--job", a.Job}}
-	case operator.ActExplain:
-		return actionText{label: "why, and what then", explained: "explain that one", words: []string{"explain", id}}
-	case operator.ActWatch:
+	case refusal.ActExplain:
+		return actionText{label: "explain it", explained: "explain that one", words: []string{"explain", id}}
+	case refusal.ActWatch:
 		return actionText{label: "watch it", explained: "watch it", words: []string{"top", "--job", a.Job}}
-	case operator.ActSkips:
+	case refusal.ActSkips:
 		return actionText{label: "its skipped items", explained: "see what was skipped", words: []string{"skips", "list", id}}
-	case operator.ActExport:
+	case refusal.ActExport:
 		return actionText{
-			label: "give the items", explained: "mend it", words: []string{"skips", "export", id, "--out", "FILE"},
-			note: ", give their item, and add --from FILE",
+			label: "correct the items", explained: "correct the items", words: []string{"skips", "export", id, "--out", "FILE"},
+			note: ", correct the items, then redrive with --from FILE",
 		}
-	case operator.ActCompare:
+	case refusal.ActCompare:
 		return actionText{label: "compare", explained: "see what changed", line: env.compareLine(a)}
-	case operator.ActHelp:
+	case refusal.ActHelp:
 		return actionText{label: "parameters", line: env.app.Name + " run " + shellQuote(a.File) + " --help"}
-	case operator.ActIncrementer:
-		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
-	case operator.ActMigrate:
-		return actionText{label: "make or update it", words: []string{"migrate"}}
-	case operator.ActRun, operator.ActAgain, operator.ActNext, operator.ActRestart, operator.ActRedrive, operator.ActStop, operator.ActAbandon, operator.ActRecover,
-		operator.ActWork:
+	case refusal.ActIncrementer:
+		return actionText{label: "add one", line: "incrementer: NAME  (in " + a.File + ")"}
+	case refusal.ActMigrate:
+		return actionText{label: "create or update it", words: []string{"migrate"}}
+	case refusal.ActRun, refusal.ActAgain, refusal.ActNext, refusal.ActRestart, refusal.ActRedrive, refusal.ActStop, refusal.ActAbandon, refusal.ActRecover,
+		refusal.ActWork:
 	}
 	return env.changeText(a, id)
 }
 
 func (env *environment) changeText(a operator.Action, id string) actionText {
 	switch a.Kind {
-	case operator.ActRun:
+	case refusal.ActRun:
 		return actionText{label: "another instance", explained: "run another instance", words: runWords(a.File, env.givenWords(a))}
-	case operator.ActAgain:
+	case refusal.ActAgain:
 		return actionText{label: "a new instance", explained: "run the same again", words: runWords(a.File, env.givenWords(a), "--again")}
-	case operator.ActNext:
-		return actionText{label: "the next one", words: []string{"next", a.File}}
-	case operator.ActRestart:
+	case refusal.ActNext:
+		return actionText{label: "next instance", words: []string{"next", a.File}}
+	case refusal.ActRestart:
 		words := []string{"restart", id}
 		if env.repeat != nil {
 			words, a.NeedsFile, a.File = slices.Clone(env.repeat), false, ""
 		}
 		return actionText{label: restartLabel(a), explained: restartExplained(a), words: actionWords(words, a)}
-	case operator.ActRedrive:
+	case refusal.ActRedrive:
 		return actionText{label: fileLabel(a, "redrive it"), explained: "redrive it", words: actionWords([]string{"skips", "redrive", id}, a)}
-	case operator.ActStop:
+	case refusal.ActStop:
 		return actionText{label: "stop it", explained: "stop it", words: []string{"stop", id}, flags: []string{"--wait", "5m"}}
-	case operator.ActAbandon:
-		return actionText{label: "give it up", explained: "give it up", words: []string{"abandon", id}, note: "   (once you have looked)"}
-	case operator.ActRecover:
-		t := actionText{label: "if its process is gone", explained: "end it", words: []string{"recover"}}
+	case refusal.ActAbandon:
+		return actionText{label: "abandon it", explained: "abandon it", words: []string{"abandon", id}, note: "   (after checking its data)"}
+	case refusal.ActRecover:
+		t := actionText{label: "if its process died", explained: "end it", words: []string{"recover"}}
 		if a.Owner != nil && a.Owner.Dead {
 			t.label = "its process is dead; end it"
 		}
 		return t
-	case operator.ActWork:
+	case refusal.ActWork:
 		return workText(a.Open)
 	default:
 		return actionText{label: string(a.Kind), words: []string{"show", id}}
@@ -167,7 +168,7 @@ func (env *environment) noWorkerText(w *operator.Waiting) string {
 func restartLabel(a operator.Action) string {
 	switch {
 	case a.AcceptChanges:
-		return "go on anyway"
+		return "continue anyway"
 	case a.FromStart:
 		return "from the start"
 	case a.IfComplete:
@@ -237,14 +238,14 @@ func (env *environment) refusal(err error) error {
 	}
 	err = r.Err
 	switch r.Reason { //nolint:exhaustive // the others are said as they are
-	case operator.ReasonNotFound:
-		err = fmt.Errorf("there is no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
-	case operator.ReasonChanged:
+	case refusal.NotFound:
+		err = fmt.Errorf("no execution %d in %s", r.Execution, env.databaseText(env.settings.Repository.Database))
+	case refusal.Changed:
 		err = changedText(r)
-	case operator.ReasonSchema:
+	case refusal.Schema:
 		err = fmt.Errorf("%s: %w", env.databaseText(env.settings.Repository.Database), err)
 	}
-	return &exitError{code: refusalCode(r), err: err, hints: append(diffLines(r.Diff), env.actionHints(r)...)}
+	return &exitError{code: operator.ExitCode(r), err: err, hints: append(diffLines(r.Diff), env.actionHints(r)...)}
 }
 
 // changedText is the refusal of a changed job file, with a line for each change.
@@ -264,23 +265,6 @@ func diffLines(diff string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
-}
-
-func refusalCode(r *operator.Refusal) int {
-	switch r.Reason {
-	case operator.ReasonNotFound, operator.ReasonNoSuchJob, operator.ReasonFile, operator.ReasonParameters, operator.ReasonChanged,
-		operator.ReasonRedrive, operator.ReasonWhichStep, operator.ReasonItems, operator.ReasonFrom:
-		return ExitUsage
-	case operator.ReasonOver, operator.ReasonNoIncrementer, operator.ReasonSchema:
-		return ExitFailed
-	case operator.ReasonComplete, operator.ReasonAbandoned, operator.ReasonUnknown, operator.ReasonIllegalState:
-		if r.Execution != 0 { // the command does not apply to the status of the named execution
-			return ExitFailed
-		}
-	case operator.ReasonRunning, operator.ReasonExclusive, operator.ReasonNotRestartable, operator.ReasonStartLimit, operator.ReasonNotNewest, operator.ReasonNothingSkipped,
-		operator.ReasonKeyReused:
-	}
-	return ExitRefused
 }
 
 func runWords(path string, parameters []string, flags ...string) []string {

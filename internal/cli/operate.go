@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -71,7 +72,7 @@ func (env *environment) restartHints(e operator.Execution) []hint {
 	var list []hint
 	for _, a := range e.Actions {
 		h := env.actionHint(a)
-		if a.Kind == operator.ActRedrive {
+		if a.Kind == refusal.ActRedrive {
 			h.label = "restart it"
 		}
 		list = append(list, h)
@@ -202,8 +203,8 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	})
 	switch {
 	case err == nil && req.Instance != 0 && purged.Instances == 0, req.Instance != 0 && errors.Is(err, core.ErrNotFound):
-		return usage(fmt.Errorf("there is no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
-			"those there are:  "+c.env.command("list", "instances"))
+		return usage(fmt.Errorf("no instance %d in %s", req.Instance, c.env.databaseText(c.env.settings.Repository.Database)),
+			"list them:  "+c.env.command("list", "instances"))
 	case err != nil:
 		return c.env.refusal(err)
 	}

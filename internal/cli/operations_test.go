@@ -58,7 +58,7 @@ func TestStopSaysWhatWillHappenAndWhatIsOverCannotBeStopped(t *testing.T) {
  process \d+ on \S+ starts no further step, part or task, except for steps of finally
  running: \S+; a chunk step commits its current chunk, any other step returns by itself
  wait for it: surfin stop 1 --wait 5m --database-url URL
- what it does: surfin show 1 --database-url URL
+ its state: surfin show 1 --database-url URL
 $`, r.out)
 	opened, err := os.OpenFile(gate, os.O_WRONLY, 0)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ $`, r.out)
 	before := s.run("show", "1", "--audit").out
 	r = s.run("stop", "1", "--wait", "1s")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Equal(t, "surfin: execution 1 is over (STOPPED): there is nothing to stop\n what it did: surfin show 1 --database-url URL\n restart it: surfin restart 1 --database-url URL\n", r.err)
+	require.Equal(t, "surfin: execution 1 has ended (STOPPED): nothing to stop\n its result: surfin show 1 --database-url URL\n restart it: surfin restart 1 --database-url URL\n", r.err)
 	require.Equal(t, before, s.run("show", "1", "--audit").out, "nothing was changed")
 	require.Equal(t, cli.ExitUsage, s.run("stop", "7").code)
 	require.Equal(t, cli.ExitUsage, s.run("stop", "1", "--wait", "0s").code)
@@ -84,7 +84,7 @@ func TestAStopThatIsNotObeyedInTimeSaysSo(t *testing.T) {
 	c.signal(syscall.SIGSTOP)
 	r := s.run("stop", "1", "--wait", "100ms")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "surfin: execution 1 still runs after TOOK: it was asked to stop\n what it does: surfin show 1 ")
+	require.Contains(t, r.err, "surfin: execution 1 still runs after TOOK: it was asked to stop\n its state: surfin show 1 ")
 	c.signal(syscall.SIGKILL)
 	c.signal(syscall.SIGCONT)
 	c.end()
@@ -112,8 +112,8 @@ func TestOnlyWhatStoppedOrFailedCanBeAbandoned(t *testing.T) {
 		require.Contains(t, r.out, "job bad, execution 1: ABANDONED")
 		require.Contains(t, r.out, " a new instance: surfin run DIR/bad.yaml --again ")
 		for _, refused := range []struct{ id, want string }{
-			{"2", "surfin: execution 2 is COMPLETED: only one that stopped or failed can be abandoned\n what it did: surfin show 2 "},
-			{"3", "surfin: execution 3 is STARTED: only one that stopped or failed can be abandoned\n what it does: surfin show 3 "},
+			{"2", "surfin: execution 2 is COMPLETED: only an execution that stopped or failed can be abandoned\n its result: surfin show 2 "},
+			{"3", "surfin: execution 3 is STARTED: only an execution that stopped or failed can be abandoned\n its state: surfin show 3 "},
 		} {
 			r := s.run("abandon", refused.id)
 			require.Equal(t, cli.ExitFailed, r.code)
@@ -124,7 +124,7 @@ func TestOnlyWhatStoppedOrFailedCanBeAbandoned(t *testing.T) {
 
 		r = s.run("restart", "1")
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "surfin: job bad, execution 1: the last execution was abandoned\n what it did: surfin show 1 ")
+		require.Contains(t, r.err, "surfin: job bad, execution 1: the last execution was abandoned\n its result: surfin show 1 ")
 		r = s.run("run", "bad.yaml")
 		require.Equal(t, cli.ExitRefused, r.code)
 		require.Contains(t, r.err, " a new instance: surfin run DIR/bad.yaml --again ")
@@ -192,12 +192,12 @@ func TestARestartIsForTheNewestExecutionThatFailedOrStopped(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, s.run("restart", "1").code)
 	r := s.run("restart", "1")
 	require.Equal(t, cli.ExitRefused, r.code)
-	require.Contains(t, r.err, "surfin: job bad, execution 1: a later execution of the instance exists: execution 2 (FAILED)\n what it did: surfin show 2 --database-url URL\n restart it: surfin restart 2 ")
+	require.Contains(t, r.err, "surfin: job bad, execution 1: a later execution of the instance exists: execution 2 (FAILED)\n its result: surfin show 2 --database-url URL\n restart it: surfin restart 2 ")
 
 	require.Equal(t, cli.ExitCompleted, s.run("run", "good.yaml").code)
 	r = s.run("restart", "3")
 	require.Equal(t, cli.ExitFailed, r.code)
-	require.Contains(t, r.err, "is already complete with these parameters (execution 3)\n what it did: surfin show 3 --database-url URL\n a new instance: surfin run DIR/good.yaml --again ")
+	require.Contains(t, r.err, "is already complete with these parameters (execution 3)\n its result: surfin show 3 --database-url URL\n a new instance: surfin run DIR/good.yaml --again ")
 	require.NotContains(t, s.run("list").out, " 4 ")
 }
 
@@ -213,7 +213,7 @@ func TestAnUnknownOutcomeIsForThePersonToJudge(t *testing.T) {
 		r := s.run(c.args...)
 		require.Equal(t, c.code, r.code, r.err)
 		require.Contains(t, r.err, "the outcome of the last execution is unknown")
-		require.Contains(t, r.err, " give it up: surfin abandon 1 ")
+		require.Contains(t, r.err, " abandon it: surfin abandon 1 ")
 		require.Contains(t, r.err, " a new instance: surfin run DIR/bad.yaml --again ")
 	}
 	require.Equal(t, cli.ExitCompleted, s.run("abandon", "1").code)
@@ -235,7 +235,7 @@ func TestFromStartRunsEveryStepAnewAndAChangeOfWhatIsDoneCanBeAccepted(t *testin
 		s.write("j.yaml", "job: j\nflow:\n- {step: uno, tasklet: nothing}\n- {step: two, tasklet: nothing}\n")
 		r = s.run("restart", "3")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, " go on anyway: surfin restart 3 --file DIR/j.yaml --accept-changes --database-url ")
+		require.Contains(t, r.err, " continue anyway: surfin restart 3 --file DIR/j.yaml --accept-changes --database-url ")
 		require.Contains(t, r.err, " from the start: surfin restart 3 --file DIR/j.yaml --from-start --database-url ")
 		require.NotContains(t, s.run("list").out, "\n 4 ")
 		r = s.run("restart", "3", "--accept-changes")
@@ -349,7 +349,7 @@ flow:
 
 		r = s.run("restart", "1", "day=8")
 		require.Equal(t, cli.ExitUsage, r.code, r.err)
-		require.Contains(t, r.err, `parameter day: it identifies the instance, and execution 1 had "7": a restart keeps it; run the job with the other value instead`)
+		require.Contains(t, r.err, `parameter day: it identifies the instance, which has "7" (execution 1): a restart keeps it; run the job with the new value instead`)
 		require.Contains(t, s.run("restart", "1", "limt=5").err, "surfin: parameter limt: the job has no such parameter (it has: day, limit)\n")
 		require.Contains(t, s.run("restart", "1", "limit=much").err, "limit")
 		require.NotContains(t, s.run("list").out, " 2 p ", "nothing was launched")

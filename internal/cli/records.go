@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 )
 
 // The JSON form of executions: the views of the service, with the command's additions.
@@ -28,7 +29,7 @@ type (
 func (env *environment) executionRecord(e operator.Execution) executionRecord {
 	r := executionRecord{Execution: e}
 	for _, a := range e.Actions {
-		if a.Kind == operator.ActRestart || a.Kind == operator.ActRedrive {
+		if a.Kind == refusal.ActRestart || a.Kind == refusal.ActRedrive {
 			r.Restart = env.actionHint(a).text
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 )
 
 func (c skipsCommands) redriveCommand() *cobra.Command {
@@ -72,6 +73,6 @@ func (c runCommands) logNotRedriven(ctx context.Context, n operator.Notice) {
 	for _, item := range n.Items[:min(len(n.Items), maxNamed)] {
 		c.env.log.WarnContext(ctx, "not redriven: "+item)
 	}
-	how := c.env.actionHint(operator.Action{Kind: operator.ActExport, Execution: n.Execution}).text
+	how := c.env.actionHint(operator.Action{Kind: refusal.ActExport, Execution: n.Execution}).text
 	c.env.log.WarnContext(ctx, plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
 }

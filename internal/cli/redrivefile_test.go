@@ -178,7 +178,7 @@ flow:
 		s.write("good.jsonl", `{"id":3,"raw":"6,66"}`)
 		r = s.run("skips", "redrive", "1", "--from", s.path("good.jsonl"), "to=redriven")
 		require.Equal(t, cli.ExitFailed, r.code)
-		require.Contains(t, r.err, "redriven-2.csv is there already")
+		require.Contains(t, r.err, "redriven-2.csv exists")
 		require.NoError(t, os.Rename(s.path("redriven-2.csv"), s.path("redriven-2.before")))
 		s.must("skips", "redrive", "1", "--from", s.path("good.jsonl"), "to=redriven")
 		require.Equal(t, "id,v\n6,66\n", s.text("redriven-2.csv"))

@@ -87,8 +87,8 @@ func (c runCommands) restart(ctx context.Context, req operator.RestartRequest) e
 // notFound makes the error for an execution that does not exist a usage error.
 func (env *environment) notFound(err error, id core.JobExecutionID) error {
 	if errors.Is(err, core.ErrNotFound) {
-		return usage(fmt.Errorf("there is no execution %d in %s", id, env.databaseText(env.settings.Repository.Database)),
-			"those there are:  "+env.command("list"))
+		return usage(fmt.Errorf("no execution %d in %s", id, env.databaseText(env.settings.Repository.Database)),
+			"list them:  "+env.command("list"))
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -326,7 +327,7 @@ func (c runCommands) nextHints(e *operator.Execution) []string {
 		return hintLines(append([]hint{details}, ways...))
 	case core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
-	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: operator.ActExplain, Execution: e.ID})))
+	return hintLines(append(ways, details, c.env.actionHint(operator.Action{Kind: refusal.ActExplain, Execution: e.ID})))
 }
 
 func (c runCommands) stackHints(n *eventLog) []string {

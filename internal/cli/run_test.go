@@ -40,7 +40,7 @@ INFO step ended step=last status=COMPLETED
 surfin: job load is already complete with these parameters (execution 1)
  another instance: surfin run DIR/load.yaml year=1996 --database-url URL
  the same again: surfin run DIR/load.yaml --again --database-url URL
- what it did: surfin show 1 --database-url URL
+ its result: surfin show 1 --database-url URL
 `, r.err)
 
 	require.Equal(t, cli.ExitCompleted, s.run("run", "load.yaml", "year=1996").code, "the refusal's way out")

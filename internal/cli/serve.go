@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -89,7 +90,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	if err := c.env.configure(); err != nil {
 		return err
 	}
-	catalog, err := operator.NewCatalog(c.env.app.Registry, c.env.app.Files, jobs...)
+	catalog, err := catalog.New(c.env.app.Registry, c.env.app.Files, jobs...)
 	if err != nil {
 		return usage(err)
 	}
@@ -159,7 +160,7 @@ func (c serverCommands) withPlanner(ctx context.Context, serve func(planner *ope
 	return c.env.withRawSession(ctx, nil, func(s *Session) error { return serve(s.Service) })
 }
 
-func (c serverCommands) announceAPI(ctx context.Context, at net.Listener, catalog *operator.Catalog) {
+func (c serverCommands) announceAPI(ctx context.Context, at net.Listener, catalog *catalog.Catalog) {
 	clients := c.env.settings.API.Clients
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the API is at http://%s/v1, its description at http://%s/openapi.json", at.Addr(), at.Addr()),
 		"jobs", joinWords(catalog.Names()), "clients", len(clients))

@@ -123,7 +123,7 @@ func TestARunningInstanceIsRefusedWithItsOwner(t *testing.T) {
 		r := s.run(args...)
 		require.Equal(t, cli.ExitRefused, r.code, r.err)
 		require.Contains(t, r.err, "surfin: job h is already running: execution 1, owner ")
-		require.Contains(t, r.err, " what it does: surfin show 1 --database-url URL\n stop it: surfin stop 1 --wait 5m --database-url URL\n")
+		require.Contains(t, r.err, " its state: surfin show 1 --database-url URL\n stop it: surfin stop 1 --wait 5m --database-url URL\n")
 	}
 	require.Contains(t, s.run("show", "1").out, "owner process ")
 	c.signal(syscall.SIGTERM)

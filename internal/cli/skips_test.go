@@ -110,7 +110,7 @@ func TestSkippedItemsAreListedAndShown(t *testing.T) {
 		require.Contains(t, s.must("skips", "show", "2").out, "\ntext 7 bytes from byte 26 on\n\nfour,40\n")
 
 		for args, want := range map[string]string{
-			"list 9": "there is no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
+			"list 9": "no execution 9 in", "show 9": "there is no skipped item 9 in", "show x": `"x" is no skipped item`,
 			"list 1 --phase other": "allowed: read, process, write", "list": "which execution?", "show": "which skipped item?",
 		} {
 			r := s.run(append([]string{"skips"}, strings.Fields(args)...)...)
@@ -218,12 +218,12 @@ func TestAnExportThatIsBrokenIsRefusedWithItsLines(t *testing.T) {
 	s := skipScene(t, testdb.SQLite(t))
 	file := s.path("x.jsonl")
 	for text, want := range map[string]string{
-		"":                                   "there is no skipped item in it",
-		"{\"id\":1,\"item\":{}}\n{\"id\":1}": "x.jsonl:2: skipped item 1 is in line 1 already",
+		"":                                   "no skipped item found",
+		"{\"id\":1,\"item\":{}}\n{\"id\":1}": "x.jsonl:2: skipped item 1 is already in line 1",
 		"{\"id\":1}\n{\"id\":2":              "x.jsonl:2: not a line of an export",
 		`{"id":1,"itme":{}}`:                 `unknown field "itme"`,
 		`{"item":{}}`:                        `"id" is missing`,
-		`{"id":1,"item":{}} {}`:              "something behind the JSON object",
+		`{"id":1,"item":{}} {}`:              "unexpected text after the JSON object",
 		`{"id":77,"item":{}}`:                "skipped item 77: there is none of this number",
 	} {
 		s.write("x.jsonl", text)
@@ -255,10 +255,10 @@ func TestARedriveThatFailedGoesOnWithWhatIsLeft(t *testing.T) {
 		require.Equal(t, []string{"1=x", "2=old", "3=old"}, s.rows())
 		r = s.run("restart", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "execution 2 is a redrive of execution 1: it goes on as one\n go on: surfin skips redrive 1 --step load ")
+		require.Contains(t, r.err, "execution 2 is a redrive of execution 1: continue it with a redrive\n continue: surfin skips redrive 1 --step load ")
 		r = s.run("skips", "redrive", "2")
 		require.Equal(t, cli.ExitUsage, r.code)
-		require.Contains(t, r.err, "execution 2 is a redrive itself: what it skipped again is left in execution 1")
+		require.Contains(t, r.err, "execution 2 is itself a redrive: redrive the items that it skipped from execution 1")
 		again := strings.Fields(strings.SplitN(s.must("skips", "list", "2").out, "\n", 4)[2])[0]
 		require.Contains(t, s.must("skips", "show", again).out, "redrive it: surfin skips redrive 1 --step load ", "an item that a redrive skipped again")
 
@@ -292,7 +292,7 @@ flow:
 	r = s.run("skips", "redrive", "1", "--step", "one")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.Contains(t, r.err, "WARN the job file is gone: it is taken from the history file=DIR/two.yaml\n")
-	require.Contains(t, r.err, "DIR/one.csv is there already, and a redrive would replace it by a file of the redriven items")
+	require.Contains(t, r.err, "DIR/one.csv exists, and a redrive would replace it with the redriven items alone")
 
 	require.NoError(t, os.Rename(s.path("one.csv"), s.path("one.before")))
 	s.write("fixed.jsonl", `{"id":1,"item":{"a":"7","b":"z"}}`)

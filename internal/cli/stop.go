@@ -96,7 +96,7 @@ func (c operateCommands) printStopping(ctx context.Context, s *operator.Service,
 	text += fmt.Sprintf("  process %d on %s starts no further step, part or task, except for steps of finally\n  %s\n", e.Owner.PID, e.Owner.Host, running)
 	return c.env.print(text + hintText(hintLines([]hint{
 		{"wait for it", c.env.command("stop", idText(e.ID), "--wait", "5m")},
-		{"what it does", c.env.command("show", idText(e.ID))},
+		{"its state", c.env.command("show", idText(e.ID))},
 	})))
 }
 
@@ -149,7 +149,7 @@ func (c operateCommands) printEnd(e *operator.Execution) error {
 
 func (c operateCommands) notYetOver(e *operator.Execution, wait time.Duration) error {
 	hints := []hint{
-		{"what it does", c.env.command("show", idText(e.ID))},
+		{"its state", c.env.command("show", idText(e.ID))},
 		{"wait longer", c.env.command("stop", idText(e.ID), "--wait", "1h")},
 	}
 	if e.Owner != nil {

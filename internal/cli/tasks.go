@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -40,17 +42,13 @@ func (c taskCommands) with(ctx context.Context, f func(s *runtime.TaskService) e
 	}
 	return c.env.withSession(ctx, nil, func(s *Session) error {
 		err := f(s.Tasks)
-		refused, ok := errors.AsType[*runtime.TaskRefusal](err)
+		refused, ok := errors.AsType[*operator.Refusal](err)
 		if !ok {
 			return err
 		}
-		code := ExitFailed
-		switch refused.Reason {
-		case runtime.ReasonInvalid, runtime.ReasonUnknownType:
-			code = ExitUsage
-		case runtime.ReasonOtherSubmission:
-			code = ExitRefused
-		case runtime.ReasonNotFound, runtime.ReasonIllegalState, runtime.ReasonOver:
+		code := operator.ExitCode(refused)
+		if refused.Reason == refusal.NotFound || refused.Reason == refusal.IllegalState { // it is not for this task
+			code = ExitFailed
 		}
 		return &exitError{code: code, err: refused.Err}
 	})

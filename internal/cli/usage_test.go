@@ -27,8 +27,8 @@ func TestEveryWrongUsageIsOneClearLineAndExitTwo(t *testing.T) {
 		{[]string{"run", "load.yaml", "--format", "xml"}, "surfin: invalid argument \"xml\" for \"--format\" flag: allowed: table, json\n help: surfin run --help\n"},
 		{[]string{"rnu"}, "surfin: unknown command \"rnu\" for \"surfin\"\n"},
 		{[]string{"restart", "twelve"}, "surfin: \"twelve\" is no execution: a number such as 12 is expected\n"},
-		{[]string{"restart", "12"}, "surfin: there is no execution 12 in DATABASE\n those there are: surfin list --database-url URL\n"},
-		{[]string{"show", "12"}, "surfin: there is no execution 12 in DATABASE\n those there are: surfin list --database-url URL\n"},
+		{[]string{"restart", "12"}, "surfin: no execution 12 in DATABASE\n list them: surfin list --database-url URL\n"},
+		{[]string{"show", "12"}, "surfin: no execution 12 in DATABASE\n list them: surfin list --database-url URL\n"},
 		{[]string{"show"}, "surfin: which execution? one number is expected\n usage: surfin show EXECUTION [flags]\n"},
 		{[]string{"list", "--status", "DONE"}, "surfin: --status DONE: there is no such status (there are: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)\n"},
 		{[]string{"list", "components", "--kind", "x"}, "surfin: --kind x: there is no such kind (there are: reader, processor, writer, tasklet, listener, partitioner, decider, item)\n"},
@@ -94,7 +94,7 @@ func TestPostgresWithoutSchemaNamesTheCommandThatMakesIt(t *testing.T) {
 	r := s.run("run", "load.yaml")
 	require.Equal(t, cli.ExitFailed, r.code)
 	require.Contains(t, r.err, "the repository's schema is missing or outdated")
-	require.Contains(t, r.err, "make or update it: surfin migrate --database-url ")
+	require.Contains(t, r.err, "create or update it: surfin migrate --database-url ")
 
 	r = s.run("migrate")
 	require.Equal(t, cli.ExitCompleted, r.code, r.err)

@@ -83,6 +83,9 @@ type Options struct {
 	Task int64
 	// On restricts the workers that may continue the execution of a task; nil means any.
 	On *core.Placement
+	// OnLast is called before the launch with the last execution of the instance; nil means that
+	// there is none. An error refuses the launch.
+	OnLast func(ctx context.Context, last *core.JobExecution) error
 }
 
 func (c Config) complete() (Config, error) {

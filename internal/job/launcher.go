@@ -143,15 +143,21 @@ func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Pa
 // checkRestart returns the steps that take the new definition. A race is harmless: of two launches the
 // repository lets one run, and such a step refuses a position that an owner committed meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
-	if j.CheckRestart == nil || l.options.FromStart || l.options.AcceptChanges {
+	compares := j.CheckRestart != nil && !l.options.FromStart && !l.options.AcceptChanges
+	if !compares && l.options.OnLast == nil {
 		return nil, nil
 	}
 	last, err := l.config.Repository.LastExecution(ctx, j.Name, params.Key())
-	switch {
-	case errors.Is(err, core.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	if err != nil && !errors.Is(err, core.ErrNotFound) {
 		return nil, err
+	}
+	if l.options.OnLast != nil {
+		if err := l.options.OnLast(ctx, last); err != nil {
+			return nil, err
+		}
+	}
+	if !compares || last == nil {
+		return nil, nil
 	}
 	return l.config.checkDefinition(ctx, j, last, params, from)
 }

@@ -4,58 +4,94 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// acts changes executions from outside.
+type acts struct {
+	schema   *schema
+	judge    *judge
+	view     *viewer
+	parked   *parked
+	active   *runnings
+	records  actRecords
+	launcher *job.Launcher // may be nil
+	tasks    jobfile.Tasks
+	notify   func(ctx context.Context, exec core.JobExecution) error
+	actor    actor
+}
+
+type actRecords interface {
+	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error)
+	Abandon(ctx context.Context, id core.JobExecutionID, actor string) error
+	Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error)
+	Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error)
+}
+
 // Stop requests a stop of an execution from its owner, in any process: the current chunk is
 // finished. It returns the execution as it is now: STOPPING. If the execution is parked and no
-// worker has a partition of it, Stop ends it here, with its job's actions at the end. An ended one
-// is refused. With an error of Config.Notify, or a *NotEndedError, the execution is returned too:
-// the request stands.
-func (s *Service) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+// worker has a partition of it, Stop ends it here. An ended one is refused. With an error of
+// Config.Notify, or a *NotEndedError, the execution is returned too: the request stands.
+func (s *acts) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.StopAnswer(ctx, id)
 	return e, err
 }
 
-// StopAnswer is Stop, and also returns core.Applied, or core.Duplicate if the stop was requested
+// StopAnswer is Stop, and returns core.Applied, or core.Duplicate if the stop was requested
 // before.
-func (s *Service) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
-	e, err := s.record(ctx, id)
+func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
+	e, err := s.judge.record(ctx, id)
 	if err != nil {
 		return nil, "", err
 	}
 	if e.Status.IsOver() {
-		return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
+		return s.view.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 	}
-	answer, asking := s.config.Repository.RequestStop(ctx, id, s.actor(ctx))
-	if e, err = s.config.Repository.Execution(ctx, id); err != nil {
+	answer, asking := s.records.RequestStop(ctx, id, s.actor.of(ctx))
+	if e, err = s.records.Execution(ctx, id); err != nil {
 		return nil, answer, errors.Join(asking, err)
 	}
 	if asking != nil {
 		if e.Status.IsOver() { // it has just ended
-			return s.execution(e), core.Rejected, s.nothingToStop(ctx, e)
+			return s.view.execution(e), core.Rejected, s.nothingToStop(ctx, e)
 		}
 		return nil, answer, asking
 	}
 	if isParked(e) {
-		e, err = s.endParked(ctx, e)
-		return s.execution(e), answer, err
+		e, err = s.parked.endParked(ctx, e)
+		return s.view.execution(e), answer, err
 	}
 	if e.Status != core.StatusStopping {
-		return s.execution(e), answer, nil
+		return s.view.execution(e), answer, nil
 	}
-	if s.runnings.ask(id) || s.config.Notify == nil {
-		return s.execution(e), answer, nil
+	if s.active.ask(id) || s.notify == nil {
+		return s.view.execution(e), answer, nil
 	}
-	if err := s.config.Notify(ctx, *e); err != nil {
-		return s.execution(e), answer, fmt.Errorf("job %s, execution %d: the stop is asked for, but its owner could not be told: %w", e.JobName, id, err)
+	if err := s.notify(ctx, *e); err != nil {
+		return s.view.execution(e), answer, fmt.Errorf("job %s, execution %d: the stop is requested, but its owner could not be notified: %w", e.JobName, id, err)
 	}
-	return s.execution(e), answer, nil
+	return s.view.execution(e), answer, nil
+}
+
+func (s *acts) nothingToStop(ctx context.Context, e *core.JobExecution) error {
+	r := &Refusal{Reason: refusal.Over, Execution: e.ID, Err: fmt.Errorf("execution %d has ended (%s): nothing to stop", e.ID, e.Status),
+		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: e.Status}}}
+	newest, err := s.judge.newestAttempt(ctx, e)
+	if err != nil {
+		return errors.Join(r, err)
+	}
+	r.Actions = append(r.Actions, s.judge.actionsFor(e, &newest)...)
+	return r
 }
 
 // The time between two polls of an ending execution, at first and at most.
@@ -64,60 +100,48 @@ const (
 	maxPause   = time.Second
 )
 
-// AwaitEnd returns when an execution has ended, in any process, or as it is when its process is
-// dead and wrote no end: its status is then a running one. Like Stop, it ends an execution that is
-// parked with a requested stop. The resulting *NotEndedError is joined to the error only if the
-// execution did not end.
-func (s *Service) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+// AwaitEnd returns an execution when it has ended, in any process, or when its process died without
+// recording an end. Like Stop, it ends an execution that is parked with a requested stop; a
+// *NotEndedError is joined to the error only if the execution did not end.
+func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	if !model.HasPatience(ctx) {
 		ctx = model.WithPatience(ctx, lease.Waiting)
 	}
 	dead := false
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
-		e, err := s.config.Repository.Execution(ctx, id)
+		e, err := s.records.Execution(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("read execution %d: %w", id, err)
 		}
-		e, notEnded := s.endParked(ctx, e)
+		e, notEnded := s.parked.endParked(ctx, e)
 		if _, others := errors.AsType[*NotEndedError](notEnded); notEnded != nil && !others {
-			return s.execution(e), notEnded
+			return s.view.execution(e), notEnded
 		}
 		if e.Status.IsOver() || dead {
-			return s.execution(e), nil
+			return s.view.execution(e), nil
 		}
-		if dead = s.config.Dead(e.Owner); dead {
+		if dead = s.judge.dead(e.Owner); dead {
 			continue // it may have ended just before the process died
 		}
 		select {
 		case <-ctx.Done():
-			return s.execution(e), errors.Join(fmt.Errorf("execution %d still runs: %w", id, context.Cause(ctx)), notEnded)
+			return s.view.execution(e), errors.Join(fmt.Errorf("execution %d still runs: %w", id, context.Cause(ctx)), notEnded)
 		case <-time.After(pause):
 		}
 	}
 }
 
-func (s *Service) nothingToStop(ctx context.Context, e *core.JobExecution) error {
-	r := &Refusal{Reason: ReasonOver, Execution: e.ID, Err: fmt.Errorf("execution %d is over (%s): there is nothing to stop", e.ID, e.Status),
-		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: e.Status}}}
-	newest, err := s.newestAttempt(ctx, e)
-	if err != nil {
-		return errors.Join(r, err)
-	}
-	r.Actions = append(r.Actions, s.actionsFor(e, &newest)...)
-	return r
-}
-
 // Abandon gives up an execution that is STOPPING, STOPPED, FAILED or UNKNOWN: its instance will not
 // be restarted. It refuses one that runs, has completed, or is not the newest of its instance.
-func (s *Service) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
+func (s *acts) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.AbandonAnswer(ctx, id)
 	return e, err
 }
 
-// AbandonAnswer is Abandon, and also returns core.Applied, or core.Duplicate if it was abandoned
+// AbandonAnswer is Abandon, and returns core.Applied, or core.Duplicate if it was abandoned
 // before.
-func (s *Service) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
-	e, err := s.record(ctx, id)
+func (s *acts) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
+	e, err := s.judge.record(ctx, id)
 	if err != nil {
 		return nil, "", err
 	}
@@ -129,44 +153,44 @@ func (s *Service) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*E
 	if err != nil {
 		return nil, core.Rejected, err
 	}
-	return s.execution(e), answer, nil
+	return s.view.execution(e), answer, nil
 }
 
-func (s *Service) abandon(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+func (s *acts) abandon(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
 	id := e.ID
-	if err := s.config.Repository.Abandon(ctx, id, s.actor(ctx)); err != nil {
+	if err := s.records.Abandon(ctx, id, s.actor.of(ctx)); err != nil {
 		return nil, s.notAbandoned(ctx, err, e)
 	}
-	after, err := s.config.Repository.Execution(ctx, id)
+	after, err := s.records.Execution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	if after.Status != core.StatusAbandoned { // it has moved on, which the repository does not report as an error
 		return nil, s.notAbandoned(ctx, &core.TransitionError{Machine: "execution", ID: int64(id), To: core.StatusAbandoned, Current: after.Status}, after)
 	}
-	if s.config.Tasks != nil { // also if it was abandoned before: a process may have died in between
-		err = s.config.Tasks.GiveUp(ctx, after.InstanceID, fmt.Sprintf("execution %d of job %s was abandoned", id, after.JobName))
+	if s.tasks != nil { // also if it was abandoned before: a process may have died in between
+		err = s.tasks.GiveUp(ctx, after.InstanceID, fmt.Sprintf("execution %d of job %s was abandoned", id, after.JobName))
 	}
 	return after, err
 }
 
-func (s *Service) notAbandoned(ctx context.Context, err error, e *core.JobExecution) error {
+func (s *acts) notAbandoned(ctx context.Context, err error, e *core.JobExecution) error {
 	var running *core.AlreadyRunningError
 	var moved *core.TransitionError
 	var older *core.NotNewestError
 	current := e.Status
 	switch {
 	case errors.As(err, &older):
-		return s.notNewest(ctx, older)
+		return s.judge.notNewest(ctx, older)
 	case errors.As(err, &moved):
 		current = moved.Current
 	case !errors.As(err, &running):
 		return err
 	}
-	r := &Refusal{Reason: ReasonIllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
-		Actions: []Action{{Kind: ActShow, Execution: e.ID, Status: current}}}
+	r := &Refusal{Reason: refusal.IllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
+		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: current}}}
 	if !current.IsOver() {
-		r.Actions = s.whileRunning(ctx, e.ID, e.Owner, core.OpenWork{})
+		r.Actions = s.judge.whileRunning(ctx, e.ID, e.Owner, core.OpenWork{})
 	}
 	return r
 }
@@ -180,7 +204,7 @@ type NotAbandonedError struct {
 
 // Error names the status.
 func (e *NotAbandonedError) Error() string {
-	return fmt.Sprintf("execution %d is %s: only one that stopped or failed can be abandoned", e.Execution, e.Status)
+	return fmt.Sprintf("execution %d is %s: only an execution that stopped or failed can be abandoned", e.Execution, e.Status)
 }
 
 // Unwrap returns the repository's refusal.
@@ -189,47 +213,47 @@ func (e *NotAbandonedError) Unwrap() error { return e.Err }
 // Recover ends the executions with a lost owner, which then are FAILED, and those that are parked
 // with a requested stop and without a partition at a worker. It returns them: they can be
 // restarted. It may return some together with an error.
-func (s *Service) Recover(ctx context.Context) ([]Execution, error) {
-	if err := s.Prepare(ctx); err != nil {
+func (s *acts) Recover(ctx context.Context) ([]Execution, error) {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	ended, err := s.config.Repository.Recover(ctx, s.actor(ctx), s.config.Dead)
-	stopped, notEnded := s.endAllParked(ctx)
-	list, failure := s.executions(ctx, append(ended, stopped...))
+	ended, err := s.records.Recover(ctx, s.actor.of(ctx), s.judge.dead)
+	stopped, notEnded := s.parked.endAllParked(ctx)
+	list, failure := s.view.executions(ctx, append(ended, stopped...))
 	return list, errors.Join(err, notEnded, failure)
 }
 
 // Purge deletes old executions with their steps, skipped items and checkpoints, and an instance
 // with its last execution. With an error it also returns the counts of the deleted rows.
-func (s *Service) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
+func (s *acts) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	purged := Purged{DryRun: req.DryRun}
 	if err := req.check(); err != nil {
 		return purged, fmt.Errorf("purge: %w", err)
 	}
-	if err := s.Prepare(ctx); err != nil {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return purged, err
 	}
-	deleted, err := s.config.Repository.Purge(ctx, ports.PurgeFilter{
+	deleted, err := s.records.Purge(ctx, ports.PurgeFilter{
 		Instance: req.Instance, JobName: req.Job, Statuses: req.Statuses, EndedBefore: req.EndedBefore, KeepLast: req.KeepLast, DryRun: req.DryRun, Batches: req.Batches,
-	}, s.actor(ctx))
+	}, s.actor.of(ctx))
 	purged.Instances, purged.Executions, purged.Steps, purged.SkippedItems = deleted.Instances, deleted.Executions, deleted.Steps, deleted.SkippedItems
-	if s.config.Launcher != nil {
-		err = errors.Join(err, s.config.Launcher.RemoveLeft(ctx, deleted.Left))
+	if s.launcher != nil {
+		err = errors.Join(err, s.launcher.RemoveLeft(ctx, deleted.Left))
 	}
 	if err == nil && purged.Instances > 0 && !req.DryRun {
-		err = s.sweep(ctx)
+		err = s.schema.sweep(ctx)
 	}
 	return purged, s.notPurged(ctx, err, req.Instance)
 }
 
-func (s *Service) notPurged(ctx context.Context, err error, id core.JobInstanceID) error {
+func (s *acts) notPurged(ctx context.Context, err error, id core.JobInstanceID) error {
 	var running *core.AlreadyRunningError
 	switch {
 	case id == 0:
 	case errors.As(err, &running):
-		return &Refusal{Reason: ReasonRunning, Err: err, Actions: s.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)}
+		return &Refusal{Reason: refusal.Running, Err: err, Actions: s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)}
 	case errors.Is(err, core.ErrNotFound):
-		return &Refusal{Reason: ReasonNotFound, Err: err, Actions: []Action{{Kind: ActHistory}}}
+		return &Refusal{Reason: refusal.NotFound, Err: err, Actions: []Action{{Kind: refusal.ActHistory}}}
 	}
 	return err
 }
@@ -240,41 +264,96 @@ func (r PurgeRequest) check() error {
 	}
 	if r.Instance != 0 {
 		if r.Job != "" || len(r.Statuses) > 0 || !r.EndedBefore.IsZero() || r.KeepLast != 0 {
-			return wrong("instance", fmt.Sprint(r.Instance), "it is deleted whatever its job, age and status; leave out the other fields")
+			return wrong("instance", fmt.Sprint(r.Instance), "an instance is deleted whatever its job, age and status: omit the other fields")
 		}
 		return nil
 	}
 	if r.EndedBefore.IsZero() {
-		return wrong("ended_before", "", "it is required, or instance")
+		return wrong("ended_before", "", "required, unless instance is set")
 	}
 	if r.KeepLast < 0 {
 		return wrong("keep_last", fmt.Sprint(r.KeepLast), "it must be at least 0")
 	}
 	for _, status := range r.Statuses {
 		if !status.IsOver() {
-			return wrong("statuses", string(status), "what runs is never purged")
+			return wrong("statuses", string(status), "running executions are never purged")
 		}
 	}
 	return nil
 }
 
-// sweep deletes the checkpoints of deleted instances in databases other than the
-// repository's (rule C18).
-func (s *Service) sweep(ctx context.Context) error {
-	if s.config.Checkpoints == nil || s.config.Provider == nil {
-		return nil
+// ActsRequest selects acts, newest first (rule OP4); zero fields select all.
+type ActsRequest struct {
+	// Since selects acts at or after a time.
+	Since time.Time `json:"since,omitzero"`
+	// Act is one of ports.Verbs.
+	Act   string `json:"act,omitempty"`
+	Actor string `json:"actor,omitempty"`
+	Job   string `json:"job,omitempty"`
+	// Before is the number of the last act of the previous page.
+	Before int64 `json:"before,omitempty"`
+	Limit  int   `json:"limit,omitempty"`
+}
+
+type (
+	// ActPage is a page of acts.
+	ActPage struct {
+		Acts []ActView `json:"acts"`
+		// Next is ActsRequest.Before of the next page, or 0.
+		Next int64 `json:"next,omitempty"`
 	}
-	var errs []error
-	for _, name := range s.config.Provider.Names() {
-		if name == s.config.Database {
-			continue
+	// ActView is an act: its actor and time.
+	ActView struct {
+		ID        int64               `json:"id"`
+		At        time.Time           `json:"at"`
+		Act       string              `json:"act"`
+		Actor     string              `json:"actor"`
+		Job       string              `json:"job,omitempty"`
+		Execution core.JobExecutionID `json:"execution,omitempty"`
+		Task      int64               `json:"task,omitempty"`
+		Detail    string              `json:"detail,omitempty"`
+	}
+)
+
+// Acts lists the acts of persons, clients and duties: the audit without its transitions.
+func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
+	page := ActPage{Acts: []ActView{}}
+	if req.Act != "" && !slices.Contains(ports.Verbs(), req.Act) {
+		return page, &RequestError{Field: "act", Reason: fmt.Sprintf("no such act %q (acts: %q)", req.Act, ports.Verbs())}
+	}
+	if s.schema.audit == nil {
+		return page, fmt.Errorf("the audit: %w", core.ErrNotFound)
+	}
+	if err := s.schema.Prepare(ctx); err != nil {
+		return page, err
+	}
+	limit := req.Limit
+	if limit <= 0 {
+		limit = defaultActs
+	}
+	list, err := s.schema.audit.Acts(ctx, ports.ActFilter{
+		Since: req.Since, Verb: req.Act, Actor: req.Actor, JobName: req.Job, Before: req.Before, Limit: limit + 1,
+	})
+	if errors.Is(err, core.ErrNotFound) {
+		return page, &RequestError{Field: "before", Reason: fmt.Sprintf("no such act %d", req.Before)}
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		page.Next = list[limit-1].ID
+	}
+	for _, a := range list {
+		if a.Detail == "for "+a.Actor { // of a launch: the list already shows it
+			a.Detail = ""
 		}
-		if _, err := s.config.Checkpoints.CollectGarbage(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
-			errs = append(errs, err)
-		}
+		page.Acts = append(page.Acts, ActView{a.ID, a.At.UTC(), a.Verb, a.Actor, a.JobName, a.Execution, a.Task, a.Detail})
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the history is deleted, but not its checkpoints in other databases: %w", err)
-	}
-	return nil
+	return page, err
+}
+
+const defaultActs = 50
+
+// PurgeActs deletes old records of the audit: a duty of the leader.
+func (s *acts) PurgeActs(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
+	n, err := s.schema.audit.PurgeActs(ctx, age, limit)
+	return n >= int64(limit), err
 }

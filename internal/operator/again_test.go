@@ -57,7 +57,7 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 		}
 		number := func() int64 {
 			t.Helper()
-			params, err := s.s.redriveParameters(ctx, RedriveRequest{}, plan, core.Parameters{})
+			params, err := s.s.redrives.redriveParameters(ctx, RedriveRequest{}, plan, core.Parameters{})
 			require.NoError(t, err)
 			require.Equal(t, plan.Step, redrivenStep(params))
 			return redriveNumber(params)
@@ -122,7 +122,7 @@ flow:
 		path = filepath.Join(s.dir, "m.yaml")
 		run(core.StatusCompleted, map[string]string{"region": "eu"})
 		_, err = s.s.Run(t.Context(), RunRequest{File: path})
-		require.ErrorContains(t, err, "parameter region: it is required (type string) (the next instance takes over only what the job inherits: give it, or write inherit: [region])")
+		require.ErrorContains(t, err, "parameter region: it is required (type string) (the next instance keeps only inherited parameters: set it, or write inherit: [region])")
 	})
 }
 

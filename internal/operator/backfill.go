@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -77,18 +78,18 @@ func (b *Backfilled) Failed() (failed int) {
 }
 
 // Backfill runs the instances of a range: it skips complete ones, resumes those that failed or
-// stopped, and launches the others. It returns their results, also with an error if some were
-// begun. It checks all parameters before the first launch, and then returns a Refusal. The failure
-// of an instance does not end the others; an error of the database does. No incrementer is called.
-func (s *Service) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
+// stopped, and launches the others. It checks all parameters before the first launch, and returns
+// results also with an error. The failure of an instance does not end the others; an error of the
+// database does. No incrementer is called.
+func (s *runs) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
 	instances, err := s.backfillOf(ctx, &req)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Prepare(ctx); err != nil {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	b := &backfill{service: s, req: req, instances: instances, runs: make([]BackfillRun, len(instances)), begun: make([]bool, len(instances))}
+	b := &backfill{launches: s, req: req, instances: instances, runs: make([]BackfillRun, len(instances)), begun: make([]bool, len(instances))}
 	notice := req.OnNotice
 	b.req.OnNotice = func(n Notice) {
 		b.mu.Lock()
@@ -120,15 +121,15 @@ type instanceOf struct {
 	params core.Parameters
 }
 
-func (s *Service) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
+func (s *runs) backfillOf(ctx context.Context, req *BackfillRequest) ([]instanceOf, error) {
 	refuse := func(err error) error {
-		return &Refusal{Reason: ReasonParameters, Err: err, Actions: []Action{{Kind: ActHelp, File: req.File}}}
+		return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, File: req.File}}}
 	}
-	d, err := s.find(ctx, req.source())
+	d, err := s.jobs.find(ctx, req.source())
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.compile(d, s.watched(Hooks{}))
+	j, err := s.jobs.compile(d, Hooks{})
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +165,11 @@ func rangeOf(specs []core.ParameterSpec, req *BackfillRequest) ([]string, error)
 	case spec == nil:
 		return nil, fmt.Errorf("parameter %s: the job has no such parameter", req.Param)
 	case spec.Type != core.TypeDate && spec.Type != core.TypeInt:
-		return nil, fmt.Errorf("parameter %s: a range is of a date or an int, not of a %s", req.Param, spec.Type)
+		return nil, fmt.Errorf("parameter %s: a range needs a date or an int, not a %s", req.Param, spec.Type)
 	case !spec.Identifying:
-		return nil, fmt.Errorf("parameter %s is not identifying: all its values are one instance", req.Param)
+		return nil, fmt.Errorf("parameter %s is not identifying: all its values belong to one instance", req.Param)
 	case req.Step < 0:
-		return nil, fmt.Errorf("parameter %s: a step of %d leads backwards", req.Param, req.Step)
+		return nil, fmt.Errorf("parameter %s: step %d must be at least 1", req.Param, req.Step)
 	}
 	from, err := orderOf(spec.Type, req.From)
 	if err != nil {
@@ -211,7 +212,7 @@ func orderOf(t core.ParameterType, text string) (int64, error) {
 }
 
 type backfill struct {
-	service   *Service
+	launches  *runs
 	req       BackfillRequest
 	instances []instanceOf
 
@@ -269,7 +270,7 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 	var refused *Refusal
 	switch {
 	case errors.As(err, &refused):
-		r.Skipped = refused.Reason == ReasonComplete
+		r.Skipped = refused.Reason == refusal.Complete
 		if !r.Skipped {
 			r.Problem = err.Error()
 		}
@@ -292,13 +293,13 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 	begin, said := time.Now(), core.JobExecutionID(0)
 	waited := time.Duration(0) // for executions of other processes
 	for {
-		running, err := b.service.Start(ctx, req)
+		running, err := b.launches.Start(ctx, req)
 		excluded, is := errors.AsType[*core.ExclusiveError](err)
 		if !is {
 			return running, err
 		}
 		holder := excluded.Running.ExecutionID
-		own := b.service.runnings.has(holder)
+		own := b.launches.active.has(holder)
 		if !own && waited >= cmp.Or(b.req.Wait, DefaultKeyWait) {
 			return nil, fmt.Errorf("%w (waited %v)", err, waited.Round(time.Second))
 		}
@@ -326,7 +327,7 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 func (b *backfill) count(ctx context.Context, r *BackfillRun) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()
-	view, err := b.service.Summary(ctx, SummaryRequest{Execution: r.Execution.ID})
+	view, err := b.launches.history.Summary(ctx, SummaryRequest{Execution: r.Execution.ID})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -146,17 +147,17 @@ func TestARangeIsChecked(t *testing.T) {
 	d := newDesk(t, testdb.SQLite(t))
 	d.load.Parameters = append(d.load.Parameters, core.ParameterSpec{Name: "day", Type: core.TypeDate, Identifying: true}, core.ParameterSpec{Name: "dry", Type: core.TypeInt})
 	for want, r := range map[string][3]string{
-		"the job has no such parameter":                   {"days", "1", "2"},
-		"a range is of a date or an int, not of a string": {"input", "a", "b"},
-		"dry is not identifying":                          {"dry", "1", "2"},
-		`"x" is not an int`:                               {"run", "x", "2"},
-		"2026-11-20 is after 2026-11-01":                  {"day", "2026-11-20", "2026-11-01"},
-		"the range has more than 10000 values":            {"run", "-9223372036854775808", "9223372036854775807"},
+		"the job has no such parameter":                {"days", "1", "2"},
+		"a range needs a date or an int, not a string": {"input", "a", "b"},
+		"dry is not identifying":                       {"dry", "1", "2"},
+		`"x" is not an int`:                            {"run", "x", "2"},
+		"2026-11-20 is after 2026-11-01":               {"day", "2026-11-20", "2026-11-01"},
+		"the range has more than 10000 values":         {"run", "-9223372036854775808", "9223372036854775807"},
 	} {
 		_, err := d.Backfill(t.Context(), operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: r[0], From: r[1], To: r[2]})
 		var refused *operator.Refusal
 		require.ErrorAs(t, err, &refused, want)
-		require.Equal(t, operator.ReasonParameters, refused.Reason)
+		require.Equal(t, refusal.Parameters, refused.Reason)
 		require.ErrorContains(t, err, want)
 	}
 	runs, err := d.Backfill(t.Context(), operator.BackfillRequest{RunRequest: operator.RunRequest{Name: "load"}, Param: "day", From: "2026-02-27", To: "2026-03-01"})

@@ -1,9 +1,7 @@
 package operator
 
 import (
-	"cmp"
 	"errors"
-	"path/filepath"
 
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -41,32 +39,15 @@ func onDisk(was core.Definition) (now core.Definition, change FileChange, path s
 	return core.NewDefinition(text, was.Path, files), change, path
 }
 
-// compareActions returns one action per file that shows the differences between two definitions of
-// a job. path is the current location of the job file.
-func compareActions(id core.JobExecutionID, was, now core.Definition, path string) []Action {
-	if len(was.Files) == 0 {
-		return []Action{{Kind: ActCompare, Execution: id, File: path}}
-	}
-	var actions []Action
-	if was.Text != now.Text {
-		actions = append(actions, Action{Kind: ActCompare, Execution: id, File: path, Name: mainName(was)})
-	}
-	for _, f := range was.Files {
-		if other, found := now.File(f.Name); !found || other.Text != f.Text {
-			actions = append(actions, Action{Kind: ActCompare, Execution: id, File: cmp.Or(other.Path, f.Path, f.Name), Name: f.Name})
-		}
-	}
-	return actions
-}
-
-// mainName is the name of the job file itself among the files of a definition.
-func mainName(d core.Definition) string {
-	if d.Path == "" {
-		return "job"
-	}
-	return filepath.Base(d.Path)
-}
-
 func definitionFiles(d core.Definition) []core.DefinitionFile {
 	return append([]core.DefinitionFile{{Name: mainName(d), Text: d.Text, Path: d.Path}}, d.Files...)
 }
+
+// FileChange is how a job file has changed since an execution began.
+type FileChange string
+
+// The changes of a job file; empty if it is the same.
+const (
+	FileGone    FileChange = "gone"
+	FileChanged FileChange = "changed"
+)

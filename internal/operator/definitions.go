@@ -8,8 +8,20 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// schedules registers jobs.
+type schedules struct {
+	schema     *schema
+	jobs       *jobs
+	registered taskports.Definitions // may be nil
+	figures    FiguresSource         // may be nil
+	now        func() time.Time
+	actor      actor
+}
 
 // RegisterRequest registers a job file with the servers that share the history: they start it by
 // name, and at the times of its schedule, and need no file for it.
@@ -55,26 +67,23 @@ type (
 	}
 )
 
-var errNoDefinitions = errors.New("this service keeps no definitions")
+var errNoDefinitions = errors.New("this service stores no registered jobs")
 
 // Register stores a job file, with the files that it names, under the name of its job. It is
-// checked and compiled first, as for a run: a wrong one is a Refusal (ReasonFile), and the
+// checked and compiled first, as for a run: a wrong one is a Refusal (refusal.File), and the
 // registered one stays. A new name is enabled. Running executions are not affected.
-func (s *Service) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
-	if s.config.Definitions == nil {
-		return nil, errNoDefinitions
-	}
-	if err := s.Prepare(ctx); err != nil {
+func (s *schedules) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	d, err := s.find(ctx, source{checked: req.Checked, from: fileOf(req.Source, req.File)})
+	d, err := s.jobs.find(ctx, jobSource{checked: req.Checked, from: fileOf(req.Source, req.File)})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.compile(d, s.config.Registry); err != nil {
+	if _, err := s.jobs.compile(d, Hooks{}); err != nil {
 		return nil, err
 	}
-	made, err := s.config.Definitions.Register(ctx, definitionOf(d.file), s.actor(ctx))
+	made, err := s.registered.Register(ctx, definitionOf(d.file), s.actor.of(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +103,7 @@ func definitionOf(f *jobfile.File) taskports.Definition {
 }
 
 // Definitions lists the registered jobs by name.
-func (s *Service) Definitions(ctx context.Context) ([]DefinitionView, error) {
+func (s *schedules) Definitions(ctx context.Context) ([]DefinitionView, error) {
 	list, err := s.definitions(ctx, taskports.DefinitionFilter{})
 	views := make([]DefinitionView, 0, len(list))
 	for _, d := range list {
@@ -103,95 +112,61 @@ func (s *Service) Definitions(ctx context.Context) ([]DefinitionView, error) {
 	return views, err
 }
 
-func (s *Service) definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
-	if s.config.Definitions == nil {
-		return nil, errNoDefinitions
-	}
-	if err := s.Prepare(ctx); err != nil {
+func (s *schedules) definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	return s.config.Definitions.Definitions(ctx, filter)
+	return s.registered.Definitions(ctx, filter)
 }
 
 // Unregister removes a registered job: its schedule ends, and it can no longer be started by name.
 // Running executions continue, and its history stays. A task that waits to run it fails. An
 // unregistered name is refused.
-func (s *Service) Unregister(ctx context.Context, name string) error {
-	if s.config.Definitions == nil {
-		return errNoDefinitions
-	}
-	if err := s.Prepare(ctx); err != nil {
+func (s *schedules) Unregister(ctx context.Context, name string) error {
+	if err := s.ready(ctx); err != nil {
 		return err
 	}
-	err := s.config.Definitions.Unregister(ctx, name, s.actor(ctx))
-	if errors.Is(err, core.ErrNotFound) {
-		return &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
-	}
-	return err
+	err := s.registered.Unregister(ctx, name, s.actor.of(ctx))
+	return notRegistered(err, name)
 }
 
 // Enable activates the schedule of a registered job from now on: times that were due while it was
 // disabled are not caught up. An unregistered name is refused.
-func (s *Service) Enable(ctx context.Context, name string) (*DefinitionView, error) {
+func (s *schedules) Enable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.EnableAnswer(ctx, name)
 	return view, err
 }
 
 // EnableAnswer is Enable, and also reports whether it was enabled before.
-func (s *Service) EnableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
+func (s *schedules) EnableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, true)
 }
 
 // Disable deactivates the schedule of a registered job. Running and submitted work continues; the
 // job can still be started by name.
-func (s *Service) Disable(ctx context.Context, name string) (*DefinitionView, error) {
+func (s *schedules) Disable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.DisableAnswer(ctx, name)
 	return view, err
 }
 
 // DisableAnswer is Disable, and also reports whether it was disabled before.
-func (s *Service) DisableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
+func (s *schedules) DisableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, false)
 }
 
-func (s *Service) setEnabled(ctx context.Context, name string, enabled bool) (*DefinitionView, core.Answer, error) {
-	if s.config.Definitions == nil {
-		return nil, "", errNoDefinitions
-	}
-	if err := s.Prepare(ctx); err != nil {
+func (s *schedules) setEnabled(ctx context.Context, name string, enabled bool) (*DefinitionView, core.Answer, error) {
+	if err := s.ready(ctx); err != nil {
 		return nil, "", err
 	}
-	d, changed, err := s.config.Definitions.EnableDefinition(ctx, name, enabled, s.actor(ctx))
-	if errors.Is(err, core.ErrNotFound) {
-		return nil, "", &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
-	}
+	d, changed, err := s.registered.EnableDefinition(ctx, name, enabled, s.actor.of(ctx))
 	if err != nil {
-		return nil, "", err
+		return nil, "", notRegistered(err, name)
 	}
 	view := definitionView(d)
 	if !changed {
 		return &view, core.Duplicate, nil
 	}
 	return &view, core.Applied, nil
-}
-
-// registered finds a job by its registered name; ok is false if there is none.
-func (s *Service) registered(ctx context.Context, name string) (d definition, ok bool, err error) {
-	if s.config.Definitions == nil {
-		return definition{}, false, nil
-	}
-	stored, err := s.config.Definitions.Definition(ctx, name)
-	if errors.Is(err, core.ErrNotFound) {
-		return definition{}, false, nil
-	}
-	if err != nil {
-		return definition{}, false, err
-	}
-	file, _, err := s.storedFile(stored.Files, name)
-	if err != nil {
-		return definition{}, false, &Refusal{Reason: ReasonFile, Err: fmt.Errorf("job %s as it is registered: %w", name, err)}
-	}
-	return definition{file: file, path: file.Path()}, true, nil
 }
 
 func definitionView(d taskports.Definition) DefinitionView {
@@ -201,4 +176,52 @@ func definitionView(d taskports.Definition) DefinitionView {
 		Budget:  BudgetView{b.MaxAttempts, b.MaxTotalAttempts, b.Deadline.Seconds(), b.MaxNoProgress},
 		Created: d.CreatedAt, Updated: d.UpdatedAt, By: d.UpdatedBy,
 	}
+}
+
+func (s *schedules) ready(ctx context.Context) error {
+	if s.registered == nil {
+		return errNoDefinitions
+	}
+	return s.schema.Prepare(ctx)
+}
+
+func notRegistered(err error, name string) error {
+	if errors.Is(err, core.ErrNotFound) {
+		return &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", name, core.ErrNoSuchJob)}
+	}
+	return err
+}
+
+// Figures reads numbers of the whole history, for metrics, with five statements (rule OP1). It
+// queries once: an unreachable database is an error, and is not waited for.
+func (s *schedules) Figures(ctx context.Context) (core.Figures, error) {
+	if s.figures == nil {
+		return core.Figures{}, fmt.Errorf("figures of the history: %w", core.ErrNotFound)
+	}
+	f, waiting, err := s.figures.Figures(ctx)
+	if err != nil || s.registered == nil {
+		return f, err
+	}
+	list, err := s.registered.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
+	for _, d := range list {
+		// A schedule that this program does not understand has no times here: `schedules` reports
+		// why.
+		if c, err := schedule.Of(*d.Schedule); err == nil {
+			f.Schedules = append(f.Schedules, scheduleFigure(c, d, f.At, waiting[d.ID]))
+		}
+	}
+	return f, err
+}
+
+// scheduleFigure returns the figure of one schedule. since is when its oldest run that has not
+// begun was submitted.
+func scheduleFigure(c *schedule.Cron, d taskports.Definition, now, since time.Time) core.ScheduleFigure {
+	v := core.ScheduleFigure{JobName: d.Name, Next: c.Next(now).At}
+	if undecided := c.Next(d.ScheduledUntil).At; since.IsZero() && !undecided.IsZero() && !undecided.After(now) {
+		since = undecided // no leader has submitted its run
+	}
+	if !since.IsZero() {
+		v.Late = max(0, now.Sub(since))
+	}
+	return v
 }

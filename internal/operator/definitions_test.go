@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -90,7 +91,7 @@ func TestAWrongJobFileIsNotRegistered(t *testing.T) {
 		_, err := s.s.Register(ctx, RegisterRequest{File: filepath.Join(s.dir, "x.yaml")})
 		var refused *Refusal
 		require.ErrorAs(t, err, &refused, text)
-		require.Equal(t, ReasonFile, refused.Reason)
+		require.Equal(t, refusal.File, refused.Reason)
 		require.ErrorAs(t, err, new(jobfile.Problems))
 	}
 	list, err := s.s.Definitions(ctx)
@@ -99,7 +100,7 @@ func TestAWrongJobFileIsNotRegistered(t *testing.T) {
 	_, err = s.s.Enable(ctx, "x")
 	var refused *Refusal
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, ReasonNoSuchJob, refused.Reason)
+	require.Equal(t, refusal.NoSuchJob, refused.Reason)
 	_, err = s.s.Start(ctx, RunRequest{Name: "x"})
 	require.ErrorIs(t, err, core.ErrNoSuchJob)
 }
@@ -119,7 +120,9 @@ func TestSchedulesSayWhatAServerWillSubmit(t *testing.T) {
 	moved, err := s.e.Repository.Advance(ctx, d, time.Date(2026, 3, 26, 12, 0, 0, 0, time.UTC), "")
 	require.NoError(t, err)
 	require.True(t, moved)
-	s.s.config.Now = func() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
+	s.change(func(c *Config) {
+		c.Now = func() time.Time { return time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) }
+	})
 
 	list, err := s.s.Schedules(ctx, SchedulesRequest{Count: 2})
 	require.NoError(t, err)

@@ -1,10 +1,7 @@
-// Package operator runs and operates jobs, for all clients: [Service] has the acts (run, start,
-// next, restart, stop, abandon, recover, purge, redrive) and the views of the history. The command,
-// an application and any server of an API call it, so that "run" and "restart" mean the same
-// everywhere.
-//
-// Requests and results are plain data and marshal to JSON. A refusal is a [Refusal], which holds
-// the possible actions as data; the client words them.
+// Package operator runs and operates jobs for all clients: the command, applications and the API.
+// [Service] is composed of parts with one task each (service.go), and every part declares its own
+// port to the repository. Requests and results are plain data and marshal to JSON; a [Refusal] holds
+// the possible actions, which the client words.
 //
 // It imports core, tx, chunk, job, internal/jobfile and helpers of internal, and neither a command
 // line nor fx.

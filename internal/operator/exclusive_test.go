@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -37,10 +38,10 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 			t.Helper()
 			var r *Refusal
 			require.ErrorAs(t, err, &r)
-			require.Equal(t, ReasonExclusive, r.Reason)
+			require.Equal(t, refusal.Exclusive, r.Reason)
 			require.ErrorAs(t, err, new(*core.ExclusiveError))
 			id := running.Execution.ID
-			require.Equal(t, []Action{{Kind: ActShow, Execution: id, Status: core.StatusStarted}, {Kind: ActStop, Execution: id}, {Kind: ActRecover}}, r.Actions)
+			require.Equal(t, []Action{{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActRecover}}, r.Actions)
 		}
 		_, err = s.s.Start(t.Context(), RunRequest{File: path, Params: map[string]string{"n": "2"}})
 		refused(err)
@@ -51,20 +52,21 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 		refused(plan.Refused)
 		e, err := s.s.Explain(t.Context(), ExplainRequest{Execution: failed.ID})
 		require.NoError(t, err)
-		require.Equal(t, ReasonExclusive, e.Refused)
+		require.Equal(t, refusal.Exclusive, e.Refused)
 		require.Equal(t, running.Execution.ID, e.RefusedBy)
 		require.NotNil(t, e.Restart)
-		require.Equal(t, ActRestart, e.Actions[len(e.Actions)-1].Kind)
+		require.Equal(t, refusal.ActRestart, e.Actions[len(e.Actions)-1].Kind)
 
-		s.s.config.Dead = func(core.Owner) bool { // the execution and its process end while the refusal is explained
+		dead := func(core.Owner) bool { // the execution and its process end while the refusal is explained
 			_, err := s.e.Repository.ChangeJob(t.Context(), ports.JobRef{ID: running.Execution.ID, Owner: owner, Epoch: 1}, ports.JobChange{To: core.StatusFailed, ExitCode: core.ExitFailed})
 			require.NoError(t, err)
 			return true
 		}
+		s.change(func(c *Config) { c.Dead = dead })
 		_, err = s.s.Start(t.Context(), RunRequest{File: path, Params: map[string]string{"n": "2"}})
 		var r *Refusal
 		require.ErrorAs(t, err, &r)
-		require.Equal(t, []Action{{Kind: ActShow, Execution: running.Execution.ID, Status: core.StatusFailed}}, r.Actions)
+		require.Equal(t, []Action{{Kind: refusal.ActShow, Execution: running.Execution.ID, Status: core.StatusFailed}}, r.Actions)
 	})
 }
 

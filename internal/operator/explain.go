@@ -8,12 +8,33 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
+
+// explainer explains executions.
+type explainer struct {
+	judge       *judge
+	view        *viewer
+	work        *workload
+	jobs        *jobs
+	changes     *comparison
+	admission   *admission
+	checkpoints Checkpoints // may be nil
+	records     explainRecords
+}
+
+type explainRecords interface {
+	journal.Repository
+	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
+	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error)
+}
 
 // Explanation describes why an execution ended as it did, its committed work, and the effect of a
 // restart.
@@ -57,7 +78,7 @@ type Explanation struct {
 	Restart *RestartPlan `json:"restart,omitempty"`
 	// Refused is why a restart is, or would be, refused; empty if it is not.
 	Refused Reason `json:"refused,omitempty"`
-	// RefusedBy is the execution that a restart must not run concurrently with (ReasonExclusive).
+	// RefusedBy is the execution that a restart must not run concurrently with (refusal.Exclusive).
 	RefusedBy core.JobExecutionID `json:"refused_by,omitempty"`
 	// File is the path of the job file. FileChange is how it, or a file of a child job, has changed
 	// since, and ChangedFile is the changed one.
@@ -74,15 +95,6 @@ type Explanation struct {
 	// Actions are the possible actions, the best first.
 	Actions []Action `json:"actions"`
 }
-
-// FileChange is how a job file has changed since an execution began.
-type FileChange string
-
-// The changes of a job file; empty if it is the same.
-const (
-	FileGone    FileChange = "gone"
-	FileChanged FileChange = "changed"
-)
 
 // CauseKind is the kind of a Cause.
 type CauseKind string
@@ -155,8 +167,8 @@ type ExplainRequest struct {
 // Explain explains an execution. It reads the history, with a number of statements that does not
 // depend on its length, and the job file as it was when the execution began. It returns
 // core.ErrNotFound if there is no such execution.
-func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
-	p, err := s.history(ctx, req.Execution)
+func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
+	p, err := s.gather(ctx, req.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +176,7 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	e := &Explanation{
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
 		Newest: p.newest.Execution.ID, NewestStatus: p.newest.Execution.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
-		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.config.Now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
+		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.judge.now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, ChangedFile: p.changed, Actions: []Action{},
 	}
@@ -172,10 +184,10 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 		e.Waiting = x.Error
 	}
 	if x.Status.IsRunning() {
-		e.Owner = s.ownerOf(x, &p.newest)
+		e.Owner = s.view.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
-	placed, err := s.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
+	placed, err := s.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
 	if err != nil {
 		return nil, err
 	}
@@ -189,9 +201,9 @@ func (s *Service) Explain(ctx context.Context, req ExplainRequest) (*Explanation
 	return e, nil
 }
 
-type history struct {
-	service *Service
-	exec    core.JobExecution
+type findings struct {
+	*explainer
+	exec core.JobExecution
 	// newest is the newest execution of its instance.
 	newest ports.NewestAttempt
 	steps  []core.StepExecution // of this execution
@@ -218,14 +230,14 @@ type history struct {
 	elsewhere map[string]elsewhere
 }
 
-func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history, error) {
-	r := s.config.Repository
+func (s *explainer) gather(ctx context.Context, id core.JobExecutionID) (*findings, error) {
+	r := s.records
 	exec, err := r.Execution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	p := &history{service: s, exec: *exec}
-	if p.newest, err = s.newestAttempt(ctx, exec); err != nil {
+	p := &findings{explainer: s, exec: *exec}
+	if p.newest, err = s.judge.newestAttempt(ctx, exec); err != nil {
 		return nil, err
 	}
 	if p.steps, err = r.Steps(ctx, id); err != nil {
@@ -234,7 +246,7 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 	if p.history, err = r.LastSteps(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
 		return nil, fmt.Errorf("read the steps of the instance: %w", err)
 	}
-	if p.decisions, err = s.decisions(ctx, exec); err != nil {
+	if p.decisions, err = decisionsOf(ctx, s.records, exec); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Sub(s.InHand).Skips() > 0 }) {
@@ -250,14 +262,14 @@ func (s *Service) history(ctx context.Context, id core.JobExecutionID) (*history
 
 // readDefinition reads the job file that is stored with the execution. If this program no longer
 // understands it, the explanation is shorter.
-func (s *Service) readDefinition(p *history) {
+func (s *explainer) readDefinition(p *findings) {
 	d := p.exec.Definition
-	file, carried, err := s.storedFile(p.exec.Definition, p.exec.JobName)
+	file, carried, err := s.jobs.storedFile(p.exec.Definition, p.exec.JobName)
 	if err != nil {
 		return
 	}
 	p.uses = file.Uses(p.exec.Params)
-	if compiled, err := file.Compile(s.deps(s.config.Registry)); err == nil {
+	if compiled, err := s.jobs.compileFile(file); err == nil {
 		p.job = compiled
 	}
 	if p.carried = carried; carried != nil {
@@ -269,45 +281,9 @@ func (s *Service) readDefinition(p *history) {
 	p.now, p.change, p.changed = onDisk(d)
 }
 
-// storedFile reads the definition of an execution as it was then. carried is the application's
-// current version of the job, or nil if it is a file on disk.
-func (s *Service) storedFile(d core.Definition, name string) (file, carried *jobfile.File, err error) {
-	if d.Path == "" {
-		carried = s.config.Files[name]
-	}
-	if carried != nil {
-		file, err = carried.Earlier(d, s.config.Registry)
-	} else {
-		file, err = jobfile.ParseStored(d, name, s.config.Registry)
-	}
-	return file, carried, err
-}
-
-// jobOf compiles the job of an execution as it was then, or returns nil if this program no longer
-// understands it.
-func (s *Service) jobOf(ctx context.Context, e *core.JobExecution) *model.Job {
-	if e.Definition.Path == "" && s.config.Files[e.JobName] == nil && s.config.Jobs != nil {
-		if j, err := s.config.Jobs(ctx, e.JobName); err == nil {
-			return j
-		}
-	}
-	if e.Definition.Text == "" && s.config.Files[e.JobName] == nil {
-		return nil
-	}
-	file, _, err := s.storedFile(e.Definition, e.JobName)
-	if err != nil {
-		return nil
-	}
-	j, err := file.Compile(s.deps(s.config.Registry))
-	if err != nil {
-		return nil
-	}
-	return j
-}
-
 // results returns the views of the steps, in the order in which they began; passed steps come
 // first.
-func (p *history) results() []StepView {
+func (p *findings) results() []StepView {
 	var list []StepView
 	for name, h := range p.history {
 		if h.Last.JobExecutionID < p.exec.ID && isFinal(h.Last) && !p.isPart(name) {
@@ -323,17 +299,16 @@ func (p *history) results() []StepView {
 	return list
 }
 
-// isPart reports whether the name is a partition's, of a step in the history.
-func (p *history) isPart(name string) bool {
+func (p *findings) isPart(name string) bool {
 	step, _, is := strings.Cut(name, ":")
 	_, known := p.history[step]
 	return is && known
 }
 
-func (p *history) result(s core.StepExecution) StepView {
-	view := p.service.stepView(&s)
+func (p *findings) result(s core.StepExecution) StepView {
+	view := p.view.stepView(&s)
 	view.count(s.Carried())
-	view.Kind, view.Position = p.kind(s.Name), positionText(s.Position, p.reads(s.Name))
+	view.Kind, view.Position = p.kind(s.Name), position.Text(s.Position, p.reads(s.Name))
 	view.Undone, view.Resumed, view.SkippedUndone = s.InHand.Read, s.Before != core.Counters{}, 0
 	view.CommittedIn, view.CommitProblem = p.committedIn(s)
 	if names := p.parts[s.Name]; len(names) > 0 {
@@ -342,11 +317,9 @@ func (p *history) result(s core.StepExecution) StepView {
 	return view
 }
 
-const listedPartitions = 100
-
 // partitions returns the partitions of a step: all if there are few, else the first incomplete
 // ones.
-func (p *history) partitions(step string, names []string) *PartitionsView {
+func (p *findings) partitions(step string, names []string) *PartitionsView {
 	view := &PartitionsView{Total: len(names), Statuses: map[core.Status]int{}}
 	for _, name := range names {
 		record := p.partAt(name)
@@ -367,7 +340,7 @@ func (p *history) partitions(step string, names []string) *PartitionsView {
 }
 
 // index finds partitions, records and kinds by name: there may be thousands of each.
-func (p *history) index() {
+func (p *findings) index() {
 	p.parts, p.at, p.kinds = map[string][]string{}, map[string]int{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.history)) {
 		for i, c := range name {
@@ -388,18 +361,16 @@ func (p *history) index() {
 }
 
 // partAt returns the partition's record in this execution, if it ran in it, else the newest one.
-func (p *history) partAt(name string) core.StepExecution {
+func (p *findings) partAt(name string) core.StepExecution {
 	if i, ok := p.at[name]; ok {
 		return p.steps[i]
 	}
 	return p.history[name].Last
 }
 
-// kind returns the kind of the step in the job file: chunk, tasklet, ...; empty if unknown.
-func (p *history) kind(step string) string { return p.kinds[step] }
+func (p *findings) kind(step string) string { return p.kinds[step] }
 
-// reads returns the file that the step reads; empty if unknown.
-func (p *history) reads(step string) string {
+func (p *findings) reads(step string) string {
 	for _, u := range p.uses {
 		if u.Step == step && u.Kind == registry.KindReader && u.File {
 			return u.Target

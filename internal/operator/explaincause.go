@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"context"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/operator/position"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -15,7 +17,7 @@ const (
 )
 
 // cause returns the cause of the end; nil for an execution that is complete or runs.
-func (p *history) cause() *Cause {
+func (p *findings) cause() *Cause {
 	x := &p.exec
 	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
 		return nil
@@ -23,7 +25,7 @@ func (p *history) cause() *Cause {
 	step := p.decidingStep()
 	c := &Cause{Kind: CauseError, Error: x.Error}
 	if step != nil {
-		c.Step, c.Error, c.Class, c.Item = step.Name, step.Error, stored(step, core.ErrorClassKey), stored(step, core.ErrorItemKey)
+		c.Step, c.Error, c.Class, c.Item = step.Name, step.Error, contextText(step, core.ErrorClassKey), contextText(step, core.ErrorItemKey)
 	}
 	if c.Step == "" && c.Error == "" {
 		return nil
@@ -48,7 +50,7 @@ func (p *history) cause() *Cause {
 
 // decidingStep returns the step that the job names in its error, else the first one that failed, or
 // nil.
-func (p *history) decidingStep() *core.StepExecution {
+func (p *findings) decidingStep() *core.StepExecution {
 	var found *core.StepExecution
 	for i := range p.steps {
 		s := &p.steps[i]
@@ -65,7 +67,7 @@ func (p *history) decidingStep() *core.StepExecution {
 	return found
 }
 
-func stored(s *core.StepExecution, key string) string {
+func contextText(s *core.StepExecution, key string) string {
 	if s.Context == nil {
 		return ""
 	}
@@ -74,7 +76,7 @@ func stored(s *core.StepExecution, key string) string {
 	return text
 }
 
-func (p *history) files() []WrittenFile {
+func (p *findings) files() []WrittenFile {
 	var files []WrittenFile
 	for _, s := range p.steps {
 		if s.ExitCode == core.ExitNoop {
@@ -87,7 +89,7 @@ func (p *history) files() []WrittenFile {
 			}
 			if u.File && u.Target != "" {
 				file := WrittenFile{Step: s.Name, Path: u.Target, InView: s.Status == core.StatusCompleted}
-				if part, n, ok := writerFile(s.Position, writer); ok && !file.InView {
+				if part, n, ok := position.File(s.Position, writer); ok && !file.InView {
 					file.Part, file.Bytes = u.Target+part, &n
 				}
 				files = append(files, file)
@@ -98,7 +100,7 @@ func (p *history) files() []WrittenFile {
 	return files
 }
 
-func (p *history) paths() []DecisionPath {
+func (p *findings) paths() []DecisionPath {
 	var list []DecisionPath
 	for _, d := range p.decisions {
 		if d.Kind == "when" {
@@ -111,7 +113,7 @@ func (p *history) paths() []DecisionPath {
 }
 
 // leadsTo returns the target of a decision's verdict; empty if unknown.
-func (p *history) leadsTo(decision, verdict string) string {
+func (p *findings) leadsTo(decision, verdict string) string {
 	if p.job == nil {
 		return ""
 	}
@@ -143,7 +145,7 @@ func findElement(f model.Flow, name string) (model.Element, bool) {
 	return nil, false
 }
 
-func (p *history) gates() []Gate {
+func (p *findings) gates() []Gate {
 	var list []Gate
 	for _, s := range p.steps {
 		if s.Gate != "" {
@@ -154,4 +156,52 @@ func (p *history) gates() []Gate {
 		list = append(list, Gate{"", p.exec.Gate, p.exec.ExitCode != core.ExitExpectFailed})
 	}
 	return list
+}
+
+// elsewhere is the state of a step in the database of its rows, for a step without progress in the
+// history: after a kill the history may be older (rule C18).
+type elsewhere struct {
+	database string
+	// err is why the database cannot be queried; nil means that work is committed there.
+	err error
+}
+
+func (p *findings) findElsewhere(ctx context.Context) {
+	p.elsewhere = map[string]elsewhere{}
+	if p.checkpoints == nil {
+		return
+	}
+	for name, h := range p.history {
+		database := p.writesTo(name)
+		if isFinal(h.Last) || h.Last.HasCommitted() || database == "" || database == p.records.Database() {
+			continue
+		}
+		found, err := p.checkpoints.HasCommitted(ctx, database, p.exec.InstanceID, name, h.Last.First)
+		if found || err != nil {
+			p.elsewhere[name] = elsewhere{database, err}
+		}
+	}
+}
+
+func (p *findings) writesTo(name string) string {
+	step, _, _ := strings.Cut(name, ":")
+	for _, u := range p.uses {
+		if u.Step == step && u.Kind == registry.KindWriter && u.Database != "" {
+			return u.Database
+		}
+	}
+	return ""
+}
+
+// committedIn returns the database that has committed work of the step that the history lacks;
+// empty if there is none. problem is why this is unknown.
+func (p *findings) committedIn(s core.StepExecution) (database, problem string) {
+	e, ok := p.elsewhere[s.Name]
+	if !ok || p.history[s.Name].Last.ID != s.ID {
+		return "", ""
+	}
+	if e.err != nil {
+		return "", e.err.Error()
+	}
+	return e.database, ""
 }

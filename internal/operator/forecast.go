@@ -57,7 +57,7 @@ const (
 // attempts.
 func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	if _, known := m.baselines[e.JobName]; !known {
-		b, err := m.service.baselineOf(ctx, e)
+		b, err := m.baselineOf(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -66,9 +66,9 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	if _, known := m.earlier[e.ID]; known || m.baselines[e.JobName] == nil {
 		return nil
 	}
-	done, err := m.service.earlierOf(ctx, e)
+	done, err := m.earlierOf(ctx, e)
 	if err != nil {
-		return fmt.Errorf("read what earlier attempts of execution %d have done: %w", e.ID, err)
+		return fmt.Errorf("read the work of earlier attempts of execution %d: %w", e.ID, err)
 	}
 	m.earlier[e.ID] = done
 	return nil
@@ -76,16 +76,16 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 
 // earlierOf plans a restart to find the remaining work, and counts the completed work of earlier
 // attempts. It returns nil if this program does not understand the job.
-func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier, error) {
+func (s *progress) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier, error) {
 	done := &earlier{visits: map[string]int{}, passed: map[string]bool{}, left: map[string]bool{}}
 	if e.Attempt < 2 || e.RedriveOf != 0 { // a redrive walks no flow
 		return done, nil
 	}
-	j := s.jobOf(ctx, e)
+	j := s.jobs.jobOf(ctx, e)
 	if j == nil {
 		return nil, nil
 	}
-	plan, err := planner.New(ctx, s.config.Repository, j, e, nil)
+	plan, err := planner.New(ctx, s.records, j, e, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier
 			done.left[entry.Step], again[entry.Visit] = true, true
 		}
 	}
-	attempts, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: maxAttempts})
+	attempts, err := s.records.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: maxAttempts})
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +118,8 @@ func (s *Service) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier
 }
 
 // baselineOf reads the newest completed executions of the job; nil if there are none.
-func (s *Service) baselineOf(ctx context.Context, of *core.JobExecution) (*baseline, error) {
-	completed, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{
+func (s *progress) baselineOf(ctx context.Context, of *core.JobExecution) (*baseline, error) {
+	completed, err := s.records.Executions(ctx, ports.ExecutionFilter{
 		JobName: of.JobName, Statuses: []core.Status{core.StatusCompleted}, RedriveOf: of.RedriveOf, Limit: maxPast,
 	})
 	if err != nil {

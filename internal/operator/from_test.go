@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -107,11 +108,11 @@ func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 		var refused *Refusal
 		_, err := s.s.Restart(ctx, RestartRequest{Execution: exec.ID, From: "note"})
 		require.ErrorAs(t, err, &refused)
-		require.Equal(t, ReasonComplete, refused.Reason)
-		require.Contains(t, refused.Actions, Action{Kind: ActRestart, Execution: exec.ID, Status: exec.Status, From: "note", IfComplete: true})
+		require.Equal(t, refusal.Complete, refused.Reason)
+		require.Contains(t, refused.Actions, Action{Kind: refusal.ActRestart, Execution: exec.ID, Status: exec.Status, From: "note", IfComplete: true})
 		_, err = s.s.Plan(ctx, PlanRequest{Execution: exec.ID, From: "note"})
 		require.ErrorAs(t, err, &refused)
-		require.Equal(t, ReasonComplete, refused.Reason, "a dry run is refused as the restart is")
+		require.Equal(t, refusal.Complete, refused.Reason, "a dry run is refused as the restart is")
 
 		s.write("from.yaml", fromJob+"- {step: new, tasklet: {sql: insert into gate values (2)}}\n")
 		_, err = s.s.Plan(ctx, PlanRequest{Execution: exec.ID, From: "note", IfComplete: true})
@@ -139,7 +140,7 @@ func TestARestartFromAStepIsRefused(t *testing.T) {
 		_, err := s.s.Restart(ctx, RestartRequest{Execution: exec.ID, From: element})
 		var refused *Refusal
 		require.ErrorAs(t, err, &refused)
-		require.Equal(t, ReasonFrom, refused.Reason)
+		require.Equal(t, refusal.From, refused.Reason)
 		require.ErrorIs(t, err, journal.ErrNotFrom)
 		require.Contains(t, strings.ReplaceAll(err.Error(), s.dir, "DIR"), want)
 		_, err = json.Marshal(refused)
@@ -159,6 +160,6 @@ func TestARestartFromAStepIsRefused(t *testing.T) {
 	_, err = s.s.Plan(ctx, PlanRequest{Execution: 99, From: "load"})
 	var refused *Refusal
 	require.ErrorAs(t, err, &refused)
-	require.Equal(t, ReasonNotFound, refused.Reason)
+	require.Equal(t, refusal.NotFound, refused.Reason)
 	require.Len(t, s.executions(), 1)
 }

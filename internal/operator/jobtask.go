@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -43,11 +44,14 @@ type JobTask struct {
 // restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
 // runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
 // schedule; nil means that no task waits for any.
-func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler { return jobHandler{s, tasks} }
+func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler {
+	return jobHandler{s.runs, s.acts, tasks}
+}
 
 type jobHandler struct {
-	service *Service
-	tasks   taskports.Queries
+	runs  *runs
+	acts  *acts
+	tasks taskports.Queries
 }
 
 // Composite marks that the job has its own time limits: a worker waits for it.
@@ -61,7 +65,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	decoder := json.NewDecoder(bytes.NewReader(t.Spec.Payload))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil || asked.Job == "" {
-		return fatal(fmt.Sprintf("the payload of a task of type job needs a job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
+		return fatal(fmt.Sprintf("the payload of a task of type job must have job, and may have params, again, next, from_start, accept_changes and retry: %v", err)), nil
 	}
 	if c := t.Spec.Client; c != nil {
 		ctx = WithClient(ctx, c.Paths)
@@ -72,7 +76,7 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 	first := true
 	for {
 		running, last, err := h.begin(ctx, t, asked, first)
-		if reasonOf(err) == ReasonExclusive { // it waits until the other one has ended
+		if reasonOf(err) == refusal.Exclusive { // it waits until the other one has ended
 			task.Idle(ctx)
 			if err := h.pause(ctx, t, nil); err != nil {
 				return task.Outcome{}, err
@@ -90,11 +94,11 @@ func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, err
 			}
 		}
 		if last != nil && last.Status.IsOver() {
-			behind, err := h.isBehind(ctx, t, last, asked)
+			lagging, err := h.lags(ctx, t, last, asked)
 			if err != nil {
 				return task.Outcome{}, err
 			}
-			if behind {
+			if lagging {
 				continue
 			}
 			return h.outcome(ctx, last, asked), nil
@@ -131,15 +135,15 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
 	ctx = ports.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
-	behind := false
+	lagging := false
 	if err == nil {
-		behind, err = h.isBehind(ctx, t, last, asked)
+		lagging, err = h.lags(ctx, t, last, asked)
 	}
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case last == nil || behind:
-		running, err := h.service.Start(ctx, RunRequest{
+	case last == nil || lagging:
+		running, err := h.runs.Start(ctx, RunRequest{
 			Name: asked.Job, Params: asked.Params, Again: asked.Again, Next: asked.Next, FromStart: asked.FromStart,
 			AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On,
 		})
@@ -147,13 +151,13 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	case last.Status == core.StatusCompleted || last.Status == core.StatusAbandoned || last.Status == core.StatusParked || last.Status.IsOver() && !first:
 		return nil, last, nil
 	}
-	if elsewhere, err := h.isElsewhere(ctx, last); err != nil || elsewhere {
+	if is, err := h.isElsewhere(ctx, last); err != nil || is {
 		return nil, last, err
 	}
 	if unheard, err := h.failedUnheard(ctx, t.ID, last, asked); err != nil || unheard {
 		return nil, last, err
 	}
-	running, err := h.service.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
+	running, err := h.runs.Restart(ctx, RestartRequest{Execution: last.ID, AcceptChanges: asked.AcceptChanges, Task: int64(t.ID), On: t.Spec.On})
 	return running, last, err
 }
 
@@ -161,10 +165,10 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 // instance of their own.
 const caughtUp = 50
 
-// isBehind reports whether the task, whose last execution has ended, has another instance to run.
-// Each run of a schedule is for one instance. A run that resumed a failed instance started none,
-// and the schedule would lag forever. Instances that were started manually since count.
-func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
+// lags reports whether the task has another instance to run after its last execution: each run of a
+// schedule is for one instance, and a run that resumed a failed instance started none. Instances that
+// were started manually since count.
+func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
 	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
 		return false, nil
 	}
@@ -176,7 +180,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, run := range runs {
 		unseen[int64(run.ID)] = true
 	}
-	made, err := h.service.config.Repository.Instances(ctx, ports.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
+	made, err := h.runs.chooser.records.Instances(ctx, ports.InstanceFilter{JobName: asked.Job, OnlyBase: true, NoBackfills: true, Limit: caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -184,7 +188,7 @@ func (h jobHandler) isBehind(ctx context.Context, t task.Task, last *core.JobExe
 	for _, instance := range made {
 		uncounted[instance.ID] = true
 	}
-	list, err := h.service.config.Repository.Executions(ctx, ports.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
+	list, err := h.runs.records.Executions(ctx, ports.ExecutionFilter{JobName: asked.Job, Limit: 2 * caughtUp})
 	if err != nil {
 		return false, err
 	}
@@ -241,7 +245,7 @@ func reported(o *task.Outcome) core.JobExecutionID {
 }
 
 func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool, error) {
-	newest, err := h.service.newestAttempt(ctx, e)
+	newest, err := h.runs.judge.newestAttempt(ctx, e)
 	if err != nil {
 		return false, err
 	}
@@ -249,7 +253,7 @@ func (h jobHandler) isElsewhere(ctx context.Context, e *core.JobExecution) (bool
 }
 
 func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, error) {
-	list, err := h.service.config.Repository.Executions(ctx, ports.ExecutionFilter{Task: int64(id), Limit: 1})
+	list, err := h.runs.records.Executions(ctx, ports.ExecutionFilter{Task: int64(id), Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
@@ -257,7 +261,7 @@ func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, e
 }
 
 // errTaskLost does not wrap core.ErrLostOwner: the execution still belongs to this process.
-var errTaskLost = errors.New("the lease of the task that runs the job is over")
+var errTaskLost = errors.New("the lease of the task that runs the job has expired")
 
 // follow waits for the execution. The end of ctx stops it. If the lease of the task is lost, the
 // execution is canceled: another worker waits for it.
@@ -300,7 +304,7 @@ func (h jobHandler) pause(ctx context.Context, t task.Task, last *core.JobExecut
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), planTime)
 	defer cancel()
-	_, err := h.service.Stop(ctx, last.ID)
+	_, err := h.acts.Stop(ctx, last.ID)
 	return errors.Join(cause, err)
 }
 

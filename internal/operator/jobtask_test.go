@@ -33,7 +33,7 @@ flow:
 `)
 	file, err := jobfile.Load(filepath.Join(s.dir, "daily.yaml"), s.registry)
 	require.NoError(s.t, err)
-	s.s.config.Files = map[string]*jobfile.File{"daily": file}
+	s.change(func(c *Config) { c.Files = map[string]*jobfile.File{"daily": file} })
 }
 
 func (s *scene) jobTask(ctx context.Context, id task.ID, asked JobTask) (task.Outcome, error) {

@@ -11,6 +11,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// history lists and shows executions.
+type history struct {
+	judge   *judge
+	view    *viewer
+	work    *workload
+	records historyRecords
+}
+
+type historyRecords interface {
+	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
+	Jobs(ctx context.Context) ([]core.JobExecution, error)
+	Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error)
+	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
+	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
+	Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error)
+}
+
 // RequestError is an invalid field of a request.
 type RequestError struct {
 	// Field is the field's name in JSON, Value its value.
@@ -60,17 +81,17 @@ type ExecutionPage struct {
 }
 
 // List lists executions, newest first. It returns a *RequestError for an invalid request.
-func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
+func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
 	filter, err := req.filter()
 	if err != nil {
 		return ExecutionPage{}, err
 	}
-	ids, err := s.config.Repository.ExecutionIDs(ctx, filter)
+	ids, err := s.records.ExecutionIDs(ctx, filter)
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
 	ids, more := cutPage(ids, filter.Limit)
-	judged, err := s.config.Repository.Judged(ctx, ports.JudgedRequest{IDs: ids, Brief: true, Dead: s.config.Dead})
+	judged, err := s.records.Judged(ctx, ports.JudgedRequest{IDs: ids, Brief: true, Dead: s.judge.dead})
 	if err != nil {
 		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
 	}
@@ -79,7 +100,7 @@ func (s *Service) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
 	})
 	var page ExecutionPage
-	if page.Executions, err = s.views(ctx, judged); err != nil {
+	if page.Executions, err = s.view.views(ctx, judged); err != nil {
 		return page, fmt.Errorf("list executions: %w", err)
 	}
 	if more {
@@ -98,12 +119,12 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 	}
 	for _, status := range r.Statuses {
 		if !slices.Contains(core.Statuses(), status) {
-			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "there is no such status", Allowed: statusNames()}
+			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: statusNames()}
 		}
 	}
 	if r.Running {
 		if len(r.Statuses) > 0 {
-			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are given as well"}
+			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are set as well: set only one of them"}
 		}
 		filter.Statuses = core.ActiveStatuses()
 	}
@@ -156,12 +177,12 @@ type InstancePage struct {
 
 // Instances lists job instances with their newest executions, newest first. It returns a
 // *RequestError for an invalid request.
-func (s *Service) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
+func (s *history) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
 	limit, err := askLimit(req.Limit)
 	if err != nil {
 		return InstancePage{}, err
 	}
-	found, err := s.config.Repository.Instances(ctx, ports.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
+	found, err := s.records.Instances(ctx, ports.InstanceFilter{JobName: req.Job, Before: req.Before, Limit: limit})
 	if err != nil {
 		return InstancePage{}, fmt.Errorf("list instances: %w", err)
 	}
@@ -170,7 +191,7 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 	for i, instance := range found {
 		ids[i] = instance.ID
 	}
-	last, err := s.config.Repository.LastExecutions(ctx, ids...)
+	last, err := s.records.LastExecutions(ctx, ids...)
 	if err != nil {
 		return InstancePage{}, err
 	}
@@ -184,8 +205,6 @@ func (s *Service) Instances(ctx context.Context, req InstancesRequest) (Instance
 	return page, nil
 }
 
-// instanceView is an instance with its newest execution, which is zero if all of its executions
-// were deleted.
 func instanceView(instance core.JobInstance, last core.JobExecution) InstanceView {
 	return InstanceView{
 		ID: instance.ID, JobName: instance.JobName, Params: Parameters{last.Params.Identifying()},
@@ -194,12 +213,12 @@ func instanceView(instance core.JobInstance, last core.JobExecution) InstanceVie
 }
 
 // Jobs lists the newest execution of each job in the history, sorted by job name.
-func (s *Service) Jobs(ctx context.Context) ([]Execution, error) {
-	found, err := s.config.Repository.Jobs(ctx)
+func (s *history) Jobs(ctx context.Context) ([]Execution, error) {
+	found, err := s.records.Jobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.executions(ctx, found)
+	list, err := s.view.executions(ctx, found)
 	if err != nil {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -124,9 +125,9 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 		require.NoError(t, err)
 		<-started
 		_, err = d.elsewhere.Purge(ctx, operator.PurgeRequest{Instance: failed.InstanceID})
-		r := refusal(t, err)
-		require.Equal(t, operator.ReasonRunning, r.Reason)
-		require.Contains(t, r.Actions, operator.Action{Kind: operator.ActStop, Execution: running.Execution().ID})
+		r := refusalOf(t, err)
+		require.Equal(t, refusal.Running, r.Reason)
+		require.Contains(t, r.Actions, operator.Action{Kind: refusal.ActStop, Execution: running.Execution().ID})
 		close(release)
 		d.wait(running, nil)
 		counted := d.purge(operator.PurgeRequest{Instance: failed.InstanceID, DryRun: true})
@@ -157,28 +158,28 @@ func TestActionsAreWhatALaunchWouldAccept(t *testing.T) {
 			}
 			return shown.Actions
 		}
-		superseded := []operator.Action{{Kind: operator.ActShow, Execution: second.ID, Status: core.StatusFailed}}
+		superseded := []operator.Action{{Kind: refusal.ActShow, Execution: second.ID, Status: core.StatusFailed}}
 		require.Equal(t, superseded, offered(first.ID))
-		restart := operator.Action{Kind: operator.ActRestart, Execution: second.ID, Status: core.StatusFailed}
+		restart := operator.Action{Kind: refusal.ActRestart, Execution: second.ID, Status: core.StatusFailed}
 		require.Equal(t, []operator.Action{restart}, offered(second.ID))
 		_, err := d.Stop(ctx, first.ID)
-		require.Equal(t, superseded[0], refusal(t, err).Actions[1])
+		require.Equal(t, superseded[0], refusalOf(t, err).Actions[1])
 		explained, err := d.Explain(ctx, operator.ExplainRequest{Execution: first.ID})
 		require.NoError(t, err)
-		require.Equal(t, operator.ReasonNotNewest, explained.Refused)
+		require.Equal(t, refusal.NotNewest, explained.Refused)
 
 		step := "UPDATE surfin_step_execution SET status = '%s' WHERE job_execution_id = (SELECT MAX(id) FROM surfin_job_execution)"
 		d.e.Exec(fmt.Sprintf(step, core.StatusUnknown))
-		abandon := operator.Action{Kind: operator.ActAbandon, Execution: second.ID, Status: core.StatusFailed}
+		abandon := operator.Action{Kind: refusal.ActAbandon, Execution: second.ID, Status: core.StatusFailed}
 		require.Equal(t, []operator.Action{abandon}, offered(second.ID), "the outcome of a step is not known")
 		_, err = d.restart(second.ID)
 		require.ErrorIs(t, err, core.ErrUnknownStatus)
-		require.Contains(t, refusal(t, err).Actions, abandon)
+		require.Contains(t, refusalOf(t, err).Actions, abandon)
 		d.e.Exec(fmt.Sprintf(step, core.StatusStarted))
-		require.Equal(t, []operator.Action{{Kind: operator.ActRecover}}, offered(second.ID), "a step is not over")
+		require.Equal(t, []operator.Action{{Kind: refusal.ActRecover}}, offered(second.ID), "a step is not over")
 		explained, err = d.Explain(ctx, operator.ExplainRequest{Execution: second.ID})
 		require.NoError(t, err)
-		require.Equal(t, operator.ReasonRunning, explained.Refused)
+		require.Equal(t, refusal.Running, explained.Refused)
 	})
 }
 
@@ -187,21 +188,21 @@ func TestARefusedRunSuggestsWhatIsNotCompleteYet(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		d := newDesk(t, url)
 		d.wait(d.start("load", d.run(1)))
-		kinds := func(req operator.RunRequest) (kinds []operator.ActionKind) {
+		kinds := func(req operator.RunRequest) (kinds []refusal.ActionKind) {
 			t.Helper()
 			req.Name = "load"
 			_, err := d.Start(t.Context(), req)
-			for _, a := range refusal(t, err).Actions {
+			for _, a := range refusalOf(t, err).Actions {
 				kinds = append(kinds, a.Kind)
 			}
 			return kinds
 		}
 		one := operator.RunRequest{Params: map[string]string{"run": "1"}}
-		require.Equal(t, []operator.ActionKind{operator.ActRun, operator.ActNext, operator.ActAgain, operator.ActShow}, kinds(one))
+		require.Equal(t, []refusal.ActionKind{refusal.ActRun, refusal.ActNext, refusal.ActAgain, refusal.ActShow}, kinds(one))
 		d.wait(d.start("load", d.run(2)))
-		require.Equal(t, []operator.ActionKind{operator.ActNext, operator.ActAgain, operator.ActShow}, kinds(one), "run 2 is complete as well")
+		require.Equal(t, []refusal.ActionKind{refusal.ActNext, refusal.ActAgain, refusal.ActShow}, kinds(one), "run 2 is complete as well")
 		one.Next = true
-		require.Contains(t, kinds(one), operator.ActNext)
+		require.Contains(t, kinds(one), refusal.ActNext)
 		require.Equal(t, int64(3), runOf(t, d.wait(d.Start(t.Context(), operator.RunRequest{Name: "load", Next: true}))))
 	})
 }

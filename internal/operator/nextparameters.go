@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -75,7 +76,7 @@ func withInherit(j *model.Job, last *core.JobExecution, texts map[string]string,
 	if len(lacking) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w (the next instance takes over only what the job inherits: give it, or write inherit: [%s])", err, strings.Join(lacking, ", "))
+	return fmt.Errorf("%w (the next instance keeps only inherited parameters: set it, or write inherit: [%s])", err, strings.Join(lacking, ", "))
 }
 
 // parametersAgain checks the parameters of an execution against the job's current declarations:
@@ -87,12 +88,12 @@ func parametersAgain(j *model.Job, e *core.JobExecution, changed map[string]stri
 	}
 	params, err := declaredAgain(j, e, changed)
 	if err != nil {
-		return params, &Refusal{Reason: ReasonParameters, Execution: e.ID,
-			Err: fmt.Errorf("the parameters of execution %d do not fit the job file any more: %w", e.ID, err)}
+		return params, &Refusal{Reason: refusal.Parameters, Execution: e.ID,
+			Err: fmt.Errorf("the parameters of execution %d no longer fit the job file: %w", e.ID, err)}
 	}
 	if params.Key() != e.Params.Key() {
-		return params, &Refusal{Reason: ReasonParameters, Execution: e.ID,
-			Err: fmt.Errorf("the job file declares other identifying parameters than at execution %d, which had %s: it would be another instance",
+		return params, &Refusal{Reason: refusal.Parameters, Execution: e.ID,
+			Err: fmt.Errorf("the identifying parameters of the job file have changed since execution %d, which had %s: a restart would run another instance",
 				e.ID, identifyingText(e.Params))}
 	}
 	return params, nil

@@ -7,8 +7,20 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// requests performs each client request once.
+type requests struct {
+	schema  *schema
+	view    *viewer
+	records interface {
+		ports.Requests
+		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	}
+}
 
 // Act is a client's request with a key.
 type Act struct {
@@ -29,17 +41,15 @@ type Act struct {
 }
 
 // Once performs a client's act, and keeps the answer: a repetition of the request, from any
-// process, gets the same one, and does nothing. An execution is started at most once, however many
-// processes are called concurrently, and whenever one of them dies (rule L11): the launch, which
-// must have the key, records in its own transaction that it was for this request. An act of one
-// transaction is done at most once as well: of two concurrent ones the second waits, and gets the
-// answer of the first. Any other act that starts nothing is done again if its process died before
-// its answer was kept.
+// process, does nothing and gets the same answer. An execution is started at most once (rule L11):
+// the launch, which must have the key, records the request in its own transaction. An act of one
+// transaction is done at most once: a concurrent one waits, and gets its answer. Any other act is
+// done again if its process died before its answer was kept.
 //
 // repeated reports whether the answer was kept before. A key that was used for another request is a
-// Refusal (ReasonKeyReused).
-func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
-	if err := s.Prepare(ctx); err != nil {
+// Refusal (refusal.KeyReused).
+func (s *requests) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return "", false, err
 	}
 	if act.OneTransaction {
@@ -59,14 +69,14 @@ func (s *Service) Once(ctx context.Context, act Act) (answer string, repeated bo
 	if err != nil {
 		return "", false, err
 	}
-	kept, err := s.config.Repository.AnswerRequest(ctx, act.Key, answer)
+	kept, err := s.records.AnswerRequest(ctx, act.Key, answer)
 	return kept, false, err
 }
 
 // onceTogether is Once for an act of one transaction. A refusal is kept in another transaction,
 // because nothing of the refused act may stay. If the same request succeeded meanwhile, the answer
 // is that one's.
-func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
+func (s *requests) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	var refused error
 	answer, repeated, err = s.claimAndKeep(ctx, act, func(ctx context.Context) (string, error) {
 		answer, failure := act.Do(ctx)
@@ -85,8 +95,8 @@ func (s *Service) onceTogether(ctx context.Context, act Act) (answer string, rep
 
 // claimAndKeep claims the request, and keeps the answer of do, in one transaction. If the request
 // has an answer already, it returns that.
-func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
-	db, err := s.config.Provider.Database(s.config.Database)
+func (s *requests) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
+	db, err := s.schema.provider.Database(s.schema.database)
 	if err != nil {
 		return "", false, fmt.Errorf("the database of requests: %w", err)
 	}
@@ -102,23 +112,23 @@ func (s *Service) claimAndKeep(ctx context.Context, act Act, do func(ctx context
 		if answer, err = do(ctx); err != nil {
 			return err
 		}
-		answer, err = s.config.Repository.AnswerRequest(ctx, act.Key, answer)
+		answer, err = s.records.AnswerRequest(ctx, act.Key, answer)
 		return err
 	})
 	return answer, repeated, err
 }
 
-func (s *Service) claim(ctx context.Context, act Act) (ports.ClientRequest, error) {
-	known, err := s.config.Repository.ClaimRequest(ctx, act.Key, act.Fingerprint)
+func (s *requests) claim(ctx context.Context, act Act) (ports.ClientRequest, error) {
+	known, err := s.records.ClaimRequest(ctx, act.Key, act.Fingerprint)
 	if errors.As(err, new(*ports.KeyReusedError)) {
-		err = &Refusal{Reason: ReasonKeyReused, Err: err}
+		err = &Refusal{Reason: refusal.KeyReused, Err: err}
 	}
 	return known, err
 }
 
 // do performs the act. If it is refused because another process is performing the same one, the
 // answer is about the execution that the other has started.
-func (s *Service) do(ctx context.Context, act Act) (string, error) {
+func (s *requests) do(ctx context.Context, act Act) (string, error) {
 	answer, err := act.Do(ctx)
 	if err == nil {
 		return answer, nil
@@ -138,10 +148,10 @@ func (s *Service) do(ctx context.Context, act Act) (string, error) {
 	return "", err
 }
 
-func (s *Service) startedBefore(ctx context.Context, act Act, known ports.ClientRequest) (string, error) {
-	e, err := s.config.Repository.Execution(ctx, known.Execution)
+func (s *requests) startedBefore(ctx context.Context, act Act, known ports.ClientRequest) (string, error) {
+	e, err := s.records.Execution(ctx, known.Execution)
 	if err != nil {
 		return "", err
 	}
-	return act.Started(s.execution(e))
+	return act.Started(s.view.execution(e))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/internal/testexample"
@@ -115,7 +116,7 @@ func text(name, v string) core.Parameter {
 	return core.Parameter{Name: name, Type: core.TypeString, Value: v}
 }
 
-func refusal(t *testing.T, err error) *operator.Refusal {
+func refusalOf(t *testing.T, err error) *operator.Refusal {
 	t.Helper()
 	var r *operator.Refusal
 	require.ErrorAs(t, err, &r)
@@ -286,7 +287,7 @@ func TestAStopFromElsewhereStandsThoughTheOwnerCannotBeTold(t *testing.T) {
 		require.Equal(t, core.StatusStopped, d.wait(running, nil).Status)
 
 		exec, err = d.elsewhere.Stop(ctx, exec.ID)
-		require.Equal(t, operator.ReasonOver, refusal(t, err).Reason)
+		require.Equal(t, refusal.Over, refusalOf(t, err).Reason)
 		require.Equal(t, core.StatusStopped, exec.Status)
 		require.Len(t, told, 1)
 		_, err = d.Stop(ctx, 99)
@@ -328,7 +329,7 @@ func TestAServiceRecoversPurgesAndDeletesInItsName(t *testing.T) {
 		require.Equal(t, operator.Purged{Instances: 1, Executions: 2, Steps: 1}, purged)
 		_, err = d.Purge(ctx, operator.PurgeRequest{Instance: again.InstanceID})
 		require.ErrorIs(t, err, core.ErrNotFound)
-		require.Equal(t, operator.ReasonNotFound, refusal(t, err).Reason)
+		require.Equal(t, refusal.NotFound, refusalOf(t, err).Reason)
 		require.Equal(t, 1, swept)
 		d.wait(d.start("load", d.run(2)))
 		sweeps = errors.New("no connection")
@@ -435,14 +436,14 @@ func TestARedriveIsNoNewestInstance(t *testing.T) {
 		require.NoError(t, err)
 		ended, err := d.Recover(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []operator.Action{{Kind: operator.ActRedrive, Execution: first.ID, Step: "work"}}, ended[0].Actions)
+		require.Equal(t, []operator.Action{{Kind: refusal.ActRedrive, Execution: first.ID, Step: "work"}}, ended[0].Actions)
 
 		params, err := d.nextParameters("load", nil)
 		require.NoError(t, err)
 		run, _ := params.Get("run")
 		require.Equal(t, int64(5), run.Value)
 		_, err = d.restart(ended[0].ID)
-		require.Equal(t, operator.ReasonRedrive, refusal(t, err).Reason)
+		require.Equal(t, refusal.Redrive, refusalOf(t, err).Reason)
 	})
 }
 
@@ -454,9 +455,9 @@ func TestAnOlderAttemptIsNotAbandoned(t *testing.T) {
 		first := d.wait(d.start("load", d.run(1)))
 		second := d.wait(d.restart(first.ID))
 		_, err := d.Abandon(ctx, first.ID)
-		r := refusal(t, err)
-		require.Equal(t, operator.ReasonNotNewest, r.Reason)
-		require.Contains(t, r.Actions, operator.Action{Kind: operator.ActShow, Execution: second.ID, Status: core.StatusFailed})
+		r := refusalOf(t, err)
+		require.Equal(t, refusal.NotNewest, r.Reason)
+		require.Contains(t, r.Actions, operator.Action{Kind: refusal.ActShow, Execution: second.ID, Status: core.StatusFailed})
 		_, err = d.Abandon(ctx, second.ID)
 		require.NoError(t, err)
 	})
@@ -474,13 +475,13 @@ func TestAnswersMarshalWithoutWhatIsNobodysBusiness(t *testing.T) {
 	stopping, err := d.Stop(ctx, launched.Execution.ID)
 	require.NoError(t, err)
 	_, err = d.start("load", d.run(1))
-	for _, answer := range []any{stopping, refusal(t, err)} {
+	for _, answer := range []any{stopping, refusalOf(t, err)} {
 		text, err := json.Marshal(answer)
 		require.NoError(t, err)
 		require.NotContains(t, string(text), "nonce")
 		require.NotContains(t, string(text), "secret")
 	}
-	text, err := json.Marshal(refusal(t, err))
+	text, err := json.Marshal(refusalOf(t, err))
 	require.NoError(t, err)
 	require.Contains(t, string(text), `{"reason":"running","message":"job load is already running: execution 1, owner elsewhere (process 7), lease until `)
 	require.Contains(t, string(text), `"actions":[{"kind":"show","execution":1,"status":"STARTED"},{"kind":"stop","execution":1},{"kind":"recover"}]}`)

@@ -1,16 +1,10 @@
 package operator
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -40,8 +34,8 @@ func pathNames(specs []core.ParameterSpec, given map[string]string) []string {
 	return names
 }
 
-// placed returns parameters with the stored texts of declared paths (rule L1a).
-func placed(specs []core.ParameterSpec, params core.Parameters) (core.Parameters, error) {
+// storedPaths returns parameters with the stored texts of declared paths (rule L1a).
+func storedPaths(specs []core.ParameterSpec, params core.Parameters) (core.Parameters, error) {
 	list := params.All()
 	for i, p := range list {
 		at := slices.IndexFunc(specs, func(spec core.ParameterSpec) bool { return spec.Name == p.Name })
@@ -63,45 +57,9 @@ func asStored(params core.Parameters, e *core.JobExecution, changed map[string]s
 	list := params.All()
 	for i, p := range list {
 		had, ok := e.Params.Get(p.Name)
-		if _, anew := changed[p.Name]; ok && !anew && p.Type == core.TypePath && had.Type == core.TypePath {
+		if _, given := changed[p.Name]; ok && !given && p.Type == core.TypePath && had.Type == core.TypePath {
 			list[i].Value = had.Value
 		}
 	}
 	return core.NewParameters(list...)
-}
-
-// noticeOtherFile reports that the job of this name was run from another file: by the last
-// execution of the instance (nil if the instance is new), else by the newest of the job.
-func (s *Service) noticeOtherFile(ctx context.Context, l *launch, last *core.JobExecution) error {
-	now := l.job.Definition.Path
-	if now == "" {
-		return nil
-	}
-	if last == nil {
-		page, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{JobName: l.job.Name, Limit: 1})
-		if err != nil {
-			return fmt.Errorf("find the newest execution: %w", err)
-		}
-		if len(page) == 0 {
-			return nil
-		}
-		last = &page[0]
-	}
-	was := last.Definition.Path
-	if was == "" || was == now || isSameFile(was, now) && isSameFile(filepath.Dir(was), filepath.Dir(now)) {
-		return nil // else relative paths begin at another folder
-	}
-	_, err := os.Stat(was)
-	l.hooks.notice(Notice{Kind: NoticeOtherFile, Execution: last.ID, File: now, Was: was, WasGone: errors.Is(err, fs.ErrNotExist)})
-	return nil
-}
-
-// isSameFile reports whether two paths lead to one file, following links.
-func isSameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	other, err := os.Stat(b)
-	return err == nil && os.SameFile(one, other)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -48,7 +49,7 @@ func TestThreeSpellingsOfAPathAreOneInstance(t *testing.T) {
 			_, err := s.s.Run(t.Context(), req)
 			var refused *Refusal
 			require.ErrorAs(t, err, &refused, "%v", req.Params)
-			require.Equal(t, ReasonComplete, refused.Reason)
+			require.Equal(t, refusal.Complete, refused.Reason)
 		}
 		require.Len(t, s.executions(), 1)
 		require.Equal(t, int64(2), s.e.Ints("select count(*) from loaded")[0])
@@ -148,7 +149,7 @@ func TestAnotherFileWithTheSameJobNameIsReportedWithBothPaths(t *testing.T) {
 			if err != nil {
 				var refused *Refusal
 				require.ErrorAs(t, err, &refused)
-				require.Equal(t, ReasonComplete, refused.Reason)
+				require.Equal(t, refusal.Complete, refused.Reason)
 			}
 			return notices
 		}

@@ -9,12 +9,27 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// plans makes dry runs.
+type plans struct {
+	schema    *schema
+	judge     *judge
+	jobs      *jobs
+	chooser   *chooser
+	restarts  *restarts
+	changes   *comparison
+	admission *admission
+	tasks     jobfile.Tasks
+	records   journal.Repository
+}
 
 // PlanRequest requests a dry run of a job file with the first items of each chunk step.
 type PlanRequest struct {
@@ -148,15 +163,15 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 
 const defaultSample = 20
 
-// Plan plans a run with the parameters: the first one of the instance, or the restart if Run would
-// restart it. It reads the first items of each chunk step of the plan with the real readers and
-// processors, and predicts their outcomes. It writes nothing: it creates no execution, opens no
-// writers, and calls no tasklets or deciders. It does not prevent writes by a reader's own query or
-// by an application's component: give the service a provider with read-only sessions.
+// Plan plans a run with the parameters: the first one of the instance, or a restart. It reads the
+// first items of each chunk step with the real readers and processors, and predicts their outcomes.
+// It creates no execution, opens no writers, and calls no tasklets or deciders. It does not prevent
+// writes by a reader's own query or by an application's component: give the service a provider with
+// read-only sessions.
 //
-// It returns the errors of a wrong job file (jobfile.Problems), of Choose, of a Run with a changed
-// job file (ReasonChanged), *RequestError, and the cause of ctx if it ended.
-func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
+// Errors are jobfile.Problems, those of Choose, refusal.Changed as for a Run, *RequestError, and the
+// cause of ctx if it ended.
+func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
 	}
@@ -179,11 +194,11 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.FromStart {
 		last = &core.JobExecution{Params: params}
 	}
-	plan, err := planner.NewFrom(ctx, s.config.Repository, j, last, l.from, nil)
+	plan, err := planner.NewFrom(ctx, s.records, j, last, l.from, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a run of job %s: %w", j.Name, err)
 	}
-	d := &dryRun{n: req.Sample, params: params, uses: l.file.Uses(params), job: j, handlers: s.config.Tasks}
+	d := &dryRun{n: req.Sample, params: params, uses: l.file.Uses(params), job: j, handlers: s.tasks}
 	if err := d.run(confine.With(ctx, confine.New(j.Confinement)), plan); err != nil {
 		return nil, err
 	}
@@ -191,39 +206,28 @@ func (s *Service) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	for _, step := range d.steps {
 		result.Fails = result.Fails || step.WouldFail()
 	}
-	result.Refused, err = s.excluded(ctx, j, params)
+	result.Refused, err = s.admission.excluded(ctx, j, params)
 	return result, err
 }
 
 // planRun returns the launch of a run, and the execution that it would follow.
-func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
+func (s *plans) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
 	if req.From != "" || req.IfComplete {
-		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "it is for the restart of an execution"}
+		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "only for the restart of an execution"}
 	}
 	file, err := s.planFile(req)
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, err := s.choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
+	l, err := s.chooser.choose(ctx, RunRequest{Checked: file, Params: req.Params, Folder: req.Folder, Again: req.Again, Next: req.Next})
 	if err != nil {
 		return nil, nil, err
 	}
-	l := &launch{definition: definition{file: file, path: file.Path()}, params: chosen.params}
-	if _, l.given, err = withoutSecrets(l.definition, RunRequest{Params: req.Params}); err != nil {
+	if err := s.admission.checkFormer(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	if l.job, err = s.compile(l.definition, s.config.Registry); err != nil {
+	if err := l.bind(ctx); err != nil {
 		return nil, nil, err
-	}
-	l.job.Confinement = chosen.job.Confinement
-	if err := s.checkFormer(ctx, l); err != nil {
-		return nil, nil, err
-	}
-	ctx = confine.With(ctx, confine.New(l.job.Confinement))
-	if l.job.Bind != nil {
-		if err := l.job.Bind(ctx, l.params); err != nil {
-			return nil, nil, err
-		}
 	}
 	last, err := s.restarted(ctx, l.job, l.params)
 	return l, last, err
@@ -231,31 +235,28 @@ func (s *Service) planRun(ctx context.Context, req PlanRequest) (*launch, *core.
 
 // planRestart returns the launch of a restart, and the execution that it follows. It refuses as
 // Restart does.
-func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
-	has, err := s.hasHistory(ctx)
+func (s *plans) planRestart(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
+	has, err := s.schema.hasHistory(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !has {
-		return nil, nil, &Refusal{Reason: ReasonNotFound, Execution: req.Execution, Err: fmt.Errorf("execution %d: %w", req.Execution, core.ErrNotFound)}
+		return nil, nil, &Refusal{Reason: refusal.NotFound, Execution: req.Execution, Err: fmt.Errorf("execution %d: %w", req.Execution, core.ErrNotFound)}
 	}
-	l, err := s.restartOf(ctx, RestartRequest{
+	l, err := s.restarts.restartOf(ctx, RestartRequest{
 		Execution: req.Execution, Checked: req.Checked, File: req.File, FromStart: req.FromStart, From: req.From, IfComplete: req.IfComplete, AcceptChanges: req.AcceptChanges,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	if l.file == nil {
-		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file: its job is one of Go code"}
+		return nil, nil, &RequestError{Field: "execution", Value: fmt.Sprint(req.Execution), Reason: "a dry run needs a job file, and this job is built in Go"}
 	}
-	if err := s.admits(ctx, l); err != nil {
+	if err := s.admission.admits(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	ctx = confine.With(ctx, confine.New(l.job.Confinement))
-	if l.job.Bind != nil {
-		if err := l.job.Bind(ctx, l.params); err != nil {
-			return nil, nil, err
-		}
+	if err := l.bind(ctx); err != nil {
+		return nil, nil, err
 	}
 	last := l.named.Clone()
 	last.Params = l.params
@@ -264,11 +265,11 @@ func (s *Service) planRestart(ctx context.Context, req PlanRequest) (*launch, *c
 
 // planChanges returns the changes that a run reports for a changed job file, and refuses as a run
 // does.
-func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
+func (s *plans) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
 	if last.ID == 0 || req.FromStart || last.Status == core.StatusCompleted {
 		return nil, nil
 	}
-	changes, err := s.changes(ctx, last, l)
+	changes, err := s.changes.changes(ctx, last, l)
 	if req.AcceptChanges && errors.As(err, new(*jobfile.ChangedError)) {
 		err = nil
 	}
@@ -277,16 +278,16 @@ func (s *Service) planChanges(ctx context.Context, req PlanRequest, last *core.J
 
 // restarted returns the execution that a run with the parameters restarts; its ID is 0 if the run
 // would be the first, or is refused.
-func (s *Service) restarted(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
+func (s *plans) restarted(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	first := &core.JobExecution{Params: params}
-	if has, err := s.hasHistory(ctx); !has {
+	if has, err := s.schema.hasHistory(ctx); !has {
 		return first, err
 	}
-	last, err := s.lastExecution(ctx, j.Name, params.Key())
+	last, err := s.judge.lastExecution(ctx, j.Name, params.Key())
 	if err != nil || last == nil {
 		return first, err
 	}
-	newest, err := s.newestAttempt(ctx, last)
+	newest, err := s.judge.newestAttempt(ctx, last)
 	if err != nil {
 		return nil, err
 	}
@@ -297,12 +298,12 @@ func (s *Service) restarted(ctx context.Context, j *model.Job, params core.Param
 	return last, nil
 }
 
-func (s *Service) planFile(req PlanRequest) (*jobfile.File, error) {
+func (s *plans) planFile(req PlanRequest) (*jobfile.File, error) {
 	switch {
 	case req.Checked != nil:
 		return req.Checked, nil
 	case req.File != "":
-		return jobfile.Load(req.File, s.config.Registry)
+		return jobfile.Load(req.File, s.jobs.registry)
 	}
 	return nil, &RequestError{Field: "file", Reason: "a dry run needs a job file"}
 }

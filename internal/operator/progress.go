@@ -5,9 +5,27 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// progress measures running executions.
+type progress struct {
+	judge   *judge
+	view    *viewer
+	work    *workload
+	jobs    *jobs
+	records progressRecords
+}
+
+type progressRecords interface {
+	journal.Repository
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
+	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
+	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
+}
 
 // ProgressView is the progress of a running step, or of an execution without a running step at the
 // moment.
@@ -56,14 +74,14 @@ type ProgressRequest struct {
 
 // Progress returns the progress of running executions. Speeds are averages since their steps began;
 // a Meter measures from one refresh to the next.
-func (s *Service) Progress(ctx context.Context, req ProgressRequest) ([]ProgressView, error) {
+func (s *progress) Progress(ctx context.Context, req ProgressRequest) ([]ProgressView, error) {
 	return s.Meter(req).Refresh(ctx)
 }
 
 // Meter measures the progress of running executions from one refresh to the next. It must not be
 // used by several goroutines at once.
 type Meter struct {
-	service *Service
+	*progress
 	request ProgressRequest
 	// last is the state of each step at the last refresh.
 	last map[core.StepExecutionID]measured
@@ -79,9 +97,9 @@ type measured struct {
 }
 
 // Meter makes a meter.
-func (s *Service) Meter(req ProgressRequest) *Meter {
+func (s *progress) Meter(req ProgressRequest) *Meter {
 	return &Meter{
-		service: s, request: req, last: map[core.StepExecutionID]measured{},
+		progress: s, request: req, last: map[core.StepExecutionID]measured{},
 		baselines: map[string]*baseline{}, earlier: map[core.JobExecutionID]*earlier{},
 	}
 }
@@ -92,29 +110,29 @@ const maxRunning = 200
 // and two if a step waits for tasks or a job, and those that are executed once for a new job or
 // execution.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
-	ids, err := m.service.config.Repository.ExecutionIDs(ctx, ports.ExecutionFilter{
+	ids, err := m.records.ExecutionIDs(ctx, ports.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what is running: %w", err)
+		return nil, fmt.Errorf("read the running executions: %w", err)
 	}
-	running, err := m.service.config.Repository.Judged(ctx, ports.JudgedRequest{IDs: ids, Dead: m.service.config.Dead})
+	running, err := m.records.Judged(ctx, ports.JudgedRequest{IDs: ids, Dead: m.judge.dead})
 	if err != nil {
-		return nil, fmt.Errorf("read what is running: %w", err)
+		return nil, fmt.Errorf("read the running executions: %w", err)
 	}
-	steps, err := m.service.config.Repository.StepsOf(ctx, ids...)
-	if err != nil {
-		return nil, err
-	}
-	waiting, err := m.service.waiting(ctx, running)
+	steps, err := m.records.StepsOf(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	placed, err := m.service.placed(ctx, running)
+	waiting, err := m.work.waiting(ctx, running)
 	if err != nil {
 		return nil, err
 	}
-	work, err := m.service.stepWork(ctx, steps)
+	placed, err := m.work.placed(ctx, running)
+	if err != nil {
+		return nil, err
+	}
+	work, err := m.work.stepWork(ctx, steps)
 	if err != nil {
 		return nil, err
 	}
@@ -137,23 +155,23 @@ func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	return views, nil
 }
 
-func (s *Service) stepsOf(ctx context.Context, executions []core.JobExecution) (map[core.JobExecutionID][]core.StepExecution, error) {
+func (s *progress) stepsOf(ctx context.Context, executions []core.JobExecution) (map[core.JobExecutionID][]core.StepExecution, error) {
 	ids := make([]core.JobExecutionID, len(executions))
 	for i, e := range executions {
 		ids[i] = e.ID
 	}
-	return s.config.Repository.StepsOf(ctx, ids...)
+	return s.records.StepsOf(ctx, ids...)
 }
 
 // measure returns a view for each running step of an execution. newest is the newest execution of
 // its instance.
 func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
-	now := m.service.config.Now()
+	now := m.judge.now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
 		Duration:      seconds(elapsed(e.StartedAt, e.EndedAt, now)),
 		StopRequested: e.StopRequested || e.Status == core.StatusStopping,
-		Owner:         m.service.ownerOf(e, &newest),
+		Owner:         m.view.ownerOf(e, &newest),
 	}
 	base.Lease = leaseOf(base.Owner)
 	var views []ProgressView

@@ -4,45 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// redriveName is the identifying parameter that makes a redrive its own instance: EXECUTION.STEP.N.
-// The dot keeps a declared parameter from having this name.
-const redriveName = "run.redrive"
-
-// redrivenStep returns the step of a redrive, whose name may have dots; empty if it is not a
-// redrive.
-func redrivenStep(params core.Parameters) string {
-	mark, ok := params.Get(redriveName)
-	if !ok {
-		return ""
-	}
-	_, rest, _ := strings.Cut(fmt.Sprint(mark.Value), ".")
-	if end := strings.LastIndex(rest, "."); end >= 0 {
-		return rest[:end]
-	}
-	return ""
+// redrives prepares redrives of skipped items.
+type redrives struct {
+	judge   *judge
+	jobs    *jobs
+	records redriveRecords
 }
 
-// Redrive runs the remaining skipped items of an execution through the processors and writers of
-// their step, with the execution's parameters, and returns when the new execution exists. That is
-// an execution of its own, which another Redrive continues if it has not completed.
-func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
-	e, err := s.record(ctx, req.Execution)
+type redriveRecords interface {
+	redrive.Items
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
+}
+
+const maxRedrives = 100
+
+// redriveOf prepares the launch of a redrive.
+func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, error) {
+	e, err := s.judge.record(ctx, req.Execution)
 	if err != nil {
 		return nil, err
 	}
 	if e.RedriveOf != 0 {
-		return nil, &Refusal{Reason: ReasonRedrive, Execution: e.ID, Actions: []Action{s.restartAction(e, false)},
-			Err: fmt.Errorf("execution %d is a redrive itself: what it skipped again is left in execution %d", e.ID, e.RedriveOf)}
+		return nil, &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
+			Err: fmt.Errorf("execution %d is itself a redrive: redrive the items that it skipped from execution %d", e.ID, e.RedriveOf)}
 	}
 	d, err := s.redriveFile(ctx, req, e)
 	if err != nil {
@@ -60,7 +57,7 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 	d.given = secrets
 	params, err := declaredAgain(&model.Job{Parameters: d.file.Parameters()}, e, typed(d.file.Parameters(), given.Params, req.Folder))
 	if err != nil {
-		return nil, &Refusal{Reason: ReasonParameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
+		return nil, &Refusal{Reason: refusal.Parameters, Execution: e.ID, Err: fmt.Errorf("the parameters of execution %d: %w", e.ID, err)}
 	}
 	plan, err := s.planRedrive(ctx, req)
 	if err != nil {
@@ -78,38 +75,23 @@ func (s *Service) Redrive(ctx context.Context, req RedriveRequest) (*Running, er
 		return nil, err
 	}
 	l.definition.file = nil // its definition is not compared: the remaining work is planned again
-	return s.launch(ctx, l)
-}
-
-func withRedrive(params core.Parameters, of core.JobExecutionID, step string, n int64) (core.Parameters, error) {
-	mark := core.Parameter{Name: redriveName, Type: core.TypeString, Identifying: true, Value: fmt.Sprintf("%d.%s.%d", of, step, n)}
-	return core.NewParameters(append(params.All(), mark)...)
-}
-
-func redriveNumber(params core.Parameters) int64 {
-	mark, _ := params.Get(redriveName)
-	text := fmt.Sprint(mark.Value)
-	n, err := strconv.ParseInt(text[strings.LastIndex(text, ".")+1:], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return l, nil
 }
 
 // redriveFile reads the job file, or takes a missing one from the history.
-func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
-	d, err := s.stored(ctx, req.source(), e, req.Hooks)
+func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
+	d, err := s.jobs.stored(ctx, req.source(), e, req.Hooks)
 	if err != nil {
 		return d, err
 	}
 	wrong := func(format string, args ...any) (definition, error) {
-		return d, &Refusal{Reason: ReasonFile, Execution: e.ID, Err: fmt.Errorf(format, args...)}
+		return d, &Refusal{Reason: refusal.File, Execution: e.ID, Err: fmt.Errorf(format, args...)}
 	}
 	if d.file == nil {
-		return wrong("execution %d is of a job of Go code, whose skipped items cannot be redriven", e.ID)
+		return wrong("execution %d ran a job built in Go: its skipped items cannot be redriven", e.ID)
 	}
 	if d.file.Name() != e.JobName {
-		return wrong("%s is job %s, and execution %d is of job %s", d.path, d.file.Name(), e.ID, e.JobName)
+		return wrong("%s defines job %s, but execution %d ran job %s", d.path, d.file.Name(), e.ID, e.JobName)
 	}
 	if now := d.file.Definition(); now.Hash != e.Definition.Hash {
 		req.notice(Notice{Kind: NoticeChanged, Execution: e.ID, File: d.path, Actions: compareActions(e.ID, e.Definition, now, d.path)})
@@ -117,8 +99,8 @@ func (s *Service) redriveFile(ctx context.Context, req RedriveRequest, e *core.J
 	return d, nil
 }
 
-func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*model.Job, error) {
-	ran, err := s.config.Repository.Steps(ctx, plan.Execution)
+func (s *redrives) compileRedrive(ctx context.Context, d definition, of *core.JobExecution, plan *redrive.Plan, hooks Hooks) (*model.Job, error) {
+	ran, err := s.records.Steps(ctx, plan.Execution)
 	if err != nil {
 		return nil, fmt.Errorf("read the steps of execution %d: %w", plan.Execution, err)
 	}
@@ -127,42 +109,42 @@ func (s *Service) compileRedrive(ctx context.Context, d definition, of *core.Job
 		steps[step.Name] = step
 	}
 	written := &Targets{next: hooks.OnTarget}
-	j, err := d.file.CompileRedrive(s.depsOf(d, watch(s.config.Registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Watch: written.watchFiles})
+	j, err := d.file.CompileRedrive(s.jobs.depsOf(d, watch(s.jobs.registry, written.Add)), jobfile.Redrive{Plan: plan, Instance: of.InstanceID, Steps: steps, Watch: written.watchFiles})
 	if err != nil {
-		return nil, &Refusal{Reason: ReasonFile, Execution: plan.Execution, Err: err}
+		return nil, &Refusal{Reason: refusal.File, Execution: plan.Execution, Err: err}
 	}
-	return s.located(j, d), nil
+	return s.jobs.located(j, d), nil
 }
 
-func (s *Service) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
+func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	id := req.Execution
 	refuse := func(reason Reason, err error, actions ...Action) error {
 		return &Refusal{Reason: reason, Execution: id, Err: err, Actions: actions}
 	}
-	plan, err := redrive.New(ctx, s.config.Repository, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
+	plan, err := redrive.New(ctx, s.records, redrive.Request{Execution: id, Step: req.Step, Edited: req.Edited})
 	var steps *redrive.StepsError
 	switch {
 	case errors.Is(err, redrive.ErrNothing):
 		if plan, err := s.restOfRedrive(ctx, req); plan != nil || err != nil {
 			return plan, err
 		}
-		return nil, refuse(ReasonNothingSkipped, fmt.Errorf("execution %d: %w", id, err), Action{Kind: ActSkips, Execution: id})
+		return nil, refuse(refusal.NothingSkipped, fmt.Errorf("execution %d: %w", id, err), Action{Kind: refusal.ActSkips, Execution: id})
 	case errors.As(err, &steps):
 		var actions []Action
 		for _, name := range steps.Steps {
-			actions = append(actions, Action{Kind: ActRedrive, Execution: id, Step: name})
+			actions = append(actions, Action{Kind: refusal.ActRedrive, Execution: id, Step: name})
 		}
-		return nil, refuse(ReasonWhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
+		return nil, refuse(refusal.WhichStep, fmt.Errorf("execution %d: %w", id, err), actions...)
 	case err != nil && req.Edited != nil:
 		rest, other := s.restOfRedrive(ctx, req)
 		if other != nil || rest == nil {
-			return nil, errors.Join(refuse(ReasonItems, err), other)
+			return nil, errors.Join(refuse(refusal.Items, err), other)
 		}
-		return nil, refuse(ReasonItems, err, Action{Kind: ActRedrive, Execution: id, Step: rest.Step})
+		return nil, refuse(refusal.Items, err, Action{Kind: refusal.ActRedrive, Execution: id, Step: rest.Step})
 	case err != nil:
 		return nil, err
 	case plan.Items == 0:
-		return nil, refuse(ReasonItems, &ItemsError{Refused: plan.Refused}, Action{Kind: ActExport, Execution: id})
+		return nil, refuse(refusal.Items, &ItemsError{Refused: plan.Refused}, Action{Kind: refusal.ActExport, Execution: id})
 	}
 	if len(plan.Refused) > 0 {
 		items := make([]string, len(plan.Refused))
@@ -193,4 +175,122 @@ func (e *ItemsError) Unwrap() []error {
 		errs = append(errs, fmt.Errorf("and %d more", more))
 	}
 	return errs
+}
+
+// redriveParameters returns the parameters of the newest redrive of the step's items if it is not
+// complete, else of one more: an incomplete redrive may have rows in an unpublished file (rule C12b).
+func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
+	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
+	if err != nil {
+		return params, err
+	}
+	if newest != nil && continues(newest, true) {
+		again, err := withRedrive(params, plan.Execution, plan.Step, redriveNumber(newest.Params))
+		if err == nil && again.Key() == newest.Params.Key() {
+			return again, s.onlyDue(ctx, req, plan, newest)
+		}
+		return params, &Refusal{Reason: refusal.Redrive, Execution: plan.Execution,
+			Err: fmt.Errorf("execution %d, a redrive of step %s, is %s: complete it with its own parameters before another redrive of these items, or abandon it",
+				newest.ID, redrivenStep(newest.Params), newest.Status),
+			Actions: []Action{{Kind: refusal.ActShow, Execution: newest.ID, Status: newest.Status}, s.judge.restartAction(newest, false), {Kind: refusal.ActAbandon, Execution: newest.ID}}}
+	}
+	same, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return step == plan.Step })
+	n := int64(1)
+	if same != nil {
+		n += redriveNumber(same.Params)
+	}
+	if err != nil {
+		return params, err
+	}
+	return withRedrive(params, plan.Execution, plan.Step, n)
+}
+
+func overlaps(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
+}
+
+// restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so
+// that it publishes its output; nil if there is none.
+func (s *redrives) restOfRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
+	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return req.Step == "" || step == req.Step })
+	if err != nil || newest == nil || !continues(newest, true) {
+		return nil, err
+	}
+	_, parts, err := s.partsOfRedrive(ctx, newest)
+	if err != nil {
+		return nil, err
+	}
+	return redrive.Nothing(s.records, req.Execution, redrivenStep(newest.Params), parts), nil
+}
+
+// onlyDue restricts the plan to the partitions that the redrive still has to run.
+func (s *redrives) onlyDue(ctx context.Context, req RedriveRequest, plan *redrive.Plan, of *core.JobExecution) error {
+	planned, due, err := s.partsOfRedrive(ctx, of)
+	if err != nil || !planned {
+		return err
+	}
+	if left := plan.Only(due); left > 0 {
+		req.notice(Notice{Kind: NoticeNotRedriven, Execution: plan.Execution, Items: []string{
+			fmt.Sprintf("%d skipped items belong to partitions that execution %d has completed: redrive them after it is complete", left, of.ID),
+		}})
+	}
+	return nil
+}
+
+// partsOfRedrive returns the recorded names of the partitions that a redrive has not completed, or
+// false if it has planned none.
+func (s *redrives) partsOfRedrive(ctx context.Context, of *core.JobExecution) (planned bool, due []string, err error) {
+	seen := map[string]bool{}
+	err = s.eachRedrive(ctx, of.RedriveOf, func(e *core.JobExecution) (more bool, err error) {
+		if e.InstanceID != of.InstanceID {
+			return true, nil
+		}
+		steps, err := s.records.Steps(ctx, e.ID)
+		if err != nil {
+			return false, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
+		}
+		for _, step := range steps {
+			if !strings.Contains(step.Name, ":") || seen[step.Name] {
+				continue
+			}
+			if seen[step.Name] = true; step.Status != core.StatusCompleted {
+				due = append(due, step.Name)
+			}
+		}
+		return true, nil
+	})
+	slices.Sort(due)
+	return len(seen) > 0, due, err
+}
+
+// newestRedrive returns the newest execution that redrives items of a step that match accepts;
+// nil if there is none.
+func (s *redrives) newestRedrive(ctx context.Context, of core.JobExecutionID, match func(step string) bool) (newest *core.JobExecution, err error) {
+	err = s.eachRedrive(ctx, of, func(e *core.JobExecution) (bool, error) {
+		if match(redrivenStep(e.Params)) {
+			newest = e
+		}
+		return newest == nil, nil
+	})
+	return newest, err
+}
+
+// eachRedrive calls f with the redrives of an execution, newest first, until f returns false.
+func (s *redrives) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
+	filter := ports.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
+	for {
+		page, err := s.records.Executions(ctx, filter)
+		if err != nil {
+			return fmt.Errorf("find the redrives of execution %d: %w", of, err)
+		}
+		for i := range page {
+			if more, err := f(&page[i]); err != nil || !more {
+				return err
+			}
+		}
+		if len(page) < filter.Limit {
+			return nil
+		}
+		filter.Before = page[len(page)-1].ID
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -21,8 +22,8 @@ func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, name, redrivenStep(params))
 		require.EqualValues(t, 3, redriveNumber(params))
-		action := s.restartAction(&core.JobExecution{ID: 9, RedriveOf: 7, Params: params, Definition: core.Definition{Path: "job.yaml"}}, false)
-		require.Equal(t, Action{Kind: ActRedrive, Execution: 7, Step: name}, action, fmt.Sprint(name))
+		action := s.runs.judge.restartAction(&core.JobExecution{ID: 9, RedriveOf: 7, Params: params, Definition: core.Definition{Path: "job.yaml"}}, false)
+		require.Equal(t, Action{Kind: refusal.ActRedrive, Execution: 7, Step: name}, action, fmt.Sprint(name))
 	}
 	require.Empty(t, redrivenStep(core.Parameters{}))
 }

@@ -6,15 +6,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // RunRequest requests a run of a job.
 type RunRequest struct {
 	// The job is the first of these that is set: a job of Go code; a job file that was already
-	// read; a job file from any source; the path of a job file; the name of a job that the
-	// application carries (Config.Files), that is registered, or that has a file at the path of its
-	// newest execution.
+	// read; a job file from any source; its path; the name of a job that the application carries
+	// (Config.Files), that is registered, or that has a file at the path of its newest execution.
 	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
@@ -39,9 +40,8 @@ type RunRequest struct {
 	// AcceptChanges resumes an instance although its definition has changed in work that is already
 	// done (rule F4), or in a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// AsBegun resumes an instance with the last attempt's job file, from the history, instead of
-	// the request's: for a caller that drafts the file again each time. With FromStart the file of
-	// the request counts.
+	// AsBegun resumes an instance with the last attempt's job file, from the history, unless
+	// FromStart is set: for a caller that drafts the file each time.
 	AsBegun bool `json:"-"`
 	// Key is the key of a client's request, which Once has claimed, or zero.
 	Key ports.RequestKey `json:"-"`
@@ -80,16 +80,16 @@ type RestartRequest struct {
 	From string `json:"from,omitempty"`
 	// IfComplete allows From to run a part of a completed execution again.
 	IfComplete bool `json:"if_complete,omitempty"`
-	// AcceptChanges is as in RunRequest.
-	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// Key is as in RunRequest.
-	Key ports.RequestKey `json:"-"`
-	// Task is as in RunRequest.
-	Task int64 `json:"-"`
-	// On is as in RunRequest.
-	On    *core.Placement `json:"-"`
-	Hooks `json:"-"`
+	// The others are as in RunRequest.
+	AcceptChanges bool             `json:"accept_changes,omitempty"`
+	Key           ports.RequestKey `json:"-"`
+	Task          int64            `json:"-"`
+	On            *core.Placement  `json:"-"`
+	Hooks         `json:"-"`
 }
+
+// Edit is a person's correction of a skipped item.
+type Edit = redrive.Edit
 
 // RedriveRequest requests to run the skipped items of an execution through their step again.
 type RedriveRequest struct {
@@ -104,27 +104,25 @@ type RedriveRequest struct {
 	// Given is called with the parameters of the job and with Params before these are used, for
 	// example to read the files that are named for secret ones; may be nil.
 	Given func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
-	// Folder is as in RunRequest.
-	Folder string `json:"-"`
-	// Checked, Source and File are as in RunRequest; if none is set, the file with which the
-	// execution was started.
-	Checked *jobfile.File  `json:"-"`
-	Source  jobfile.Source `json:"-"`
-	File    string         `json:"file,omitempty"`
-	// Key is as in RunRequest.
-	Key   ports.RequestKey `json:"-"`
-	Hooks `json:"-"`
+	// The others are as in RunRequest; without a file, the one with which the execution was started
+	// counts.
+	Folder  string           `json:"-"`
+	Checked *jobfile.File    `json:"-"`
+	Source  jobfile.Source   `json:"-"`
+	File    string           `json:"file,omitempty"`
+	Key     ports.RequestKey `json:"-"`
+	Hooks   `json:"-"`
 }
 
-// source selects a job by the first of its fields that is set.
-type source struct {
+// jobSource selects a job by the first of its fields that is set.
+type jobSource struct {
 	job     *model.Job
 	checked *jobfile.File
 	from    jobfile.Source
 	name    string
 }
 
-func (s source) isZero() bool {
+func (s jobSource) isZero() bool {
 	return s.job == nil && s.checked == nil && s.from.IsZero() && s.name == ""
 }
 
@@ -135,16 +133,16 @@ func fileOf(from jobfile.Source, path string) jobfile.Source {
 	return from
 }
 
-func (r RunRequest) source() source {
-	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+func (r RunRequest) source() jobSource {
+	return jobSource{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
 }
 
-func (r RestartRequest) source() source {
-	return source{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
+func (r RestartRequest) source() jobSource {
+	return jobSource{r.Job, r.Checked, fileOf(r.Source, r.File), r.Name}
 }
 
-func (r RedriveRequest) source() source {
-	return source{checked: r.Checked, from: fileOf(r.Source, r.File)}
+func (r RedriveRequest) source() jobSource {
+	return jobSource{checked: r.Checked, from: fileOf(r.Source, r.File)}
 }
 
 // Hooks are a caller's functions for a run in the same process.
@@ -239,3 +237,14 @@ type Purged struct {
 	SkippedItems int64 `json:"skipped_items"`
 	DryRun       bool  `json:"dry_run,omitempty"`
 }
+
+type (
+	// Refusal is the error of a refused act, which changed nothing.
+	Refusal = refusal.Refusal
+	// Reason is why an act was refused.
+	Reason = refusal.Reason
+	// Action is a possible action, as data.
+	Action = refusal.Action
+	// Owner is the process that runs an execution.
+	Owner = refusal.Owner
+)

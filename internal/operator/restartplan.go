@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -104,8 +105,8 @@ type StartLimit struct {
 
 // restartPlan plans a restart of the execution, by the walk itself. It omits positions and
 // partitions: see describeResumed.
-func (s *Service) restartPlan(ctx context.Context, exec *core.JobExecution, j *model.Job) (*RestartPlan, error) {
-	planned, err := planner.New(ctx, s.config.Repository, j, exec, nil)
+func restartPlan(ctx context.Context, records journal.Repository, exec *core.JobExecution, j *model.Job) (*RestartPlan, error) {
+	planned, err := planner.New(ctx, records, j, exec, nil)
 	if err != nil {
 		return nil, fmt.Errorf("plan a restart of execution %d: %w", exec.ID, err)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/job/journal"
@@ -13,18 +16,29 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-type launch struct {
-	definition
-	job     *model.Job
-	params  core.Parameters
-	options job.Options
-	hooks   Hooks
-	// from is where the attempt begins again; nil means that it resumes incomplete work.
-	from *journal.From
-	// follows is the execution with the parameters that a run uses if none are given, or nil.
-	follows *core.JobExecution
-	// named is the execution that the caller named; nil for a run.
-	named *core.JobExecution
+// runs launches jobs.
+type runs struct {
+	schema    *schema
+	judge     *judge
+	jobs      *jobs
+	chooser   *chooser
+	restarts  *restarts
+	redrives  *redrives
+	changes   *comparison
+	admission *admission
+	parked    *parked
+	view      *viewer
+	history   *history
+	launcher  *job.Launcher
+	actor     actor
+	active    *runnings
+	records   runRecords
+}
+
+type runRecords interface {
+	journal.Repository
+	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 }
 
 // Run runs a job to its end, in the instance that [Service.Choose] returns. The execution describes
@@ -38,7 +52,7 @@ type launch struct {
 // component that ignores the end of its context is then abandoned, and reported as a
 // core.ComponentLate: it may run concurrently with its successor, unless the program ends itself
 // (rule L9). The surfin command does.
-func (s *Service) Run(ctx context.Context, req RunRequest) (*Execution, error) {
+func (s *runs) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 	running, err := s.Start(ctx, req)
 	if err != nil {
 		return nil, err
@@ -48,101 +62,170 @@ func (s *Service) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 
 // Start launches a job as Run does and returns when its execution exists. The execution does not
 // end with ctx: call Stop on the result.
-func (s *Service) Start(ctx context.Context, req RunRequest) (*Running, error) {
-	if err := s.Prepare(ctx); err != nil {
+func (s *runs) Start(ctx context.Context, req RunRequest) (*Running, error) {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	l, err := s.choose(ctx, req)
+	l, err := s.chooser.choose(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	return s.launch(ctx, l)
 }
 
-func (s *Service) launch(ctx context.Context, l *launch) (*Running, error) {
-	if s.config.Launcher == nil {
-		return nil, fmt.Errorf("job %s: this service has no launcher, it cannot start jobs", l.job.Name)
-	}
-	if err := s.checkFormer(ctx, l); err != nil {
+// Restart makes another attempt of an execution's instance, with its parameters, changed by
+// req.Params, and the defaults of those declared since. It returns when the new execution exists.
+// The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
+// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED. A
+// *RequestError means that fields exclude each other.
+func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
+	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.compareWithHistory(ctx, l); err != nil {
+	l, err := s.restarts.restartOf(ctx, req)
+	if err != nil {
 		return nil, err
+	}
+	return s.launch(ctx, l)
+}
+
+// Redrive runs the remaining skipped items of an execution through the processors and writers of
+// their step, with the execution's parameters, and returns when the new execution exists. That is
+// an execution of its own, which another Redrive continues if it has not completed.
+func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
+	l, err := s.redrives.redriveOf(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return s.launch(ctx, l)
+}
+
+func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
+	if s.launcher == nil {
+		return nil, fmt.Errorf("job %s: this service has no launcher and cannot start jobs", l.job.Name)
+	}
+	if err := s.admission.checkFormer(ctx, l); err != nil {
+		return nil, err
+	}
+	l.options.OnLast = s.onLast(l)
+	if l.file != nil {
+		l.job.CheckRestart = s.checkRestart(l)
 	}
 	running, err := s.start(ctx, l)
 	if err != nil {
-		return nil, s.refused(ctx, err, l)
+		return nil, s.admission.refused(ctx, err, l)
 	}
 	return s.keep(running, l.job, l.hooks), nil
 }
 
-// compareWithHistory compares the job file with the history: its location (rule L1a), and the
-// definition of the instance's last attempt, if that will be resumed (rules F4, F4a).
-func (s *Service) compareWithHistory(ctx context.Context, l *launch) error {
-	last, err := s.lastExecution(ctx, l.job.Name, l.params.Key())
-	if err != nil {
-		return err
+// start launches a job. First it ends an attempt of the instance that is parked with a requested
+// stop, if no worker has a partition of it.
+func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
+	l.options.Actor = s.actor.of(ctx)
+	launcher := s.launcher.With(l.options)
+	started, err := launcher.Start(ctx, l.job, l.params)
+	running, refused := errors.AsType[*core.AlreadyRunningError](err)
+	if !refused || !running.Parked {
+		return started, err
 	}
-	if err := s.noticeOtherFile(ctx, l, last); err != nil || last == nil || l.file == nil {
-		return err
+	e, failure := s.records.Execution(ctx, running.ExecutionID)
+	if failure == nil {
+		e, failure = s.parked.endParked(ctx, e)
 	}
-	return s.checkChanges(ctx, l, last)
+	switch {
+	case failure != nil:
+		return nil, errors.Join(err, failure)
+	case !e.Status.IsOver():
+		return nil, err
+	}
+	return launcher.Start(ctx, l.job, l.params)
 }
 
-// checkChanges judges the changes of the job file since the last attempt: changes of committed work
-// refuse the launch, unless they are accepted; others are a notice. A race is harmless: the
-// launcher compares again.
-func (s *Service) checkChanges(ctx context.Context, l *launch, last *core.JobExecution) error {
-	var err error
-	sameFile := last.Definition.Hash == l.job.Definition.Hash
-	if last.Status == core.StatusCompleted || sameFile && !last.FormerTimes {
-		return nil
-	}
-	notice := Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart,
-		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)}
-	if !notice.FromStart {
-		notice.Changes, err = s.changes(ctx, last, l)
-		if err != nil && (!l.options.AcceptChanges || !errors.As(err, new(*jobfile.ChangedError))) {
+func (s *runs) keep(r *job.Running, j *model.Job, hooks Hooks) *Running {
+	s.active.add(r)
+	return &Running{view: s.view, records: s.records, running: r, job: j, hooks: hooks}
+}
+
+// Close stops the executions that the service started in this process, and waits until they have
+// ended, as long as ctx allows. A parked execution continues: no process holds it.
+func (s *runs) Close(ctx context.Context) error { return s.active.stop(ctx) }
+
+// onLast notices, once, that the job file is another one (rule L1a), and changes of it that the
+// launcher does not compare because they do not matter or are accepted (rule F4).
+func (s *runs) onLast(l *launch) func(ctx context.Context, last *core.JobExecution) error {
+	called := false
+	return func(ctx context.Context, last *core.JobExecution) error {
+		if called { // another try of the launch, after a parked execution ended
+			return nil
+		}
+		called, l.last = true, last
+		if err := s.noticeOtherFile(ctx, l, last); err != nil || last == nil || l.file == nil || last.Status == core.StatusCompleted {
 			return err
 		}
+		var changes []jobfile.Change
+		switch {
+		case l.options.FromStart:
+		case l.options.AcceptChanges:
+			var err error
+			if changes, err = s.changes.changes(ctx, last, l); err != nil && !errors.As(err, new(*jobfile.ChangedError)) {
+				return err
+			}
+		default:
+			return nil
+		}
+		l.noticeChanges(last, changes)
+		return nil
 	}
-	if !sameFile {
-		l.hooks.notice(notice)
+}
+
+// checkRestart is the job's CheckRestart, and notices the changes that it admits.
+func (s *runs) checkRestart(l *launch) func(ctx context.Context, last *core.JobExecution, h ports.History, params core.Parameters) ([]string, error) {
+	return func(ctx context.Context, last *core.JobExecution, h ports.History, params core.Parameters) (taken []string, err error) {
+		changes, err := l.file.Changes(ctx, jobfile.Restart{Last: last, Params: params, History: h, Registry: s.jobs.registry})
+		if err != nil {
+			return nil, err
+		}
+		l.noticeChanges(last, changes)
+		for _, change := range changes {
+			if change.NewDefinition {
+				taken = append(taken, change.Step)
+			}
+		}
+		return taken, nil
 	}
+}
+
+// noticeOtherFile reports that the job of this name was run from another file: by the last
+// execution of the instance (nil if the instance is new), else by the newest of the job.
+func (s *runs) noticeOtherFile(ctx context.Context, l *launch, last *core.JobExecution) error {
+	now := l.job.Definition.Path
+	if now == "" {
+		return nil
+	}
+	if last == nil {
+		page, err := s.records.Executions(ctx, ports.ExecutionFilter{JobName: l.job.Name, Limit: 1})
+		if err != nil {
+			return fmt.Errorf("find the newest execution: %w", err)
+		}
+		if len(page) == 0 {
+			return nil
+		}
+		last = &page[0]
+	}
+	was := last.Definition.Path
+	if was == "" || was == now || isSameFile(was, now) && isSameFile(filepath.Dir(was), filepath.Dir(now)) {
+		return nil // else relative paths begin at another folder
+	}
+	_, err := os.Stat(was)
+	l.hooks.notice(Notice{Kind: NoticeOtherFile, Execution: last.ID, File: now, Was: was, WasGone: errors.Is(err, fs.ErrNotExist)})
 	return nil
 }
 
-// changes returns the differences of the job file since the last attempt of its instance. It
-// refuses changes of committed work.
-func (s *Service) changes(ctx context.Context, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
-	changes, err := l.file.Changes(ctx, jobfile.Restart{
-		Last: last, Params: l.params, History: s.restartHistory(l, last), Registry: s.config.Registry,
-	})
-	var changed *jobfile.ChangedError
-	if !errors.As(err, &changed) {
-		return changes, err
+func isSameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
 	}
-	r := &Refusal{Reason: ReasonChanged, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
-	if last.Definition.Hash != l.job.Definition.Hash {
-		r.Actions = compareActions(changed.Execution, last.Definition, l.job.Definition, l.path)
-	}
-	if last.RedriveOf == 0 {
-		r.Actions = append(r.Actions,
-			Action{Kind: ActRestart, Execution: last.ID, File: l.path, AcceptChanges: true},
-			Action{Kind: ActRestart, Execution: last.ID, File: l.path, FromStart: true})
-	}
-	return changes, r
-}
-
-// restartHistory returns the part of the history that the attempt keeps, for the comparison of
-// definitions.
-func (s *Service) restartHistory(l *launch, last *core.JobExecution) ports.History {
-	h := ports.History{Records: s.config.Repository, Database: s.config.Repository.Database()}
-	if l.from != nil {
-		h.Records = l.from.Records(h.Records, last.InstanceID)
-	}
-	if s.config.Checkpoints != nil {
-		h.Checkpoints = s.config.Checkpoints
-	}
-	return h
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
 }

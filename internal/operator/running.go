@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -16,7 +17,8 @@ import (
 
 // Running is an execution that runs in this process, concurrently with the caller.
 type Running struct {
-	service *Service
+	view    *viewer
+	records journal.Repository
 	running *job.Running
 	job     *model.Job
 	hooks   Hooks
@@ -25,7 +27,7 @@ type Running struct {
 // Execution returns the execution as it was launched.
 func (r *Running) Execution() *Execution {
 	e := r.running.Execution()
-	return r.service.execution(&e)
+	return r.view.execution(&e)
 }
 
 // Stop requests a stop: the current chunk is finished. It may be called repeatedly.
@@ -47,9 +49,9 @@ func (r *Running) Wait() (*Execution, error) {
 	if e == nil {
 		return nil, err
 	}
-	view := r.service.execution(e)
+	view := r.view.execution(e)
 	if err == nil && (e.Status == core.StatusFailed || e.Status == core.StatusStopped) {
-		r.service.offerWithinLimit(view, e, r.job)
+		r.offerWithinLimit(view, e, r.job)
 	}
 	return view, err
 }
@@ -59,17 +61,17 @@ const planTime = 10 * time.Second
 
 // offerWithinLimit replaces the restart action if one of its steps would exceed its start_limit. If
 // that is unknown it offers nothing: Explain says why.
-func (s *Service) offerWithinLimit(view *Execution, e *core.JobExecution, j *model.Job) {
+func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *model.Job) {
 	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), planTime)
 	defer cancel()
-	switch plan, err := s.restartPlan(ctx, e, j); {
+	switch plan, err := restartPlan(ctx, r.records, e, j); {
 	case err != nil:
 		view.Actions = nil
 	case plan.Limit != nil:
-		view.Actions = anew(e)
+		view.Actions = newInstance(e)
 	}
 }
 
@@ -86,19 +88,19 @@ func hasStartLimit(flow model.Flow) bool {
 	})
 }
 
-// waitingLook is the time between two checks whether an execution waits for a missing worker.
-const waitingLook = time.Second
+// workerPoll is the time between two checks whether an execution waits for a missing worker.
+const workerPoll = time.Second
 
 // Follow waits as Wait does, and passes on requests of the caller: closing stop requests a stop,
 // the end of ctx cancels at once (rule L4). stop may be nil. If the execution is parked and no live
 // worker continues it, Hooks.OnNotice is called once.
 func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution, error) {
 	done := ctx.Done()
-	var look <-chan time.Time
+	var poll <-chan time.Time
 	if r.hooks.OnNotice != nil {
-		ticker := time.NewTicker(waitingLook)
+		ticker := time.NewTicker(workerPoll)
 		defer ticker.Stop()
-		look = ticker.C
+		poll = ticker.C
 	}
 	for {
 		select {
@@ -110,54 +112,36 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 		case <-done:
 			r.running.Cancel(context.Cause(ctx))
 			done = nil
-		case <-look:
-			if waiting := r.service.lacksWorker(ctx, r.running.Execution().ID); waiting != nil {
-				r.hooks.notice(Notice{Kind: NoticeNoWorker, Execution: r.running.Execution().ID, Waiting: waiting})
-				look = nil
-			} else if placed := r.service.lacksFitting(ctx, r.running.Execution().ID); len(placed) > 0 {
-				r.hooks.notice(Notice{Kind: NoticePlaced, Execution: r.running.Execution().ID, Placed: placed})
-				look = nil
+		case <-poll:
+			if n := r.lacksWorker(ctx); n != nil {
+				r.hooks.notice(*n)
+				poll = nil
 			}
 		}
 	}
 }
 
-// lacksWorker returns the open work of a parked execution if no live worker continues it. It
-// returns nil otherwise, or if the database cannot be queried now.
-func (s *Service) lacksWorker(ctx context.Context, id core.JobExecutionID) *Waiting {
-	judged, err := s.judgedExecution(ctx, id)
-	if err != nil || !isParked(&judged.Execution) {
-		return nil
-	}
-	waiting, err := s.waiting(ctx, []ports.JudgedExecution{*judged})
-	if err != nil || !waiting[id].NoWorker() {
-		return nil
-	}
-	return waiting[id]
-}
-
-// lacksFitting returns the work of an execution that waits because no live worker fits. It returns
-// nil if there is none, or if the database cannot be queried now.
-func (s *Service) lacksFitting(ctx context.Context, id core.JobExecutionID) []PlacedWork {
-	judged, err := s.judgedExecution(ctx, id)
+// lacksWorker returns the notice that the execution waits for a worker, and no live one continues it
+// or fits; nil if that is not so, or the database cannot be queried now.
+func (r *Running) lacksWorker(ctx context.Context) *Notice {
+	id := r.running.Execution().ID
+	judged, err := r.view.judge.judgedExecution(ctx, id)
 	if err != nil {
 		return nil
 	}
-	placed, err := s.placed(ctx, []ports.JudgedExecution{*judged})
+	views, err := r.view.views(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(placed[id], func(p PlacedWork) bool { return !p.Unfit })
+	if views[0].Waiting.NoWorker() {
+		return &Notice{Kind: NoticeNoWorker, Execution: id, Waiting: views[0].Waiting}
+	}
+	unfit := slices.DeleteFunc(views[0].Placed, func(p PlacedWork) bool { return !p.Unfit })
+	if len(unfit) == 0 {
+		return nil
+	}
+	return &Notice{Kind: NoticePlaced, Execution: id, Placed: unfit}
 }
-
-func (s *Service) keep(r *job.Running, j *model.Job, hooks Hooks) *Running {
-	s.runnings.add(r)
-	return &Running{service: s, running: r, job: j, hooks: hooks}
-}
-
-// Close stops the executions that the service started in this process, and waits until they have
-// ended, as long as ctx allows. A parked execution continues: no process holds it.
-func (s *Service) Close(ctx context.Context) error { return s.runnings.stop(ctx) }
 
 type runnings struct {
 	mu   sync.Mutex

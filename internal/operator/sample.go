@@ -128,11 +128,11 @@ func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	of.Sampled = false
 	text := err.Error()
 	if needs := d.needs(of.Step); len(needs) > 0 {
-		of.Waits = "it needs " + andWords(needs) + ", which is known when the steps before it have run"
+		of.Waits = "it needs " + andWords(needs) + ", known after the preceding steps have run"
 		return nil
 	}
 	if makers := d.makers(of, err); len(makers) > 0 {
-		of.Waits = text + " (" + andWords(makers) + " may make it)"
+		of.Waits = text + " (" + andWords(makers) + " may create it)"
 		return nil
 	}
 	of.Error = text

@@ -37,6 +37,7 @@ type scene struct {
 	s        *Service
 	dir      string
 	registry *registry.Registry
+	config   Config
 }
 
 func newScene(t *testing.T, url string) *scene {
@@ -47,9 +48,18 @@ func newScene(t *testing.T, url string) *scene {
 	components := slices.Concat(csv.Components(), filter.Components(), table.Components(), files.Components(), sqltask.Components())
 	s.registry, err = registry.New(components, nil, matchers)
 	require.NoError(t, err)
-	s.s, err = New(Config{Repository: s.e.Repository, Launcher: s.e.Launcher, Provider: s.e.Provider, Registry: s.registry, Definitions: s.e.Repository})
-	require.NoError(t, err)
+	s.config = Config{Repository: s.e.Repository, Launcher: s.e.Launcher, Provider: s.e.Provider, Registry: s.registry, Definitions: s.e.Repository}
+	s.change(func(*Config) {})
 	return s
+}
+
+// change makes the service again, with a changed configuration.
+func (s *scene) change(with func(c *Config)) {
+	s.t.Helper()
+	with(&s.config)
+	var err error
+	s.s, err = New(s.config)
+	require.NoError(s.t, err)
 }
 
 func (s *scene) write(name, text string) {

@@ -2,10 +2,15 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 // SchedulesRequest requests the due times of registered jobs.
@@ -45,15 +50,15 @@ const maxNextTimes = 1000
 
 // Schedules lists the schedules of registered jobs that are enabled, by name, with the times at
 // which they are due, computed by the same code as in a server.
-func (s *Service) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
+func (s *schedules) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
 	if req.Count < 0 || req.Count > maxNextTimes {
-		return nil, &RequestError{Field: "count", Reason: "1 to 1000 times can be asked for"}
+		return nil, &RequestError{Field: "count", Reason: "must be from 1 to 1000"}
 	}
 	list, err := s.definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
 	views := make([]ScheduleView, 0, len(list))
 	for _, d := range list {
 		view := ScheduleView{Job: d.Name, Schedule: *d.Schedule, DecidedUntil: d.ScheduledUntil}
-		if err := view.foresee(s.config.Now(), max(req.Count, 1)); err != nil {
+		if err := view.foresee(s.now(), max(req.Count, 1)); err != nil {
 			view.Error = err.Error()
 		}
 		views = append(views, view)
@@ -81,4 +86,39 @@ func (v *ScheduleView) foresee(now time.Time, count int) error {
 		}
 	}
 	return nil
+}
+
+// ScheduledRuns returns a function that makes the run of a registered job at a scheduled time: a
+// group with one task of type job, and the budget of the file. Wrong parameters are submitted
+// unchanged, so that the refusal of the run reports them.
+//
+// A job that has no incrementer, and has the same parameters at all times, is run again each time
+// (RunRequest.Again).
+func ScheduledRuns(s *Service) func(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
+	return s.scheduledRun
+}
+
+func (s *schedules) scheduledRun(_ context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
+	file, _, err := s.jobs.storedFile(d.Files, d.Name)
+	if err != nil {
+		return task.Submission{}, err
+	}
+	planned := file.Schedule()
+	if planned == nil {
+		return task.Submission{}, errors.New("the stored file has no schedule")
+	}
+	texts, err := planned.Parameters(at)
+	if err != nil && !errors.As(err, new(*core.ParameterError)) {
+		return task.Submission{}, err
+	}
+	payload, err := json.Marshal(JobTask{
+		Job: d.Name, Params: texts, Again: file.Incrementer() == "" && !planned.Varies(),
+		Retry: d.Budget != task.Budget{}, InTurn: planned.Overlap == schedule.OverlapQueue,
+		CatchUp: file.Incrementer() != "" && texts[file.Incrementer()] == "",
+	})
+	if err != nil {
+		return task.Submission{}, err
+	}
+	title := fmt.Sprintf("%s %s", d.Name, at.Key)
+	return task.Submission{Title: title, Type: task.TypeJob, Budget: d.Budget, Tasks: []task.Spec{{Title: title, Payload: payload, On: file.On()}}}, nil
 }

@@ -4,27 +4,45 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// schema creates and checks the tables.
+type schema struct {
+	tables      Schema // may be nil
+	checkpoints Checkpoints
+	provider    tx.Provider
+	database    string
+	autoMigrate func(dialect tx.Dialect) bool
+	audit       ports.Acts // may be nil
+	actor       actor
+	prepared    atomic.Bool // the tables were checked
+}
 
 // Prepare makes the repository ready: it creates or updates its tables if Config.AutoMigrate allows
 // it, else it checks them. Acts call it by themselves. The Refusal for missing or old tables has
 // core.ErrSchemaMissing in its chain.
-func (s *Service) Prepare(ctx context.Context) error {
-	if s.config.Schema == nil || s.prepared.Load() {
+func (s *schema) Prepare(ctx context.Context) error {
+	if s.tables == nil || s.prepared.Load() {
 		return nil
 	}
-	err := model.Patiently(ctx, s.config.Schema.CheckSchema)
+	err := model.Patiently(ctx, s.tables.CheckSchema)
 	if errors.Is(err, core.ErrSchemaMissing) && s.migrates() {
-		if err = s.config.Schema.Migrate(ctx); err == nil {
+		if err = s.tables.Migrate(ctx); err == nil {
 			err = s.noteMigration(ctx, "")
 		}
 	}
 	if errors.Is(err, core.ErrSchemaMissing) {
-		err = &Refusal{Reason: ReasonSchema, Err: err, Actions: []Action{{Kind: ActMigrate}}}
+		err = &Refusal{Reason: refusal.Schema, Err: err, Actions: []Action{{Kind: refusal.ActMigrate}}}
 	}
 	if err == nil {
 		s.prepared.Store(true)
@@ -35,29 +53,21 @@ func (s *Service) Prepare(ctx context.Context) error {
 // CheckDatabase checks that the repository's database answers and has the tables that this binary
 // needs. It returns nil also if the service has no schema, core.ErrSchemaMissing, or the database's
 // own error; ctx bounds the wait.
-func (s *Service) CheckDatabase(ctx context.Context) error {
-	if s.config.Schema == nil {
+func (s *schema) CheckDatabase(ctx context.Context) error {
+	if s.tables == nil {
 		return nil
 	}
-	return s.config.Schema.CheckSchema(ctx)
-}
-
-func (s *Service) migrates() bool {
-	if s.config.AutoMigrate == nil || s.config.Provider == nil {
-		return false
-	}
-	db, err := s.config.Provider.Database(s.config.Database)
-	return err == nil && s.config.AutoMigrate(db.Dialect())
+	return s.tables.CheckSchema(ctx)
 }
 
 // Migrate creates or updates tables, and reports whether there was anything to do: the tables of
 // the history if database is the repository's or empty, else those for the checkpoints of steps
 // that work in that database (rule C18).
-func (s *Service) Migrate(ctx context.Context, database string) (changed bool, err error) {
-	check, migrate := s.config.Schema.CheckSchema, s.config.Schema.Migrate
-	if database != "" && database != s.config.Database {
-		check = func(ctx context.Context) error { return s.config.Checkpoints.CheckSchema(ctx, database) }
-		migrate = func(ctx context.Context) error { return s.config.Checkpoints.Migrate(ctx, database) }
+func (s *schema) Migrate(ctx context.Context, database string) (changed bool, err error) {
+	check, migrate := s.tables.CheckSchema, s.tables.Migrate
+	if database != "" && database != s.database {
+		check = func(ctx context.Context) error { return s.checkpoints.CheckSchema(ctx, database) }
+		migrate = func(ctx context.Context) error { return s.checkpoints.Migrate(ctx, database) }
 	}
 	if err := check(ctx); !errors.Is(err, core.ErrSchemaMissing) {
 		return false, err
@@ -68,10 +78,74 @@ func (s *Service) Migrate(ctx context.Context, database string) (changed bool, e
 	return true, s.noteMigration(ctx, database)
 }
 
+// hasHistory reports whether the tables of the history exist. A dry run does not create them.
+func (s *schema) hasHistory(ctx context.Context) (bool, error) {
+	if s.tables == nil || s.prepared.Load() {
+		return true, nil
+	}
+	err := s.tables.CheckSchema(ctx)
+	if errors.Is(err, core.ErrSchemaMissing) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s *schema) migrates() bool {
+	if s.autoMigrate == nil || s.provider == nil {
+		return false
+	}
+	db, err := s.provider.Database(s.database)
+	return err == nil && s.autoMigrate(db.Dialect())
+}
+
 // noteMigration records a migration in the audit, after it: a migration has its own transactions.
-func (s *Service) noteMigration(ctx context.Context, database string) error {
-	if s.config.Acts == nil || s.config.Schema.CheckSchema(ctx) != nil {
+func (s *schema) noteMigration(ctx context.Context, database string) error {
+	if s.audit == nil || s.tables.CheckSchema(ctx) != nil {
 		return nil // there is no audit yet
 	}
-	return s.config.Acts.NoteAct(ctx, ports.VerbMigrate, s.actor(ctx), "tables in database "+cmp.Or(database, s.config.Database))
+	return s.audit.NoteAct(ctx, ports.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
 }
+
+// sweep deletes the checkpoints of deleted instances in databases other than the
+// repository's (rule C18).
+func (s *schema) sweep(ctx context.Context) error {
+	if s.checkpoints == nil || s.provider == nil {
+		return nil
+	}
+	var errs []error
+	for _, name := range s.provider.Names() {
+		if name == s.database {
+			continue
+		}
+		if _, err := s.checkpoints.CollectGarbage(ctx, name); err != nil && !errors.Is(err, core.ErrSchemaMissing) {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the history is deleted, but its checkpoints in other databases are not: %w", err)
+	}
+	return nil
+}
+
+// CurrentActor returns the user and the host, the default actor.
+func CurrentActor() string {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
+}
+
+// WithActor sets the actor of the service's acts, for the audit: a client of an API is not the user
+// of the process.
+func WithActor(ctx context.Context, actor string) context.Context {
+	return ports.WithActor(ctx, actor)
+}
+
+// actor is the default actor.
+type actor string
+
+func (a actor) of(ctx context.Context) string { return cmp.Or(ports.ActorOf(ctx), string(a)) }

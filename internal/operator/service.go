@@ -1,126 +1,89 @@
 package operator
 
 import (
-	"context"
 	"errors"
-	"io/fs"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Config configures a Service.
-type Config struct {
-	Repository ports.JobRepository
-	// Launcher runs started jobs; if nil, the service only reads and acts on existing executions.
-	Launcher *job.Launcher
-	// Provider and Registry are used to compile job files. The registry has factories.
-	Provider tx.Provider
-	Registry *registry.Registry
-	// FileMode is the permissions of files that components create; 0 means 0600.
-	FileMode fs.FileMode
-	// Secrets is jobfile.Deps.Secrets.
-	Secrets jobfile.Secrets
-	// Distributed is jobfile.Deps.Distributed.
-	Distributed bool
-
-	// Files are the job files that the application carries, and the jobs that package define has
-	// made, by job name; may be nil.
-	Files map[string]*jobfile.File
-	// Jobs finds a job of Go code by its name, or returns core.ErrNoSuchJob; nil means that jobs
-	// are files.
-	Jobs func(ctx context.Context, name string) (*model.Job, error)
-
-	// Database is the name of the repository's database; empty means tx.Default.
-	Database string
-	// Schema creates and checks the repository's tables; if nil, they are used unchecked.
-	Schema Schema
-	// AutoMigrate reports whether Prepare creates the tables in a database of this dialect; if nil,
-	// it only checks them.
-	AutoMigrate func(dialect tx.Dialect) bool
-	// Checkpoints are the tables in databases other than the repository's (rule C18); nil means
-	// none.
-	Checkpoints Checkpoints
-
-	// Tasks runs the steps that submit tasks; if nil, jobs can have none.
-	Tasks jobfile.Tasks
-
-	// Workers lists the workers that share the database; if nil, it is unknown whether any is
-	// alive. Engine is the name of the engine that delivers work to them.
-	Workers Workers
-	Engine  string
-
-	// Definitions are the registered jobs; nil means none.
-	Definitions taskports.Definitions
-
-	// Figures reads numbers of the history for metrics; nil means none.
-	Figures FiguresSource
-
-	// Acts is the audit of acts; nil means none.
-	Acts ports.Acts
-
-	// Actor is the actor for the audit; empty means the user and the host.
-	Actor string
-	// Dead reports whether an owner is known to be dead; nil means job.DeadOwner.
-	Dead func(core.Owner) bool
-	// Notify notifies the owner of an execution in another process that a stop was requested; if
-	// nil, the owner reads the request at its next heartbeat or commit.
-	Notify func(ctx context.Context, exec core.JobExecution) error
-	// Now is the clock; nil means time.Now.
-	Now func() time.Time
-}
-
-// Schema is the repository's schema: a repository.Repository.
-type Schema interface {
-	Migrate(ctx context.Context) error
-	// CheckSchema returns core.ErrSchemaMissing if Migrate is needed.
-	CheckSchema(ctx context.Context) error
-}
-
-// Checkpoints are the tables for checkpoints in databases other than the repository's: a
-// repository.Checkpoints.
-type Checkpoints interface {
-	ports.CheckpointReader
-	Migrate(ctx context.Context, database string) error
-	// CheckSchema returns core.ErrSchemaMissing if Migrate is needed.
-	CheckSchema(ctx context.Context, database string) error
-	// CollectGarbage deletes the checkpoints of deleted instances.
-	CollectGarbage(ctx context.Context, database string) (int64, error)
-}
-
-// Service runs and operates jobs. It is safe for concurrent use.
+// Service runs and operates jobs. It is safe for concurrent use. It has no methods of its own: each
+// part has one task, and its own port to the repository.
 type Service struct {
-	config   Config
-	prepared atomic.Bool // the schema was checked
-	files    sync.Map    // a jobfile.Source by the job's name
-	runnings runnings
+	*schema    // Prepare, CheckDatabase, Migrate
+	*jobs      // StoredJob
+	*chooser   // Choose
+	*runs      // Run, Start, Restart, Redrive, Backfill, Close
+	*acts      // Stop, AwaitEnd, Abandon, Recover, Purge, Acts
+	*requests  // Once
+	*history   // List, Jobs, Instances, Show, Summary
+	*skips     // Skips, Skip, ExportSkips
+	*progress  // Progress, Meter
+	*explainer // Explain
+	*plans     // Plan
+	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
 // New checks the configuration and fills in the defaults.
-func New(config Config) (*Service, error) {
-	if config.Repository == nil {
+func New(c Config) (*Service, error) {
+	if c.Repository == nil {
 		return nil, errors.New("a service needs a repository")
 	}
-	if config.Database == "" {
-		config.Database = tx.Default
+	if c.Database == "" {
+		c.Database = tx.Default
 	}
-	if config.Actor == "" {
-		config.Actor = CurrentActor()
+	if c.Actor == "" {
+		c.Actor = CurrentActor()
 	}
-	if config.Dead == nil {
-		config.Dead = job.DeadOwner
+	if c.Dead == nil {
+		c.Dead = job.DeadOwner
 	}
-	if config.Now == nil {
-		config.Now = time.Now
+	if c.Now == nil {
+		c.Now = time.Now
 	}
-	return &Service{config: config}, nil
+	return compose(c, c.Repository, actor(c.Actor)), nil
+}
+
+// compose gives each part of the service the parts that it uses.
+func compose(c Config, r ports.JobRepository, by actor) *Service {
+	tables := &schema{
+		tables: c.Schema, checkpoints: c.Checkpoints, provider: c.Provider, database: c.Database, autoMigrate: c.AutoMigrate, audit: c.Acts, actor: by,
+	}
+	judge := &judge{schema: tables, records: r, dead: c.Dead, now: c.Now}
+	work := &workload{records: r, workers: c.Workers, engine: c.Engine}
+	view := &viewer{judge: judge, work: work}
+	jobs := &jobs{
+		judge: judge, records: r, files: c.Files, build: c.Jobs, definitions: c.Definitions, registry: c.Registry,
+		compiler: jobfile.Deps{Provider: c.Provider, FileMode: c.FileMode, Tasks: c.Tasks, Distributed: c.Distributed, Secrets: c.Secrets},
+	}
+	judge.carries = jobs.carries
+	history := &history{judge: judge, view: view, work: work, records: r}
+	changes := &comparison{records: r, checkpoints: c.Checkpoints, registry: c.Registry}
+	admission := &admission{schema: tables, judge: judge, records: r}
+	chooser := &chooser{schema: tables, judge: judge, jobs: jobs, records: r}
+	restarts := &restarts{judge: judge, jobs: jobs, admission: admission, records: r}
+	parked := &parked{jobs: jobs, launcher: c.Launcher, records: r}
+	active := &runnings{}
+	return &Service{
+		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
+		runs: &runs{
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, redrives: &redrives{judge: judge, jobs: jobs, records: r},
+			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
+		},
+		acts: &acts{
+			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.Tasks, notify: c.Notify, actor: by,
+		},
+		requests: &requests{schema: tables, view: view, records: r},
+		progress: &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
+		explainer: &explainer{
+			judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
+		},
+		plans: &plans{
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.Tasks, records: r,
+		},
+		schedules: &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by},
+	}
 }

@@ -11,12 +11,18 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Edit is a person's correction of a skipped item.
-type Edit = redrive.Edit
+// skips lists and exports skipped items.
+type skips struct {
+	records interface {
+		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
+		Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
+		SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error)
+		SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
+	}
+}
 
 // SkipView is a skipped item, and a line of an export. Item is null unless the whole item is known;
 // Stored is then the known part. An item that could not be read has its text in Raw, if its reader
@@ -93,7 +99,7 @@ func (r SkipsRequest) filter() (ports.SkipFilter, error) {
 	switch r.Phase {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
 	default:
-		return filter, &RequestError{Field: "phase", Value: string(r.Phase), Reason: "there is no such phase",
+		return filter, &RequestError{Field: "phase", Value: string(r.Phase), Reason: "no such phase",
 			Allowed: []string{string(core.PhaseRead), string(core.PhaseProcess), string(core.PhaseWrite)}}
 	}
 	var err error
@@ -113,16 +119,16 @@ type SkipPage struct {
 
 // Skips lists the items that an execution skipped. It returns core.ErrNotFound if there is no such
 // execution, and a *RequestError for an invalid request.
-func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
+func (s *skips) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	filter, err := req.filter()
 	if err != nil {
 		return SkipPage{}, err
 	}
-	exec, err := s.config.Repository.Execution(ctx, req.Execution)
+	exec, err := s.records.Execution(ctx, req.Execution)
 	if err != nil {
 		return SkipPage{}, err
 	}
-	found, err := s.config.Repository.SkippedItems(ctx, filter)
+	found, err := s.records.SkippedItems(ctx, filter)
 	if err != nil {
 		return SkipPage{}, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
 	}
@@ -141,8 +147,8 @@ func (s *Service) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error)
 }
 
 // skipsOfOthers returns the other attempts of the instance that have items of the filter.
-func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter ports.SkipFilter) (ids []core.JobExecutionID, err error) {
-	attempts, err := s.config.Repository.Executions(ctx, ports.ExecutionFilter{Instance: exec.InstanceID})
+func (s *skips) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter ports.SkipFilter) (ids []core.JobExecutionID, err error) {
+	attempts, err := s.records.Executions(ctx, ports.ExecutionFilter{Instance: exec.InstanceID})
 	if err != nil {
 		return nil, fmt.Errorf("list the attempts of instance %d: %w", exec.InstanceID, err)
 	}
@@ -152,7 +158,7 @@ func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, fi
 			continue
 		}
 		filter.Execution = attempts[i].ID
-		items, err := s.config.Repository.SkippedItems(ctx, filter)
+		items, err := s.records.SkippedItems(ctx, filter)
 		if err != nil {
 			return nil, fmt.Errorf("list the skipped items of execution %d: %w", filter.Execution, err)
 		}
@@ -164,12 +170,12 @@ func (s *Service) skipsOfOthers(ctx context.Context, exec *core.JobExecution, fi
 }
 
 // Skip returns one skipped item by its number, or core.ErrNotFound.
-func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
-	item, err := s.config.Repository.SkippedItem(ctx, id)
+func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
+	item, err := s.records.SkippedItem(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	exec, err := s.config.Repository.Execution(ctx, item.JobExecutionID)
+	exec, err := s.records.Execution(ctx, item.JobExecutionID)
 	if err != nil {
 		return nil, fmt.Errorf("the execution of skipped item %d: %w", id, err)
 	}
@@ -180,16 +186,16 @@ func (s *Service) Skip(ctx context.Context, id int64) (*SkipView, error) {
 
 const exportPage = 500
 
-// ExportSkips writes the skipped items that were not redriven to w, one JSON object per line, and
-// returns their number. It ignores After and Limit of the request: it exports all. It returns
-// core.ErrNotFound, and writes nothing, if there is no such execution.
-func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
+// ExportSkips writes all skipped items that were not redriven to w, one JSON object per line, and
+// returns their number. It ignores After and Limit. It returns core.ErrNotFound if the execution
+// does not exist.
+func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
 	req.Left, req.After, req.Limit = true, 0, 0
 	filter, err := req.filter()
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.config.Repository.Execution(ctx, req.Execution); err != nil {
+	if _, err := s.records.Execution(ctx, req.Execution); err != nil {
 		return 0, err
 	}
 	filter.Limit = exportPage
@@ -197,7 +203,7 @@ func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer
 	encoder := json.NewEncoder(buffered)
 	encoder.SetEscapeHTML(false) // people read the items
 	for {
-		page, err := s.config.Repository.SkippedItems(ctx, filter)
+		page, err := s.records.SkippedItems(ctx, filter)
 		if err != nil {
 			return n, fmt.Errorf("list the skipped items of execution %d: %w", req.Execution, err)
 		}
@@ -219,7 +225,7 @@ func (s *Service) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer
 }
 
 // ErrEmptyExport is the error for an export without an item.
-var ErrEmptyExport = errors.New("there is no skipped item in it")
+var ErrEmptyExport = errors.New("no skipped item found")
 
 // ReadExport reads an export after it was edited: items by the number of their skip, as in
 // RedriveRequest.Edited. name is the export's name in messages. All errors are reported together,
@@ -239,7 +245,7 @@ func ReadExport(name string, export io.Reader) (map[int64]Edit, error) {
 			case err != nil:
 				errs = append(errs, fmt.Errorf("%s:%d: %w", name, n, err))
 			case at[r.ID] > 0:
-				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is in line %d already", name, n, r.ID, at[r.ID]))
+				errs = append(errs, fmt.Errorf("%s:%d: skipped item %d is already in line %d", name, n, r.ID, at[r.ID]))
 			default:
 				items[r.ID], at[r.ID] = Edit{Item: r.Item, Raw: r.Raw}, n
 			}
@@ -262,7 +268,7 @@ func readSkip(line []byte) (SkipView, error) {
 		return r, fmt.Errorf("not a line of an export: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return r, errors.New("not a line of an export: there is something behind the JSON object")
+		return r, errors.New("not a line of an export: unexpected text after the JSON object")
 	}
 	if r.ID < 1 {
 		return r, errors.New(`"id" is missing: the number of the skipped item`)

@@ -26,15 +26,6 @@ type Target struct {
 	Database string `json:"database,omitempty"`
 }
 
-// watched returns the registry of a run: if the caller wants targets, its writers report them when
-// they are made.
-func (s *Service) watched(hooks Hooks) *registry.Registry {
-	if hooks.OnTarget == nil {
-		return s.config.Registry
-	}
-	return watch(s.config.Registry, hooks.OnTarget)
-}
-
 func watch(r *registry.Registry, found func(Target)) *registry.Registry {
 	return r.Map(func(c registry.Component) registry.Component {
 		if c.Kind == registry.KindWriter && c.New != nil {
@@ -129,7 +120,7 @@ func (t *Targets) keepFiles(run *model.StepRun, parts chunk.Parts) error {
 	defer t.mu.Unlock()
 	for _, target := range t.fresh {
 		if info, err := os.Stat(target.Target); files && target.Database == "" && err == nil && info.Mode().IsRegular() {
-			return fmt.Errorf("writer %s: %s is there already, and a redrive would replace it by a file of the redriven items: name another file with a parameter, or move it away",
+			return fmt.Errorf("writer %s: %s exists, and a redrive would replace it with the redriven items alone: set another file with a parameter, or move it away",
 				target.Writer, target.Target)
 		}
 	}

@@ -1,6 +1,11 @@
 package operator
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -149,56 +154,6 @@ type (
 	}
 )
 
-// Lease is the state of the lease of a running execution's owner.
-type Lease string
-
-// The states of a lease.
-const (
-	LeaseHeld    Lease = "held"
-	LeaseExpired Lease = "expired"
-	// LeaseDead means that the owner's process was on this host, and does not exist any more.
-	LeaseDead Lease = "dead"
-)
-
-func leaseOf(o *Owner) Lease {
-	switch {
-	case o == nil:
-		return ""
-	case o.Dead:
-		return LeaseDead
-	case o.Lost:
-		return LeaseExpired
-	}
-	return LeaseHeld
-}
-
-func (s *Service) executionView(e *core.JobExecution, newest *ports.NewestAttempt) ExecutionView {
-	return ExecutionView{Execution: s.view(e, newest), StopRequested: !e.Status.IsOver() && e.StopRequested}
-}
-
-func (s *Service) stepView(step *core.StepExecution) StepView {
-	view := StepView{
-		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
-		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
-		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
-	}
-	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
-		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.config.Dead(step.Owner)}
-	}
-	view.count(step.Counters)
-	view.SkippedUndone = step.InHand.Skips()
-	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.config.Now()))
-	return view
-}
-
-func hasNewDefinition(s *core.StepExecution) bool {
-	if s.Context == nil {
-		return false
-	}
-	mark, _ := s.Context.Get(core.NewDefinitionKey)
-	return mark == true
-}
-
 func (s *StepView) count(c core.Counters) {
 	s.Read, s.Written, s.Filtered, s.Skipped = c.Read, c.Write, c.Filter, c.Skips()
 	s.ReadSkipped, s.ProcessSkip, s.WriteSkipped = c.ReadSkip, c.ProcessSkip, c.WriteSkip
@@ -210,4 +165,36 @@ func (s *StepView) measure(c core.Counters, took time.Duration) {
 	if took > 0 {
 		s.RowsPerSecond = float64(int64(float64(c.Rows()) / took.Seconds()))
 	}
+}
+
+// decisions returns, for each element, the newest answer of a decision, or condition that did not
+// hold, in an execution and its earlier attempts.
+func decisionsOf(ctx context.Context, records interface {
+	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
+}, e *core.JobExecution) ([]DecisionView, error) {
+	rows, err := records.Visits(ctx, e.InstanceID, e.AnewSince())
+	if err != nil {
+		return nil, fmt.Errorf("read the journal of execution %d: %w", e.ID, err)
+	}
+	rows = slices.DeleteFunc(rows, func(r ports.JournalRow) bool {
+		return r.Execution > e.ID || r.Kind != ports.VisitDecision && r.Kind != ports.VisitNoop
+	})
+	slices.SortFunc(rows, func(a, b ports.JournalRow) int {
+		return cmp.Or(cmp.Compare(b.Execution, a.Execution), strings.Compare(b.Flow, a.Flow), cmp.Compare(b.Ordinal, a.Ordinal))
+	})
+	seen := map[string]bool{}
+	var list []DecisionView
+	for _, r := range rows {
+		if seen[r.Element] {
+			continue
+		}
+		seen[r.Element] = true
+		view := DecisionView{Kind: "decide", Element: r.Element, Verdict: r.Verdict}
+		if r.Kind == ports.VisitNoop {
+			view.Kind, view.Verdict = "when", "false"
+		}
+		list = append(list, view)
+	}
+	slices.Reverse(list)
+	return list, nil
 }

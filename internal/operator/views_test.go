@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -126,12 +127,12 @@ func TestARequestThatCannotBeAnsweredSaysWhatIsAllowed(t *testing.T) {
 		require.ErrorAs(t, err, &wrong)
 		return err.Error()
 	}
-	require.Equal(t, "statuses ODD: there is no such status (allowed: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)",
+	require.Equal(t, "statuses ODD: no such status (allowed: STARTING, STARTED, PARKED, STOPPING, STOPPED, COMPLETED, FAILED, ABANDONED, UNKNOWN)",
 		refused(s.List(ctx, ListRequest{Statuses: []core.Status{"ODD"}})))
 	require.Equal(t, "limit -1: it must be at least 1", refused(s.List(ctx, ListRequest{Limit: -1})))
-	require.Equal(t, "running true: statuses are given as well", refused(s.List(ctx, ListRequest{Running: true, Statuses: []core.Status{core.StatusFailed}})))
+	require.Equal(t, "running true: statuses are set as well: set only one of them", refused(s.List(ctx, ListRequest{Running: true, Statuses: []core.Status{core.StatusFailed}})))
 	require.Equal(t, "limit -1: it must be at least 1", refused(s.Instances(ctx, InstancesRequest{Limit: -1})))
-	require.Equal(t, "phase odd: there is no such phase (allowed: read, process, write)", refused(s.Skips(ctx, SkipsRequest{Phase: "odd"})))
+	require.Equal(t, "phase odd: no such phase (allowed: read, process, write)", refused(s.Skips(ctx, SkipsRequest{Phase: "odd"})))
 	require.Equal(t, "file: a dry run needs a job file", refused(s.Plan(ctx, PlanRequest{})))
 	for _, err := range []error{
 		second(s.Show(ctx, ShowRequest{Execution: 9})), second(s.Explain(ctx, ExplainRequest{Execution: 9})), second(s.Skips(ctx, SkipsRequest{Execution: 9})),
@@ -234,12 +235,12 @@ func TestPartitionsBelongToTheRoundBeforeThem(t *testing.T) {
 		step(4, "load", core.StatusFailed), step(5, "load:a", core.StatusFailed), step(6, "odd:name", core.StatusCompleted),
 	})
 	require.Len(t, steps, 3)
-	first, second := s.partitionedView(steps[0], false), s.partitionedView(steps[1], true)
+	first, second := s.runs.view.partitionedView(steps[0], false), s.runs.view.partitionedView(steps[1], true)
 	require.Equal(t, map[core.Status]int{core.StatusCompleted: 2}, first.Partitions.Statuses)
 	require.Empty(t, first.Partitions.List, "none failed")
 	require.Equal(t, 1, second.Partitions.Total)
 	require.Equal(t, "load:a", second.Partitions.List[0].Step)
-	require.Nil(t, s.partitionedView(steps[2], true).Partitions, "its step is not there")
+	require.Nil(t, s.runs.view.partitionedView(steps[2], true).Partitions, "its step is not there")
 }
 
 func TestAnExportIsReadBackAsItWasEdited(t *testing.T) {
@@ -260,10 +261,10 @@ func TestAnExportIsReadBackAsItWasEdited(t *testing.T) {
 
 	_, err = ReadExport("skipped.jsonl", strings.NewReader(edited+edited+"{}\n{\"odd\": 1}\n{\"id\": 7} 8\n"))
 	require.EqualError(t, err, strings.Join([]string{
-		"skipped.jsonl:2: skipped item 1 is in line 1 already",
+		"skipped.jsonl:2: skipped item 1 is already in line 1",
 		`skipped.jsonl:3: "id" is missing: the number of the skipped item`,
 		`skipped.jsonl:4: not a line of an export: json: unknown field "odd"`,
-		"skipped.jsonl:5: not a line of an export: there is something behind the JSON object",
+		"skipped.jsonl:5: not a line of an export: unexpected text after the JSON object",
 	}, "\n"))
 	_, err = ReadExport("skipped.jsonl", strings.NewReader("\n"))
 	require.ErrorIs(t, err, ErrEmptyExport)
@@ -305,8 +306,8 @@ func TestProgressIsAView(t *testing.T) {
 		s.matches("running", shown)
 		explained, err := s.s.Explain(ctx, ExplainRequest{Execution: 1})
 		require.NoError(t, err)
-		require.Equal(t, ReasonRunning, explained.Refused)
-		require.Equal(t, []Action{{Kind: ActWatch, Job: "watched"}, {Kind: ActStop, Execution: 1}}, explained.Actions)
+		require.Equal(t, refusal.Running, explained.Refused)
+		require.Equal(t, []Action{{Kind: refusal.ActWatch, Job: "watched"}, {Kind: refusal.ActStop, Execution: 1}}, explained.Actions)
 		require.Equal(t, LeaseHeld, explained.Lease)
 		r.gate <- struct{}{}
 		require.NoError(t, <-over)
@@ -340,7 +341,7 @@ func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	e.Exec("UPDATE surfin_job_execution SET lease_until = created_at - 1000000")
 	lease, actions := look()
 	require.Equal(t, LeaseExpired, lease)
-	require.Equal(t, ActRecover, actions[0].Kind)
+	require.Equal(t, refusal.ActRecover, actions[0].Kind)
 	dead = true
 	lease, _ = look()
 	require.Equal(t, LeaseDead, lease)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 )
 
@@ -20,7 +21,7 @@ func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) (
 	case s.events == nil:
 		return nil, errNoEvents
 	case limit < 1:
-		return nil, refuse(ReasonInvalid, fmt.Errorf("limit: it is %d, and must be at least 1", limit))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, and must be at least 1", limit))
 	}
 	return s.events.Dead(ctx, topic, limit)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -77,7 +78,7 @@ func ReadSubmission(text []byte) (task.Submission, error) {
 		err = strictly(text, &req)
 	}
 	if err != nil {
-		return task.Submission{}, refuse(ReasonInvalid, fmt.Errorf("the submission: %w", err))
+		return task.Submission{}, refuse(refusal.Invalid, fmt.Errorf("the submission: %w", err))
 	}
 	return req.Submission(), nil
 }

@@ -66,7 +66,7 @@ func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
 	p.Services.Fill()
 	return &partSource{
 		parts: p, lease: config.Lease, heartbeat: config.Heartbeat, poll: config.Poll, slots: slots, report: config.Report,
-		refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]refusal{}},
+		refused: refusals{first: max(config.Poll, firstRefusal), byHash: map[string]postponed{}},
 	}, nil
 }
 

@@ -17,10 +17,10 @@ const (
 type refusals struct {
 	first  time.Duration
 	mu     sync.Mutex
-	byHash map[string]refusal
+	byHash map[string]postponed
 }
 
-type refusal struct {
+type postponed struct {
 	until time.Time
 	pause time.Duration
 }
@@ -34,7 +34,7 @@ func (r *refusals) add(hash string, now time.Time) {
 		return
 	}
 	pause := min(max(r.first, 2*last.pause), max(r.first, maxRefusal))
-	r.byHash[hash] = refusal{until: now.Add(pause), pause: pause}
+	r.byHash[hash] = postponed{until: now.Add(pause), pause: pause}
 }
 
 func (r *refusals) left(hash string, now time.Time) time.Duration {

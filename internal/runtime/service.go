@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -45,7 +46,7 @@ type TaskServiceConfig struct {
 
 // TaskService submits and operates tasks; nothing else does. Every method works in the transaction
 // that ctx carries for the repository's database, else in its own: if the transaction rolls back,
-// nothing was submitted. Refused requests return a *TaskRefusal; other errors come from the
+// nothing was submitted. Refused requests return a *refusal.Refusal; other errors come from the
 // database. It is safe for concurrent use.
 type TaskService struct {
 	repository taskports.Repository
@@ -122,12 +123,12 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 		sub.Tasks[i].Type = spec.TypeOr(sub.Type)
 	}
 	if wrong = append(wrong, s.wrong(sub)...); len(wrong) > 0 {
-		return nil, refuse(ReasonInvalid, errors.Join(wrong...), wrong...)
+		return nil, refuse(refusal.Invalid, errors.Join(wrong...), wrong...)
 	}
 	var accepted Accepted
 	unknown := s.unknown(sub)
 	if len(unknown) > 0 && !s.engine.Capabilities().Distributed {
-		return nil, refuse(ReasonUnknownType, errors.New(s.catalog.lacks(unknown[0])))
+		return nil, refuse(refusal.UnknownType, errors.New(s.catalog.lacks(unknown[0])))
 	}
 	for _, t := range unknown {
 		accepted.Warnings = append(accepted.Warnings, s.catalog.lacks(t)+"; they wait for a worker that has one")
@@ -308,10 +309,10 @@ func (s *TaskService) Task(ctx context.Context, id task.ID) (*task.Task, error) 
 // Tasks returns tasks, newest first.
 func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
 	if f.State != "" && !slices.Contains(task.States(), f.State) {
-		return nil, refuse(ReasonInvalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
 	}
 	if f.Limit < 0 {
-		return nil, refuse(ReasonInvalid, fmt.Errorf("limit: it is %d, and may not be negative", f.Limit))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, and may not be negative", f.Limit))
 	}
 	list, err := s.repository.Tasks(ctx, f)
 	return list, refusalOf(err)
@@ -415,12 +416,12 @@ func (s *TaskService) Settings(ctx context.Context) ([]taskports.Setting, error)
 // has the value, the answer is "duplicate".
 func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
 	if err := taskports.CheckSetting(name, value); err == nil && name == taskports.LogRetention && value != "0" && !s.logs {
-		return nil, refuse(ReasonInvalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", taskports.ErrSetting, name))
+		return nil, refuse(refusal.Invalid, fmt.Errorf("%w: %s would do nothing, since tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", taskports.ErrSetting, name))
 	}
 	answer, err := s.settings.Set(ctx, name, value, s.who(ctx, by))
 	switch {
 	case errors.Is(err, taskports.ErrSetting):
-		return nil, refuse(ReasonInvalid, err)
+		return nil, refuse(refusal.Invalid, err)
 	case err != nil:
 		return nil, refusalOf(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -218,8 +219,8 @@ func TestAHandlerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 // A wrong submission is refused with every error, and nothing is stored.
 func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 	eachOffice(t, func(o *office) {
-		refused := func(err error) *runtime.TaskRefusal {
-			var r *runtime.TaskRefusal
+		refused := func(err error) *refusal.Refusal {
+			var r *refusal.Refusal
 			require.ErrorAs(o, err, &r)
 			return r
 		}
@@ -228,7 +229,7 @@ func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 			Tasks: []task.Spec{{Type: "work"}, {Payload: json.RawMessage(`{`), Priority: 9}},
 		})
 		r := refused(err)
-		require.Equal(o, runtime.ReasonInvalid, r.Reason)
+		require.Equal(o, refusal.Invalid, r.Reason)
 		require.Len(o, r.Details, 5, r.Details)
 		require.Contains(o, r.Details, "tasks[1]: payload: it is not JSON in UTF-8")
 		require.Contains(o, err.Error(), `decider: there is no "coin" (there are: ["at once" "backoff" "never"])`)
@@ -238,7 +239,7 @@ func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 		_, err = o.service.Submit(o.Context(), task.Submission{})
 		require.Contains(o, err.Error(), "tasks: there is none")
 		_, err = o.service.Submit(o.Context(), task.Submission{Tasks: []task.Spec{{Type: "wrok"}}})
-		require.Equal(o, runtime.ReasonUnknownType, refused(err).Reason)
+		require.Equal(o, refusal.UnknownType, refused(err).Reason)
 		groups, err := o.service.Groups(o.Context(), 0, 0)
 		require.NoError(o, err)
 		require.Empty(o, groups)
@@ -248,15 +249,15 @@ func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 		require.Equal(o, a.Group, again.Group)
 		require.True(o, again.Duplicate)
 		_, err = o.service.Submit(o.Context(), task.Submission{IdempotencyKey: "k", Tasks: []task.Spec{{Type: "work", Title: "x"}}})
-		require.Equal(o, runtime.ReasonOtherSubmission, refused(err).Reason)
+		require.Equal(o, refusal.OtherSubmission, refused(err).Reason)
 		_, err = o.service.Task(o.Context(), 999)
-		require.Equal(o, runtime.ReasonNotFound, refused(err).Reason)
+		require.Equal(o, refusal.NotFound, refused(err).Reason)
 		_, err = o.service.Rerun(o.Context(), a.Tasks[0], runtime.By{})
-		require.Equal(o, runtime.ReasonIllegalState, refused(err).Reason)
+		require.Equal(o, refusal.IllegalState, refused(err).Reason)
 		_, err = o.service.Cancel(o.Context(), a.Tasks[0], runtime.By{})
 		require.NoError(o, err)
 		_, err = o.service.CancelGroup(o.Context(), a.Group, runtime.By{})
-		require.Equal(o, runtime.ReasonOver, refused(err).Reason)
+		require.Equal(o, refusal.Over, refused(err).Reason)
 	}, nil)
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -57,7 +58,7 @@ func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	defer func() { require.NoError(t, app.Close(t.Context())) }()
 	refused := &operator.Refusal{}
 	require.ErrorAs(t, app.Prepare(t.Context()), &refused)
-	require.Equal(t, operator.ReasonSchema, refused.Reason)
+	require.Equal(t, refusal.Schema, refused.Reason)
 	changed, err := app.Migrate(t.Context(), "")
 	require.NoError(t, err)
 	require.True(t, changed)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -321,13 +322,13 @@ func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 		var refused *operator.Refusal
 		require.ErrorAs(t, err, &refused)
 		const said = "step call runs job inner, whose step done has completed, and is no longer in the file"
-		require.Equal(t, operator.ReasonChanged, refused.Reason)
+		require.Equal(t, refusal.Changed, refused.Reason)
 		require.Equal(t, []string{said}, refused.Details)
 		require.Contains(t, refused.Diff, "--- execution 2\n+++ "+inner+"\n")
 		require.Contains(t, refused.Diff, "-- {step: done, tasklet")
 		explained, err := app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})
 		require.NoError(t, err)
-		require.Equal(t, operator.ReasonChanged, explained.Refused, "what it promises is what a restart does")
+		require.Equal(t, refusal.Changed, explained.Refused, "what it promises is what a restart does")
 		require.Equal(t, refused.Diff, explained.Diff)
 		require.Equal(t, said, explained.Changes[0].String())
 
@@ -336,7 +337,7 @@ func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Len(t, notices, 1)
 		require.Equal(t, []jobfile.Change{{Step: "call", What: "has a changed job file, which the launch of that job checks"}}, notices[0].Changes)
-		require.Equal(t, []operator.Action{{Kind: operator.ActCompare, Execution: 1, File: inner, Name: "inner.yaml"}}, notices[0].Actions)
+		require.Equal(t, []operator.Action{{Kind: refusal.ActCompare, Execution: 1, File: inner, Name: "inner.yaml"}}, notices[0].Actions)
 
 		require.NoError(t, os.Remove(inner))
 		explained, err = app.Explain(t.Context(), operator.ExplainRequest{Execution: exec.ID})

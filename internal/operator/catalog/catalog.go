@@ -1,4 +1,6 @@
-package operator
+// Package catalog has the jobs that clients of a server may run, by name. It imports core, jobfile and
+// refusal.
+package catalog
 
 import (
 	"errors"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -23,14 +26,14 @@ type Catalog struct {
 	jobs     map[string]jobfile.Source
 }
 
-// NewCatalog makes a catalog of the jobs that an application carries and of the job files in paths.
+// New makes a catalog of the jobs that an application carries and of the job files in paths.
 // From a folder it takes the files *.yaml and *.yml, not those in its subfolders. All errors are
 // reported together. Two jobs with the same name are an error.
-func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
+func New(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
 	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
 	var errs []error
 	for _, path := range paths {
-		files, err := JobFiles(path)
+		files, err := Files(path)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -45,9 +48,9 @@ func NewCatalog(components *registry.Registry, carried map[string]*jobfile.File,
 	return c, nil
 }
 
-// JobFiles returns path itself or, if it is a folder, its files *.yaml and *.yml, as absolute
+// Files returns path itself or, if it is a folder, its files *.yaml and *.yml, as absolute
 // paths.
-func JobFiles(path string) ([]string, error) {
+func Files(path string) ([]string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
@@ -70,7 +73,7 @@ func JobFiles(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("jobs: there is no file *.yaml or *.yml in %s", path)
+		return nil, fmt.Errorf("jobs: no file *.yaml or *.yml in %s", path)
 	}
 	return files, nil
 }
@@ -86,7 +89,7 @@ func (c *Catalog) add(path string) error {
 		other = own.Path()
 	}
 	if other != "" && other != path {
-		return fmt.Errorf("jobs: %s and %s have a job of the same name, %s", other, path, file.Name())
+		return fmt.Errorf("jobs: %s and %s both define job %s", other, path, file.Name())
 	}
 	c.jobs[file.Name()] = from
 	return nil
@@ -106,11 +109,11 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 	}
 	from, known := c.jobs[name]
 	if !known {
-		return nil, &Refusal{Reason: ReasonNoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
+		return nil, &refusal.Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
 	}
-	file, err := load(c.registry, from)
+	file, err := Load(c.registry, from)
 	if err == nil && file.Name() != name {
-		err = &Refusal{Reason: ReasonFile, Err: fmt.Errorf("%s has job %s now, and had job %s when it was put into the catalog", from, file.Name(), name)}
+		err = &refusal.Refusal{Reason: refusal.File, Err: fmt.Errorf("%s now defines job %s; when the server started it defined job %s", from, file.Name(), name)}
 	}
 	return file, err
 }
@@ -188,4 +191,13 @@ func describeJob(file *jobfile.File) *JobDescription {
 		})
 	}
 	return d
+}
+
+// Load reads a job file. The error is a Refusal.
+func Load(components *registry.Registry, from jobfile.Source) (*jobfile.File, error) {
+	file, err := from.Load(components)
+	if err != nil {
+		return nil, &refusal.Refusal{Reason: refusal.File, Err: err}
+	}
+	return file, nil
 }

@@ -1,7 +1,10 @@
-package operator
+// Package refusal has the errors of refused acts on jobs and tasks, as data: a reason, and the actions
+// that are possible instead. It imports core only.
+package refusal
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -11,57 +14,65 @@ type Reason string
 
 // The reasons of a Refusal.
 const (
-	// ReasonNotFound means that there is no such execution (core.ErrNotFound).
-	ReasonNotFound Reason = "not_found"
-	// ReasonNoSuchJob means that the job's name is unknown (core.ErrNoSuchJob).
-	ReasonNoSuchJob Reason = "no_such_job"
-	// ReasonComplete means that the instance is complete (*core.InstanceCompleteError).
-	ReasonComplete Reason = "complete"
-	// ReasonRunning means that it runs (*core.AlreadyRunningError).
-	ReasonRunning Reason = "running"
-	// ReasonExclusive means that an execution runs that it must not run concurrently with
+	// NotFound means that there is no such execution (core.ErrNotFound).
+	NotFound Reason = "not_found"
+	// NoSuchJob means that the job's name is unknown (core.ErrNoSuchJob).
+	NoSuchJob Reason = "no_such_job"
+	// Complete means that the instance is complete (*core.InstanceCompleteError).
+	Complete Reason = "complete"
+	// Running means that it runs (*core.AlreadyRunningError).
+	Running Reason = "running"
+	// Exclusive means that an execution runs that it must not run concurrently with
 	// (*core.ExclusiveError).
-	ReasonExclusive Reason = "exclusive"
-	// ReasonOver means that there is nothing to stop.
-	ReasonOver Reason = "over"
-	// ReasonAbandoned means that it was abandoned (core.ErrAbandoned).
-	ReasonAbandoned Reason = "abandoned"
-	// ReasonUnknown means that its outcome is unknown (core.ErrUnknownStatus).
-	ReasonUnknown Reason = "unknown_outcome"
-	// ReasonNotRestartable means that the job may not be restarted (core.ErrNotRestartable).
-	ReasonNotRestartable Reason = "not_restartable"
-	// ReasonNotNewest means that the instance has a newer execution (core.ErrNotMostRecent).
-	ReasonNotNewest Reason = "not_newest"
-	// ReasonIllegalState means that the status does not allow it (core.ErrIllegalState,
+	Exclusive Reason = "exclusive"
+	// Over means that there is nothing to stop.
+	Over Reason = "over"
+	// Abandoned means that it was abandoned (core.ErrAbandoned).
+	Abandoned Reason = "abandoned"
+	// Unknown means that its outcome is unknown (core.ErrUnknownStatus).
+	Unknown Reason = "unknown_outcome"
+	// NotRestartable means that the job may not be restarted (core.ErrNotRestartable).
+	NotRestartable Reason = "not_restartable"
+	// NotNewest means that the instance has a newer execution (core.ErrNotMostRecent).
+	NotNewest Reason = "not_newest"
+	// IllegalState means that the status does not allow it (core.ErrIllegalState,
 	// *core.TransitionError).
-	ReasonIllegalState Reason = "illegal_state"
-	// ReasonRedrive means that the execution is a redrive, which only a redrive continues.
-	ReasonRedrive Reason = "redrive"
-	// ReasonNothingSkipped means that no skipped items are left to redrive.
-	ReasonNothingSkipped Reason = "nothing_skipped"
-	// ReasonWhichStep means that several steps have skipped items.
-	ReasonWhichStep Reason = "which_step"
-	// ReasonItems means that items cannot be redriven as stored or given.
-	ReasonItems Reason = "items"
-	// ReasonChanged means that the job file has changed in work that is already done
+	IllegalState Reason = "illegal_state"
+	// Redrive means that the execution is a redrive, which only a redrive continues.
+	Redrive Reason = "redrive"
+	// NothingSkipped means that no skipped items are left to redrive.
+	NothingSkipped Reason = "nothing_skipped"
+	// WhichStep means that several steps have skipped items.
+	WhichStep Reason = "which_step"
+	// Items means that items cannot be redriven as stored or given.
+	Items Reason = "items"
+	// Changed means that the job file has changed in work that is already done
 	// (*jobfile.ChangedError).
-	ReasonChanged Reason = "changed"
-	// ReasonNoIncrementer means that the job has no incrementer (core.ErrNoIncrementer).
-	ReasonNoIncrementer Reason = "no_incrementer"
-	// ReasonParameters means that parameters are wrong (*core.ParameterError, joined).
-	ReasonParameters Reason = "parameters"
-	// ReasonFile means that the job file cannot be read or is wrong (jobfile.Problems).
-	ReasonFile Reason = "file"
-	// ReasonStartLimit means that a step was attempted as often as its start_limit allows. It is
+	Changed Reason = "changed"
+	// NoIncrementer means that the job has no incrementer (core.ErrNoIncrementer).
+	NoIncrementer Reason = "no_incrementer"
+	// Parameters means that parameters are wrong (*core.ParameterError, joined).
+	Parameters Reason = "parameters"
+	// File means that the job file cannot be read or is wrong (jobfile.Problems).
+	File Reason = "file"
+	// StartLimit means that a step was attempted as often as its start_limit allows. It is
 	// the reason of an Explanation only: a restart is not refused, but fails at that step.
-	ReasonStartLimit Reason = "start_limit"
-	// ReasonFrom means that the restart cannot begin at the element (*journal.FromError).
-	ReasonFrom Reason = "from"
-	// ReasonKeyReused means that the key of the request was used for another one
-	// (*core.KeyReusedError).
-	ReasonKeyReused Reason = "key_reused"
-	// ReasonSchema means that the tables of the history are missing or old (core.ErrSchemaMissing).
-	ReasonSchema Reason = "schema"
+	StartLimit Reason = "start_limit"
+	// From means that the restart cannot begin at the element (*journal.FromError).
+	From Reason = "from"
+	// KeyReused means that the key of the request was used for another one
+	// (*ports.KeyReusedError).
+	KeyReused Reason = "key_reused"
+	// Schema means that the tables of the history are missing or old (core.ErrSchemaMissing).
+	Schema Reason = "schema"
+
+	// Invalid means that the submission of tasks is wrong; Details lists every error.
+	Invalid Reason = "invalid"
+	// UnknownType means that no process would execute the task.
+	UnknownType Reason = "unknown_type"
+	// OtherSubmission means that the idempotency key was used for another submission
+	// (task.ErrOtherSubmission).
+	OtherSubmission Reason = "other_submission"
 )
 
 // Refusal is the error of a refused act, which changed nothing.
@@ -155,4 +166,17 @@ type Action struct {
 	Owner *Owner `json:"owner,omitempty"`
 	// Open is the work that the execution waits for, for work.
 	Open core.OpenWork `json:"open,omitzero"`
+}
+
+// Owner is the process that runs an execution.
+type Owner struct {
+	Host       string    `json:"host"`
+	PID        int       `json:"pid"`
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
+	// Dead means that the process is known to be dead: Recover ends the execution.
+	Dead bool `json:"dead,omitempty"`
+	// Lost means that a launch of the instance takes the execution over, and Recover ends it: the
+	// process is dead, or its lease has expired by the clock of the database. No process does so by
+	// itself.
+	Lost bool `json:"lost,omitempty"`
 }

@@ -1,4 +1,6 @@
-package operator
+// Package position describes the stored positions of chunk steps: the committed line of an input, the
+// committed bytes of an output. It imports chunk and core/item.
+package position
 
 import (
 	"encoding/json"
@@ -19,10 +21,10 @@ type readerPosition struct {
 	Snapshot bool `json:"snapshot"`
 }
 
-// positionText describes how far a chunk step is committed: "line 1,004 of in.csv". source is its
+// Text describes how far a chunk step is committed: "line 1,004 of in.csv". source is its
 // input, empty if unknown. Without a position, or for one that is not a chunk step's, it returns an
 // empty text. A position that only its reader understands is quoted.
-func positionText(at item.Position, source string) string {
+func Text(at item.Position, source string) string {
 	if len(at) == 0 {
 		return ""
 	}
@@ -50,7 +52,7 @@ func readerText(at item.Position, source string) string {
 	}
 	switch {
 	case p.Snapshot && p.Read != nil:
-		return "row " + thousands(*p.Read) + " of a snapshot, which is refused: --from-start reads all rows again, and committed rows stay: empty the target first, or write in mode upsert or replace"
+		return "row " + thousands(*p.Read) + " of a snapshot, which cannot be resumed: --from-start reads all rows again, and committed rows stay: empty the target first, or write in mode upsert or replace"
 	case len(p.Key) > 0:
 		var words []string
 		for _, k := range p.Key {
@@ -92,9 +94,9 @@ func ordinal(n int64) string {
 	return thousands(n) + suffix
 }
 
-// writerFile reads, from a writer's position, the suffix of the file that holds the committed
+// File reads, from a writer's position, the suffix of the file that holds the committed
 // bytes, and their number; false if the position has none.
-func writerFile(at item.Position, writer int) (part string, bytes int64, ok bool) {
+func File(at item.Position, writer int) (part string, bytes int64, ok bool) {
 	var p struct {
 		Writers []json.RawMessage `json:"writers"`
 	}

@@ -1,0 +1,108 @@
+package operator
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/confine"
+	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+type launch struct {
+	definition
+	job     *model.Job
+	params  core.Parameters
+	options job.Options
+	hooks   Hooks
+	// from is where the attempt begins again; nil means that it resumes incomplete work.
+	from *journal.From
+	// follows is the execution with the parameters that a run uses if none are given, or nil.
+	follows *core.JobExecution
+	// named is the execution that the caller named; nil for a run.
+	named *core.JobExecution
+	// last is the last execution of the instance, once the launcher has read it.
+	last *core.JobExecution
+	// noticed means that the changes of the job file were noticed.
+	noticed bool
+}
+
+func (l *launch) checkPaths(ctx context.Context) (context.Context, error) {
+	ctx = confine.With(ctx, confine.New(l.job.Confinement))
+	if err := job.CheckPaths(ctx, l.job, l.params); err != nil {
+		return ctx, l.parametersRefused(err)
+	}
+	return ctx, nil
+}
+
+func (l *launch) bind(ctx context.Context) error {
+	if l.job.Bind == nil {
+		return nil
+	}
+	return l.job.Bind(confine.With(ctx, confine.New(l.job.Confinement)), l.params)
+}
+
+func (l *launch) parametersRefused(err error) error {
+	return &Refusal{Reason: refusal.Parameters, Err: err, Actions: []Action{{Kind: refusal.ActHelp, Job: l.job.Name, File: l.path}}}
+}
+
+func (l *launch) noticeChanges(last *core.JobExecution, changes []jobfile.Change) {
+	if l.noticed || last.Definition.Hash == l.job.Definition.Hash {
+		return
+	}
+	l.noticed = true
+	l.hooks.notice(Notice{Kind: NoticeChanged, Execution: last.ID, File: l.path, FromStart: l.options.FromStart, Changes: changes,
+		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)})
+}
+
+// confine restricts the paths of a launch that contain a value given by a client, now or earlier,
+// for a parameter that the launch takes from another execution; from is that execution, or nil.
+func (l *launch) confine(ctx context.Context, given map[string]string, from *core.JobExecution) {
+	paths, isClient := clientPaths(ctx)
+	c := core.Confinement{}
+	if from != nil && from.Confinement != nil {
+		c.Roots, c.Data = from.Confinement.Roots, from.Confinement.Data
+		for _, name := range from.Confinement.Given {
+			if _, given := given[name]; !given {
+				c.Given = append(c.Given, name)
+			}
+		}
+	}
+	if isClient {
+		c.Given = append(c.Given, slices.Collect(maps.Keys(given))...)
+		own, data := confine.Roots(l.folder()), confine.Roots(paths...)
+		c.Roots = append(slices.Clone(own), data...)
+		c.Data = slices.DeleteFunc(data, func(root string) bool { return slices.Contains(own, root) })
+	}
+	if len(c.Given) == 0 {
+		return
+	}
+	slices.Sort(c.Given)
+	l.job.Confinement = &c
+}
+
+func (l *launch) folder() string {
+	if path := l.job.Definition.Path; path != "" {
+		return filepath.Dir(path)
+	}
+	return ""
+}
+
+type clientKey struct{}
+
+// WithClient marks the requests of a context as an API client's: paths that contain a value from
+// the client must lie below the folder of the job file, or below one of paths (rule SE3).
+func WithClient(ctx context.Context, paths []string) context.Context {
+	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
+}
+
+func clientPaths(ctx context.Context) ([]string, bool) {
+	paths, is := ctx.Value(clientKey{}).([]string)
+	return paths, is
+}

@@ -1,0 +1,235 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// viewer makes the views of records.
+type viewer struct {
+	judge *judge
+	work  *workload
+}
+
+func (s *viewer) execution(e *core.JobExecution) *Execution {
+	newest := s.judge.asNewest(e)
+	view := s.view(e, &newest)
+	return &view
+}
+
+func (s *viewer) executions(ctx context.Context, records []core.JobExecution) ([]Execution, error) {
+	judged, err := s.judge.judged(ctx, records)
+	views, failure := s.views(ctx, judged)
+	return views, errors.Join(err, failure)
+}
+
+func (s *viewer) views(ctx context.Context, judged []ports.JudgedExecution) ([]Execution, error) {
+	waiting, err := s.work.waiting(ctx, judged)
+	views := make([]Execution, len(judged))
+	for i := range judged {
+		views[i] = s.view(&judged[i].Execution, &judged[i].Newest)
+		views[i].Waiting = waiting[judged[i].Execution.ID]
+	}
+	placed, failure := s.work.placed(ctx, judged)
+	for i := range views {
+		views[i].Placed = placed[views[i].ID]
+	}
+	return views, errors.Join(err, failure)
+}
+
+func (s *viewer) view(e *core.JobExecution, newest *ports.NewestAttempt) Execution {
+	return Execution{
+		ID: e.ID, InstanceID: e.InstanceID, JobName: e.JobName, Status: e.Status, ExitCode: e.ExitCode, Error: e.Error,
+		Attempt: e.Attempt, Params: Parameters{e.Params}, CreatedAt: utc(e.CreatedAt), StartedAt: utc(e.StartedAt), EndedAt: utc(e.EndedAt),
+		Duration: seconds(elapsed(e.StartedAt, e.EndedAt, s.judge.now())),
+		File:     e.Definition.Path, RedriveOf: e.RedriveOf, Parent: e.Parent, Gate: e.Gate, Actions: s.judge.actionsFor(e, newest), Owner: s.ownerOf(e, newest),
+	}
+}
+
+// ownerOf returns the process that runs an execution, or nil, for example if it is parked.
+func (s *viewer) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Owner {
+	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
+		return nil
+	}
+	return &Owner{
+		Host: e.Owner.Host, PID: e.Owner.PID, LeaseUntil: utc(e.LeaseUntil), Dead: s.judge.dead(e.Owner),
+		Lost: newest.Execution.ID == e.ID && newest.Lost,
+	}
+}
+
+func (s *viewer) stepView(step *core.StepExecution) StepView {
+	view := StepView{
+		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
+		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
+		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
+	}
+	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
+		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.judge.dead(step.Owner)}
+	}
+	view.count(step.Counters)
+	view.SkippedUndone = step.InHand.Skips()
+	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.judge.now()))
+	return view
+}
+
+// partitionedView returns a step with its failed partitions, or with all.
+func (s *viewer) partitionedView(step partitioned, all bool) StepView {
+	view := s.stepView(step.StepExecution)
+	if len(step.parts) == 0 {
+		return view
+	}
+	p := &PartitionsView{Total: len(step.parts), Statuses: map[core.Status]int{}, List: []StepView{}}
+	for i := range step.parts {
+		part := &step.parts[i]
+		p.Statuses[part.Status]++
+		p.Branches = p.Branches || part.IsBranch()
+		view := s.stepView(part)
+		switch listed := all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
+		case listed && !all && len(p.List) == listedPartitions:
+			p.Omitted++
+		case listed:
+			p.List = append(p.List, view)
+		}
+	}
+	view.Partitions = p
+	view.Warnings = append(view.Warnings, warningsOf(step.parts, view.Warnings)...)
+	return view
+}
+
+// roundsView returns the newest of a step's rounds, with the counters of all. A round with a
+// condition that did not hold does not count.
+func (s *viewer) roundsView(rounds []partitioned) StepView {
+	view := s.partitionedView(rounds[len(rounds)-1], false)
+	var sum core.Counters
+	var took time.Duration
+	for _, r := range rounds {
+		if r.Status == core.StatusCompleted && r.ExitCode == core.ExitNoop {
+			continue
+		}
+		view.Rounds++
+		sum, took = sum.Add(r.Counters), took+elapsed(r.StartedAt, r.EndedAt, s.judge.now())
+	}
+	if view.Rounds < 2 {
+		view.Rounds = 0
+		return view
+	}
+	view.count(sum)
+	view.measure(sum, took)
+	return view
+}
+
+const listedPartitions = 100
+
+type partitioned struct {
+	*core.StepExecution
+	parts []core.StepExecution
+}
+
+// splitPartitions takes the executions of partitions, which are recorded as STEP:PARTITION, out of
+// the list, and assigns each to the newest preceding execution of its step.
+func splitPartitions(all []core.StepExecution) []partitioned {
+	var steps []partitioned
+	place := map[string]int{}
+	for i := range all {
+		s := &all[i]
+		step, _, is := strings.Cut(s.Name, ":")
+		if at, known := place[step]; is && known {
+			steps[at].parts = append(steps[at].parts, *s)
+			continue
+		}
+		place[s.Name] = len(steps)
+		steps = append(steps, partitioned{StepExecution: s})
+	}
+	return steps
+}
+
+// total returns the counters of all attempts and of all partitions, and of earlier attempts alone.
+// The step's own counters are written only at its end.
+func (p partitioned) total() (all, before core.Counters) {
+	if len(p.parts) == 0 {
+		return p.Total(), p.Before
+	}
+	for _, part := range p.parts {
+		all, before = all.Add(part.Total()), before.Add(part.Before)
+	}
+	return all, before
+}
+
+func (p partitioned) completed() (n int) {
+	for _, part := range p.parts {
+		if part.Status == core.StatusCompleted {
+			n++
+		}
+	}
+	return n
+}
+
+// oncePerStep groups step executions by step: first the steps that were passed and not run again,
+// then those that ran, each in the order of its first round.
+func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
+	var groups [][]partitioned
+	place := map[string]int{}
+	steps := splitPartitions(ran)
+	for _, s := range steps {
+		place[s.Name] = -1 // it ran: its passed record is history
+	}
+	for _, s := range splitPartitions(passed) {
+		if _, known := place[s.Name]; !known {
+			place[s.Name] = len(groups)
+			groups = append(groups, []partitioned{s})
+		}
+	}
+	for _, s := range steps {
+		if at := place[s.Name]; at >= 0 {
+			groups[at] = append(groups[at], s)
+			continue
+		}
+		place[s.Name] = len(groups)
+		groups = append(groups, []partitioned{s})
+	}
+	return groups
+}
+
+// warningsOf returns the warnings of partitions, each text once, without the known ones, and
+// bounded in number.
+func warningsOf(parts []core.StepExecution, known []string) (list []string) {
+	seen, more := map[string]bool{}, 0
+	for _, text := range known {
+		seen[text] = true
+	}
+	for i := range parts {
+		for _, text := range parts[i].Warnings() {
+			switch {
+			case seen[text]:
+			case len(list) == listedPartitions:
+				more++
+			default:
+				list = append(list, text)
+			}
+			seen[text] = true
+		}
+	}
+	if more > 0 {
+		list = append(list, fmt.Sprintf("%d more warnings of partitions: show the execution with all partitions", more))
+	}
+	return list
+}
+
+// isRefused reports whether a worker could not begin the partition, and none has it now.
+func isRefused(part *core.StepExecution) bool {
+	return part.Status == core.StatusStarting && part.Error != ""
+}
+
+func hasNewDefinition(s *core.StepExecution) bool {
+	if s.Context == nil {
+		return false
+	}
+	mark, _ := s.Context.Get(core.NewDefinitionKey)
+	return mark == true
+}

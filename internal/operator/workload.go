@@ -1,0 +1,214 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// Workers lists the workers that share the database: a tasks.Repository.
+type Workers interface {
+	// PartWorkers returns the number of live workers that take parts of steps and continue parked
+	// executions.
+	PartWorkers(ctx context.Context) (int, error)
+	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
+	// leader.
+	Workers(ctx context.Context) ([]taskports.Worker, error)
+	LoadOf(ctx context.Context, loads map[string]int) error
+	Leader(ctx context.Context) (*taskports.Leader, error)
+}
+
+// Waiting describes the work that a parked execution waits for, and its workers.
+type Waiting struct {
+	core.OpenWork
+	// Engine is the engine that delivers the work to workers.
+	Engine string `json:"engine,omitempty"`
+	// Workers is the number of live workers that run parts and continue executions; nil if unknown.
+	// A dead one counts until its lease expires. Without one the execution waits for another, even
+	// if no work is open.
+	Workers *int `json:"workers,omitempty"`
+}
+
+// NoWorker reports whether no live worker continues the execution.
+func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
+
+// StepTasks is the group of tasks that a step has submitted.
+type StepTasks struct {
+	Group int64 `json:"group"`
+	// States counts the tasks by state.
+	States map[string]int `json:"states"`
+}
+
+// PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the
+// same placement, state and reason (rule PL5).
+type PlacedWork struct {
+	On    core.Placement `json:"on"`
+	State string         `json:"state"`
+	// Waits is why no worker does it yet.
+	Waits string `json:"waits"`
+	Count int    `json:"count"`
+	// Names are the names of the first ones.
+	Names []string `json:"names"`
+	// Unfit means that no live worker may do it.
+	Unfit bool `json:"unfit,omitempty"`
+}
+
+// workload reads the work that executions wait for.
+type workload struct {
+	records workRecords
+	workers Workers // may be nil
+	engine  string
+}
+
+type workRecords interface {
+	StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error)
+	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error)
+	LoadOf(ctx context.Context, loads map[string]int) error
+}
+
+// waiting returns the open work of each parked execution. It queries the database once, or not at
+// all if none is parked.
+func (s *workload) waiting(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
+	var workers *int
+	found := map[core.JobExecutionID]*Waiting{}
+	for i := range judged {
+		e := &judged[i].Execution
+		if !isParked(e) {
+			continue
+		}
+		if workers == nil && s.workers != nil {
+			n, err := s.workers.PartWorkers(ctx)
+			if err != nil {
+				return nil, err
+			}
+			workers = &n
+		}
+		found[e.ID] = &Waiting{OpenWork: judged[i].Newest.Open, Engine: s.engine, Workers: workers}
+	}
+	return found, nil
+}
+
+// stepWork returns the work that steps have submitted, if the records show that one did.
+func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
+	var ids []core.JobExecutionID
+	for id, list := range steps {
+		for i := range list {
+			if submits(&list[i]) {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return core.StepWork{}, nil
+	}
+	work, err := s.records.StepWork(ctx, ids...)
+	if err != nil {
+		return work, fmt.Errorf("read the work that steps wait for: %w", err)
+	}
+	return work, nil
+}
+
+// placed returns the work of executions that waits for certain workers, with one statement for
+// unfinished executions, and a few more if there is such work.
+func (s *workload) placed(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
+	var ids []core.JobExecutionID
+	for i := range judged {
+		if e := &judged[i].Execution; !e.Status.IsOver() {
+			ids = append(ids, e.ID)
+		}
+	}
+	if len(ids) == 0 || s.workers == nil {
+		return nil, nil
+	}
+	waiting, err := s.records.PlacedOf(ctx, ids...)
+	if err != nil || len(waiting) == 0 {
+		return nil, err
+	}
+	workers, leads, err := s.loadedWorkers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[core.JobExecutionID][]PlacedWork{}
+	for _, w := range waiting {
+		of := w.Execution
+		if !slices.Contains(ids, of) || w.Parent != 0 && slices.Contains(ids, w.Parent) {
+			of = w.Parent
+		}
+		all[of] = addPlaced(all[of], w, taskports.WaitsFor(w, workers, leads), !slices.ContainsFunc(workers, func(x taskports.Worker) bool { return x.MayDo(w) }))
+	}
+	return all, nil
+}
+
+func (s *workload) loadedWorkers(ctx context.Context) ([]taskports.Worker, bool, error) {
+	workers, err := s.workers.Workers(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	loads := map[string]int{}
+	for _, of := range []interface {
+		LoadOf(ctx context.Context, loads map[string]int) error
+	}{s.workers, s.records} {
+		if err := of.LoadOf(ctx, loads); err != nil {
+			return nil, false, err
+		}
+	}
+	for i := range workers {
+		workers[i].Busy = loads[workers[i].Name]
+	}
+	leader, err := s.workers.Leader(ctx)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the leader: %w", err)
+	}
+	return workers, leader != nil && leader.Leading, nil
+}
+
+const mostNames = 5
+
+func addPlaced(list []PlacedWork, w ports.Placed, waits string, unfit bool) []PlacedWork {
+	i := slices.IndexFunc(list, func(p PlacedWork) bool {
+		return p.On.Stored() == w.On.Stored() && p.State == w.State && p.Waits == waits
+	})
+	if i < 0 {
+		list = append(list, PlacedWork{On: w.On, State: w.State, Waits: waits, Unfit: unfit})
+		i = len(list) - 1
+	}
+	list[i].Count++
+	if len(list[i].Names) < mostNames {
+		list[i].Names = append(list[i].Names, w.Name)
+	}
+	return list
+}
+
+func submits(step *core.StepExecution) bool {
+	if step.Context == nil {
+		return false
+	}
+	_, tasks := step.Context.Get(core.TasksKey)
+	_, child := step.Context.Get(core.ChildKey)
+	return tasks || child && !step.Status.IsOver()
+}
+
+// tasksOf returns the tasks of a step; nil if it has none, or a later attempt has taken them.
+func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
+	g, is := work.Groups[step.ID]
+	if !is {
+		return nil
+	}
+	return &StepTasks{g.Group, g.States}
+}
+
+func childOf(step *core.StepExecution, work core.StepWork) (id core.JobExecutionID, status core.Status) {
+	for _, c := range work.Children {
+		if c.Parent == step.JobExecutionID && c.Call == step.First {
+			id, status = c.Execution, c.Status
+		}
+	}
+	return id, status
+}
+
+func isParked(e *core.JobExecution) bool { return e.Owner == core.Owner{} && !e.Status.IsOver() }

@@ -33,7 +33,7 @@ func Job(f *tree.File, deps Deps) (*model.Job, error) {
 		Name: f.Name, Description: f.Model.Description, Parameters: f.ParametersNow(),
 		Definition: f.Definition(), Restartable: f.Model.Restartable, Bind: c.bind,
 		Incrementer: increment(f), Inherit: f.Model.Inherit, Expect: compiledCondition(f.Expect, f), Listeners: c.jobListeners(),
-		CheckRestart: c.checkRestart, Exclusive: c.exclusive, Timeout: language.ValueOr0(f.Model.Timeout),
+		CheckRestart: c.checkRestart, Exclusive: func(p core.Parameters) (core.ExclusiveKey, error) { return ExclusiveKey(f, p) }, Timeout: language.ValueOr0(f.Model.Timeout),
 	}
 	var errs []error
 	var err error
@@ -69,10 +69,6 @@ type compiler struct {
 
 // makeParts is the function of a chunk step that makes its parts.
 type makeParts = func(ctx context.Context, run *model.StepRun) (chunk.Parts, error)
-
-func (c *compiler) exclusive(params core.Parameters) (core.ExclusiveKey, error) {
-	return ExclusiveKey(c.file, params)
-}
 
 func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
 	return CheckLaunch(ctx, c.file, c.deps.Secrets, params)

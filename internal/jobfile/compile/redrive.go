@@ -67,7 +67,7 @@ func RedriveJob(f *tree.File, deps Deps, r Redrive) (*model.Job, error) {
 	}
 	return &model.Job{
 		Name: f.Name, Description: f.Model.Description, Parameters: f.ParametersNow(), Definition: f.Definition(),
-		Restartable: true, Bind: c.bind, Exclusive: c.exclusive, RedriveOf: r.Plan.Execution,
+		Restartable: true, Bind: c.bind, Exclusive: func(p core.Parameters) (core.ExclusiveKey, error) { return ExclusiveKey(f, p) }, RedriveOf: r.Plan.Execution,
 		Flow: model.Flow{Elements: []model.Element{&model.StepElement{Step: work}}},
 	}, nil
 }

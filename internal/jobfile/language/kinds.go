@@ -1,13 +1,117 @@
 package language
 
 import (
+	"database/sql"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// Identifier is the form of names.
+var Identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// IdentifierHint describes an identifier.
+const IdentifierHint = "letters, digits and _, not beginning with a digit"
+
+// JobName is the form of a job's name.
+var JobName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,99}$`)
+
+// The texts of the key remote of a child job and of a split.
+const (
+	RemoteAuto = "auto"
+	RemoteTrue = "true"
+)
+
+// The words of `exclusive`.
+const (
+	ExclusiveInstance = "instance"
+	ExclusiveJob      = "job"
+)
+
+// OutcomeNames are the names of `job` that describe how the flow ended.
+func OutcomeNames() []string { return []string{"status", "exit", "error", "failed_step"} }
+
+// StepNumbers are the numbers of steps.NAME, named as everywhere.
+func StepNumbers() []string {
+	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
+}
+
+// BalancedName reports whether the numbers of a step account for every item (rule C11).
+const BalancedName = "balanced"
+
+// PartHole is a part's value in a placement.
+var PartHole = regexp.MustCompile(`\$\{\s*part\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
+
+// OtherKinds are the names of field types in databases and languages.
+func OtherKinds() map[string]string {
+	return map[string]string{
+		"integer": "int", "bigint": "int", "long": "int", "int64": "int", "smallint": "int",
+		"text": "string", "varchar": "string", "char": "string", "str": "string",
+		"double": "float", "number": "decimal", "numeric": "decimal", "money": "decimal", "dec": "decimal", "bigdecimal": "decimal", "real": "float", "float64": "float",
+		"boolean": "bool", "datetime": "timestamp", "time": "timestamp", "timestamptz": "timestamp",
+		"jsonb": "json", "object": "json", "map": "json", "struct": "json", "document": "json", "any": "json",
+		"guid": "uuid", "uniqueidentifier": "uuid", "bytea": "bytes", "blob": "bytes", "binary": "bytes", "varbinary": "bytes", "base64": "bytes",
+	}
+}
+
+// SecretParameterHint explains how to give a secret parameter.
+func SecretParameterHint(name string) string {
+	return fmt.Sprintf("give it after the job file, %s=@FILE, or as the secret %s: the variable %s, a file or a command", name, name, secret.Variable(name))
+}
+
+// Attr are the attributes of the transaction; a nil one has none.
+func (t *Transaction) Attr() tx.Attr {
+	if t == nil {
+		return tx.Attr{}
+	}
+	return tx.Attr{
+		Propagation: tx.Propagation(t.Propagation), Isolation: isolation(t.Isolation), ReadOnly: t.ReadOnly, Timeout: ValueOr0(t.Timeout),
+	}
+}
+
+func isolation(name string) sql.IsolationLevel {
+	return map[string]sql.IsolationLevel{
+		"read_uncommitted": sql.LevelReadUncommitted,
+		"read_committed":   sql.LevelReadCommitted,
+		"repeatable_read":  sql.LevelRepeatableRead,
+		"serializable":     sql.LevelSerializable,
+	}[name]
+}
+
+// Limits are the limits that the file sets; a nil budget sets none.
+func (m *Budget) Limits() task.Budget {
+	if m == nil {
+		return task.Budget{}
+	}
+	return task.Budget{
+		MaxAttempts: ValueOr0(m.MaxAttempts), MaxTotalAttempts: ValueOr0(m.MaxTotalAttempts),
+		Deadline: ValueOr0(m.Deadline), MaxNoProgress: ValueOr0(m.MaxNoProgress),
+	}
+}
+
+// ValueOr0 is the value of an optional key.
+func ValueOr0[T any](p *T) (x T) {
+	if p != nil {
+		x = *p
+	}
+	return x
+}
+
+// NamesOf returns the names of a list's members.
+func NamesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
+	}
+	return names
+}
 
 // Kind is the key that determines the kind of an element.
 type Kind string

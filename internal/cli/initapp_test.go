@@ -39,10 +39,10 @@ func TestInitAppIsRefusedWhereItCannotBe(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"main.go": "package main\n", "go.mod": "module example.com/other\n\ngo 1.26\n", "surfin": "a program, not a checkout"})
 	for want, args := range map[string][]string{
-		`"Mine" cannot name an application`:    {"Mine"},
-		"it has no go.mod of github.com":      {"mine", "--replace", s.dir},
-		"which name?":                         {},
-		"no checkout contains":                {"fine", "--dir", s.dir},
+		`"Mine" cannot name an application`: {"Mine"},
+		"it has no go.mod of github.com":    {"mine", "--replace", s.dir},
+		"which name?":                       {},
+		"no checkout contains":              {"fine", "--dir", s.dir},
 	} {
 		r := s.run(append([]string{"init", "app"}, args...)...)
 		require.Equal(t, cli.ExitUsage, r.code, want)

@@ -53,8 +53,6 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	return listeners.after(cleanupCtx, r, out, err)
 }
 
-// flowAndFinally walks the flow and runs the steps after it, or only those if the execution was given
-// back there.
 func (r *run) flowAndFinally(ctx, cleanupCtx context.Context, listeners listeners) (core.Outcome, error) {
 	parked, out, err := r.parkedFinally()
 	if parked != nil && err == nil {
@@ -87,7 +85,6 @@ func (r *run) begin(ctx context.Context) (context.Context, error) {
 	return core.Enter(ctx, r.config.Observer, core.JobStarted{Execution: *r.exec, Restarted: r.previous != nil}), nil
 }
 
-// recordStart records the start. If a worker begins the execution, the resume has recorded it.
 func (r *run) recordStart(ctx context.Context) error {
 	if r.resumed != nil {
 		return r.beginOnWorker(ctx)

@@ -23,8 +23,6 @@ func (r *run) finish(ctx context.Context, out core.Outcome, failure error) (core
 	return r.runFinally(ctx, out, failure, nil)
 }
 
-// runFinally runs those steps. parked is the step with which another process gave the execution back, or
-// nil.
 func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, parked *core.StepExecution) (core.Outcome, error) {
 	if overdue := r.lease.Err(); overdue != nil { // nothing may begin
 		err := fmt.Errorf("finally: not begun: %w", overdue)

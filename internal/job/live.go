@@ -194,8 +194,6 @@ func resumedAttempt(last core.StepExecution, parts map[string]core.StepExecution
 	return &last
 }
 
-// readParts reads the state of the partitions that the step ran in this same execution, in an earlier
-// round of a loop.
 func (l *live) readParts(ctx context.Context, step string, parts map[string]core.StepExecution) error {
 	records, err := l.run.config.Repository.Steps(ctx, l.run.exec.ID)
 	if err != nil {

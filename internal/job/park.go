@@ -52,8 +52,6 @@ func (r *run) park(ctx context.Context) error {
 	return nil
 }
 
-// requestStop stores a request to stop. If the execution is over it does nothing: the caller reads it
-// again.
 func requestStop(ctx context.Context, repository ports.JobRepository, id core.JobExecutionID, by core.Owner) error {
 	_, err := repository.RequestStop(ctx, id, by.String())
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {

@@ -52,8 +52,6 @@ func newRun(config Config, j *model.Job, launched ports.Launched, since time.Dur
 	return r
 }
 
-// newLease returns the keeper of the execution's lease. since is the clock's time before the execution
-// was requested.
 func (r *run) newLease(since time.Duration) *lease.Keeper {
 	return lease.New(lease.Config{
 		Clock: r.config.clock(), Lease: r.config.Lease, Heartbeat: r.config.Heartbeat, Since: since, End: func(cause error) { r.endWork(cause) },

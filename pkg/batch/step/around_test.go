@@ -80,7 +80,7 @@ func TestPromotedValuesAreStoredWithTheEndOfTheStep(t *testing.T) {
 		told := &noted{name: "l", log: new([]string), change: func(s *core.StepExecution) { require.NoError(t, s.Context.Put("sum", "late")) }}
 		record := b.do(t.Context(), promoting(func(context.Context, *core.StepContribution) error { return nil }, listening(told)))
 		require.Equal(t, map[string]any{"total": "late"}, b.context())
-		require.Equal(t, map[string]any{"sum": "late", core.WarningsKey: "promote: not found in the context of the step, which has: sum: gone"}, valuesOf(record.Context))
+		require.Equal(t, map[string]any{"sum": "late", "surfin.warnings": "promote: not found in the context of the step, which has: sum: gone"}, valuesOf(record.Context))
 
 		b.launch("by the walker")
 		var given map[string]any

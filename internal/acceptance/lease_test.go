@@ -103,7 +103,7 @@ func TestAProcessWhoseComponentDoesNotReturnEndsItself(t *testing.T) {
 	line.Freeze()
 	code, out := first.wait()
 	require.Equal(t, 6, code, out)
-	require.Contains(t, out, "job deaf, execution 1, step work: it did not return before its lease is over, so this process ends: the lease could not be renewed for")
+	require.Contains(t, out, "job deaf, execution 1, step work did not return before its lease expired, so this process ends: the lease could not be renewed for")
 	require.Contains(t, out, "restart 1")
 	code, out = s.startProgram(program, "run", "deaf.yaml").wait()
 	require.Zero(t, code, out)

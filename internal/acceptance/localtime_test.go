@@ -119,7 +119,7 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 `})
 	code, out := s.run("run", "j.yaml", "at=2026-03-29 02:30:00")
 	require.Equal(t, 2, code, out)
-	require.Contains(t, out, "parameter at: 2026-03-29 02:30:00 is no time in Europe/Berlin")
+	require.Contains(t, out, "parameter at: 2026-03-29 02:30:00 does not exist in Europe/Berlin")
 	code, out = s.run("run", "j.yaml", "at=2026-10-25 02:30:00")
 	require.Equal(t, 0, code, out)
 }
@@ -181,7 +181,7 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 				code, out = s.run(append([]string{"run", "j.yaml", "ok=true", "at=" + c.text}, more...)...)
 				require.Equal(t, 2, code, out)
 				require.Contains(t, out, c.execution)
-				require.Contains(t, out, "these parameters are at="+c.now+" now, and were at="+c.before+" in an earlier version")
+				require.Contains(t, out, "these parameters are now at="+c.now+", but were at="+c.before+" in an earlier version")
 				require.Contains(t, out, "write at="+c.now+" to run that instance")
 			}
 		}

@@ -32,7 +32,7 @@ func TestARunWithoutAWorkerSaysWhatItWaitsFor(t *testing.T) {
 // Rule S8: the answers of the API about work that workers begin say that none is alive.
 func TestTheAPISaysThatNoWorkerIsAlive(t *testing.T) {
 	t.Parallel()
-	const says = "no worker is alive: "
+	const says = "no worker is alive"
 	inTurn(t, 1, func(t *testing.T, url string) {
 		t.Parallel()
 		s := newScene(t, url, map[string]string{"jobs/tick.yaml": "job: tick\nschedule: {cron: \"0 3 1 1 *\"}\nflow:\n- step: one\n  tasklet: {sql: create table ran (id int)}\n"})

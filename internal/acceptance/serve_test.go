@@ -136,13 +136,13 @@ func TestServeIsRefusedWhereItWouldBeOpenToOthersOrHasNoJobs(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"jobs/quick.yaml": servedJob, "empty/x.txt": ""})
 	for want, args := range map[string][]string{
-		"api.operator_tokens.NAME":         {"--jobs", "jobs", "--listen", "0.0.0.0:0"},
-		"which jobs may be run?":           {},
-		"there is no file *.yaml or *.yml": {"--jobs", "empty"},
-		"no such file":                     {"--jobs", "nowhere"},
-		"is not HOST:PORT":                 {"--jobs", "jobs", "--listen", "8321"},
-		"have a job of the same name":      {"--jobs", "jobs", "--jobs", "twin.yaml"},
-		"twin.yaml:":                       {"--jobs", "jobs", "--jobs", "twin.yaml"},
+		"api.operator_tokens.NAME": {"--jobs", "jobs", "--listen", "0.0.0.0:0"},
+		"which jobs may be run?":   {},
+		"no file *.yaml or *.yml":  {"--jobs", "empty"},
+		"no such file":             {"--jobs", "nowhere"},
+		"is not HOST:PORT":         {"--jobs", "jobs", "--listen", "8321"},
+		"both define job quick":    {"--jobs", "jobs", "--jobs", "twin.yaml"},
+		"twin.yaml:":               {"--jobs", "jobs", "--jobs", "twin.yaml"},
 	} {
 		s.write("twin.yaml", servedJob)
 		if want == "twin.yaml:" {

@@ -145,7 +145,7 @@ func TestALocalTimeOfATestIsInTheTimeZoneOfItsJob(t *testing.T) {
 			require.Contains(t, out, "+ 2026-07-02T08:00:00Z\n")
 			code, out = s.run("test", "gap_test.yaml")
 			require.Equal(t, 1, code, out)
-			require.Contains(t, out, "2026-03-29 02:30:00 is no time in Europe/Berlin")
+			require.Contains(t, out, "2026-03-29 02:30:00 does not exist in Europe/Berlin")
 		})
 	}
 }

@@ -234,7 +234,7 @@ func TestNoStepBeginsAfterTheClockHasEndedTheWork(t *testing.T) {
 		})), core.Parameters{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, core.StatusFailed, exec.Status)
-	require.Contains(t, exec.Error, "step two: not begun: the lease could not be renewed")
+	require.Contains(t, exec.Error, "step two: not started: the lease could not be renewed")
 	require.Equal(t, core.StatusCompleted, r.near.Step(exec, "one").Status)
 	require.Empty(t, r.all())
 	again := r.takeOver(testengine.Job("two",

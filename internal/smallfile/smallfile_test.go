@@ -18,7 +18,7 @@ func TestAFileWithoutAnEndIsTooLarge(t *testing.T) {
 	if _, err := os.Stat("/dev/zero"); err == nil {
 		_, err := smallfile.Read("/dev/zero")
 		require.ErrorIs(t, err, smallfile.ErrTooLarge)
-		require.ErrorContains(t, err, "/dev/zero has more than the 1048576 bytes allowed")
+		require.ErrorContains(t, err, "/dev/zero has more than the allowed 1048576 bytes")
 	}
 	path := filepath.Join(t.TempDir(), "full")
 	require.NoError(t, os.WriteFile(path, make([]byte, smallfile.MaxBytes), 0o600))

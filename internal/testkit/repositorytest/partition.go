@@ -158,13 +158,13 @@ func planIsChecked(b *bench) {
 	_, ref := b.started("a", 1)
 	w := b.watch()
 	for text, plan := range map[string][]core.Partition{
-		"100001 partitions, allowed 100000": parts(core.MaxPartitions + 1),
-		`"p1" is there twice`:               append(parts(3), core.Partition{Name: "p1"}),
-		`partition "a b"`:                   {{Name: "a b"}},
-		`partition "a:b"`:                   {{Name: "a:b"}},
-		`partition ""`:                      {{Name: ""}},
-		"1 to 200 bytes":                    {{Name: strings.Repeat("x", 201)}},
-		"partition \"\\xff\"":               {{Name: "\xff"}},
+		"100001 partitions are more than the allowed 100000": parts(core.MaxPartitions + 1),
+		`"p1" is listed twice`:                               append(parts(3), core.Partition{Name: "p1"}),
+		`partition "a b"`:                                    {{Name: "a b"}},
+		`partition "a:b"`:                                    {{Name: "a:b"}},
+		`partition ""`:                                       {{Name: ""}},
+		"1 to 200 bytes":                                     {{Name: strings.Repeat("x", 201)}},
+		"partition \"\\xff\"":                                {{Name: "\xff"}},
 	} {
 		_, err := b.repo.PlanPartitions(b.ctx, ref, ports.PartitionPlan{Step: "load", Parts: plan})
 		require.ErrorContains(b, err, text)

@@ -175,10 +175,10 @@ func (b *bench) judgePurge(f ports.PurgeFilter, before, after map[core.JobInstan
 func purgeIsChecked(b *bench) {
 	b.ended("a", 1, core.StatusCompleted)
 	for text, f := range map[string]ports.PurgeFilter{
-		"EndedBefore":       {},
-		"active":            {EndedBefore: time.Now(), Statuses: []core.Status{core.StatusStarted}},
-		"may be negative":   {EndedBefore: time.Now(), KeepLast: -1},
-		"batch -1: neither": {EndedBefore: time.Now(), Batch: -1},
+		"EndedBefore":          {},
+		"active":               {EndedBefore: time.Now(), Statuses: []core.Status{core.StatusStarted}},
+		"must not be negative": {EndedBefore: time.Now(), KeepLast: -1},
+		"batch -1: both must":  {EndedBefore: time.Now(), Batch: -1},
 	} {
 		_, err := b.repo.Purge(b.ctx, f, operator)
 		require.ErrorContains(b, err, text)

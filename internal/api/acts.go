@@ -118,6 +118,7 @@ func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, er
 	return got, nil
 }
 
+// This server must not run other jobs of the history.
 func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
@@ -184,7 +185,6 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKe
 	})
 }
 
-// The first is line 1.
 func editedItems(items []json.RawMessage) (map[int64]operator.Edit, error) {
 	const field = "body.items"
 	var lines bytes.Buffer

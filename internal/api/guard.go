@@ -42,7 +42,6 @@ func newGuard(config Config, mux *http.ServeMux) http.Handler {
 	}
 }
 
-// ServeHTTP passes a request on, or refuses it.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.recovered(w, r)
 	if isProbe(r) { // before tokens and rates: an orchestrator has neither

@@ -43,7 +43,6 @@ type readiness struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ServeHTTP answers GET and HEAD.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isProbe(r) {
 		http.NotFound(w, r)

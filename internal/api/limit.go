@@ -26,7 +26,6 @@ func newLimiter(rate int, now func() time.Time) *limiter {
 	return &limiter{rate: float64(rate), now: now, buckets: map[string]bucket{}}
 }
 
-// take returns how long the client has to wait.
 func (l *limiter) take(client string) time.Duration {
 	now := l.now()
 	l.mu.Lock()
@@ -46,7 +45,6 @@ func (l *limiter) take(client string) time.Duration {
 	return 0
 }
 
-// makeRoom removes clients with full buckets, or all if there are none.
 func (l *limiter) makeRoom(now time.Time) {
 	if len(l.buckets) < maxBuckets {
 		return

@@ -99,7 +99,6 @@ func parameterErrors(err error) []*core.ParameterError {
 	return parameterErrors(errors.Unwrap(err))
 }
 
-// suggestKeys suggests the name of a key that has another one here.
 func suggestKeys(_ huma.Context, _ string, v any) (any, error) {
 	if model, is := v.(*huma.ErrorModel); is {
 		for _, e := range model.Errors {

@@ -157,7 +157,6 @@ func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	return nil
 }
 
-// A stop's exit code, if all were stopped.
 func endOfFailed(runs []operator.BackfillRun) int {
 	for _, r := range runs {
 		if r.Failed() && (r.Execution == nil || r.Execution.Status != core.StatusStopped) {

@@ -203,7 +203,6 @@ func (c fileCommands) sideText(p place) string {
 	return c.env.settings.Databases[p.database].String() + "#" + p.table
 }
 
-// The instance of both sides is continued, else a new one run.
 func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, text string) error {
 	run := operator.RunRequest{Source: jobfile.Bytes(draft.CopyJob, []byte(text)), Folder: c.env.dir,
 		Again: true, AsBegun: true, FromStart: req.fromStart, AcceptChanges: req.accept}

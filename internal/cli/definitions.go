@@ -102,7 +102,6 @@ func (c definitionsCommands) register(ctx context.Context, paths []string, prune
 	return errors.Join(err, c.env.print(text)) // jobs registered before a failure stay
 }
 
-// filesOf loads all files before any is registered.
 func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, folders []string, err error) {
 	var errs []error
 	byJob := map[string]string{}
@@ -131,8 +130,6 @@ func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, fol
 	return files, folders, errors.Join(errs...)
 }
 
-// pruned unregisters the jobs with a file in the folders that were not
-// registered now.
 func pruned(ctx context.Context, s *operator.Service, now []*operator.Registered, folders []string) ([]string, error) {
 	list, err := s.Definitions(ctx)
 	gone := []string{}
@@ -280,7 +277,6 @@ func (c definitionsCommands) switchCommand(use, short, long string,
 	return cmd
 }
 
-// All jobs that are not registered are reported.
 func (c definitionsCommands) switchAll(ctx context.Context, names []string,
 	act func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error),
 ) error {

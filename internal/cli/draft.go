@@ -124,12 +124,10 @@ func (c fileCommands) parsePlace(text, database, urlName string) (place, error) 
 	return place{table: table, database: urlName}, nil
 }
 
-// For a table, configure has to follow.
 func (c fileCommands) source(text, database string) (place, error) {
 	return c.parsePlace(text, database, "from")
 }
 
-// For a table, it reads the settings.
 func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*draft.Shape, error) {
 	if from.table != "" {
 		return c.inferTable(ctx, from, sample)

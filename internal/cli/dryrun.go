@@ -90,7 +90,7 @@ func (c dryRunCommand) restartDryRun(cmd *cobra.Command) *cobra.Command {
 	})
 }
 
-// It writes nothing: no execution, no table, no file.
+// dryRun writes nothing: no execution, no table, no file.
 func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (err error) {
 	if err := c.env.configure(); err != nil {
 		return err

@@ -42,7 +42,6 @@ func newEventLog(log *slog.Logger, bars *bars, now func() time.Time) *eventLog {
 		running: map[core.StepExecutionID]*stepProgress{}, parts: map[core.StepExecutionID]*partsProgress{}, names: map[core.JobExecutionID]string{}}
 }
 
-// Observe logs the event.
 func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 	switch e := e.(type) {
 	case core.JobStarted:
@@ -193,7 +192,6 @@ func (l *eventLog) print(ctx context.Context, line core.Line, attrs ...slog.Attr
 	l.log.LogAttrs(ctx, line.Level, line.Message, attrs...)
 }
 
-// An event without the job's name has the one from the job's start.
 func (l *eventLog) subject(line core.Line) []slog.Attr {
 	subject := pick(line, "job execution step")
 	subject = slices.DeleteFunc(subject, func(a slog.Attr) bool {

@@ -80,7 +80,7 @@ func (env *environment) start(cmd *cobra.Command) error {
 	return nil
 }
 
-// It includes the system's user, because --as is not verified (rule OP4).
+// actAs includes the system's user, because --as is not verified (rule OP4).
 func (env *environment) actAs(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("as") {
 		return nil

@@ -112,7 +112,7 @@ func instanceTable(instances []operator.InstanceView) string {
 	}, rows)
 }
 
-// It does not create a missing database.
+// read does not create a missing database.
 func (env *environment) read(ctx context.Context, f func(s *Session) error) error {
 	if err := env.configure(); err != nil {
 		return err

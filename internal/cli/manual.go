@@ -122,7 +122,6 @@ func (p ManualPage) manText(program, version string) string {
 	return b.String()
 }
 
-// Paragraphs with an indented line keep their layout.
 func manParagraphs(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {

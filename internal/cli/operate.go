@@ -14,7 +14,7 @@ import (
 
 type operateCommands struct{ env *environment }
 
-// It does not create a missing database.
+// aboutExecution does not create a missing database.
 func (env *environment) aboutExecution(id core.JobExecutionID, act func() error) error {
 	if err := env.configure(); err != nil {
 		return err

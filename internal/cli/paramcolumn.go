@@ -39,7 +39,6 @@ func (c *parameterColumn) differs(job string, p core.Parameter) bool {
 	return c.values[job][p.Name][wording.Parameter(p)] < c.rows[job]
 }
 
-// It shows beginning and end of a long value that differs.
 func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	var telling, others []core.Parameter
 	for _, p := range params {

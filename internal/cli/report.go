@@ -38,7 +38,6 @@ func (env *environment) report(err error) int {
 	return known.code
 }
 
-// The stack is shown on request.
 func (env *environment) reportPanic(value any, stack []byte) int {
 	err := fmt.Errorf("internal error: %v", value)
 	if env.logsJSON() {
@@ -58,7 +57,6 @@ func (env *environment) writeError(text string) {
 	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
 }
 
-// Before the settings are read.
 func wantsJSON(args, environ []string) bool {
 	if i := slices.Index(args, "--log-format"); i >= 0 && i+1 < len(args) {
 		return args[i+1] == "json"

@@ -238,7 +238,6 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	}
 }
 
-// A missing file was probably moved.
 func (c runCommands) logOtherFile(ctx context.Context, n operator.Notice) {
 	if n.WasGone {
 		c.env.log.InfoContext(ctx, "the job file was elsewhere before", "execution", int64(n.Execution), "was", n.Was, "now", n.File)

@@ -110,7 +110,6 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	})
 }
 
-// The returned function waits for its end.
 func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan struct{}, slots int, labels map[string]string) (wait func()) {
 	o := runtime.Options{Slots: slots, Labels: labels, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain, Report: func(e runtime.Event) { c.workerEvent(ctx, e) }}
 	done := make(chan struct{})
@@ -124,7 +123,7 @@ func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan 
 	return func() { <-done }
 }
 
-// It returns false if the database does not answer.
+// noWorker returns false if the database does not answer.
 func noWorker(ctx context.Context, s *Session) bool {
 	if s.Tasks == nil {
 		return false

@@ -21,7 +21,6 @@ func (v *settingValue) Set(text string) error {
 	return nil
 }
 
-// They override worker.labels key by key.
 func labelFlag(f *pflag.FlagSet, labels *[]string) {
 	f.StringSliceVar(labels, "label", nil, "label `KEY=VALUE` for work with 'on: {KEY: VALUE}'; repeat it for more (default: worker.labels)")
 }

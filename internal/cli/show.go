@@ -71,7 +71,6 @@ func (c showCommands) show(ctx context.Context, file string, req operator.ShowRe
 	return c.env.print(c.executionPage(shown, req.Partitions))
 }
 
-// A missing execution is a usage error.
 func definitionText(files []core.DefinitionFile, name string) (string, error) {
 	if name == "" && len(files) == 1 {
 		return files[0].Text, nil
@@ -94,6 +93,7 @@ func definitionText(files []core.DefinitionFile, name string) (string, error) {
 	return b.String(), nil
 }
 
+// A missing execution is a usage error.
 func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask func(s *Session) error) error {
 	if err := env.configure(); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// It returns the execution as in the database: right even if another process
-// took it over.
+// summarize returns the execution as in the database: right even if another
+// process took it over.
 func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target, notices []operator.Notice) (*operator.Execution, error) {
 	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {

@@ -210,7 +210,6 @@ if one failed or the time is over, and 3 if the group was canceled.`,
 	return cmd
 }
 
-// limit 0 means without a limit.
 func (c taskCommands) wait(ctx context.Context, s *runtime.TaskService, id task.GroupID, limit time.Duration) error {
 	if limit > 0 {
 		var cancel context.CancelFunc

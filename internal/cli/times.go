@@ -31,7 +31,6 @@ func cutUnit(text string) (number string, unit time.Duration, ok bool) {
 	return number, 7 * day, ok
 }
 
-// A date (its beginning, UTC), a time, or how long ago.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04:05Z", "2006-01-02T15:04", "2006-01-02 15:04"} {
 		if t, err := time.Parse(layout, text); err == nil {

@@ -38,7 +38,6 @@ for the folder of the original. Several jobs are documents of one output.`,
 	return cmd
 }
 
-// All files with problems are reported.
 func (c fileCommands) validate(paths []string, expand bool) error {
 	var wrong []error
 	for _, path := range paths {
@@ -76,7 +75,6 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 	return &exitError{code: ExitUsage, err: errors.Join(wrong...)}
 }
 
-// Tasks that only workers of other programs can execute are noted.
 func (c fileCommands) checkHandlers(file *jobfile.File) (notes string, err error) {
 	if c.env.app.Handlers == nil || !file.HasTasks() {
 		return "", nil

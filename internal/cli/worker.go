@@ -91,7 +91,6 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	})
 }
 
-// If health.listen is set.
 func (c serverCommands) withProbes(ctx context.Context, s *Session, stopping <-chan struct{}, work func() error) (err error) {
 	address := c.env.settings.Health.Listen
 	if address == "" {

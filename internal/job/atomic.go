@@ -203,7 +203,7 @@ func (l *live) observeEnd(ctx context.Context, flow model.Flow, ended *core.Step
 	}
 }
 
-// It returns nil if the end was recorded before. isKept: a committed
+// recordEnd returns nil if the end was recorded before. isKept: a committed
 // transaction has it. recreate: the rollback removed it.
 func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change ports.StepChange, recreate bool) (ended *core.StepExecution, isKept bool, err error) {
 	if recreate {

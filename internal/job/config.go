@@ -140,10 +140,8 @@ type DefinitionError struct {
 	Err  error
 }
 
-// Error is the error of the comparison.
 func (e *DefinitionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error of the comparison.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
 func (c *Config) removeLeft(ctx context.Context, left []core.LeftBehind) error {

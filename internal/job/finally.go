@@ -62,7 +62,6 @@ func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, p
 	return out, failure
 }
 
-// nil: parked elsewhere.
 func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	if !r.isResumed() {
 		return nil, core.Outcome{}, nil

@@ -78,8 +78,8 @@ func (l *Launcher) ownContext(ctx context.Context, j *model.Job) (context.Contex
 	return own, nil
 }
 
-// Patience of one lease, or that of the execution that runs a child job (rule
-// O1).
+// withPatience gives patience of one lease, or that of the execution that runs
+// a child job (rule O1).
 func (l *Launcher) withPatience(ctx context.Context) context.Context {
 	if model.HasPatience(ctx) {
 		return ctx
@@ -139,9 +139,9 @@ func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Pa
 	return journal.NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
-// It returns the steps that take the new definition. A race is harmless: the
-// repository lets one launch run, and such a step refuses a position committed
-// meanwhile.
+// checkRestart returns the steps that take the new definition. A race is
+// harmless: the repository lets one launch run, and such a step refuses a
+// position committed meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	compares := j.CheckRestart != nil && !l.options.FromStart && !l.options.AcceptChanges
 	if !compares && l.options.OnLast == nil {
@@ -173,7 +173,7 @@ func validate(j *model.Job) error {
 	return errors.Join(checkNames(j.Flow, ""), checkNames(j.Finally, ""))
 }
 
-// Names must not be longer than the journal can hold.
+// checkNames refuses names longer than the journal can hold.
 func checkNames(flow model.Flow, log string) error {
 	for _, at := range flow.Elements {
 		if name := at.ElementName(); len(name) > core.MaxElementName {

@@ -148,7 +148,7 @@ func (l *live) resumeStep(s model.Step, run *model.StepRun, record core.StepExec
 	}
 }
 
-// From copies: the run shares nothing with parallel steps.
+// stepRun copies: the run shares nothing with parallel steps.
 func (l *live) stepRun(w *walk.Walk, at *model.StepElement) *model.StepRun {
 	r := l.run
 	run := &model.StepRun{

@@ -110,7 +110,6 @@ func CheckParameter(spec core.ParameterSpec, value any) error {
 	return nil
 }
 
-// Values of two types are equal.
 func compare(a, b any) int {
 	switch a := a.(type) {
 	case int64:

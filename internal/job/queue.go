@@ -40,7 +40,6 @@ func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecut
 	return false, nil
 }
 
-// Its child jobs, and the holders of keys for which its steps wait.
 func (l *Launcher) waitsFor(ctx context.Context, id core.JobExecutionID) ([]core.JobExecutionID, error) {
 	e, err := l.config.Repository.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {

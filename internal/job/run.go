@@ -72,9 +72,9 @@ func (r *run) heartbeat(ctx context.Context) (stop bool, err error) {
 	return r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
 }
 
-// f gets the work's context, and one that ends with the ownership: heartbeats
-// continue while a cancelled run cleans up. If the owner or lease is lost, both
-// end at once.
+// whileOwning gives f the work's context, and one that ends with the ownership:
+// heartbeats continue while a cancelled run cleans up. If the owner or lease is
+// lost, both end at once.
 func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
@@ -92,7 +92,6 @@ func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context
 	return err
 }
 
-// The returned channel is closed when it has stopped.
 func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -115,8 +114,8 @@ func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// It ends with the ownership, or the grace time after ctx: a second signal must
-// not wait for ever (rule L4).
+// cleanupCtx ends with the ownership, or the grace time after ctx: a second
+// signal must not wait for ever (rule L4).
 func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
 	cleanupCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	lost := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) })
@@ -142,7 +141,8 @@ func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.isRequested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// It waits at most the grace time after ctx (rule L8) or the lease (rule L9).
+// callWithGrace waits at most the grace time after ctx (rule L8) or the lease
+// (rule L9).
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	select {
 	case <-r.lease.Late(): // there is no time for it

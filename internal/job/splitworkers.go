@@ -35,7 +35,6 @@ func (s *splitStep) Composite() {}
 
 func (s *splitStep) OnWorkers() bool { return true }
 
-// Branches without work are passed here.
 func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *model.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]walk.Result, len(subs))}
 	var parts []core.StepExecution
@@ -80,7 +79,6 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *model.Split
 	return r, errors.Join(s.errs...)
 }
 
-// This attempt's record before it was parked, or nil.
 func (r *run) splitBefore(w *walk.Walk, at *model.SplitElement) *core.StepExecution {
 	if !r.attempt.Resuming {
 		return nil

@@ -41,7 +41,6 @@ type FromError struct {
 	Split, Open string
 }
 
-// Error states the cause and the possible elements.
 func (e *FromError) Error() string {
 	switch e.Cause {
 	case FromUnreached:
@@ -62,7 +61,6 @@ func (e *FromError) Error() string {
 		e.Job, e.Element, near, listed(e.Known))
 }
 
-// Unwrap returns ErrNotFrom.
 func (e *FromError) Unwrap() error { return ErrNotFrom }
 
 const maxListed = 20
@@ -217,7 +215,8 @@ func (b *fromBuilder) reachedIn(flow model.Flow, id string, within Attempts) []s
 	return names
 }
 
-// Or of the restart point of an attempt that died before it, or -1.
+// indexOf may be that of the restart point of an attempt that died before it,
+// or -1.
 func indexOf(entries []Entry, at model.Element) int {
 	return slices.IndexFunc(entries, func(e Entry) bool {
 		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == ports.VisitJump && e.Target == e.Element)

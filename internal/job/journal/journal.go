@@ -55,7 +55,7 @@ func Read(ctx context.Context, repository Repository, instance core.JobInstanceI
 	return j, history, nil
 }
 
-// It adds to history the passed steps that are older than the journal.
+// newJournal adds to history the passed steps that are older than the journal.
 func newJournal(ctx context.Context, repository Repository, rows []ports.JournalRow, history map[string]ports.StepHistory) (*Journal, error) {
 	j := &Journal{
 		rows: map[string][]ports.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
@@ -189,8 +189,8 @@ func newestVisits(rows []Entry) map[string]Entry {
 	return newest
 }
 
-// An entry for each split and flow in which an attempt visited something
-// without recording its end.
+// open has each split and flow in which an attempt visited something without
+// recording its end.
 func (j *Journal) open(flow model.Flow, id string, within Attempts) []Entry {
 	var found []Entry
 	for _, at := range flow.Elements {

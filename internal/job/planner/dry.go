@@ -49,7 +49,6 @@ func newDry(j *model.Job, exec *core.JobExecution, attempt *walk.Attempt, oracle
 	}
 }
 
-// An error that ends the walk fails the execution.
 func (d *dry) walk(ctx context.Context, w *walk.Walk) {
 	end, err := w.Run(ctx)
 	if err != nil {
@@ -96,7 +95,6 @@ func (e *Entry) standsFor(later Entry) bool {
 	return later.Certainty == CertainAfter && (e.Certainty == CertainAfter || later.Step == "" || later.Act == ActPass)
 }
 
-// Regardless of the round of a loop and of how its step runs.
 func (e *Entry) key() string {
 	act := e.Act
 	switch act {
@@ -164,8 +162,8 @@ func (d *dry) try(ctx context.Context, w *walk.Walk, condition *model.Condition)
 	return held, known && err == nil
 }
 
-// Values of steps that would run, and, once the path is uncertain, of those
-// that a loop may run again.
+// unknown are values of steps that would run, and, once the path is uncertain,
+// of those that a loop may run again.
 func (d *dry) unknown(w *walk.Walk) model.Unknown {
 	seen, isCertain := d.attempt.Progress.Steps(), w.IsCertain()
 	u := model.Unknown{Context: !isCertain}

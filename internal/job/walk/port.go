@@ -101,12 +101,10 @@ type StartLimitError struct {
 	Attempts, Limit int
 }
 
-// Error names the step, its attempts and its limit.
 func (e *StartLimitError) Error() string {
 	return fmt.Sprintf("step %s was attempted %d times, its start_limit is %d: %v", e.Step, e.Attempts, e.Limit, core.ErrStartLimit)
 }
 
-// Unwrap returns core.ErrStartLimit.
 func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
 
 // Edge is a transition after an outcome that a plan does not know.

@@ -283,9 +283,9 @@ func (p *replay) isKept(e *journal.Entry) bool {
 	return p.attempt.Resuming || p.attempt.OnBranch && e.Execution == p.attempt.ID && !lost
 }
 
-// decidesAgain: if the verdict ended the flow other than COMPLETED (no restart
-// could end differently); if the step before ran again, but not toward a
-// restart point; if its path is gone (rule F3).
+// decidesAgain is true if the verdict ended the flow other than COMPLETED (no
+// restart could end differently); if the step before ran again, but not toward
+// a restart point; or if its path is gone (rule F3).
 func (p *replay) decidesAgain(at *model.DecisionElement, e *journal.Entry) bool {
 	if p.isKept(e) {
 		return false

@@ -147,7 +147,7 @@ func (w *Walk) inside(ctx context.Context, at model.Element, e, adopted *journal
 	return r, ran, err
 }
 
-// inner: isReplayed means that the visit is in the log of this walk.
+// In inner, isReplayed means that the visit is in the log of this walk.
 func (w *Walk) inner(flow model.Flow, v core.Visit, branch int, before *journal.Entry, isReplayed bool) *Walk {
 	start := Start{
 		Flow: flow, ID: v.Inner(branch), Within: journal.Since(w.attempt.ID), Last: w.Last,

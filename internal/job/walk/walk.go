@@ -272,7 +272,7 @@ func (w *Walk) note(at model.Element, kind ports.VisitKind, verdict, target stri
 	w.Port.Note(w, ports.FlowVisit{Visit: w.VisitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }
 
-// It is zero if the element has completed since.
+// failure is zero if the element has completed since.
 type failure struct {
 	out core.Outcome
 	at  string

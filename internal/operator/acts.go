@@ -198,12 +198,10 @@ type NotAbandonedError struct {
 	Err       error
 }
 
-// Error names the status.
 func (e *NotAbandonedError) Error() string {
 	return fmt.Sprintf("execution %d is %s: only an execution that stopped or failed can be abandoned", e.Execution, e.Status)
 }
 
-// Unwrap returns the repository's refusal.
 func (e *NotAbandonedError) Unwrap() error { return e.Err }
 
 // Recover ends the executions with a lost owner (FAILED), and those parked with

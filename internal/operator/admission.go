@@ -124,7 +124,7 @@ func (s *admission) checkFormer(ctx context.Context, l *launch) error {
 	return s.refused(ctx, err, l)
 }
 
-// It queries the repository as a launch does (rule L12).
+// excluded queries the repository as a launch does (rule L12).
 func (s *admission) excluded(ctx context.Context, j *model.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, err

@@ -243,7 +243,6 @@ func (s *explainer) gather(ctx context.Context, id core.JobExecutionID) (*findin
 	return p, nil
 }
 
-// If this program no longer understands it, the explanation is shorter.
 func (s *explainer) readDefinition(p *findings) {
 	d := p.exec.Definition
 	file, carried, err := s.jobs.storedFile(p.exec.Definition, p.exec.JobName)

@@ -117,7 +117,6 @@ func (s *jobs) read(from jobfile.Source) (definition, error) {
 	return definition{file: file, path: from.String()}, err
 }
 
-// A job without a file, such as the job of `copy`, is in the history.
 func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
 	if !from.isZero() {
 		d, err := s.find(ctx, from)

@@ -56,7 +56,6 @@ func (jobHandler) Composite() {}
 
 const waitPause = time.Second
 
-// Execute implements task.Handler.
 func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	var asked JobTask
 	decoder := json.NewDecoder(bytes.NewReader(t.Spec.Payload))
@@ -158,8 +157,8 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 
 const caughtUp = 50
 
-// lags: each run of a schedule is for one instance, and a run that resumed a
-// failed one started none. Manually started instances count.
+// lags: each run of a schedule is for one instance, and one that resumed a
+// failed instance started none. Manual ones count.
 func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
 	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
 		return false, nil

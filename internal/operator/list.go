@@ -39,7 +39,6 @@ type RequestError struct {
 	Allowed []string
 }
 
-// Error returns the field, its value, and the allowed values.
 func (e *RequestError) Error() string {
 	text := e.Field + ": " + e.Reason
 	if e.Value != "" {

@@ -22,6 +22,7 @@ func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 	return core.NewParameters(append(params.All(), number)...)
 }
 
+// Missing parameters are left to the incrementer.
 func optional(specs []core.ParameterSpec) []core.ParameterSpec {
 	list := make([]core.ParameterSpec, len(specs))
 	for i, spec := range specs {

@@ -118,8 +118,8 @@ func (s *requests) claim(ctx context.Context, act Act) (ports.ClientRequest, err
 	return known, err
 }
 
-// If it is refused because another process is performing the same one, the
-// answer is about the execution that the other has started.
+// If another process is performing the same act, the answer is about the
+// execution that it has started.
 func (s *requests) do(ctx context.Context, act Act) (string, error) {
 	answer, err := act.Do(ctx)
 	if err == nil {

@@ -26,12 +26,10 @@ type NotEndedError struct {
 	Err       error
 }
 
-// Error returns the message with the reason.
 func (e *NotEndedError) Error() string {
 	return fmt.Sprintf("execution %d has a requested stop, but this process cannot end it: %v", e.Execution, e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *NotEndedError) Unwrap() error { return e.Err }
 
 // endParked ends it only if no worker has a partition of it (rule P5). The

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// A text that the declaration lists is not a path typed by a user.
 func typed(specs []core.ParameterSpec, given map[string]string, folder string) map[string]string {
 	if folder == "" {
 		return given
@@ -33,7 +32,7 @@ func pathNames(specs []core.ParameterSpec, given map[string]string) []string {
 	return names
 }
 
-// (rule L1a)
+// storedPaths: rule L1a.
 func storedPaths(specs []core.ParameterSpec, params core.Parameters) (core.Parameters, error) {
 	list := params.All()
 	for i, p := range list {

@@ -158,10 +158,8 @@ const maxNamedItems = 5
 // ItemsError means that none of the skipped items can be redriven as stored.
 type ItemsError struct{ Refused []redrive.Refusal }
 
-// Error names the first items.
 func (e *ItemsError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
-// Unwrap returns one error for each of the first items.
 func (e *ItemsError) Unwrap() []error {
 	var errs []error
 	for _, r := range e.Refused[:min(len(e.Refused), maxNamedItems)] {

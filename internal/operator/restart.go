@@ -18,7 +18,7 @@ type restarts struct {
 	records   journal.Repository
 }
 
-// It writes nothing: a dry run calls it, too.
+// restartOf writes nothing: a dry run calls it, too.
 func (s *restarts) restartOf(ctx context.Context, req RestartRequest) (*launch, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (s *restarts) restartOf(ctx context.Context, req RestartRequest) (*launch, 
 	return l, nil
 }
 
-// (rule L3r)
+// restartParameters: rule L3r.
 func (s *restarts) restartParameters(l *launch, req RestartRequest) (err error) {
 	changed := req.Params
 	if len(changed) > 0 {

@@ -27,7 +27,6 @@ type dryRun struct {
 	handlers jobfile.Tasks
 }
 
-// Only the end of ctx is an error.
 func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
 	unsampled := map[string]model.Step{}
 	for _, s := range slices.Concat(d.job.Flow.Steps(), d.job.Finally.Steps()) {

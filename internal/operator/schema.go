@@ -75,7 +75,6 @@ func (s *schema) Migrate(ctx context.Context, database string) (changed bool, er
 	return true, s.noteMigration(ctx, database)
 }
 
-// A dry run does not create them.
 func (s *schema) hasHistory(ctx context.Context) (bool, error) {
 	if s.tables == nil || s.prepared.Load() {
 		return true, nil
@@ -103,7 +102,7 @@ func (s *schema) noteMigration(ctx context.Context, database string) error {
 	return s.audit.NoteAct(ctx, ports.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
 }
 
-// (rule C18)
+// sweep: rule C18.
 func (s *schema) sweep(ctx context.Context) error {
 	if s.checkpoints == nil || s.provider == nil {
 		return nil

@@ -127,8 +127,6 @@ type partitioned struct {
 	parts []core.StepExecution
 }
 
-// splitPartitions assigns each partition (STEP:PARTITION) to the newest
-// preceding execution of its step.
 func splitPartitions(all []core.StepExecution) []partitioned {
 	var steps []partitioned
 	place := map[string]int{}

@@ -134,6 +134,7 @@ func (e *execution) notifyLate() {
 	})
 }
 
+// record tries as long as the lease lasts.
 func (e *execution) record(r result) (recorded bool) {
 	cause := context.Cause(e.ctx)
 	if r.late && e.tenure.keeper.Err() == nil {

@@ -71,7 +71,6 @@ func (p *partSource) run(ctx context.Context, stop <-chan struct{}) error {
 	return p.parts.Engine.Run(ctx, stop, engine.Subscription{Queues: []string{WakeQueue}, Slots: cap(p.slots)}, p.handler(ctx, stop))
 }
 
-// Work ends with ctx, and is given back on stop.
 func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.Handler {
 	return func(_ context.Context, d engine.Delivery) engine.Answer {
 		select {

@@ -91,8 +91,8 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 	return more, p.config.Engine.Enqueue(ctx, deliveries...)
 }
 
-// It prefers the most free slots; nil if none, or the work does not wait any
-// more.
+// assignOne prefers the most free slots; nil if none, or the work does not wait
+// any more.
 func (p *Placing) assignOne(ctx context.Context, work ports.Placed, o *office, leader int64) (*engine.Delivery, error) {
 	w := o.best(work)
 	if w == nil {
@@ -183,7 +183,7 @@ func ownWorker(queue string) string {
 	return worker
 }
 
-// It reads them when work waits.
+// office reads them when work waits.
 type office struct {
 	placing *Placing
 	pause   time.Duration // that of ports.Room
@@ -240,7 +240,6 @@ func (o *office) room(ctx context.Context, c ports.PlacedClass) (room ports.Room
 // returnedPause is for work that all fitting workers have given back.
 const returnedPause = 5 * time.Second
 
-// best avoids the worker that had it last, if another fits.
 func (o *office) best(work ports.Placed) *taskports.Worker {
 	if work.State == ports.PlaceOrphaned && slices.ContainsFunc(o.workers, func(w taskports.Worker) bool { return w.Name == work.Worker && w.MayDo(work) }) {
 		return o.after(work)

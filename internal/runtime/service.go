@@ -424,7 +424,7 @@ const (
 	longestLook = 2 * time.Second
 )
 
-// (rule O1)
+// patiently: rule O1.
 func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
 	err = model.Patiently(ctx, func(ctx context.Context) (err error) {
 		answer, err = read(ctx)

@@ -62,6 +62,8 @@ func (s *stop) isOfJob() bool {
 	return s.ofJob
 }
 
+// leaving gives back a partition that stopped with the worker, or with a lease
+// that could not be renewed.
 type leaving struct {
 	ports.JobRepository
 	stop     *stop

@@ -166,7 +166,6 @@ func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine
 	return errors.Join(lost, err)
 }
 
-// either is closed when a or b is, or after over.
 func either(a, b, over <-chan struct{}) <-chan struct{} {
 	c := make(chan struct{})
 	go func() {

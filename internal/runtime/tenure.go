@@ -114,7 +114,6 @@ func (t *tenure) add(e *execution) bool {
 	return true
 }
 
-// Heartbeats include the task from now on.
 func (t *tenure) claim(e *execution, claimed *taskports.Claimed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -55,7 +55,6 @@ type Key struct {
 // Key returns the delivery's key.
 func (d Delivery) Key() Key { return Key{d.Kind, d.ID, d.Epoch} }
 
-// String names the delivery for people, such as "task 12, epoch 3".
 func (d Delivery) String() string { return fmt.Sprintf("%s %d, epoch %d", d.Kind, d.ID, d.Epoch) }
 
 // Filled returns the delivery with its defaults.

@@ -42,7 +42,6 @@ func (a Answer) IsDrop() bool { return a.verdict == drop }
 // Retry returns the time of RetryAfter.
 func (a Answer) Retry() (time.Duration, bool) { return a.after, a.verdict == retry }
 
-// String names the answer for logs.
 func (a Answer) String() string {
 	switch a.verdict {
 	case drop:

@@ -10,7 +10,7 @@ import (
 // Makers.
 type Maker struct {
 	Name string
-	// It opens nothing.
+	// New opens nothing.
 	New func(db tx.Database) (Engine, error)
 }
 

@@ -86,10 +86,8 @@ type Refusal struct {
 	Actions []Action
 }
 
-// Error is the message of the cause.
 func (r *Refusal) Error() string { return r.Err.Error() }
 
-// Unwrap returns the cause.
 func (r *Refusal) Unwrap() error { return r.Err }
 
 // MarshalJSON writes the message in place of the cause.

@@ -121,7 +121,6 @@ func (c *Cron) Zone() *time.Location { return c.zone }
 // than a time of day: see All.
 func (c *Cron) Wildcard() bool { return c.wildcard }
 
-// Zero if there is none, or the calendar does not know.
 func (c *Cron) nextWall(w time.Time) time.Time {
 	if c.days != nil {
 		return c.days.next(c.fields.Next, w)

@@ -28,7 +28,6 @@ func (p period) has(w time.Time) bool {
 	return !w.IsZero() && (p.end.IsZero() || p.instant(w).Before(p.end))
 }
 
-// wallOf returns date and time of day as if in UTC.
 func wallOf(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)

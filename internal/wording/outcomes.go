@@ -32,7 +32,6 @@ func laterSentence(all, later []operator.PlanEntry) string {
 	return strings.Join(text, "; ")
 }
 
-// Entries that follow a success stay on its path.
 func planWays(later []operator.PlanEntry) []*planWay {
 	var ways []*planWay
 	wayOf := map[string]*planWay{} // by element

@@ -14,7 +14,6 @@ import (
 )
 
 type (
-	// acted is the answer to a POST that performed an act, or had performed it before.
 	acted struct {
 		ID      core.JobExecutionID `json:"id" doc:"The execution that was started or that the request names"`
 		Status  core.Status         `json:"status" doc:"Its status after the request"`
@@ -106,8 +105,8 @@ func (a *api) addActs(h huma.API) {
 		})
 }
 
-// actedOn returns the answer to an act. A *NotEndedError means that the request stands, although
-// this process cannot complete it.
+// A *NotEndedError means that the request stands, although this process cannot
+// complete it.
 func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, error) {
 	if err != nil && (e == nil || !errors.As(err, new(*operator.NotEndedError))) {
 		return nil, err
@@ -119,8 +118,7 @@ func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, er
 	return got, nil
 }
 
-// restart restarts with the job file of the catalog: this server must not run other jobs of the
-// history.
+// This server must not run other jobs of the history.
 func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKey) (*acted, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
@@ -140,7 +138,6 @@ func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKe
 	})
 }
 
-// planRestart plans with the job file of the catalog, as restart does.
 func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.DryRun, error) {
 	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
 	if err != nil {
@@ -188,7 +185,6 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKe
 	})
 }
 
-// editedItems reads corrected items like the lines of an edited export: the first is line 1.
 func editedItems(items []json.RawMessage) (map[int64]operator.Edit, error) {
 	const field = "body.items"
 	var lines bytes.Buffer

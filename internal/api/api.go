@@ -23,29 +23,23 @@ import (
 // Config configures the API.
 type Config struct {
 	Service *operator.Service
-	// Planner plans runs, with read-only sessions; nil means Service.
+	// Planner has read-only sessions; nil means Service.
 	Planner *operator.Service
-	// Jobs are the jobs that may be run.
-	Jobs *catalog.Catalog
-	// Tasks is the service of tasks.
-	Tasks *runtime.TaskService
-	// Clients may call the API. If there are none, it can be read without a token, and changes
-	// nothing.
+	Jobs    *catalog.Catalog
+	Tasks   *runtime.TaskService
+	// Without Clients the API can be read without a token, and changes nothing.
 	Clients []settings.Client
-	// Paths are the folders, in addition to the job file's, that paths of clients may be in.
+	// Paths are allowed folders in addition to the job file's.
 	Paths []string
-	// Rate is the number of requests per second that one client may make.
+	// Rate is in requests per second and client.
 	Rate int
-	// Mask hides secrets in a JSON document; nil means that nothing is hidden.
+	// Mask hides secrets in a JSON document; may be nil.
 	Mask func(document []byte) []byte
-	// Log receives the server's errors; nil means slog.Default().
+	// Log: nil means slog.Default().
 	Log *slog.Logger
-	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
-	// started is called with each run that a request has started.
-	started func(*operator.Running)
-	// stopping is closed when the server stops.
+	started  func(*operator.Running)
 	stopping <-chan struct{}
 }
 
@@ -53,8 +47,8 @@ type api struct {
 	Config
 }
 
-// New returns the handler of the API. Executions that requests start continue until they end, or
-// the service is closed; Serve also stops them.
+// New returns the handler. Started executions continue until they end, or the
+// service is closed; Serve also stops them.
 func New(config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil || config.Rate < 1 {
 		return nil, errors.New("the API needs a service, a catalog of jobs, a service of tasks and a rate")
@@ -88,7 +82,7 @@ func New(config Config) (http.Handler, error) {
 
 const documentPath = "/openapi.json"
 
-// Document returns the description of the API: OpenAPI 3.1, as indented JSON.
+// Document returns the OpenAPI 3.1 description as indented JSON.
 func Document() ([]byte, error) { return (&api{}).register(http.NewServeMux()) }
 
 func (a *api) register(mux *http.ServeMux) ([]byte, error) {
@@ -138,7 +132,6 @@ with the same request has the same answer, and does nothing twice.`
 
 type output[T any] struct{ Body T }
 
-// operation describes an operation. Every error is a Problem.
 func operation(h huma.API, id, method, path, summary, text string) huma.Operation {
 	schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return huma.Operation{

@@ -24,8 +24,7 @@ func callerOf(ctx context.Context) caller {
 
 type door struct{ clients []known }
 
-// known is a client, identified by the hash of its token: hashes have one length, so a comparison
-// always takes the same time.
+// Hashes have one length, so a comparison takes constant time.
 type known struct {
 	caller
 	token [sha256.Size]byte
@@ -39,8 +38,7 @@ func newDoor(clients []settings.Client) door {
 	return d
 }
 
-// admit returns the caller of the request, or the refusal: 401 if the caller is unknown, 403 if
-// that client may not.
+// 401 if the caller is unknown, 403 if that client may not.
 func (d door) admit(r *http.Request) (caller, *Problem) {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	headers := r.Header.Values("Authorization")
@@ -65,7 +63,7 @@ func (d door) admit(r *http.Request) (caller, *Problem) {
 	return found, nil
 }
 
-// find compares the header with every client, whether one was already found or not.
+// find compares with every client, also after a match.
 func (d door) find(r *http.Request, header string) (found caller) {
 	name, token, basic := r.BasicAuth()
 	if !basic {
@@ -85,8 +83,7 @@ func (d door) find(r *http.Request, header string) (found caller) {
 	return found
 }
 
-// checkHost refuses foreign host names if no token is required: a page of another site could point
-// its own name here.
+// Without tokens, a page of another site could point its own name here.
 func checkHost(r *http.Request) *Problem {
 	host := hostOf(r.Host)
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || isLoopback(host) {

@@ -10,27 +10,22 @@ import (
 	"github.com/surfin-batch/surfin/internal/errorclass"
 )
 
-// The times of a request while the database may be unreachable (rule AP1).
+// (rule AP1)
 const (
-	// slowTime is how long a request runs before the database is checked, and the pause between two
-	// checks.
-	slowTime = 2 * time.Second
-	// answerTime is the time limit of a check.
+	slowTime   = 2 * time.Second
 	answerTime = 2 * time.Second
-	// retryAfter is when a client may repeat a request after the database was unreachable.
 	retryAfter = 5 * time.Second
 )
 
-// errUnavailable ends the context of a request if the database does not answer.
 var errUnavailable = errors.New("the database does not answer")
 
 func isUnavailable(err error) bool {
 	return errors.Is(err, errUnavailable) || errors.Is(err, context.DeadlineExceeded) || errorclass.IsUnreachable(err)
 }
 
-// whileAnswering returns the context of a request. It ends after requestTime, or as soon as the
-// database does not answer: a frozen server keeps its connections open, and only another statement
-// shows it. Fast requests cost one timer. end must be called.
+// whileAnswering returns a request's context, which ends after requestTime, or
+// if the database does not answer: a frozen server keeps connections open, and
+// only another statement shows it. end must be called.
 func whileAnswering(ctx context.Context, check func(ctx context.Context) error) (_ context.Context, end func()) {
 	ctx, expire := context.WithTimeout(ctx, requestTime)
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/jsontext"
 )
 
-// jsonFormat is JSON in which each text has one meaning (rule AP2): a body that encoding/json would
-// change silently is refused, because two different requests could become the same.
+// jsonFormat refuses a body that encoding/json would change silently: two
+// different requests could become the same (rule AP2).
 func jsonFormat() huma.Format {
 	return huma.Format{Marshal: huma.DefaultJSONFormat.Marshal, Unmarshal: readJSON}
 }
@@ -26,8 +26,8 @@ func readJSON(text []byte, into any) error {
 	if !is {
 		return json.Unmarshal(text, into)
 	}
-	// This value is only compared with the schema. The digits of a number are kept where they are
-	// used, in a json.RawMessage, and may exceed a float (rule D10).
+	// Only compared with the schema: numbers used later keep their digits, in a
+	// json.RawMessage (rule D10).
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	if err := d.Decode(anything); err != nil {
@@ -37,7 +37,6 @@ func readJSON(text []byte, into any) error {
 	return nil
 }
 
-// withFloats replaces each number by the nearest float, which the schema compares.
 func withFloats(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -58,8 +57,7 @@ func withFloats(v any) any {
 	return v
 }
 
-// lowerMediaType writes the media type of the body as operations have it: its case does not matter
-// (RFC 9110). The case of its parameters is kept.
+// Its case does not matter (RFC 9110); that of its parameters is kept.
 func lowerMediaType(h http.Header) {
 	media, parameters, has := strings.Cut(h.Get("Content-Type"), ";")
 	if media = strings.ToLower(strings.TrimSpace(media)); media == "" {

@@ -17,16 +17,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// The limits of a request.
 const (
-	maxBody    = 1 << 20
-	maxHeaders = 64 << 10
-	bodyTime   = 10 * time.Second
-	// requestTime bounds the work of one request in the databases.
+	maxBody     = 1 << 20
+	maxHeaders  = 64 << 10
+	bodyTime    = 10 * time.Second
 	requestTime = time.Minute
 )
 
-// guard precedes the operations: a refused request changes nothing.
+// A refused request changes nothing.
 type guard struct {
 	config  Config
 	door    door
@@ -44,7 +42,6 @@ func newGuard(config Config, mux *http.ServeMux) http.Handler {
 	}
 }
 
-// ServeHTTP passes a request on, or refuses it.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.recovered(w, r)
 	if isProbe(r) { // before tokens and rates: an orchestrator has neither
@@ -90,7 +87,6 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	masked.send()
 }
 
-// maskedAnswer keeps an answer until it is complete, and sends it without secrets.
 type maskedAnswer struct {
 	http.ResponseWriter
 	mask   func(document []byte) []byte
@@ -143,7 +139,6 @@ func (g *guard) isStopping() bool {
 	}
 }
 
-// isText reports whether every database accepts the text.
 func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {

@@ -14,25 +14,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The paths of the probes (rule AP5).
+// (rule AP5)
 const (
 	livePath  = "/livez"
 	readyPath = "/readyz"
 )
 
-// readyTime is how long a result of a database check is reused: probes need no token, and many of
-// them query the database no more often than one.
+// readyTime reuses a check's result: probes need no token, and must not load
+// the database.
 const readyTime = time.Second
 
-// Health answers the probes of an orchestrator: /livez as long as the process serves, whatever the
-// state of its database, and /readyz if it can work. Neither needs a token or reveals anything
-// else.
+// Health answers /livez while the process serves, and /readyz if it can work.
+// Neither needs a token or reveals anything else.
 type Health struct {
-	// Check checks that the database answers and has the tables of this binary.
 	Check func(ctx context.Context) error
-	// Stopping is closed when the process begins to stop; may be nil.
+	// Stopping may be nil.
 	Stopping <-chan struct{}
-	// Log receives the reason why the process is not ready; nil means slog.Default().
+	// Log: nil means slog.Default().
 	Log *slog.Logger
 
 	mu    sync.Mutex
@@ -45,7 +43,6 @@ type readiness struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ServeHTTP answers GET and HEAD of the two paths, and 404 for others.
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isProbe(r) {
 		http.NotFound(w, r)
@@ -68,7 +65,6 @@ func isProbe(r *http.Request) bool {
 	return reads && (r.URL.Path == livePath || r.URL.Path == readyPath)
 }
 
-// unready returns why the process cannot work; empty if it can.
 func (h *Health) unready(ctx context.Context) string {
 	select {
 	case <-h.Stopping:
@@ -105,8 +101,7 @@ func (h *Health) log() *slog.Logger {
 	return h.Log
 }
 
-// ServeHealth answers probes at the address, HOST:PORT, until end is called, which waits for the
-// end.
+// ServeHealth answers probes at HOST:PORT until end, which waits.
 func ServeHealth(ctx context.Context, address string, h *Health) (at net.Addr, end func() error, err error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)

@@ -15,8 +15,7 @@ import (
 )
 
 type (
-	// JobPath is embedded in the input of operations on a job. Like all embedded input types it is
-	// exported for reflection.
+	// Embedded input types are exported for reflection.
 	JobPath struct {
 		Job string `path:"job" doc:"Name of a job" maxLength:"100"`
 	}

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// maxBuckets bounds the memory of a limiter.
 const maxBuckets = 10_000
 
-// limiter allows each client rate requests per second on average, and as many at once.
+// rate is per second, and as many at once.
 type limiter struct {
 	rate float64
 	now  func() time.Time
@@ -18,7 +17,6 @@ type limiter struct {
 	buckets map[string]bucket
 }
 
-// bucket is the number of requests that a client had left, and the time of that.
 type bucket struct {
 	left float64
 	at   time.Time
@@ -28,8 +26,6 @@ func newLimiter(rate int, now func() time.Time) *limiter {
 	return &limiter{rate: float64(rate), now: now, buckets: map[string]bucket{}}
 }
 
-// take counts a request of the client. It returns how long the client has to wait if it has none
-// left; 0 means that it may continue.
 func (l *limiter) take(client string) time.Duration {
 	now := l.now()
 	l.mu.Lock()
@@ -49,7 +45,6 @@ func (l *limiter) take(client string) time.Duration {
 	return 0
 }
 
-// makeRoom removes clients with full buckets, or all if there are none.
 func (l *limiter) makeRoom(now time.Time) {
 	if len(l.buckets) < maxBuckets {
 		return

@@ -11,12 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// hidden replaces values that viewers must not see.
 const hidden = "***"
 
-// shown returns the spec of a task as the caller may see it. In an http_request a viewer sees no
-// body, no header values, except those that describe the body, and no parts of the URL that may be
-// secret; in a shell task no values of variables (rule SE6).
+// A viewer sees no http_request body, header values that do not describe it, or
+// parts of the URL that may be secret; in a shell task no values of variables
+// (rule SE6).
 func shown(ctx context.Context, spec runtime.SpecForm) runtime.SpecForm {
 	if callerOf(ctx).role == settings.Operator || len(spec.Payload) == 0 {
 		return spec
@@ -66,7 +65,6 @@ func hideValues(payload map[string]json.RawMessage, key string) {
 	}
 }
 
-// withoutSecrets returns a URL without a user and the values of its query.
 func withoutSecrets(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -21,20 +21,16 @@ type (
 	KeyHeader struct {
 		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"The client's key for this request, such as a UUID: a repetition with the same key returns the same response and does nothing again"`
 	}
-	// keyed is the output of an operation with a key.
 	keyed[T any] struct {
 		Replayed string `header:"Idempotency-Replayed" doc:"true if the response is that of an earlier request with the same key"`
 		Body     verbatim[T]
 	}
-	// verbatim is the JSON of a T.
 	verbatim[T any] struct{ json.RawMessage }
-	// request identifies a request: operation, subject, and body.
-	request struct {
+	request         struct {
 		Operation string
 		About     any
 		Body      any
 	}
-	// storedResponse is the stored form of an answer.
 	storedResponse struct {
 		Body    json.RawMessage `json:"body,omitempty"`
 		Problem *Problem        `json:"problem,omitempty"`
@@ -45,13 +41,12 @@ func (verbatim[T]) Schema(r huma.Registry) *huma.Schema {
 	return r.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// once performs the request, only once if it has a key. It continues after the client has
-// disconnected.
+// once continues after the client has disconnected.
 func once[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key ports.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, false, do)
 }
 
-// together is once for an act in one transaction, in which its answer is stored too.
+// The answer is stored in the act's transaction.
 func together[T any](a *api, ctx context.Context, key string, what request, do func(ctx context.Context, key ports.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
 	return keyedAct(a, ctx, key, what, true, do)
 }
@@ -115,7 +110,6 @@ func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	return out, nil
 }
 
-// keep returns the stored form of an answer: the body, or the refusal.
 func keep(body any, p *Problem) (string, error) {
 	var answer storedResponse
 	var err error

@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Problem is a refusal (RFC 9457). The members after the standard's are as in operator.Refusal.
+// Problem is a refusal (RFC 9457), with members as in operator.Refusal.
 type Problem struct {
 	huma.ErrorModel
 	Reason    operator.Reason     `json:"reason,omitempty" doc:"Why it was refused"`
@@ -33,8 +33,7 @@ func newProblem(status int, detail string) *Problem {
 	return &Problem{ErrorModel: huma.ErrorModel{Title: http.StatusText(status), Status: status, Detail: secret.Text(detail)}}
 }
 
-// problem returns the answer to an error of the service; nil for nil. Errors of the server are
-// logged, and not shown to the client.
+// Errors of the server are logged, and not shown to the client.
 func (a *api) problem(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -100,8 +99,6 @@ func parameterErrors(err error) []*core.ParameterError {
 	return parameterErrors(errors.Unwrap(err))
 }
 
-// suggestKeys is a huma.Transformer: if a key of a body has another name here, the refusal suggests
-// that name.
 func suggestKeys(_ huma.Context, _ string, v any) (any, error) {
 	if model, is := v.(*huma.ErrorModel); is {
 		for _, e := range model.Errors {

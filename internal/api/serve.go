@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// The times of the server. An answer has more time than the work that it reports.
+// An answer has more time than the work that it reports.
 const (
 	headerTime   = 5 * time.Second
 	writeTime    = requestTime + 30*time.Second
@@ -22,8 +22,8 @@ const (
 	shutdownTime = 10 * time.Second
 )
 
-// Listen opens the address HOST:PORT. Without clients it must be a loopback address, because
-// everyone who can reach the server may then read.
+// Listen opens HOST:PORT. Without clients it must be a loopback address,
+// because everyone may then read.
 func Listen(ctx context.Context, address string, clients []settings.Client) (net.Listener, error) {
 	var config net.ListenConfig
 	at, err := config.Listen(ctx, "tcp", address)
@@ -37,9 +37,9 @@ func Listen(ctx context.Context, address string, clients []settings.Client) (net
 	return at, nil
 }
 
-// Serve serves the API at the address until stop is closed. Then it takes no more requests,
-// requests a stop of the executions that it has started, and waits for them; the end of ctx cancels
-// that at once (rule L4). It closes the listener.
+// Serve serves the API until stop is closed. Then it requests a stop of the
+// executions that it has started, and waits; the end of ctx cancels at once
+// (rule L4). It closes the listener.
 func Serve(ctx context.Context, stop <-chan struct{}, at net.Listener, config Config) error {
 	if config.Log == nil {
 		config.Log = slog.Default()
@@ -75,7 +75,6 @@ func Serve(ctx context.Context, stop <-chan struct{}, at net.Listener, config Co
 
 type runs struct{ group sync.WaitGroup }
 
-// follow passes the server's stop on to a run, until the run has ended.
 func (rs *runs) follow(ctx context.Context, stop <-chan struct{}, r *operator.Running, log *slog.Logger) {
 	rs.group.Go(func() {
 		select {

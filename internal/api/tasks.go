@@ -79,9 +79,8 @@ type (
 		Status  string `json:"status" doc:"Its current state"`
 		Applied bool   `json:"applied" doc:"False if it was done before"`
 	}
-	// taskDecision has its own name in the OpenAPI.
+	// Its own name in the OpenAPI.
 	taskDecision runtime.DecisionView
-	// artifactForm is the JSON form of a task.Artifact.
 	artifactForm struct {
 		Kind  string `json:"kind"`
 		Value any    `json:"value"`
@@ -169,7 +168,7 @@ func (p PageSize) size() int {
 	return p.Limit
 }
 
-// views converts a list to its JSON form: an empty one is not null.
+// An empty list is not null.
 func views[T, V any](list []T, view func(T) V) []V {
 	made := make([]V, 0, len(list))
 	for _, t := range list {
@@ -223,7 +222,7 @@ func (a *api) showTask(ctx context.Context, id task.ID) (*taskDetails, error) {
 	}), views(decisions, func(d taskports.DecisionRecord) taskDecision { return taskDecision(runtime.ViewDecision(d)) })}, err
 }
 
-// submit gives the group the key of the request: if the process dies before the answer is stored, a
+// The key of the request: if the process dies before the answer is stored, a
 // repetition finds the group.
 func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.RequestKey) (*submitted, error) {
 	for field, text := range map[string]string{"title": req.Title, "decider": req.Decider, "idempotency_key": req.IdempotencyKey, "type": req.Type} {
@@ -263,7 +262,6 @@ func noNUL(field, text string) error {
 	return nil
 }
 
-// actedOnTask performs an act on a task or a group in the name of the client.
 func actedOnTask[ID ~int64](id int64, act func(context.Context, ID, runtime.By) (*runtime.Acted, error)) func(context.Context, *ReasonBody) (*taskActed, error) {
 	return func(ctx context.Context, body *ReasonBody) (*taskActed, error) {
 		by := runtime.By{Actor: actorOf(ctx)}

@@ -16,7 +16,6 @@ import (
 )
 
 type (
-	// workerView is the JSON form of a taskports.Worker.
 	workerView struct {
 		Name        string            `json:"name"`
 		State       string            `json:"state" doc:"ACTIVE, DRAINING (it is stopping), GONE (it left) or LOST (its lease expired)"`
@@ -114,7 +113,6 @@ func (a *api) workers(ctx context.Context) (*workerList, error) {
 	}), append([]string{}, waiting...), append([]taskports.WaitingDecider{}, deciders...)}, err
 }
 
-// warnIfNothingLeads warns, if something may be due, that no live worker would start it.
 func (a *api) warnIfNothingLeads(ctx context.Context, may bool) (Warnings, error) {
 	if !may {
 		return Warnings{}, nil

@@ -77,7 +77,6 @@ func (c runCommands) backfill(ctx context.Context, req operator.BackfillRequest,
 	})
 }
 
-// rangeParameters reads the arguments of the command: one of them is the range.
 func rangeParameters(req *operator.BackfillRequest, words []string) error {
 	var others []string
 	for _, word := range words {
@@ -158,7 +157,6 @@ func (c runCommands) backfillEnd(all *operator.Backfilled, err error) error {
 	return nil
 }
 
-// endOfFailed returns the exit code for incomplete instances: a stop's, if all were stopped.
 func endOfFailed(runs []operator.BackfillRun) int {
 	for _, r := range runs {
 		if r.Failed() && (r.Execution == nil || r.Execution.Status != core.StatusStopped) {

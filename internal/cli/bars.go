@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// bars draws one line per running step. The total number of rows is unknown, so it is a spinner
-// with counters, not a bar that fills.
+// The total is unknown: a spinner with counters.
 type bars struct {
 	progress *mpb.Progress
 	now      func() time.Time

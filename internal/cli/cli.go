@@ -1,15 +1,9 @@
-// Package cli is the command line of a Surfin application: run, next, restart, stop, abandon,
-// recover, purge, worker and serve; register, definitions and schedules; list, explain, top, show
-// and skips; tasks; infer, init, copy and test; validate, sql, migrate, schema, describe, version,
-// man and completion.
-//
-// The result of a command goes to standard output, logs and errors to standard error. [Main]
-// documents the exit codes. The package assembles nothing itself: an [App] brings the registry, and
-// a function that opens a [Session] to run jobs.
-//
-// It imports operator, jobtest, draft, runtime (workers and tasks), internal/api, settings,
-// internal/jobfile, core and tx, and none of job, chunk, step and repository: the rules of running
-// are the service's.
+// Package cli is the command line of a Surfin application. Results go to
+// standard output, logs and errors to standard error. [Main] documents the exit
+// codes. An [App] brings the registry and opens a [Session]. It imports
+// operator, jobtest, draft, runtime (workers and tasks), internal/api,
+// settings, internal/jobfile, core and tx, and none of job, chunk, step and
+// repository: the rules of running are the service's.
 package cli
 
 import (
@@ -24,13 +18,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Main runs one command line, given without the program's name, and returns the exit code: 0
-// completed, 1 failed, 2 usage or invalid definition, 3 stopped, 4 refused because of the state of
-// the job instance, 5 a gate failed (ExitCompleted and following have the details). A component
-// that does not return although the lease is nearly over ends the whole process, with ExitLease.
-//
-// During run and restart, SIGINT and SIGTERM request a stop, a second one cancels, and a third one
-// kills (rule L4). The end of ctx cancels like the second one.
+// Main runs one command line and returns the exit code (see ExitCompleted). A
+// component that does not return before the lease is over ends the process,
+// with ExitLease. During run and restart, SIGINT and SIGTERM request a stop, a
+// second one cancels, and a third one kills (rule L4). The end of ctx cancels.
 func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, stderr io.Writer) (exitCode int) {
 	p := &environment{
 		app: app, stdin: stdin, environ: os.Environ(), now: time.Now,
@@ -84,7 +75,6 @@ Exit codes:
 	return root
 }
 
-// commands returns all commands; help sorts them by name.
 func commands(env *environment) []*cobra.Command {
 	run, dryRun, operate, show := runCommands{env}, dryRunCommand{env}, operateCommands{env}, showCommands{env}
 	definitions, tasks, server, files := definitionsCommands{env}, taskCommands{env}, serverCommands{env}, fileCommands{env}

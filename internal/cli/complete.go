@@ -35,8 +35,6 @@ func (c runCommands) completeRun(cmd *cobra.Command, args []string, word string)
 	return words, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeExecution completes the number of an execution with the newest ones and their
-// descriptions.
 func (env *environment) completeExecution(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

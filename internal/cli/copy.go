@@ -26,7 +26,7 @@ type copyRequest struct {
 	look                 sample
 	only                 bool // print the job
 	fromStart, accept    bool
-	// How to treat existing rows; at most one is set.
+	// At most one is set.
 	add, replace bool
 	upsert       []string
 	skip         int
@@ -156,7 +156,6 @@ func (c fileCommands) copy(ctx context.Context, req copyRequest) error {
 	return c.runCopy(ctx, req, to, text)
 }
 
-// fit gives the fields of a file the types of an existing table, if its values need them.
 func (c fileCommands) fit(ctx context.Context, shape *draft.Shape, to place) error {
 	if shape.Table != "" || to.table == "" || c.env.isAbsent(to.database) {
 		return nil
@@ -204,7 +203,6 @@ func (c fileCommands) sideText(p place) string {
 	return c.env.settings.Databases[p.database].String() + "#" + p.table
 }
 
-// runCopy runs the job of a copy: the instance of both sides if it can continue, else a new one.
 func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, text string) error {
 	run := operator.RunRequest{Source: jobfile.Bytes(draft.CopyJob, []byte(text)), Folder: c.env.dir,
 		Again: true, AsBegun: true, FromStart: req.fromStart, AcceptChanges: req.accept}
@@ -218,8 +216,7 @@ func (c fileCommands) runCopy(ctx context.Context, req copyRequest, to place, te
 	})
 }
 
-// checkTarget refuses to start a new copy into a target that already has rows, unless the request
-// says how to treat them. A copy that continues has written them itself.
+// A copy that continues has written the target's rows itself.
 func (c fileCommands) checkTarget(ctx context.Context, req copyRequest, to place, run operator.RunRequest) error {
 	if req.add || req.replace || len(req.upsert) > 0 {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// printCSV prints a list for spreadsheets and scripts: numbers without commas, durations in
-// seconds, times in UTC.
+// Numbers without commas, durations in seconds, times in UTC.
 func (env *environment) printCSV(titles []string, rows [][]string) error {
 	var b strings.Builder
 	w := csv.NewWriter(&b)

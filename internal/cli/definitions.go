@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// definitionsCommands handle registered jobs: register, definitions and schedules.
 type definitionsCommands struct{ env *environment }
 
 func (c definitionsCommands) registerCommand() *cobra.Command {
@@ -53,7 +52,6 @@ the folders and no longer exists.`,
 	return cmd
 }
 
-// registration is the JSON result of register if several files were named.
 type registration struct {
 	Registered   []*operator.Registered `json:"registered"`
 	Unregistered []string               `json:"unregistered"`
@@ -104,7 +102,6 @@ func (c definitionsCommands) register(ctx context.Context, paths []string, prune
 	return errors.Join(err, c.env.print(text)) // jobs registered before a failure stay
 }
 
-// filesOf loads all named files, and those in named folders, before any is registered.
 func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, folders []string, err error) {
 	var errs []error
 	byJob := map[string]string{}
@@ -133,8 +130,6 @@ func (c definitionsCommands) filesOf(paths []string) (files []*jobfile.File, fol
 	return files, folders, errors.Join(errs...)
 }
 
-// pruned unregisters the jobs with a file in one of the folders that were not registered now, and
-// returns their names.
 func pruned(ctx context.Context, s *operator.Service, now []*operator.Registered, folders []string) ([]string, error) {
 	list, err := s.Definitions(ctx)
 	gone := []string{}
@@ -282,7 +277,6 @@ func (c definitionsCommands) switchCommand(use, short, long string,
 	return cmd
 }
 
-// switchAll continues after a job that is not registered: all of them are reported.
 func (c definitionsCommands) switchAll(ctx context.Context, names []string,
 	act func(ctx context.Context, s *operator.Service, name string) (*operator.DefinitionView, error),
 ) error {

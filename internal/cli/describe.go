@@ -31,7 +31,6 @@ func (c fileCommands) describeCommand() *cobra.Command {
 	}
 }
 
-// withoutComments removes a page's lines about its file.
 func withoutComments(page string) string {
 	var b strings.Builder
 	for line := range strings.Lines(page) {

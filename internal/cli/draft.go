@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// exactly takes n arguments; what describes them for the error.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -30,7 +29,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 
 type sample struct {
 	draft.Options
-	// key are the columns that order the reading of a table; empty means its own key.
+	// key orders the reading of a table; empty means its own key.
 	key   []string
 	types []string
 }
@@ -74,7 +73,6 @@ func (s *sample) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// onlyOfFiles returns the given flags that do not apply to a table, with their values.
 func (s *sample) onlyOfFiles() (words []string) {
 	add := func(is bool, more ...string) {
 		if is {
@@ -98,15 +96,12 @@ func (s *sample) onlyOfFiles() (words []string) {
 
 type place struct {
 	file, table string
-	// database is the name of the table's database; tx.Default for the default one.
-	database string
+	database    string
 }
 
-// tableMark begins the name of a table, if used in place of a file.
 const tableMark = "table:"
 
-// parsePlace parses FILE, table:NAME and DATABASE_URL#TABLE. The database of a URL gets the name
-// urlName in the settings of this command.
+// parsePlace parses FILE, table:NAME and DATABASE_URL#TABLE.
 func (c fileCommands) parsePlace(text, database, urlName string) (place, error) {
 	if table, ok := strings.CutPrefix(text, tableMark); ok {
 		if table == "" {
@@ -129,12 +124,10 @@ func (c fileCommands) parsePlace(text, database, urlName string) (place, error) 
 	return place{table: table, database: urlName}, nil
 }
 
-// source is parsePlace for a source. For a table, configure has to follow.
 func (c fileCommands) source(text, database string) (place, error) {
 	return c.parsePlace(text, database, "from")
 }
 
-// infer infers the shape of a source. For a table, it reads the settings.
 func (c fileCommands) infer(ctx context.Context, from place, sample sample) (*draft.Shape, error) {
 	if from.table != "" {
 		return c.inferTable(ctx, from, sample)
@@ -294,8 +287,7 @@ func (c fileCommands) start(shape *draft.Shape, dir string, force bool) error {
 	return c.env.print(text + "\nrun it:   " + c.env.app.Name + " run " + job + "\n")
 }
 
-// writeDraft writes files into a folder: all, or none if one already exists. It returns their
-// paths, one per line.
+// writeDraft writes all files, or none if one already exists.
 func writeDraft(files []draft.File, dir string, force bool) (paths string, err error) {
 	var there []error
 	for _, f := range files {

@@ -18,13 +18,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// dryRunCommand is run --dry-run.
 type dryRunCommand struct{ env *environment }
 
 const defaultSample = 20
 
-// withDryRun adds the flags --dry-run and --sample to a command. request reads the other flags and
-// arguments.
 func (c dryRunCommand) withDryRun(cmd *cobra.Command, example string, request func(cmd *cobra.Command, args []string) (operator.PlanRequest, error)) *cobra.Command {
 	var dry bool
 	var n int
@@ -93,8 +90,7 @@ func (c dryRunCommand) restartDryRun(cmd *cobra.Command) *cobra.Command {
 	})
 }
 
-// dryRun shows what a run or a restart would do with the first items of each chunk step. It writes
-// nothing: no execution, no table, no file.
+// dryRun writes nothing: no execution, no table, no file.
 func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (err error) {
 	if err := c.env.configure(); err != nil {
 		return err
@@ -133,9 +129,8 @@ func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (er
 	return errors.Join(err, dryRunVerdict(plan))
 }
 
-// readOnly changes the settings so that nothing can be written to the databases by mistake:
-// sessions of PostgreSQL are read-only, and a missing SQLite file is replaced by an empty one
-// elsewhere. done undoes both.
+// readOnly: sessions of PostgreSQL are read-only, and a missing SQLite file is
+// replaced by an empty one elsewhere. done undoes both.
 func (c dryRunCommand) readOnly() (done func(), err error) {
 	elsewhere := ""
 	before := c.env.settings.Databases
@@ -168,8 +163,7 @@ func (c dryRunCommand) readOnly() (done func(), err error) {
 	}, nil
 }
 
-// readOnlyURL makes every transaction of a PostgreSQL session read-only unless it requests
-// otherwise.
+// A transaction may still request otherwise.
 func readOnlyURL(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// dryRunText formats a dry run for people: a paragraph for each step.
 func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dry run of job %s", plan.JobName)

@@ -21,8 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// environment is one invocation of the command line: its streams, flags, settings and
-// log.
 type environment struct {
 	app     App
 	stdin   io.Reader
@@ -41,13 +39,12 @@ type environment struct {
 	format   string // table or json
 	log      *slog.Logger
 	started  bool // a command runs: errors are no longer usage errors
-	// repeat is a command line that, given again, restarts what it ran; nil means that it is
-	// restarted by its number.
+	// repeat is a command line that, given again, restarts the work; nil: by
+	// number.
 	repeat []string
 }
 
-// configure reads the settings and starts the log. Commands that open a
-// database call it first.
+// Commands that open a database call it first.
 func (env *environment) configure() error {
 	s, err := env.loadSettings()
 	if err != nil {
@@ -78,8 +75,7 @@ func (env *environment) startProgress() *mpb.Progress {
 	return env.err.startProgress()
 }
 
-// withSession opens a session, passes it to f and closes it, also after a failure. It prepares the
-// repository's schema.
+// withSession prepares the repository's schema.
 func (env *environment) withSession(ctx context.Context, observer core.Observer, f func(s *Session) error) error {
 	return env.withRawSession(ctx, observer, func(s *Session) error {
 		if err := s.Service.Prepare(ctx); err != nil { // rule R4
@@ -89,7 +85,6 @@ func (env *environment) withSession(ctx context.Context, observer core.Observer,
 	})
 }
 
-// withRawSession is withSession with any state of the repository's schema.
 func (env *environment) withRawSession(ctx context.Context, observer core.Observer, f func(s *Session) error) (err error) {
 	var s *Session
 	err = lease.Opening.Record(ctx, func(ctx context.Context) (err error) {
@@ -107,8 +102,8 @@ func (env *environment) withRawSession(ctx context.Context, observer core.Observ
 	return f(s)
 }
 
-// endLate ends the process if a component does not return before the lease is over: a goroutine
-// cannot be killed, and another process may begin the same work (rule L9).
+// A goroutine cannot be killed, and another process may begin the same work
+// (rule L9).
 func (env *environment) endLate(_ context.Context, e core.Event) {
 	late, is := e.(core.ComponentLate)
 	if !is {
@@ -136,8 +131,7 @@ func (env *environment) endLate(_ context.Context, e core.Event) {
 	}))
 }
 
-// isAbsent reports whether a database is an SQLite file that does not exist. Nothing was ever run
-// in it, and a command that only reads must not create it.
+// A command that only reads must not create a missing SQLite file.
 func (env *environment) isAbsent(name string) bool {
 	path, ok := strings.CutPrefix(env.settings.Databases[name].URL, "sqlite:")
 	if !ok {
@@ -147,7 +141,6 @@ func (env *environment) isAbsent(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// databaseText describes a database for people, with its name unless it is the default one.
 func (env *environment) databaseText(name string) string {
 	d, ok := env.settings.Databases[name]
 	if !ok {
@@ -159,8 +152,6 @@ func (env *environment) databaseText(name string) string {
 	return name + ": " + d.String()
 }
 
-// announceDatabase logs the command's database, and how to use another one: the first line that a
-// newcomer sees.
 func (env *environment) announceDatabase(ctx context.Context) {
 	name := env.settings.Repository.Database
 	how := "DATABASE_URL to change"

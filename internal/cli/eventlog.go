@@ -14,8 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// eventLog is a core.Observer that logs the events of a running job, and draws progress bars if
-// there is a terminal.
 type eventLog struct {
 	log  *slog.Logger
 	bars *bars // if nil, log lines show the progress
@@ -44,7 +42,6 @@ func newEventLog(log *slog.Logger, bars *bars, now func() time.Time) *eventLog {
 		running: map[core.StepExecutionID]*stepProgress{}, parts: map[core.StepExecutionID]*partsProgress{}, names: map[core.JobExecutionID]string{}}
 }
 
-// Observe logs the event.
 func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 	switch e := e.(type) {
 	case core.JobStarted:
@@ -83,8 +80,8 @@ func (l *eventLog) Observe(ctx context.Context, e core.Event) {
 	}
 }
 
-// shownAttrs returns the keys of the attributes that the log shows of an event, in order; "key=name"
-// shows one by another name. It is empty if the command reports the event itself.
+// shownAttrs returns the attributes that the log shows, in order; "key=name"
+// renames. It is empty if the command reports the event itself.
 func shownAttrs(e core.Event, json bool) string {
 	switch e := e.(type) {
 	case core.JobStarted:
@@ -139,7 +136,6 @@ func shownAttrs(e core.Event, json bool) string {
 	return ""
 }
 
-// level returns the level of an event whose line for people differs from that for programs.
 func (l *eventLog) level(e core.Event, level slog.Level) slog.Level {
 	switch e := e.(type) {
 	case core.JobEnded: // people read the summary or the error, which follows
@@ -165,7 +161,6 @@ func (l *eventLog) level(e core.Event, level slog.Level) slog.Level {
 	return level
 }
 
-// pick returns attributes of a line; keys are as in shownAttrs. Errors are on one line.
 func pick(line core.Line, keys string) []slog.Attr {
 	var attrs []slog.Attr
 	for key := range strings.FieldsSeq(keys) {
@@ -186,7 +181,6 @@ func pick(line core.Line, keys string) []slog.Attr {
 	return attrs
 }
 
-// print logs a line with the given attributes. A line for programs also has its job, execution and step.
 func (l *eventLog) print(ctx context.Context, line core.Line, attrs ...slog.Attr) {
 	if l.json {
 		for _, a := range l.subject(line) {
@@ -198,8 +192,6 @@ func (l *eventLog) print(ctx context.Context, line core.Line, attrs ...slog.Attr
 	l.log.LogAttrs(ctx, line.Level, line.Message, attrs...)
 }
 
-// subject returns the job, the execution and the step of an event, as far as they are known. If the event
-// lacks the name of the job, it is the one from the job's start.
 func (l *eventLog) subject(line core.Line) []slog.Attr {
 	subject := pick(line, "job execution step")
 	subject = slices.DeleteFunc(subject, func(a slog.Attr) bool {
@@ -224,7 +216,6 @@ func (l *eventLog) jobStarted(e core.JobStarted) {
 	l.names[e.Execution.ID] = e.Execution.JobName
 }
 
-// stepStarted reports whether the step is a partition, which it logs.
 func (l *eventLog) stepStarted(ctx context.Context, e core.StepStarted) bool {
 	if l.partStarted(e.Step) {
 		line := core.LineOf(e)
@@ -316,7 +307,6 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 	}
 }
 
-// recordStack stores the stack of a component that panicked, for --debug.
 func (l *eventLog) recordStack(err error) {
 	var p *exception.PanicError
 	if !errors.As(err, &p) {

@@ -11,30 +11,26 @@ import (
 
 // The exit codes of every command.
 const (
-	// ExitCompleted means that the command succeeded; a job COMPLETED, with any exit code of its
-	// own.
+	// ExitCompleted: success; a job COMPLETED, with any exit code of its own.
 	ExitCompleted = 0
-	// ExitFailed means that the job FAILED and can be restarted; or that something outside the
-	// command line is wrong: the database cannot be reached, its schema is missing, an SQL
-	// statement failed, the process lost its execution to another one; or that the command does not
-	// apply to the status of the named execution (stop of an ended one, abandon of one that runs or
-	// completed, restart of one that neither failed nor stopped), or there is no next instance. In
-	// that last group nothing was changed.
+	// ExitFailed: the job FAILED and can be restarted; something outside the
+	// command line is wrong (database, schema, SQL, a lost execution); or the
+	// execution's status does not allow the command, or there is no next
+	// instance, and nothing was changed.
 	ExitFailed = 1
-	// ExitUsage means that the command line, the settings, the job file or the parameters are
-	// wrong. Nothing was run.
+	// ExitUsage: the command line, settings, job file or parameters are wrong.
+	// Nothing was run.
 	ExitUsage = 2
-	// ExitStopped means that the job STOPPED on request and can be restarted.
+	// ExitStopped: the job STOPPED on request and can be restarted.
 	ExitStopped = 3
-	// ExitRefused means that a launch was refused: the instance is complete, is running, was
-	// abandoned, ended with an unknown outcome, or may not be restarted. Nothing was run.
+	// ExitRefused: the instance is complete, running, abandoned, unknown, or
+	// not restartable. Nothing was run.
 	ExitRefused = 4
-	// ExitExpect means that the job FAILED because of a gate: an `expect` of a step or of the job
-	// does not hold. Its exit code is EXPECT_FAILED.
+	// ExitExpect: an `expect` does not hold; its exit code is EXPECT_FAILED.
 	ExitExpect = 5
-	// ExitLease means that the process ended itself. It could not renew the lease of an execution,
-	// or of a part, and a component did not return before the lease was over (rule L9). Nothing
-	// more is committed; the execution is taken over like one of a dead process.
+	// ExitLease: the process ended itself, since it could not renew a lease,
+	// and a component did not return (rule L9). Nothing more is committed; the
+	// execution is taken over like one of a dead process.
 	ExitLease = 6
 )
 
@@ -70,7 +66,6 @@ func usage(err error, hints ...string) error {
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// splitJoined returns the parts of a joined error: each gets its own line.
 func splitJoined(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
@@ -83,8 +78,7 @@ func splitJoined(err error) []error {
 	return all
 }
 
-// message returns the error on one line; errors that draw their location in a file keep their
-// lines.
+// Errors that draw their location in a file keep their lines.
 func message(err error) string {
 	var problems jobfile.Problems
 	var setting *settings.Error

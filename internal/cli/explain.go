@@ -50,7 +50,6 @@ func (c showCommands) explainExecution(ctx context.Context, id core.JobExecution
 	return c.env.print(wording.Page(r.Text, r.Commands))
 }
 
-// explanationRecord is the JSON form of an explanation: with the commands, and in words.
 type explanationRecord struct {
 	*operator.Explanation
 	Commands []wording.CommandLine `json:"commands"`

@@ -61,7 +61,7 @@ func completeFlag(cmd *cobra.Command, name string, values ...string) {
 	}
 }
 
-// start runs before every command: later errors are no longer usage errors.
+// Later errors are no longer usage errors.
 func (env *environment) start(cmd *cobra.Command) error {
 	env.started = true
 	if name := cmd.Name(); name != "worker" && name != "serve" { // these return an answer, or retry, by themselves
@@ -80,8 +80,7 @@ func (env *environment) start(cmd *cobra.Command) error {
 	return nil
 }
 
-// actAs sets the actor of the command (rule OP4). It includes the system's user, because --as is
-// not verified.
+// actAs includes the system's user, because --as is not verified (rule OP4).
 func (env *environment) actAs(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("as") {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// The formats of a result.
 const (
 	formatTable = "table"
 	formatJSON  = "json"

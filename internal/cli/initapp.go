@@ -69,8 +69,6 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 	return c.env.print(text + "\ntest it:  " + first + " && go test .\nrun it:   " + first + " && go run . run " + app.Name + ".yaml\n")
 }
 
-// checkoutFor returns the checkout that a program takes surfin from, or nil. Its folder is in the
-// form that a person would write.
 func checkoutFor(dir, replace string) (*draft.Checkout, error) {
 	var c *draft.Checkout
 	var err error
@@ -97,7 +95,6 @@ func checkoutFor(dir, replace string) (*draft.Checkout, error) {
 	return c, nil
 }
 
-// surfinVersion is the released version of surfin in this program; empty for a development build.
 func surfinVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -112,7 +112,7 @@ func instanceTable(instances []operator.InstanceView) string {
 	}, rows)
 }
 
-// read is withSession for read-only commands: it does not create a missing database.
+// read does not create a missing database.
 func (env *environment) read(ctx context.Context, f func(s *Session) error) error {
 	if err := env.configure(); err != nil {
 		return err
@@ -123,7 +123,6 @@ func (env *environment) read(ctx context.Context, f func(s *Session) error) erro
 	return env.withSession(ctx, env.observer(), f)
 }
 
-// noExecutions reports that there are none and, for a job, whether the history has it.
 func (c showCommands) noExecutions(ctx context.Context, job string) error {
 	where := " in " + c.env.databaseText(c.env.settings.Repository.Database)
 	if job == "" {

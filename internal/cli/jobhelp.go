@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// jobHelp is `run FILE --help`: the parameters of that job. A help function cannot fail, so it
-// prints the error of a wrong file instead.
+// A help function cannot fail, so it prints the error of a wrong file.
 func (c runCommands) jobHelp(cmd *cobra.Command, path string) {
 	file, err := c.env.loadJobFile(path)
 	if err != nil {

@@ -28,7 +28,6 @@ func (env *environment) refusal(err error) error {
 	return &exitError{code: operator.ExitCode(r), err: err, hints: append(wording.DiffLines(r.Diff), env.words().Refusal(r)...)}
 }
 
-// changedText is the refusal of a changed job file, with a line for each change.
 func changedText(r *operator.Refusal) error {
 	lines := []error{fmt.Errorf("the job file has changed since execution %d, and the changes affect committed work", r.Last)}
 	if changed, is := errors.AsType[*jobfile.ChangedError](r.Err); is {

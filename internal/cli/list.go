@@ -119,7 +119,6 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 	return nil
 }
 
-// placedInVain names the work that waits for certain workers; empty if there is none.
 func placedInVain(page []operator.Execution) string {
 	text := ""
 	for _, e := range page {
@@ -133,7 +132,6 @@ func placedInVain(page []operator.Execution) string {
 	return text + "\n"
 }
 
-// parkedInVain names the executions that no worker continues; empty if there are none.
 func (c showCommands) parkedInVain(page []operator.Execution) string {
 	var ids []string
 	var waiting *operator.Waiting
@@ -205,8 +203,7 @@ func (c showCommands) listComponentsCommand() *cobra.Command {
 	return cmd
 }
 
-// kindItem is the kind of registered item types, which are not components but are used by name in
-// job files as well.
+// Item types are not components, but job files use them by name as well.
 const kindItem = "item"
 
 func kindNames() []string {

@@ -23,8 +23,8 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 	return slog.New(newLineHandler(w, least))
 }
 
-// lineHandler writes a record as "2006-01-02 15:04:05 INFO  message key=value ...": slog's text
-// handler, without the keys of time, level and message, which people recognize by their position.
+// slog's text handler without the keys of time, level and message: people
+// recognize them by position.
 type lineHandler struct {
 	shared *lineOutput
 	attrs  slog.Handler // writes the attributes to shared.line

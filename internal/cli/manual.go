@@ -29,7 +29,6 @@ func Manual(app App) []ManualPage { return manualPages(newRoot(&environment{app:
 
 func (p ManualPage) file() string { return strings.ReplaceAll(p.Name, " ", "-") }
 
-// manualPages returns the pages of a command and its subcommands, in order.
 func manualPages(cmd *cobra.Command) []ManualPage {
 	cmd.InitDefaultHelpFlag()
 	p := ManualPage{
@@ -53,7 +52,6 @@ func manualPages(cmd *cobra.Command) []ManualPage {
 	return append([]ManualPage{p}, below...)
 }
 
-// optionsOf returns the flags of a command; the root has the flags of the whole program.
 func optionsOf(cmd *cobra.Command) (all []ManualOption) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" && cmd.HasParent() {
@@ -96,7 +94,6 @@ func outdented(example string) string {
 	return strings.Join(lines, "\n")
 }
 
-// manText formats the page for man(7).
 func (p ManualPage) manText(program, version string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s %s\"\n.SH NAME\n%s \\- %s\n", strings.ToUpper(p.file()), program, version, p.file(), manLine(p.Short))
@@ -125,7 +122,6 @@ func (p ManualPage) manText(program, version string) string {
 	return b.String()
 }
 
-// manParagraphs fills paragraphs, except those with an indented line, which keep their layout.
 func manParagraphs(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
@@ -149,7 +145,6 @@ func manLines(text string) string {
 	return b.String()
 }
 
-// manLine escapes a line of text so that it has no commands.
 func manLine(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n", " ").Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

@@ -12,11 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// operateCommands change executions and the history: stop, abandon, recover and purge.
 type operateCommands struct{ env *environment }
 
-// aboutExecution configures the command and calls act for an execution. It does not create a
-// missing database: that has no such execution.
+// aboutExecution does not create a missing database.
 func (env *environment) aboutExecution(id core.JobExecutionID, act func() error) error {
 	if err := env.configure(); err != nil {
 		return err

@@ -8,13 +8,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// maxParameters is the number of characters of the parameters in a row of a table.
 const maxParameters = 60
 
-// parameterColumn formats the parameters of the rows of a table. Those that distinguish rows of the
-// same job come first, because the last ones are cut off.
+// Those that distinguish rows of the same job come first: the last ones are cut
+// off.
 type parameterColumn struct {
-	// values counts, by job and parameter, the rows with each text.
+	// By job, parameter and text.
 	values map[string]map[string]map[string]int
 	rows   map[string]int
 }
@@ -40,7 +39,6 @@ func (c *parameterColumn) differs(job string, p core.Parameter) bool {
 	return c.values[job][p.Name][wording.Parameter(p)] < c.rows[job]
 }
 
-// text returns the text of an added row. It shows beginning and end of a long value that differs.
 func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	var telling, others []core.Parameter
 	for _, p := range params {
@@ -64,8 +62,7 @@ func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	return wording.Clip(strings.Join(words, " "), maxParameters)
 }
 
-// clipMiddle shortens a text to at most width characters: the end of a path or of a name is more
-// useful than its middle.
+// The end of a path or name is more useful than its middle.
 func clipMiddle(text string, width int) string {
 	runes := []rune(text)
 	if len(runes) <= width {

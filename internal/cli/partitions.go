@@ -11,8 +11,6 @@ import (
 
 const maxFailedPartitions = 20
 
-// partitionText summarizes the partitions of a step in one line, then lists those that failed or
-// that workers have, or all of them.
 func (env *environment) partitionText(step operator.StepView, current core.JobExecutionID, all bool) string {
 	var b strings.Builder
 	ps := step.Partitions

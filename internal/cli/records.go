@@ -9,11 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/refusal"
 )
 
-// The JSON form of executions: the views of the service, with the command's additions.
 type (
 	executionRecord struct {
 		operator.Execution
-		// Restart is the command that restarts it.
 		Restart string `json:"restart,omitempty"`
 	}
 	pageRecord struct {

@@ -38,8 +38,6 @@ func (env *environment) report(err error) int {
 	return known.code
 }
 
-// reportPanic reports a panic of the command line itself, or of code called outside an execution.
-// The stack is shown on request.
 func (env *environment) reportPanic(value any, stack []byte) int {
 	err := fmt.Errorf("internal error: %v", value)
 	if env.logsJSON() {
@@ -59,8 +57,6 @@ func (env *environment) writeError(text string) {
 	_, _ = env.err.Write([]byte(text)) //nolint:errcheck // the error output is the last place to report at
 }
 
-// wantsJSON reports whether the log is JSON according to the command line and the environment,
-// before the settings are read.
 func wantsJSON(args, environ []string) bool {
 	if i := slices.Index(args, "--log-format"); i >= 0 && i+1 < len(args) {
 		return args[i+1] == "json"
@@ -71,7 +67,6 @@ func wantsJSON(args, environ []string) bool {
 	return slices.Contains(environ, "SURFIN_LOG_FORMAT=json")
 }
 
-// logsJSON reports whether the log is JSON, also if the command failed before it read the settings.
 func (env *environment) logsJSON() bool {
 	if env.log == nil && !env.json {
 		s, err := env.loadSettings()
@@ -80,7 +75,6 @@ func (env *environment) logsJSON() bool {
 	return env.json
 }
 
-// logError logs an error as records: one for each joined error and each problem of a file.
 func logError(w io.Writer, err error, hints []string) {
 	log := newLogger(w, "info", "json")
 	for _, e := range splitJoined(err) {

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// cellValue converts a value of a driver for printing: nil, bool, a number or a text.
 func cellValue(v any, databaseType string) any {
 	switch v := v.(type) {
 	case []byte:
@@ -56,8 +55,7 @@ func cellValue(v any, databaseType string) any {
 	return v
 }
 
-// withScale formats a number of a column such as decimal(12,2) in SQLite, which stores it without
-// trailing zeros; false if the type has no scale, or the number more digits.
+// SQLite stores decimal(12,2) without trailing zeros.
 func withScale(v any, declared string) (json.Number, bool) {
 	scale, ok := sqlvalue.DeclaredScale(declared)
 	if !ok {
@@ -114,7 +112,6 @@ func (c serverCommands) printRows(ctx context.Context, r *sqlResult) error {
 	return c.env.print(renderTable(columns, rows))
 }
 
-// json returns an array of objects, one per line, with the columns in order.
 func (r *sqlResult) json() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString("[")

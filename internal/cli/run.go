@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// runCommands launch jobs and follow them: run, next and restart.
 type runCommands struct{ env *environment }
 
 func (c runCommands) runCommand() *cobra.Command {
@@ -152,12 +151,11 @@ func parseParameters(words []string) (map[string]string, error) {
 	return given, nil
 }
 
-// maxSecretFile is the maximum number of bytes read from a file with a secret; a longer one is
-// refused later.
+// A longer file is refused later.
 const maxSecretFile = 1 << 20
 
-// readSecrets replaces NAME=@FILE of secret parameters by the content of the file: every user of
-// the machine can see a value on a command line.
+// readSecrets replaces NAME=@FILE: every user of the machine can see a command
+// line.
 func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
 	for _, spec := range specs {
 		path, is := strings.CutPrefix(given[spec.Name], "@")
@@ -179,7 +177,7 @@ func readSecrets(specs []core.ParameterSpec, given map[string]string) error {
 
 type runFunc func(ctx context.Context, s *operator.Service, hooks operator.Hooks) (*operator.Execution, error)
 
-// summaryTime bounds the reading of the summary: the database may be unreachable.
+// The database may be unreachable.
 const summaryTime = 10 * time.Second
 
 func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
@@ -240,8 +238,6 @@ func (c runCommands) logNotice(ctx context.Context, n operator.Notice) {
 	}
 }
 
-// logOtherFile reports that the job has instances of another file. A missing file was probably
-// moved.
 func (c runCommands) logOtherFile(ctx context.Context, n operator.Notice) {
 	if n.WasGone {
 		c.env.log.InfoContext(ctx, "the job file was elsewhere before", "execution", int64(n.Execution), "was", n.Was, "now", n.File)
@@ -282,7 +278,7 @@ func (c runCommands) logChanges(ctx context.Context, n operator.Notice) {
 	}
 }
 
-// endOf returns the command's error for the end of an execution, nil if it COMPLETED. n may be nil.
+// nil if it COMPLETED. n may be nil.
 func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error {
 	hints := append(c.nextHints(e), c.stackHints(n)...)
 	if errors.Is(err, core.ErrLostOwner) {
@@ -305,8 +301,6 @@ func (c runCommands) endOf(e *operator.Execution, err error, n *eventLog) error 
 	return &exitError{code: code, err: fmt.Errorf("job %s %s%s", e.JobName, strings.ToLower(string(e.Status)), reasonSuffix(e.Error)), hints: hints}
 }
 
-// lostError reports in one sentence that another process has the execution. Consequent failures are
-// in its chain.
 type lostError struct {
 	of  *operator.Execution
 	err error

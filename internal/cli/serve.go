@@ -110,8 +110,6 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	})
 }
 
-// workBeside runs a worker in the server's process, until stop is closed. The returned function
-// waits for its end.
 func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan struct{}, slots int, labels map[string]string) (wait func()) {
 	o := runtime.Options{Slots: slots, Labels: labels, Poll: runtime.DefaultPoll, Drain: runtime.DefaultDrain, Report: func(e runtime.Event) { c.workerEvent(ctx, e) }}
 	done := make(chan struct{})
@@ -125,8 +123,7 @@ func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan 
 	return func() { <-done }
 }
 
-// noWorker reports whether no worker is alive, so that nothing starts registered jobs. It returns
-// false if the database does not answer.
+// noWorker returns false if the database does not answer.
 func noWorker(ctx context.Context, s *Session) bool {
 	if s.Tasks == nil {
 		return false
@@ -135,7 +132,7 @@ func noWorker(ctx context.Context, s *Session) bool {
 	return err == nil && !slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == "ACTIVE" })
 }
 
-// withPlanner opens a second session for plans, which cannot write by mistake.
+// The session cannot write by mistake.
 func (c serverCommands) withPlanner(ctx context.Context, serve func(planner *operator.Service) error) error {
 	done, err := dryRunCommand(c).readOnly()
 	if err != nil {

@@ -6,10 +6,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// serverCommands work in databases: worker, migrate and sql.
 type serverCommands struct{ env *environment }
 
-// settingValue is a command's flag for a key of surfin.yaml.
 type settingValue struct {
 	env             *environment
 	name, key, text string
@@ -23,7 +21,6 @@ func (v *settingValue) Set(text string) error {
 	return nil
 }
 
-// labelFlag adds the labels of a worker, which override the setting worker.labels key by key.
 func labelFlag(f *pflag.FlagSet, labels *[]string) {
 	f.StringSliceVar(labels, "label", nil, "label `KEY=VALUE` for work with 'on: {KEY: VALUE}'; repeat it for more (default: worker.labels)")
 }

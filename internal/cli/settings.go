@@ -12,7 +12,6 @@ import (
 const sharedSettings = `Some settings are in the database, and shared by all processes: "settings list" and
 "settings set" show and change them. The leader of the workers reads them while it runs.`
 
-// settingsCommand is the help on settings, and shows and changes the settings that processes share.
 func (c taskCommands) settingsCommand() *cobra.Command {
 	cmd := fileCommands(c).settingsTopic()
 	cmd.Args = cobra.NoArgs
@@ -65,8 +64,6 @@ func (c taskCommands) printSettings(all []taskports.Setting) error {
 
 const settingsName = "settings"
 
-// settingsTopic is `help settings`; taskCommands.settingsCommand adds the commands that change the
-// settings that processes share.
 func (c fileCommands) settingsTopic() *cobra.Command {
 	topic := &cobra.Command{
 		Use:   settingsName,

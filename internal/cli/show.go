@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// showCommands read the history: list, show, explain and top.
 type showCommands struct{ env *environment }
 
 type showFlags struct {
@@ -72,8 +71,6 @@ func (c showCommands) show(ctx context.Context, file string, req operator.ShowRe
 	return c.env.print(c.executionPage(shown, req.Partitions))
 }
 
-// definitionText returns the one file, unchanged, or all files: YAML documents, each after a line
-// with its name.
 func definitionText(files []core.DefinitionFile, name string) (string, error) {
 	if name == "" && len(files) == 1 {
 		return files[0].Text, nil
@@ -96,7 +93,7 @@ func definitionText(files []core.DefinitionFile, name string) (string, error) {
 	return b.String(), nil
 }
 
-// view queries the service for an execution; a missing one is a usage error.
+// A missing execution is a usage error.
 func (env *environment) view(ctx context.Context, id core.JobExecutionID, ask func(s *Session) error) error {
 	if err := env.configure(); err != nil {
 		return err

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// signals converts the operator's signals to a stop and a cancellation (rule L4): the first one
-// requests a stop, the second one cancels, and from then on the next one kills the process as by
-// default.
+// signals: the first requests a stop, the second cancels, the next kills as by
+// default (rule L4).
 type signals struct {
 	stop chan struct{} // closed by the first signal
 	end  func()        // stops listening; waits for the listener
@@ -36,8 +35,7 @@ func (env *environment) obeySignals(ctx context.Context) (context.Context, signa
 	return ctx, s
 }
 
-// stopSignals are the signals that request a stop (rule L10). A hangup that was ignored when the
-// process began, by nohup, stays ignored.
+// A hangup ignored at the start, by nohup, stays ignored (rule L10).
 func stopSignals() []os.Signal {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -46,9 +44,9 @@ func stopSignals() []os.Signal {
 	return all
 }
 
-// ignoreBrokenPipes makes a write to a pipe without a reader fail, until the process ends: the job
-// and its exit code do not depend on the reader of the log. The signal is caught and not ignored,
-// because processes of tasklets would inherit that.
+// ignoreBrokenPipes makes writes to a pipe without a reader fail: the exit code
+// does not depend on the log's reader. Caught and not ignored, because
+// processes of tasklets would inherit that.
 func ignoreBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 func listen(incoming <-chan os.Signal, over <-chan struct{}, stop chan<- struct{}, cancel func(), log *slog.Logger) {

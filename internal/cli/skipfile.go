@@ -91,7 +91,7 @@ func (f *newFile) open() (err error) {
 	return nil
 }
 
-// close closes the file. An export of no items creates an empty one.
+// An export of no items creates an empty one.
 func (f *newFile) close(exported bool) error {
 	if exported {
 		if err := f.open(); err != nil {
@@ -104,7 +104,6 @@ func (f *newFile) close(exported bool) error {
 	return f.file.Close()
 }
 
-// readSkips reads an edited export: items by the number of their skip.
 func readSkips(path string) (_ map[int64]operator.Edit, err error) {
 	file, err := os.Open(path)
 	if err != nil {

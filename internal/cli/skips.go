@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// skipsCommands handle skipped items: skips list, show, export and redrive.
 type skipsCommands struct{ env *environment }
 
 func (c skipsCommands) skipsCommand() *cobra.Command {
@@ -239,8 +238,6 @@ func sumText(s operator.SkipView) string {
 	return "; sha256 of the whole " + s.SHA256
 }
 
-// itemText formats the item for people: indented JSON, or the beginning of a truncated one; the
-// text of an unreadable one; empty if there is none.
 func itemText(s operator.SkipView) string {
 	if s.Raw != nil {
 		return *s.Raw

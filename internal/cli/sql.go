@@ -129,8 +129,8 @@ var (
 	returned = regexp.MustCompile(`(?i)\breturning\b`)
 )
 
-// returnsRows guesses from the first word whether a statement is a query, because database/sql
-// needs to know. A wrong guess loses the number of changed rows.
+// returnsRows guesses a query by its first word: database/sql needs to know. A
+// wrong guess loses the number of changed rows.
 func returnsRows(text string) bool {
 	return queries.MatchString(text[len(comments.FindString(text)):]) || returned.MatchString(text)
 }

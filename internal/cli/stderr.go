@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/secret"
 )
 
-// stderr is standard error. While a progress bar is drawn, all other output is written above it.
+// While a progress bar is drawn, all other output is written above it.
 type stderr struct {
 	plain    io.Writer // without colors if not supported
 	file     *os.File  // the terminal, or nil
@@ -32,14 +32,14 @@ func newStderr(w io.Writer, environ []string) *stderr {
 	return s
 }
 
-// hasWidth reports whether f is a terminal that bars can be drawn on: some report zero columns.
+// Some terminals report zero columns.
 func hasWidth(f *os.File) bool {
 	width, _, err := term.GetSize(f.Fd())
 	return err == nil && width > 0
 }
 
-// Write writes above the progress bar, if there is one. It masks passwords of URLs and the used
-// secrets in errors and logs from anywhere.
+// Write masks passwords of URLs and used secrets in errors and logs from
+// anywhere.
 func (s *stderr) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

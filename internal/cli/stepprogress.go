@@ -7,14 +7,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// logInterval is the time between two log lines of one step, and rateInterval between
-// two measurements of its rate.
 const (
 	logInterval  = 5 * time.Second
 	rateInterval = 500 * time.Millisecond
 )
 
-// stepProgress is a running step; its partitions count as the step.
+// Its partitions count as the step.
 type stepProgress struct {
 	name     string
 	rate     rateMeter
@@ -22,8 +20,7 @@ type stepProgress struct {
 	parts    *partsProgress // nil if it has none so far
 }
 
-// rateMeter measures rows per second: since the start at first, then over the last
-// half second or more.
+// Since the start at first, then over half a second or more.
 type rateMeter struct {
 	at     time.Time
 	rows   int64
@@ -43,8 +40,7 @@ func (s *rateMeter) measure(now time.Time, rows int64) float64 {
 	return s.last
 }
 
-// partsProgress is the sum of the work of a running step's partitions. There may be thousands of
-// them.
+// There may be thousands of them.
 type partsProgress struct {
 	step     core.StepExecutionID // of the partitioned step
 	counters map[core.StepExecutionID]core.Counters
@@ -53,10 +49,9 @@ type partsProgress struct {
 	warned   int
 }
 
-// maxPartWarnings is the number of failed partitions of a step with their own log line.
 const maxPartWarnings = 5
 
-// partOf returns the progress of the running step of a partition, or nil. The caller holds l.mu.
+// The caller holds l.mu.
 func (l *eventLog) partOf(s core.StepExecution) *partsProgress {
 	for id, running := range l.running {
 		if part, ok := strings.CutPrefix(s.Name, running.name+":"); !ok || part == "" {
@@ -72,7 +67,6 @@ func (l *eventLog) partOf(s core.StepExecution) *partsProgress {
 	return nil
 }
 
-// partStarted reports whether the step is a partition, and records its start.
 func (l *eventLog) partStarted(s core.StepExecution) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,8 +77,7 @@ func (l *eventLog) partStarted(s core.StepExecution) bool {
 	return parts != nil
 }
 
-// partEnded reports whether the step is a partition, and records its end. The log warns of the first
-// failures; the partitioned step counts them all.
+// The log warns of the first failures; the partitioned step counts them all.
 func (l *eventLog) partEnded(s core.StepExecution) (is, warns bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

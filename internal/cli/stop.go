@@ -117,7 +117,6 @@ func stillRunning(ctx context.Context, s *operator.Service, id core.JobExecution
 	return "running: " + strings.Join(names, ", ") + "; a chunk step commits its current chunk, any other step returns by itself", nil
 }
 
-// awaitEnd returns when the execution has ended, with the error that a run of it would have.
 func (c operateCommands) awaitEnd(ctx context.Context, s *operator.Service, e *operator.Execution, wait time.Duration) error {
 	if e.Owner != nil {
 		c.env.log.InfoContext(ctx, "waiting for its end", "execution", int64(e.ID), "process", e.Owner.PID, "host", e.Owner.Host, "at_most", wait.String())

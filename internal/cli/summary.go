@@ -10,9 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// summarize prints one line per step, including those that an earlier execution completed, and the
-// targets of the rows. It returns the execution as the database has it, which is right even if this
-// process lost it to another one.
+// summarize returns the execution as in the database: right even if another
+// process took it over.
 func (c runCommands) summarize(ctx context.Context, s *Session, exec *operator.Execution, passed []core.StepExecution, written []operator.Target, notices []operator.Notice) (*operator.Execution, error) {
 	view, err := s.Service.Summary(ctx, operator.SummaryRequest{Execution: exec.ID, Passed: passed})
 	if err != nil {
@@ -60,8 +59,6 @@ func headline(e operator.Execution) string {
 	return text
 }
 
-// stepTable shows steps with their counters. It marks a step that an earlier execution ran, and one
-// that a loop ran several times.
 func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	columns := []column{
 		{title: "step"}, {title: "status"}, {title: "read", right: true}, {title: "written", right: true},
@@ -87,7 +84,6 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	return renderTable(columns, rows)
 }
 
-// targetText returns "load: table strikes in sqlite /data/surfin.db", one per line.
 func (c runCommands) targetText(list []operator.Target) string {
 	var b strings.Builder
 	for _, t := range list {

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// column is a column of a table; numbers are aligned to the right.
 type column struct {
 	title string
 	right bool
@@ -16,8 +15,7 @@ type column struct {
 
 const columnGap = 2
 
-// renderTable draws rows under a header line, without a frame, so that people and awk can read the
-// columns. It ends with a newline. The writer removes colors if not supported.
+// Without a frame, so that people and awk can read the columns.
 func renderTable(columns []column, rows [][]string) string {
 	titles := make([]string, len(columns))
 	widths := make([]int, len(columns))
@@ -73,7 +71,7 @@ func renderRow(b *strings.Builder, columns []column, widths []int, row []string,
 	}
 }
 
-// cellLines returns the lines of a cell. Tabs become spaces, because a tab has no fixed width.
+// A tab has no fixed width.
 func cellLines(cell string) []string {
 	return strings.Split(strings.ReplaceAll(cell, "\t", "    "), "\n")
 }
@@ -86,7 +84,6 @@ func paintStatus(cell string) string {
 	return cell
 }
 
-// statusColor returns nil for a word that is not a status.
 func statusColor(s core.Status) ansi.Color {
 	switch s {
 	case core.StatusCompleted:

@@ -96,7 +96,6 @@ the exit code is that of "tasks wait".`,
 	return cmd
 }
 
-// placementOf reads labels, or the name of a worker; nil if there is none.
 func placementOf(texts []string) (*core.Placement, error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -211,7 +210,6 @@ if one failed or the time is over, and 3 if the group was canceled.`,
 	return cmd
 }
 
-// wait waits and prints the outcome of the group; limit 0 means without a limit.
 func (c taskCommands) wait(ctx context.Context, s *runtime.TaskService, id task.GroupID, limit time.Duration) error {
 	if limit > 0 {
 		var cancel context.CancelFunc

@@ -114,7 +114,6 @@ func (c fileCommands) testConfig() jobtest.Config {
 	}
 }
 
-// openTest opens a session with only the databases of a test.
 func (c fileCommands) openTest(ctx context.Context, urls map[string]string) (*jobtest.Session, error) {
 	environ := []string{"DATABASE_URL=" + urls[tx.Default]}
 	for _, v := range c.env.environ {
@@ -156,7 +155,6 @@ func resultText(file string, r jobtest.Result) string {
 	return text
 }
 
-// The elements of a JUnit report.
 type (
 	junitReport struct {
 		XMLName xml.Name     `xml:"testsuites"`

@@ -8,7 +8,7 @@ import (
 
 const day = 24 * time.Hour
 
-// parseAge parses an age such as 90d, 2w, 36h, 15m.
+// 90d, 2w, 36h, 15m.
 func parseAge(flag, text string) (time.Duration, error) {
 	if number, unit, ok := cutUnit(text); ok {
 		n, err := strconv.ParseInt(number, 10, 32)
@@ -31,8 +31,6 @@ func cutUnit(text string) (number string, unit time.Duration, ok bool) {
 	return number, 7 * day, ok
 }
 
-// parseMoment parses a time of the history: a date (its beginning, UTC), a time, or how long ago it
-// was.
 func parseMoment(flag, text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02 15:04:05Z", "2006-01-02T15:04", "2006-01-02 15:04"} {
 		if t, err := time.Parse(layout, text); err == nil {

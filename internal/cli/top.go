@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// minInterval keeps refreshes from becoming a load.
 const minInterval = 10 * time.Millisecond
 
 type topFlags struct {
@@ -142,8 +141,7 @@ func (s *topView) draw(views []operator.ProgressView) error {
 	return s.env.print(frame)
 }
 
-// redraw erases the lines of the last frame and draws the new one, no wider and no higher than the
-// terminal: wrapped lines could not be erased.
+// No wider and no higher than the terminal: wrapped lines could not be erased.
 func redraw(text string, before, width, height int) (frame string, lines int) {
 	list := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	list = list[:min(len(list), max(1, height-1))]
@@ -240,7 +238,6 @@ func stateText(r operator.ProgressView) string {
 	return text + ownerNote(r.Owner)
 }
 
-// ownerNote reports that no process works on a running execution any more.
 func ownerNote(o *operator.Owner) string {
 	switch {
 	case o == nil:

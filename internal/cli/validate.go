@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// fileCommands need no database: validate, describe, schema, version and the settings.
 type fileCommands struct{ env *environment }
 
 func (c fileCommands) validateCommand() *cobra.Command {
@@ -39,7 +38,6 @@ for the folder of the original. Several jobs are documents of one output.`,
 	return cmd
 }
 
-// validate continues after a file with problems: all of them are reported.
 func (c fileCommands) validate(paths []string, expand bool) error {
 	var wrong []error
 	for _, path := range paths {
@@ -77,8 +75,6 @@ func (c fileCommands) validate(paths []string, expand bool) error {
 	return &exitError{code: ExitUsage, err: errors.Join(wrong...)}
 }
 
-// checkHandlers refuses steps with tasks that have no handler in any program, and returns a note
-// for each step that only workers of other programs can execute.
 func (c fileCommands) checkHandlers(file *jobfile.File) (notes string, err error) {
 	if c.env.app.Handlers == nil || !file.HasTasks() {
 		return "", nil

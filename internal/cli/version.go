@@ -27,7 +27,6 @@ func versionText(app App) string {
 	return fmt.Sprintf("%s %s (%s, %s/%s%s)\n", app.Name, version, runtime.Version(), runtime.GOOS, runtime.GOARCH, revision())
 }
 
-// revision is the commit that the binary was built from, if Go knows it.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// minPoll keeps polls for work from becoming a load.
 const minPoll = 10 * time.Millisecond
 
 func (c serverCommands) workerCommand() *cobra.Command {
@@ -92,7 +91,6 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 	})
 }
 
-// withProbes serves /livez and /readyz while the worker works, if health.listen is set.
 func (c serverCommands) withProbes(ctx context.Context, s *Session, stopping <-chan struct{}, work func() error) (err error) {
 	address := c.env.settings.Health.Listen
 	if address == "" {

@@ -13,22 +13,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// openGroup is a group of steps while its transaction is open, with the steps that
-// ran in it.
 type openGroup struct {
 	model.Group
 	records []core.StepExecution
 	// deferred are the steps without a recorded end.
 	deferred []core.StepExecutionID
 	runs     []*model.StepRun
-	// startsInside means that the starts of the steps are recorded in the transaction.
+	// startsInside: the starts are recorded in the transaction.
 	startsInside bool
-	// begun are the steps with a start recorded before the transaction began, by name, until they run.
+	// begun have a start recorded before the transaction.
 	begun map[string]*core.StepExecution
-	// rows are the group's journal rows; end is the row of its end.
-	rows []ports.FlowVisit
-	end  ports.FlowVisit
-	// recorded means that the rows are in the group's transaction.
+	// end is the row of its end.
+	rows     []ports.FlowVisit
+	end      ports.FlowVisit
 	recorded bool
 }
 
@@ -49,13 +46,12 @@ func (g *openGroup) withheld(id core.StepExecutionID) *core.StepEnded {
 	return nil
 }
 
-// groupError rolls a group back because of how its flow ended.
 type groupError struct{ out core.Outcome }
 
 func (e *groupError) Error() string { return e.out.Message }
 
-// Group walks a flow of steps in one outer transaction (rule T6), and afterwards records what that
-// could not: the deferred ends, or after a rollback that no step is done.
+// Group walks a flow in one outer transaction (rule T6), and afterwards records
+// the deferred ends, or after a rollback that no step is done.
 func (l *live) Group(ctx context.Context, w *walk.Walk, at *model.AtomicElement, inner *walk.Walk) (walk.Result, error) {
 	group := &openGroup{Group: model.Group{Name: at.Name, Database: at.Database}}
 	group.end = ports.FlowVisit{Visit: w.VisitOf(at), Kind: ports.VisitGroup}
@@ -98,8 +94,8 @@ func (l *live) Group(ctx context.Context, w *walk.Walk, at *model.AtomicElement,
 	return r, nil
 }
 
-// recordVisits stores the journal of the group in its transaction if that is in the repository's
-// database: the rows of the steps count only with it (rule F5).
+// The journal is stored in the group's transaction if that is in the
+// repository's database: the steps' rows count only with it (rule F5).
 func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outcome) error {
 	if group.Database != l.run.config.Repository.Database() {
 		return nil
@@ -110,14 +106,14 @@ func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outc
 	return err
 }
 
-// isOutcomeUnknown is false in the repository's own database: the records, part of the transaction,
-// show the outcome.
+// isOutcomeUnknown is false in the repository's own database: the records show
+// the outcome.
 func (l *live) isOutcomeUnknown(group *openGroup, failure error) bool {
 	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
 
-// recordEnds writes the ends of the group's steps that are not recorded yet. isUndone means that the work of
-// the group is not done: a COMMIT reported as failed may still have committed the records.
+// isUndone: the group's work is not done. A COMMIT reported as failed may still
+// have committed the records.
 func (l *live) recordEnds(ctx context.Context, group *openGroup, flow model.Flow, failure error) (isUndone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -144,8 +140,9 @@ func (l *live) recordEnds(ctx context.Context, group *openGroup, flow model.Flow
 	return isUndone, errors.Join(errs...)
 }
 
-// vanished returns the records that rolled back with the transaction. The failure alone does not show
-// that: a COMMIT reported as failed may have happened. An ID may be another step's by now.
+// vanished returns the records that rolled back. The failure alone does not
+// show that: a COMMIT reported as failed may have happened. An ID may be
+// another step's by now.
 func (l *live) vanished(ctx context.Context, group *openGroup, failure error) (map[core.StepExecutionID]bool, error) {
 	if failure == nil || !group.startsInside {
 		return nil, nil
@@ -206,8 +203,8 @@ func (l *live) observeEnd(ctx context.Context, flow model.Flow, ended *core.Step
 	}
 }
 
-// recordEnd writes one end and returns it, or nil if it was recorded before. isKept means that a
-// committed transaction has it. recreate means that the rollback removed the record.
+// recordEnd returns nil if the end was recorded before. isKept: a committed
+// transaction has it. recreate: the rollback removed it.
 func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change ports.StepChange, recreate bool) (ended *core.StepExecution, isKept bool, err error) {
 	if recreate {
 		again, err := l.run.config.Repository.StartStep(ctx, l.run.ref, ports.StepStart{Name: s.Name, Visit: s.Visit, Always: true})
@@ -236,7 +233,6 @@ func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change ports
 	return &s, false, nil
 }
 
-// beginSteps records the starts of the group's steps if its transaction could not see them later.
 func (l *live) beginSteps(ctx context.Context, w *walk.Walk, e *model.AtomicElement, group *openGroup) error {
 	if !e.Snapshot {
 		return nil

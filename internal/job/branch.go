@@ -18,22 +18,18 @@ import (
 
 // BranchRequest holds the inputs of Launcher.Branch other than the part.
 type BranchRequest struct {
-	// Since is the launcher's clock time before the part was requested.
+	// Since is the clock before the part was requested.
 	Since time.Duration
-	// Release gives the part back between two steps of the branch, or within a step after its last
-	// commit. A step made of other steps, or a flow or group in the branch, is finished first. It may
-	// be nil.
-	Release <-chan struct{}
-	// Executor makes the step executor, which records in the transitions.
+	// Release gives the part back between two steps, or within one after a
+	// commit; composite steps, flows and groups finish first. It may be nil.
+	Release  <-chan struct{}
 	Executor func(transitions ports.Transitions) model.StepExecutor
 }
 
-// Branch walks the branch of a split for the part that was assigned to this process, from where an
-// earlier process came, and ends the part. j is the job of the stored definition, bound to the
-// execution's parameters. Branch returns nil if it gave the part back: on request, or because the lease
-// could not be renewed.
-//
-// The steps of the branch belong to the execution, under the guard of the part (ports.JobRef).
+// Branch walks an assigned branch of a split from where an earlier process
+// came, and ends the part; nil if it gave it back, on request or because the
+// lease could not be renewed. The steps belong to the execution, under the
+// part's guard (ports.JobRef).
 func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment, o BranchRequest) (*core.StepExecution, error) {
 	var shared sharedSplit
 	if err := json.Unmarshal(a.Shared, &shared); err != nil {
@@ -112,8 +108,8 @@ func (r *run) partRef() ports.StepRef {
 	return ports.StepRef{ID: r.ref.Branch, Owner: r.ref.Owner, Epoch: r.ref.Epoch}
 }
 
-// endFilter does not record a step that failed because the lease of its part could not be renewed: giving
-// the part back parks the step, and losing the part loses it.
+// A step that failed because its part's lease could not be renewed is not
+// recorded: giving the part back parks it, losing the part loses it.
 type endFilter struct {
 	ports.Transitions
 	lease model.Lease
@@ -158,8 +154,8 @@ func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignme
 	return end.Outcome, known, err
 }
 
-// resumedSteps returns the steps of the history that continue, under their guards. Another worker may
-// have taken them since; this process does not hold its guards.
+// Another worker may have taken them since; this process does not hold its
+// guards.
 func resumedSteps(history map[string]ports.StepHistory, refs []ports.StepRef) (steps []core.StepExecution) {
 	for name, h := range history {
 		for _, ref := range refs {

@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// The default times of a lease (rule L2): how long an execution belongs to its
-// owner after a heartbeat, and how often the owner sends one.
+// The defaults of a lease (rule L2).
 const (
 	DefaultLease     = 30 * time.Second
 	DefaultHeartbeat = 5 * time.Second
@@ -25,66 +24,63 @@ const (
 // DefaultGrace is Config.Grace.
 const DefaultGrace = 30 * time.Second
 
-// recordTime bounds the final update, which is written even if the run's context has ended.
+// The final update is written even if the run's context has ended.
 const recordTime = 30 * time.Second
 
 // Config holds the dependencies and settings of a launcher.
 type Config struct {
 	Repository ports.JobRepository
 	Executor   model.StepExecutor
-	// Stores keep the checkpoints of steps that work in databases other than the repository's (rule
-	// C18); nil means that such steps are refused.
+	// Stores keep checkpoints in other databases (rule C18); nil refuses such
+	// steps.
 	Stores   model.CheckpointStores
 	Observer core.Observer // may be nil
-	// Owner names this process; the zero value is CurrentOwner().
+	// Owner is this process; zero means CurrentOwner().
 	Owner core.Owner
-	// Lease and Heartbeat default to DefaultLease and DefaultHeartbeat. The heartbeat must be shorter
-	// than half the lease.
+	// They default to DefaultLease and DefaultHeartbeat. The heartbeat must be
+	// shorter than half the lease.
 	Lease, Heartbeat time.Duration
-	// Grace bounds the steps of Finally and the listeners after the run's context has ended, and the
-	// wait for a decision, condition or listener that ignores its context (rule L8). 0 means
-	// DefaultGrace.
+	// Grace bounds Finally, listeners and ignored contexts after the run's
+	// context has ended (rule L8); 0 means DefaultGrace.
 	Grace time.Duration
-	// Apart returns the context of an execution, outside the work that launches it (rule T2a), or
-	// refuses in a transaction. nil means the context of the launch.
+	// Apart returns an execution's context, outside the launching work (rule
+	// T2a), or refuses in a transaction. nil means the launch's.
 	Apart func(ctx context.Context) (context.Context, error)
-	// Dead reports whether another owner is known to be dead; nil means DeadOwner.
+	// Dead reports a dead owner; nil means DeadOwner.
 	Dead func(core.Owner) bool
-	// RemoveLeft removes leftovers of a step that will not be resumed, such as part of a file on this
-	// machine (rule C15b); nil keeps them.
+	// RemoveLeft removes leftovers of a step that is not resumed, such as part
+	// of a file (rule C15b); nil keeps them.
 	RemoveLeft func(ctx context.Context, left core.LeftBehind) error
-	// Spawn runs work on its own goroutine, or refuses: for Start, branches of a split and partitions.
-	// nil means `go`. It must not wait for other work that it was given.
+	// Spawn runs work on its own goroutine, or refuses; nil means `go`. It must
+	// not wait for other work that it was given.
 	Spawn func(work func()) error
 }
 
 // Options change how a launcher launches.
 type Options struct {
-	// FromStart makes attempts that run everything again: they resume nothing of earlier attempts;
-	// their committed rows remain.
+	// FromStart resumes nothing of earlier attempts; their committed rows
+	// remain.
 	FromStart bool
-	// From is the element at which an attempt starts over (rule F3a); empty resumes the incomplete
-	// elements.
+	// From is the element at which to start over (rule F3a); empty resumes.
 	From string
-	// IfComplete lets an attempt with From follow one that completed.
+	// IfComplete lets From follow a completed attempt.
 	IfComplete bool
-	// AcceptChanges lets an instance continue although its definition changed in finished elements
-	// (rule F4), or a file that a reader continues changed (rule C15).
+	// AcceptChanges allows a changed definition of finished elements (rule F4),
+	// or a changed file that a reader continues (rule C15).
 	AcceptChanges bool
-	// Actor requested the launch from this process, for the audit; empty means the process itself.
+	// Actor is for the audit; empty means the process.
 	Actor string
-	// Request is the client request that the launch serves; zero means none.
+	// Request is the client request served, or zero.
 	Request ports.RequestKey
-	// Backfill marks an instance that the launch makes: the next instance does not follow it (rule
-	// L3a).
+	// Backfill: the next instance does not follow it (rule L3a).
 	Backfill bool
-	// Task is the task that runs the job; 0 means none. A parked execution of a task is left to
-	// workers: Run and Start return it unchanged.
+	// Task runs the job, or is 0. Its parked execution is left to workers: Run
+	// and Start return it.
 	Task int64
-	// On restricts the workers that may continue the execution of a task; nil means any.
+	// On restricts the workers that may continue it; nil means any.
 	On *core.Placement
-	// OnLast is called before the launch with the last execution of the instance; nil means that
-	// there is none. An error refuses the launch.
+	// OnLast is called with the instance's last execution, or nil, before the
+	// launch. An error refuses it.
 	OnLast func(ctx context.Context, last *core.JobExecution) error
 }
 
@@ -137,18 +133,15 @@ func (c *Config) checkDefinition(ctx context.Context, j *model.Job, last *core.J
 	return changedSteps, nil
 }
 
-// DefinitionError refuses to resume an instance with another definition (rule F4), or reports that the
-// definitions could not be compared: Err is the error of model.Job.CheckRestart.
+// DefinitionError refuses to resume with another definition (rule F4), or one
+// that could not be compared: Err is from model.Job.CheckRestart.
 type DefinitionError struct {
-	// Last is the execution that would have been resumed.
 	Last *core.JobExecution
 	Err  error
 }
 
-// Error is the error of the comparison.
 func (e *DefinitionError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error of the comparison.
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
 func (c *Config) removeLeft(ctx context.Context, left []core.LeftBehind) error {

@@ -28,8 +28,8 @@ func (r *run) execute(ctx context.Context) (*core.JobExecution, error) {
 	return r.exec, r.end(ctx, out, err)
 }
 
-// work marks the execution started, walks the flow, and runs the steps and listeners after it: these
-// run even if ctx has ended, as long as this process owns the execution.
+// work runs the steps and listeners after the flow even if ctx has ended, as
+// long as this process owns the execution.
 func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	ctx, err := r.begin(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func (r *run) recordStart(ctx context.Context) error {
 	return nil
 }
 
-// flowInTime is flow within the job's timeout, which excludes the steps after the flow. An execution
-// that is parked longer than that fails when it is resumed.
+// The timeout excludes the steps after the flow. An execution parked longer
+// fails when it is resumed.
 func (r *run) flowInTime(ctx context.Context, listeners listeners) (core.Outcome, error) {
 	limit := r.job.Timeout
 	if limit <= 0 {
@@ -144,7 +144,7 @@ func (r *run) flow(ctx context.Context, listeners listeners) (core.Outcome, erro
 	return out, nil
 }
 
-// end writes the final status, even if the run's context has ended.
+// The final status is written even if the run's context has ended.
 func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	ctx = context.WithoutCancel(ctx)
 	if failure != nil {
@@ -181,8 +181,8 @@ func (r *run) end(ctx context.Context, out core.Outcome, failure error) error {
 	return nil
 }
 
-// removeLeft removes the leftovers of the instance's steps, now that it is complete and no step is
-// resumed. If that fails, the execution is still complete.
+// The instance is complete. If the removal fails, the execution is still
+// complete.
 func (r *run) removeLeft(ctx context.Context) {
 	if r.config.RemoveLeft == nil || !r.attempt.Progress.HasUnfinished() {
 		return

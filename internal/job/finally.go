@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// finish runs the steps of `finally`, whatever the outcome. Their failures are recorded and change
-// nothing; only failures of the records themselves are errors.
+// Their failures are recorded and change nothing; only failures of the records
+// themselves are errors.
 func (r *run) finish(ctx context.Context, out core.Outcome, failure error) (core.Outcome, error) {
 	if failure != nil {
 		out = walk.Failed(failure)
@@ -62,8 +62,6 @@ func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, p
 	return out, failure
 }
 
-// parkedFinally returns the step of `finally` with which the execution was given back, and the outcome
-// of its flow; nil means that it was parked elsewhere.
 func (r *run) parkedFinally() (*core.StepExecution, core.Outcome, error) {
 	if !r.isResumed() {
 		return nil, core.Outcome{}, nil
@@ -95,8 +93,7 @@ func joinText(a, b string) string {
 	return a + "; " + b
 }
 
-// finallyStep runs a step from its beginning, in every execution. Steps before the parked one have
-// run; the parked one is resumed.
+// Steps before the parked one have run; the parked one is resumed.
 func (l *live) finallyStep(ctx context.Context, w *walk.Walk, at *model.StepElement, parked *core.StepExecution) error {
 	w.Ordinal++
 	switch {

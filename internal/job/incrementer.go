@@ -9,10 +9,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Count returns an incrementer that increases the named int parameter by one, from 1. A text that is a
-// number counts as one; anything else is a *core.ParameterError. Other parameters take their defaults
-// or are inherited (model.Job.Inherit). A value from the caller is used unchanged, also for the named
-// parameter.
+// Count returns an incrementer that increases the named int parameter by one,
+// from 1. Text may be a number; anything else is a *core.ParameterError. Others
+// take defaults or are inherited (model.Job.Inherit). A caller's value is used
+// unchanged.
 func Count(name string) model.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		next := core.Parameter{Name: name, Type: core.TypeInt, Value: int64(1), Identifying: true}
@@ -46,10 +46,9 @@ func count(before any) (int64, error) {
 	return n + 1, nil
 }
 
-// NextDay returns an incrementer that moves the named date parameter to the next day. If there is no
-// last execution, or it lacks that parameter, the first day is the default or the given value. A text
-// that is a date counts as one; anything else is a *core.ParameterError. Other parameters are as with
-// Count.
+// NextDay returns an incrementer that moves the named date parameter to the
+// next day; the first is the default or the given value. Text may be a date;
+// anything else is a *core.ParameterError. Others are as with Count.
 func NextDay(name string) model.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		before, ok := parameterOf(last, name)

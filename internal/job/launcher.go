@@ -43,13 +43,12 @@ func (l *Launcher) newRun(j *model.Job, launched ports.Launched, since time.Dura
 	return r
 }
 
-// Run launches the job and returns when it is over. The record says whether the job completed, failed
-// or stopped; the error is a refused launch (*core.InstanceCompleteError, *core.AlreadyRunningError,
-// *core.ExclusiveError, core.ErrNotRestartable, ...) or a record that could not be written
-// (core.ErrLostOwner if another process took over).
-//
-// Closing stop ends the execution STOPPED after the current chunk. The end of ctx cancels at once; the
-// final status is still written (rules C14, L4). stop may be nil.
+// Run launches the job and returns when it is over. The error is a refused
+// launch (*core.InstanceCompleteError, *core.AlreadyRunningError,
+// *core.ExclusiveError, core.ErrNotRestartable, ...) or an unwritten record
+// (core.ErrLostOwner if taken over). Closing stop ends it STOPPED after the
+// current chunk; may be nil. The end of ctx cancels at once; the final status
+// is still written (rules C14, L4).
 func (l *Launcher) Run(ctx context.Context, j *model.Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error) {
 	ctx, err := l.ownContext(ctx, j)
 	if err != nil {
@@ -79,8 +78,8 @@ func (l *Launcher) ownContext(ctx context.Context, j *model.Job) (context.Contex
 	return own, nil
 }
 
-// withPatience gives a context patience of one lease, unless it already has the patience of the execution
-// that runs a child job (rule O1).
+// withPatience gives patience of one lease, or that of the execution that runs
+// a child job (rule O1).
 func (l *Launcher) withPatience(ctx context.Context) context.Context {
 	if model.HasPatience(ctx) {
 		return ctx
@@ -127,8 +126,8 @@ func (l *Launcher) create(ctx context.Context, j *model.Job, params core.Paramet
 	return launched, changedSteps, err
 }
 
-// restartFrom returns the start of the attempt; nil means a plain restart. A race is harmless: the
-// launch refuses to follow an execution other than the one read here.
+// A race is harmless: the launch refuses to follow an execution other than the
+// one read here.
 func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Parameters) (*journal.From, error) {
 	if l.options.From == "" {
 		return nil, nil //nolint:nilnil // most attempts have none
@@ -140,8 +139,9 @@ func (l *Launcher) restartFrom(ctx context.Context, j *model.Job, params core.Pa
 	return journal.NewFrom(ctx, l.config.Repository, j, last, l.options.From)
 }
 
-// checkRestart returns the steps that take the new definition. A race is harmless: of two launches the
-// repository lets one run, and such a step refuses a position that an owner committed meanwhile.
+// checkRestart returns the steps that take the new definition. A race is
+// harmless: the repository lets one launch run, and such a step refuses a
+// position committed meanwhile.
 func (l *Launcher) checkRestart(ctx context.Context, j *model.Job, params core.Parameters, from *journal.From) (changedSteps []string, err error) {
 	compares := j.CheckRestart != nil && !l.options.FromStart && !l.options.AcceptChanges
 	if !compares && l.options.OnLast == nil {
@@ -173,7 +173,7 @@ func validate(j *model.Job) error {
 	return errors.Join(checkNames(j.Flow, ""), checkNames(j.Finally, ""))
 }
 
-// checkNames refuses names that are longer than the journal can hold. log is the log of the flow.
+// checkNames refuses names longer than the journal can hold.
 func checkNames(flow model.Flow, log string) error {
 	for _, at := range flow.Elements {
 		if name := at.ElementName(); len(name) > core.MaxElementName {
@@ -193,8 +193,8 @@ func checkNames(flow model.Flow, log string) error {
 	return nil
 }
 
-// CheckExclusive returns the *core.ExclusiveError that refuses a launch of the job with these
-// parameters now, or nil if no other execution blocks it (rule L12). dead is as in Config.
+// CheckExclusive returns the *core.ExclusiveError that refuses a launch now, or
+// nil (rule L12). dead is as in Config.
 func CheckExclusive(ctx context.Context, r ports.Launches, j *model.Job, params core.Parameters, dead func(core.Owner) bool) error {
 	key, err := exclusiveKey(j, params)
 	if err != nil {
@@ -214,9 +214,9 @@ func exclusiveKey(j *model.Job, params core.Parameters) (core.ExclusiveKey, erro
 	return key, err
 }
 
-// launch creates the execution. It waits for a lost owner's open transaction no
-// longer than two leases: PostgreSQL ends that transaction within one (rule L7);
-// on SQLite it holds the database for as long as its process is frozen.
+// launch waits for a lost owner's open transaction at most two leases:
+// PostgreSQL ends it within one (rule L7); on SQLite it lasts while its process
+// is frozen.
 func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Parameters, key core.ExclusiveKey, from *journal.From, forWorkers bool) (ports.Launched, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*l.config.Lease)
 	defer cancel()
@@ -234,7 +234,7 @@ func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Paramet
 	})
 }
 
-// RemoveLeft removes, with Config.RemoveLeft, files of steps that will not be resumed.
+// RemoveLeft calls Config.RemoveLeft for steps that are not resumed.
 func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error {
 	return l.config.removeLeft(ctx, left)
 }

@@ -46,8 +46,7 @@ func (l listeners) before(ctx context.Context, r *run) error {
 	return nil
 }
 
-// after notifies them of the end, in reverse order, and closes them. An error fails
-// the execution (rule C16).
+// after notifies in reverse order. An error fails the execution (rule C16).
 func (l listeners) after(ctx context.Context, r *run, out core.Outcome, failure error) (core.Outcome, error) {
 	if errors.Is(failure, core.ErrLostOwner) {
 		return out, errors.Join(failure, l.close(ctx))
@@ -85,8 +84,8 @@ func (l listeners) after(ctx context.Context, r *run, out core.Outcome, failure 
 	return worsened(out, err), nil
 }
 
-// worsened returns the outcome of an execution after another error at its end: FAILED, unless it was
-// worse. The message keeps the earlier errors.
+// worsened is FAILED, unless it was worse. The message keeps the earlier
+// errors.
 func worsened(out core.Outcome, err error) core.Outcome {
 	if worse := model.MaxStatus(out.Status, core.StatusFailed); worse != out.Status {
 		out.Status, out.ExitCode = worse, core.ExitFailed

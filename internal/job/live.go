@@ -14,15 +14,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// live is the port of an execution: it acts.
 type live struct {
-	run *run
-	// group is the group that the walk is in, or nil.
+	run   *run
 	group *openGroup
 }
 
-// Stopping is false on the path to the step that was parked: the execution's visits stand, and that
-// step ends first.
+// Stopping is false on the path to the parked step: that step ends first.
 func (l *live) Stopping() bool { return !l.run.attempt.Resuming && l.run.stop.isRequested() }
 
 func (l *live) Passed(ctx context.Context, w *walk.Walk, at *model.StepElement, s core.StepExecution) {
@@ -50,7 +47,7 @@ func (l *live) Holds(ctx context.Context, w *walk.Walk, at model.Element) (walk.
 	return walk.No, nil
 }
 
-// Noop records nothing in a group: the record would be part of its transaction.
+// Noop records nothing in a group: it would be part of the transaction.
 func (l *live) Noop(ctx context.Context, w *walk.Walk, at *model.StepElement) (walk.Result, error) {
 	out := walk.Known(core.Outcome{Status: core.StatusCompleted, ExitCode: core.ExitNoop})
 	if l.group != nil {
@@ -118,8 +115,9 @@ func (l *live) Step(ctx context.Context, w *walk.Walk, at *model.StepElement, be
 	return walk.Known(journal.OutcomeOf(record)), nil
 }
 
-// stopOf returns the stop signal of a step. Steps of the job's own flow, of a branch and of `finally`
-// can be given back (rule P5); composite steps only while they wait. A stop does not end `finally`.
+// Steps of the job's own flow, of a branch and of `finally` can be given back
+// (rule P5); composite steps only while they wait. A stop does not end
+// `finally`.
 func (l *live) stopOf(w *walk.Walk, mayPark, composite bool) model.StopSignal {
 	stop := stepStop{l.run}
 	switch own := l.group == nil && (mayPark || l.run.part != nil && w.ID == l.run.branchLog); {
@@ -140,8 +138,8 @@ func (l *live) stoppedBefore() walk.Result {
 	return walk.Stopped("stopped on request")
 }
 
-// resumeStep makes run the run of a parked step. A composite step in a branch that lost its lease
-// continues with the steps of this attempt.
+// A composite step in a branch that lost its lease continues with the steps of
+// this attempt.
 func (l *live) resumeStep(s model.Step, run *model.StepRun, record core.StepExecution) {
 	run.Data.Planned, run.Data.Resumed, run.Data.Before = &record, true, nil
 	_, composite := s.(model.Composite)
@@ -150,8 +148,7 @@ func (l *live) resumeStep(s model.Step, run *model.StepRun, record core.StepExec
 	}
 }
 
-// stepRun builds the input of a step from copies, so that it shares nothing with the flow and with
-// steps that run in parallel.
+// stepRun copies: the run shares nothing with parallel steps.
 func (l *live) stepRun(w *walk.Walk, at *model.StepElement) *model.StepRun {
 	r := l.run
 	run := &model.StepRun{
@@ -178,8 +175,7 @@ func (l *live) stepRun(w *walk.Walk, at *model.StepElement) *model.StepRun {
 	return run
 }
 
-// resumedAttempt returns the attempt that a new one resumes. A process that died could not add up the
-// figures of its partitions.
+// A process that died could not add up the figures of its partitions.
 func resumedAttempt(last core.StepExecution, parts map[string]core.StepExecution) *core.StepExecution {
 	if len(parts) == 0 {
 		return &last

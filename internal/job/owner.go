@@ -13,9 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CurrentOwner identifies this process by host, boot, pid and start time, so that a process that gets
-// the same pid later is not mistaken for it, and by a nonce, so that two launchers of one process are
-// two owners.
+// CurrentOwner identifies this process by host, boot, pid and start time (a pid
+// is used again), and a nonce, so that two launchers are two owners.
 func CurrentOwner() (core.Owner, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -27,9 +26,9 @@ func CurrentOwner() (core.Owner, error) {
 	return core.Owner{Host: host, Boot: bootID(), PID: pid, Start: self.start, Nonce: rand.Text()[:8]}, nil
 }
 
-// DeadOwner reports whether the owner is known to be dead: it belonged to this boot of this host, and
-// no living process has its pid and start time. An owner of another host or boot, or one with too
-// little data, is never known to be dead, since host names are not unique: its lease decides (rule L2).
+// DeadOwner reports whether the owner belonged to this boot of this host, and
+// no living process has its pid and start time. Any other is never known to be
+// dead, since host names are not unique: its lease decides (rule L2).
 func DeadOwner(o core.Owner) bool {
 	here, err := CurrentOwner()
 	if err != nil || o.Host != here.Host || o.Boot == "" || o.Boot != here.Boot || o.PID <= 0 {
@@ -42,8 +41,8 @@ func DeadOwner(o core.Owner) bool {
 	return p.zombie || (o.Start != "" && p.start != o.Start)
 }
 
-// bootID identifies this boot of this kernel and the pid namespace, which distinguishes containers of
-// one host. It is empty if the system has none; then no owner is known to be dead.
+// bootID includes the pid namespace, which distinguishes containers. If empty,
+// no owner is known to be dead.
 func bootID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -56,7 +55,6 @@ func bootID() string {
 	return strings.TrimSpace(string(boot)) + "+" + strings.Trim(strings.TrimPrefix(namespace, "pid:"), "[]")
 }
 
-// process is the state of a process from /proc.
 type process struct {
 	start  string // field 22 of stat, in clock ticks since boot
 	zombie bool   // it has ended, and its parent has not asked for its exit code
@@ -67,7 +65,7 @@ func readProcess(pid int) (process, bool) {
 	if err != nil {
 		return process{}, false
 	}
-	// The second field is the program's name in parentheses and may hold anything.
+	// The program's name in parentheses may hold anything.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const state, start = 0, 19 // fields 3 and 22, counted from the third
 	if len(fields) <= start {

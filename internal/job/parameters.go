@@ -18,10 +18,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// ValidateParameters turns the texts given for a launch into typed parameters, with defaults for those
-// not given (rule D2). A relative path begins at the folder of its spec (rule L1a). Secret parameters
-// are excluded. All errors are reported together: a joined error of *core.ParameterError, sorted by
-// name.
+// ValidateParameters types the given texts, with defaults (rule D2). A relative
+// path begins at its spec's folder (rule L1a). Secret parameters are excluded.
+// The error joins *core.ParameterErrors, sorted by name.
 func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (core.Parameters, error) {
 	var list []core.Parameter
 	var errs []error
@@ -73,8 +72,8 @@ func valueOf(spec core.ParameterSpec, text string, given bool) (any, error) {
 	return value, CheckParameter(spec, value)
 }
 
-// CheckParameter reports a value that violates the declared pattern, enum, min or max; the value has
-// the Go type of spec.Type.
+// CheckParameter reports a value against pattern, enum, min or max; it has the
+// Go type of spec.Type.
 func CheckParameter(spec core.ParameterSpec, value any) error {
 	text, err := core.Parameter{Name: spec.Name, Type: spec.Type, Value: value}.Canonical()
 	if err != nil {
@@ -111,7 +110,6 @@ func CheckParameter(spec core.ParameterSpec, value any) error {
 	return nil
 }
 
-// compare orders two values of one parameter type; values of other types, or of two types, are equal.
 func compare(a, b any) int {
 	switch a := a.(type) {
 	case int64:
@@ -154,8 +152,8 @@ func unknown(name string, specs []core.ParameterSpec) error {
 	return fmt.Errorf("the job has no such parameter (it has: %s)", strings.Join(names, ", "))
 }
 
-// CheckPaths refuses path parameters of a client that lead out of the folders that it may name (rule
-// SE3), each as a *core.ParameterError. ctx holds the files of the execution.
+// CheckPaths refuses a client's paths outside of its folders (rule SE3), each
+// as a *core.ParameterError. ctx holds the execution's files.
 func CheckPaths(ctx context.Context, j *model.Job, params core.Parameters) error {
 	files := confine.From(ctx)
 	var errs []error

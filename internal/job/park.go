@@ -14,17 +14,15 @@ import (
 )
 
 const (
-	// parkedPollMax is the longest pause between two queries of a process that waits for the end of a
-	// parked execution (model.NextLook): one SELECT by its key, so that a command ends soon after its
-	// job.
+	// parkedPollMax: one SELECT by key (model.NextLook), so that a command ends
+	// soon after its job.
 	parkedPollMax = 200 * time.Millisecond
-	// parkedPoll is the time between two of its attempts to resume the execution; workers resume it by
-	// themselves.
+	// Between two attempts to resume; workers resume by themselves.
 	parkedPoll = time.Second
 )
 
-// park releases an execution that waits for partitions. It stores a stop that was requested meanwhile:
-// partitions that no worker has taken end STOPPED.
+// A stop requested meanwhile is stored: partitions that no worker has taken end
+// STOPPED.
 func (r *run) park(ctx context.Context) error {
 	p := ports.Parking{Context: r.exec.Context, Visits: r.attempt.Progress.Unwritten()}
 	asked := 0
@@ -60,23 +58,21 @@ func requestStop(ctx context.Context, repository ports.JobRepository, id core.Jo
 	return err
 }
 
-// Resumption configures the early end of a resumed execution. Its channels may be nil.
+// Resumption ends a resumed execution early. Channels may be nil.
 type Resumption struct {
-	// Stop requests a stop of the execution, like the stop of Launcher.Run.
+	// Stop is as in Launcher.Run.
 	Stop <-chan struct{}
-	// Worker is the Worker of ports.ResumeRequest.
+	// As in ports.ResumeRequest.
 	Worker string
-	// Release gives the execution back: it is parked between two steps of the job's own flow, or within
-	// a step after its last commit, and another process resumes it. A step made of other steps, a
-	// branch or a group is finished first.
+	// Release parks it between two steps, or within one after a commit.
+	// Composite steps, branches and groups finish first.
 	Release <-chan struct{}
 }
 
-// Resume continues a parked execution that has no open partitions, in the same attempt, and returns
-// when it is over or parked again. j is the job of the stored definition, bound to the execution's
-// parameters. A *core.TransitionError means that another process resumed it, or that it waits.
-//
-// It is not a restart: no step runs again, and no listener or observer is notified twice.
+// Resume continues a parked execution without open partitions, in the same
+// attempt, until it is over or parked again. A *core.TransitionError means that
+// another process did, or that it waits. No step runs again, and no listener or
+// observer is notified twice.
 func (l *Launcher) Resume(ctx context.Context, j *model.Job, id core.JobExecutionID, o Resumption) (*core.JobExecution, error) {
 	if err := validate(j); err != nil {
 		return nil, fmt.Errorf("job %s: %w", j.Name, err)
@@ -95,8 +91,7 @@ func (l *Launcher) Resume(ctx context.Context, j *model.Job, id core.JobExecutio
 	return r.execute(ctx)
 }
 
-// beginOnWorker begins an execution that was launched for workers. The launch did not store the steps
-// that take the new definition.
+// The launch did not store the steps that take the new definition.
 func (r *run) beginOnWorker(ctx context.Context) (err error) {
 	if r.previous != nil && r.exec.AnewSince() != r.exec.ID {
 		r.changedSteps, err = r.config.checkDefinition(ctx, r.job, r.previous, r.exec.Params, nil)
@@ -118,20 +113,18 @@ func (r *run) beginResumed(ctx context.Context) error {
 	return nil
 }
 
-// waiting configures how a process waits for a parked execution.
 type waiting struct {
-	// stop requests a stop of the execution. When left is closed, the wait ends, and the execution
-	// continues.
+	// When left is closed, the wait ends, and the execution continues.
 	stop, left <-chan struct{}
-	// here means that the process resumes the execution, not only to stop it.
+	// here: the process resumes it, not only to stop it.
 	here bool
 }
 
-// ErrLeft ends a wait for a parked execution, which continues (Running.Leave).
+// ErrLeft ends a wait for a parked execution, which continues.
 var ErrLeft = errors.New("this process no longer waits")
 
-// awaitParked waits until a parked execution is over, without owning it, and resumes it if no other
-// process does. The end of ctx leaves it parked.
+// awaitParked does not own the execution, and resumes it if no other process
+// does. The end of ctx leaves it parked.
 func (l *Launcher) awaitParked(ctx context.Context, j *model.Job, exec *core.JobExecution, w waiting) (*core.JobExecution, error) {
 	ctx = l.withPatience(ctx)
 	begin := time.Now()

@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NeedsUs implements model.JobRunner. A step stores what it waits for (core.WaitsKey) before it asks, so
-// of two that begin to wait for each other at least one finds out.
+// NeedsUs implements model.JobRunner. A step stores its wait (core.WaitsKey)
+// before it asks, so of two that wait for each other at least one finds out.
 func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecutionID) (bool, error) {
 	us := map[core.JobExecutionID]bool{}
 	for id := waiter; id != 0; {
@@ -40,8 +40,6 @@ func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecut
 	return false, nil
 }
 
-// waitsFor returns the executions that must end before this one can: its child jobs, and the holders of
-// keys for which its steps wait.
 func (l *Launcher) waitsFor(ctx context.Context, id core.JobExecutionID) ([]core.JobExecutionID, error) {
 	e, err := l.config.Repository.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {

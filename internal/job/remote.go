@@ -11,12 +11,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// RunOnWorkers implements model.JobRunner. The execution of the child is PARKED from the start, so that
-// any worker begins it. If its worker is lost, another execution follows, at most
-// ports.DefaultPartAttempts in all.
-//
-// If an earlier attempt of the caller, in a lost process, left a child that still runs, RunOnWorkers
-// first waits for that child, without parking.
+// RunOnWorkers implements model.JobRunner. The child is PARKED from the start,
+// so that any worker begins it. If its worker is lost, another execution
+// follows, at most ports.DefaultPartAttempts in all. A child left by a lost
+// process is first waited for, without parking.
 func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.Parameters, w model.WorkersRequest) (*core.JobExecution, error) {
 	ctx, err := l.ownContext(ctx, j)
 	if err != nil {

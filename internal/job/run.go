@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// run is one execution in progress.
 type run struct {
 	config        Config
 	acceptChanges bool
@@ -26,15 +25,13 @@ type run struct {
 	previous      *core.JobExecution
 	attempt       *walk.Attempt
 	stop          *stopSignal
-	// changedSteps are the steps that take the new definition (rule F4a).
+	// Those that take the new definition (rule F4a).
 	changedSteps []string
 	lease        *lease.Keeper
-	// endWork ends the work of a run that may not continue it.
-	endWork context.CancelCauseFunc
-	// resumed is set for an execution that was parked, also before it began.
+	endWork      context.CancelCauseFunc
+	// Of a parked execution, also before it began.
 	resumed *ports.Resumed
-	// part is the part of the split's branch that this run walks (rule P8); nil means that it runs the
-	// job. branchLog is the log of that branch.
+	// part is the branch's part (rule P8); nil: the run runs the job.
 	part      *core.StepExecution
 	branchLog string
 	// contextMu guards exec.Context, which branches of a split share.
@@ -75,9 +72,9 @@ func (r *run) heartbeat(ctx context.Context) (stop bool, err error) {
 	return r.config.Repository.Heartbeat(ctx, r.ref, r.config.Lease)
 }
 
-// whileOwning calls f with the context of the work, and with one that ends only with the ownership:
-// heartbeats continue while a cancelled run cleans up. If the owner is lost or the lease is not
-// renewed, both end at once.
+// whileOwning gives f the work's context, and one that ends with the ownership:
+// heartbeats continue while a cancelled run cleans up. If the owner or lease is
+// lost, both end at once.
 func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context) error) error {
 	owned, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer lost(nil)
@@ -95,8 +92,6 @@ func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context
 	return err
 }
 
-// relayStop passes the caller's request on until ctx ends; the returned channel is
-// closed when it has stopped.
 func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -119,8 +114,8 @@ func (r *run) relayStop(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// cleanupCtx returns the context for the time after the flow. It ends with the ownership, or the grace
-// time after ctx: a second signal must not wait for ever (rule L4).
+// cleanupCtx ends with the ownership, or the grace time after ctx: a second
+// signal must not wait for ever (rule L4).
 func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Context, end func()) {
 	cleanupCtx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	lost := context.AfterFunc(leaseCtx, func() { cancel(context.Cause(leaseCtx)) })
@@ -140,14 +135,14 @@ func (r *run) cleanupCtx(ctx, leaseCtx context.Context) (cleanupCtx context.Cont
 	}
 }
 
-// wasStopped reports whether err is only the cancellation of a requested stop that took too long,
-// between two steps: a step itself ends STOPPED.
+// wasStopped: err is only the cancellation of a stop that took too long,
+// between two steps; a step itself ends STOPPED.
 func (r *run) wasStopped(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && r.stop.isRequested() && errors.Is(err, context.Canceled) && !errors.Is(err, core.ErrLostOwner)
 }
 
-// callWithGrace calls an author's code, and waits no longer than the grace time after ctx (rule L8) or
-// the lease (rule L9).
+// callWithGrace waits at most the grace time after ctx (rule L8) or the lease
+// (rule L9).
 func (r *run) callWithGrace(ctx context.Context, f func() error) error {
 	select {
 	case <-r.lease.Late(): // there is no time for it
@@ -189,9 +184,10 @@ func (r *run) snapshot() *core.JobExecution {
 	return &now
 }
 
-// promote puts values of a step into the job's context and stores them (rule D4): all or none, since a
-// context that is too large could not be stored at the end either. It holds no lock during the write: a
-// branch may wait for another branch's transaction, which may need the context.
+// promote stores a step's values in the job's context (rule D4): all or none,
+// since a too large context could not be stored at the end either. It holds no
+// lock during the write: a branch may wait for another's transaction, which may
+// need the context.
 func (r *run) promote(ctx context.Context, values map[string]any) error {
 	promoted := core.NewExecutionContext()
 	for key, value := range values {

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Running is an execution that runs in this process, in parallel to the caller.
+// Running is an execution that runs in this process.
 type Running struct {
 	launched core.JobExecution
 	stop     chan struct{}
@@ -24,9 +24,9 @@ type Running struct {
 	err      error
 }
 
-// Start launches the job as Run does, and returns when its execution exists; its error is a refused
-// launch. The execution does not end with ctx, but keeps its values: call Stop. If Config.Spawn
-// refuses, the execution is ended as FAILED and returned.
+// Start launches as Run does, and returns when the execution exists. It does
+// not end with ctx, but keeps its values: call Stop. If Config.Spawn refuses,
+// the execution is ended as FAILED and returned.
 func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Parameters) (*Running, error) {
 	running := &Running{stop: make(chan struct{}), left: make(chan struct{}), done: make(chan struct{})}
 	ctx, err := l.ownContext(ctx, j)
@@ -62,11 +62,11 @@ func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Paramete
 // Execution is the record as it was launched.
 func (r *Running) Execution() core.JobExecution { return r.launched }
 
-// Stop requests a stop: the current chunk is finished. It may be called repeatedly.
+// Stop requests a stop. It may be called repeatedly.
 func (r *Running) Stop() { r.once.Do(func() { close(r.stop) }) }
 
-// Leave requests a stop of an execution that runs in this process. A parked execution belongs to no
-// process (rule P5): Leave ends the wait for it, and gives it back if this process has resumed it.
+// Leave requests a stop. A parked execution belongs to no process (rule P5):
+// Leave ends the wait, and gives it back if resumed here.
 func (r *Running) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,8 +87,8 @@ func (r *Running) markWaiting() {
 	r.waits = true
 }
 
-// Cancel ends the work at once, like the end of Run's context; the final status is still written (rules
-// C14, L4). Stop lets the current chunk finish.
+// Cancel ends the work at once; the final status is still written (rules C14,
+// L4).
 func (r *Running) Cancel(cause error) { r.cancel(cause) }
 
 // Done is closed when the execution is over.

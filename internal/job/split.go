@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Split runs the branches in parallel and waits for all. The most severe outcome counts; an error (of
-// the record, or a refusal) ends the whole flow.
+// Split runs the branches in parallel. The most severe outcome counts; an error
+// ends the whole flow.
 func (l *live) Split(ctx context.Context, w *walk.Walk, at *model.SplitElement, branches []*walk.Walk) (walk.Result, error) {
 	before := l.run.splitBefore(w, at)
 	if before != nil || at.OnWorkers && l.run.part == nil {

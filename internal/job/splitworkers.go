@@ -15,15 +15,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// splitStep is a split with branches for workers, as a step: it plans a part for each branch and waits
-// until the parts are over (rule P8).
+// splitStep plans a part for each branch for workers and waits until they are
+// over (rule P8).
 type splitStep struct {
 	live *live
 	at   *model.SplitElement
-	// subs are the walks of all branches; due marks those that workers walk.
-	subs []*walk.Walk
-	due  []bool
-	// results are the outcomes of the branches, and errs the errors that stopped their walks.
+	// Walks of all branches; due marks those that workers walk.
+	subs    []*walk.Walk
+	due     []bool
 	results []walk.Result
 	errs    []error
 	ended   bool
@@ -36,7 +35,6 @@ func (s *splitStep) Composite() {}
 
 func (s *splitStep) OnWorkers() bool { return true }
 
-// splitOnWorkers has workers walk the branches that have something to do. The others are passed here.
 func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *model.SplitElement, subs []*walk.Walk, before *core.StepExecution) (walk.Result, error) {
 	s := &splitStep{live: l, at: at, subs: subs, due: make([]bool, len(subs)), results: make([]walk.Result, len(subs))}
 	var parts []core.StepExecution
@@ -81,7 +79,6 @@ func (l *live) splitOnWorkers(ctx context.Context, w *walk.Walk, at *model.Split
 	return r, errors.Join(s.errs...)
 }
 
-// splitBefore returns the record of the split that this same attempt made before it was parked, or nil.
 func (r *run) splitBefore(w *walk.Walk, at *model.SplitElement) *core.StepExecution {
 	if !r.attempt.Resuming {
 		return nil
@@ -121,14 +118,12 @@ func (s *splitStep) Execute(ctx context.Context, run *model.StepRun) error {
 	return walk.EndStep(run, walk.Worst(s.results).Outcome)
 }
 
-// sharedSplit is the data about the run of a split and its branches that a worker needs.
 type sharedSplit struct {
 	Data          model.StepContext
 	NewDefinition []string
 	Walks         []branchStart
 }
 
-// branchStart is the data about the walk of a branch that a worker needs, in addition to its log.
 type branchStart struct {
 	From, To               core.JobExecutionID
 	Ended, History, Looped bool
@@ -173,10 +168,8 @@ func (s *splitStep) indexOf(part core.StepExecution) int {
 	return index
 }
 
-// branchResultKey is the key in the results of a branch's part with its result, as JSON.
 const branchResultKey = "walked"
 
-// branchResult is the result of the walk of a branch, in addition to its outcome.
 type branchResult struct {
 	Steps  []core.StepExecutionID `json:"steps,omitempty"` // that ran, or were passed
 	Last   core.StepExecutionID   `json:"last,omitempty"`

@@ -6,13 +6,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 )
 
-// stopSignal combines the two sources of a stop request: the caller's channel and the flag in the
-// database.
+// The caller's channel and the flag in the database.
 type stopSignal struct {
 	once      sync.Once
 	requested chan struct{}   // closed by request
 	caller    <-chan struct{} // closed by the caller; may be nil
-	// release requests to give the execution back; may be nil. either is closed for both.
+	// release requests to give the execution back; may be nil. either is closed
+	// for both.
 	release <-chan struct{}
 	either  chan struct{}
 }
@@ -49,7 +49,6 @@ func (s *stopSignal) isReleased() bool {
 	}
 }
 
-// stepRelease is the stop signal of a step that can be given back.
 type stepRelease struct{ stepStop }
 
 func (s stepRelease) Requested() bool { return s.run.stop.isRequested() || s.run.stop.isReleased() }
@@ -58,7 +57,7 @@ func (s stepRelease) Done() <-chan struct{} { return s.run.stop.either }
 
 func (s stepRelease) Releasing() bool { return s.run.releasing() }
 
-// leave is the stop signal of a step made of other steps that can be given back while it waits.
+// leave: composite steps are given back while they wait.
 type leave struct {
 	model.StopSignal
 	left <-chan struct{}
@@ -66,8 +65,7 @@ type leave struct {
 
 func (s leave) Left() <-chan struct{} { return s.left }
 
-// finallyRelease is the stop signal of a step of `finally` that can be given back: a stop request does
-// not count.
+// A stop request does not count.
 type finallyRelease struct{ run *run }
 
 func (s finallyRelease) Requested() bool { return s.run.stop.isReleased() }
@@ -78,7 +76,6 @@ func (s finallyRelease) Request() {}
 
 func (s finallyRelease) Releasing() bool { return s.run.stop.isReleased() }
 
-// stepStop is the stop signal of the run's steps.
 type stepStop struct{ run *run }
 
 func (s stepStop) Requested() bool { return s.run.stop.isRequested() }

@@ -19,8 +19,6 @@ func newInstance(e *core.JobExecution) []Action {
 	return []Action{launchAction(refusal.ActAgain, e.Definition.Path, e.Params, nil)}
 }
 
-// launchAction returns the action that runs a job file with parameters, without the number of a
-// repetition and without those that have their default anyway.
 func launchAction(kind refusal.ActionKind, file string, params core.Parameters, specs []core.ParameterSpec) Action {
 	a := Action{Kind: kind, File: file, Params: map[string]string{}}
 	defaults := map[string]any{}
@@ -41,7 +39,6 @@ func launchAction(kind refusal.ActionKind, file string, params core.Parameters, 
 	return a
 }
 
-// afterFormer are the actions after such a refusal.
 func afterFormer(e *core.FormerInstanceError, again Action) []Action {
 	actions := []Action{{Kind: refusal.ActShow, Execution: e.Execution, Status: e.Status}}
 	if e.Status == core.StatusFailed || e.Status == core.StatusStopped {
@@ -53,8 +50,6 @@ func afterFormer(e *core.FormerInstanceError, again Action) []Action {
 	return actions
 }
 
-// otherParameter suggests parameters for another instance: it changes the first identifying one
-// that can be moved by one step.
 func otherParameter(j *model.Job, params core.Parameters) (core.Parameters, bool) {
 	for _, spec := range j.Parameters {
 		p, ok := params.Get(spec.Name)
@@ -106,8 +101,6 @@ func withAction(err error, id core.JobExecutionID, a Action) error {
 	return err
 }
 
-// compareActions returns one action per file that shows the differences between two definitions of
-// a job. path is the current location of the job file.
 func compareActions(id core.JobExecutionID, was, now core.Definition, path string) []Action {
 	if len(was.Files) == 0 {
 		return []Action{{Kind: refusal.ActCompare, Execution: id, File: path}}

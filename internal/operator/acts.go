@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// acts changes executions from outside.
 type acts struct {
 	schema   *schema
 	judge    *judge
@@ -38,17 +37,16 @@ type actRecords interface {
 	Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error)
 }
 
-// Stop requests a stop of an execution from its owner, in any process: the current chunk is
-// finished. It returns the execution as it is now: STOPPING. If the execution is parked and no
-// worker has a partition of it, Stop ends it here. An ended one is refused. With an error of
-// Config.Notify, or a *NotEndedError, the execution is returned too: the request stands.
+// Stop requests a stop of an execution from its owner, in any process, and
+// returns it. If it is parked and no worker has a partition of it, Stop ends it
+// here. With an error of Config.Notify, or a *NotEndedError, the request
+// stands.
 func (s *acts) Stop(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.StopAnswer(ctx, id)
 	return e, err
 }
 
-// StopAnswer is Stop, and returns core.Applied, or core.Duplicate if the stop was requested
-// before.
+// StopAnswer is Stop, and returns core.Applied or core.Duplicate.
 func (s *acts) StopAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.judge.record(ctx, id)
 	if err != nil {
@@ -94,15 +92,14 @@ func (s *acts) nothingToStop(ctx context.Context, e *core.JobExecution) error {
 	return r
 }
 
-// The time between two polls of an ending execution, at first and at most.
 const (
 	firstPause = 20 * time.Millisecond
 	maxPause   = time.Second
 )
 
-// AwaitEnd returns an execution when it has ended, in any process, or when its process died without
-// recording an end. Like Stop, it ends an execution that is parked with a requested stop; a
-// *NotEndedError is joined to the error only if the execution did not end.
+// AwaitEnd returns an execution when it has ended, or its process died without
+// recording an end. Like Stop, it ends one that is parked with a requested
+// stop.
 func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	if !model.HasPatience(ctx) {
 		ctx = model.WithPatience(ctx, lease.Waiting)
@@ -131,15 +128,14 @@ func (s *acts) AwaitEnd(ctx context.Context, id core.JobExecutionID) (*Execution
 	}
 }
 
-// Abandon gives up an execution that is STOPPING, STOPPED, FAILED or UNKNOWN: its instance will not
-// be restarted. It refuses one that runs, has completed, or is not the newest of its instance.
+// Abandon gives up an execution that is STOPPING, STOPPED, FAILED or UNKNOWN,
+// and the newest of its instance, which will not be restarted.
 func (s *acts) Abandon(ctx context.Context, id core.JobExecutionID) (*Execution, error) {
 	e, _, err := s.AbandonAnswer(ctx, id)
 	return e, err
 }
 
-// AbandonAnswer is Abandon, and returns core.Applied, or core.Duplicate if it was abandoned
-// before.
+// AbandonAnswer is Abandon, and returns core.Applied or core.Duplicate.
 func (s *acts) AbandonAnswer(ctx context.Context, id core.JobExecutionID) (*Execution, core.Answer, error) {
 	e, err := s.judge.record(ctx, id)
 	if err != nil {
@@ -195,24 +191,22 @@ func (s *acts) notAbandoned(ctx context.Context, err error, e *core.JobExecution
 	return r
 }
 
-// NotAbandonedError means that the status of an execution does not allow to abandon it.
+// NotAbandonedError means that the status does not allow to abandon.
 type NotAbandonedError struct {
 	Execution core.JobExecutionID
 	Status    core.Status
 	Err       error
 }
 
-// Error names the status.
 func (e *NotAbandonedError) Error() string {
 	return fmt.Sprintf("execution %d is %s: only an execution that stopped or failed can be abandoned", e.Execution, e.Status)
 }
 
-// Unwrap returns the repository's refusal.
 func (e *NotAbandonedError) Unwrap() error { return e.Err }
 
-// Recover ends the executions with a lost owner, which then are FAILED, and those that are parked
-// with a requested stop and without a partition at a worker. It returns them: they can be
-// restarted. It may return some together with an error.
+// Recover ends the executions with a lost owner (FAILED), and those parked with
+// a requested stop without a partition at a worker. It may return some with an
+// error.
 func (s *acts) Recover(ctx context.Context) ([]Execution, error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
@@ -223,8 +217,9 @@ func (s *acts) Recover(ctx context.Context) ([]Execution, error) {
 	return list, errors.Join(err, notEnded, failure)
 }
 
-// Purge deletes old executions with their steps, skipped items and checkpoints, and an instance
-// with its last execution. With an error it also returns the counts of the deleted rows.
+// Purge deletes old executions with their steps, skipped items and checkpoints,
+// and an instance with its last execution. With an error it also returns
+// counts.
 func (s *acts) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 	purged := Purged{DryRun: req.DryRun}
 	if err := req.check(); err != nil {
@@ -284,7 +279,6 @@ func (r PurgeRequest) check() error {
 
 // ActsRequest selects acts, newest first (rule OP4); zero fields select all.
 type ActsRequest struct {
-	// Since selects acts at or after a time.
 	Since time.Time `json:"since,omitzero"`
 	// Act is one of ports.Verbs.
 	Act   string `json:"act,omitempty"`
@@ -299,8 +293,7 @@ type (
 	// ActPage is a page of acts.
 	ActPage struct {
 		Acts []ActView `json:"acts"`
-		// Next is ActsRequest.Before of the next page, or 0.
-		Next int64 `json:"next,omitempty"`
+		Next int64     `json:"next,omitempty"`
 	}
 	// ActView is an act: its actor and time.
 	ActView struct {
@@ -315,7 +308,8 @@ type (
 	}
 )
 
-// Acts lists the acts of persons, clients and duties: the audit without its transitions.
+// Acts lists the acts of persons, clients and duties: the audit without its
+// transitions.
 func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 	page := ActPage{Acts: []ActView{}}
 	if req.Act != "" && !slices.Contains(ports.Verbs(), req.Act) {
@@ -352,7 +346,7 @@ func (s *acts) Acts(ctx context.Context, req ActsRequest) (ActPage, error) {
 
 const defaultActs = 50
 
-// PurgeActs deletes old records of the audit: a duty of the leader.
+// PurgeActs deletes old records of the audit.
 func (s *acts) PurgeActs(ctx context.Context, age time.Duration, limit int) (more bool, err error) {
 	n, err := s.schema.audit.PurgeActs(ctx, age, limit)
 	return n >= int64(limit), err

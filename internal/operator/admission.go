@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// admission refuses launches, with the possible actions.
 type admission struct {
 	schema  *schema
 	judge   *judge
@@ -66,8 +65,7 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 	return r
 }
 
-// checkRestart refuses as a launch would. Running or not restartable executions are left for the
-// launch to judge.
+// Running or not restartable executions are left for the launch to judge.
 func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req RestartRequest) error {
 	if e.RedriveOf != 0 {
 		return &Refusal{Reason: refusal.Redrive, Execution: e.ID, Actions: []Action{s.judge.restartAction(e, false)},
@@ -98,7 +96,6 @@ func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req 
 	return r
 }
 
-// admits refuses, before anything is planned, a restart that the launch would refuse now.
 func (s *admission) admits(ctx context.Context, l *launch) error {
 	newest, err := s.judge.newestAttempt(ctx, l.named)
 	if err != nil {
@@ -114,8 +111,8 @@ func (s *admission) admits(ctx context.Context, l *launch) error {
 	return nil
 }
 
-// checkFormer refuses a run, or the plan of one, whose parameters named another instance in earlier versions (rule D5). The
-// launch asks the repository again.
+// checkFormer refuses parameters that named another instance in earlier
+// versions (rule D5). The launch asks the repository again.
 func (s *admission) checkFormer(ctx context.Context, l *launch) error {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return err
@@ -127,8 +124,7 @@ func (s *admission) checkFormer(ctx context.Context, l *launch) error {
 	return s.refused(ctx, err, l)
 }
 
-// excluded refuses a launch that another execution prevents now, else returns nil. It queries the
-// repository as a launch does (rule L12).
+// excluded queries the repository as a launch does (rule L12).
 func (s *admission) excluded(ctx context.Context, j *model.Job, params core.Parameters) (*Refusal, error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, err
@@ -140,7 +136,6 @@ func (s *admission) excluded(ctx context.Context, j *model.Job, params core.Para
 	return &Refusal{Reason: refusal.Exclusive, Err: err, Actions: s.judge.whileExcluded(ctx, err)}, nil
 }
 
-// otherInstance suggests a run of another instance, which has not run yet; empty if there is none.
 func (s *admission) otherInstance(ctx context.Context, j *model.Job, params core.Parameters, path string) ([]Action, error) {
 	other, ok := otherParameter(j, params)
 	if !ok {
@@ -160,8 +155,6 @@ func (s *admission) afterUnknown(ctx context.Context, l *launch, again Action) [
 	return []Action{{Kind: refusal.ActShow, Execution: last.ID, Status: last.Status}, {Kind: refusal.ActAbandon, Execution: last.ID, Status: last.Status}, again}
 }
 
-// notFrom refuses a restart from an element. It adds the locations of the elements in the file, and
-// the possible actions.
 func (s *admission) notFrom(err error, l *launch) error {
 	refused, _ := errors.AsType[*journal.FromError](err)
 	placed := *refused
@@ -197,7 +190,6 @@ func (s *admission) places(l *launch, names []string) []string {
 	return placed
 }
 
-// comparison compares a job with the last attempt of its instance.
 type comparison struct {
 	records     comparedRecords
 	checkpoints Checkpoints // may be nil
@@ -209,8 +201,6 @@ type comparedRecords interface {
 	Database() string
 }
 
-// changes returns the differences of the job file since the last attempt of its instance. It
-// refuses changes of committed work.
 func (s *comparison) changes(ctx context.Context, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
 	changes, err := l.file.Changes(ctx, jobfile.Restart{
 		Last: last, Params: l.params, History: s.restartHistory(l, last), Registry: s.registry,
@@ -222,7 +212,6 @@ func (s *comparison) changes(ctx context.Context, last *core.JobExecution, l *la
 	return changes, changedRefusal(changed, last, l)
 }
 
-// changedRefusal refuses changes of committed work since the last attempt.
 func changedRefusal(changed *jobfile.ChangedError, last *core.JobExecution, l *launch) *Refusal {
 	r := &Refusal{Reason: refusal.Changed, Last: last.ID, Details: changed.Refused(), Diff: changed.Diff, Err: changed}
 	if last.Definition.Hash != l.job.Definition.Hash {
@@ -236,8 +225,6 @@ func changedRefusal(changed *jobfile.ChangedError, last *core.JobExecution, l *l
 	return r
 }
 
-// restartHistory returns the part of the history that the attempt keeps, for the comparison of
-// definitions.
 func (s *comparison) restartHistory(l *launch, last *core.JobExecution) ports.History {
 	h := ports.History{Records: s.records, Database: s.records.Database()}
 	if l.from != nil {

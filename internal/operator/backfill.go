@@ -16,40 +16,40 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultKeyWait is how long an instance of a backfill waits for another execution with its key.
+// DefaultKeyWait is how long a backfill's instance waits for another execution
+// with its key.
 const DefaultKeyWait = time.Hour
 
 const maxBackfill = 10_000
 
 // BackfillRequest requests an instance for each value in a range of one parameter.
 type BackfillRequest struct {
-	// RunRequest is the job, and the parameters other than the range's. Its Hooks are called by one
-	// goroutine at a time, except OnTarget. When Stop is closed, no other instance begins.
+	// Hooks are called by one goroutine at a time, except OnTarget. When Stop
+	// is closed, no other instance begins.
 	RunRequest
-	// Param is an identifying parameter of type date or int. From and To are its first and last
-	// value, both included. Step is the distance between two values, in days for a date; 0 means 1.
+	// Param is of type date or int. From and To are included. Step is in days
+	// for a date; 0 means 1.
 	Param, From, To string
 	Step            int64
-	// Parallel is the number of instances that run at once; 0 means 1.
+	// Parallel is the number of instances at once; 0 means 1.
 	Parallel int
-	// Wait is how long an instance waits for an execution of another process that has its key (rule
-	// L12); 0 means DefaultKeyWait. Instances of this backfill wait for each other without a limit.
+	// Wait is how long an instance waits for another process's execution with
+	// its key (rule L12); 0 means DefaultKeyWait. Instances of this backfill
+	// wait without a limit.
 	Wait time.Duration
-	// Done is called when an instance has ended, by one goroutine at a time; may be nil.
+	// Done is called when an instance has ended, by one goroutine at a time;
+	// may be nil.
 	Done func(BackfillRun)
 }
 
 // BackfillRun is the result of one instance.
 type BackfillRun struct {
-	Value string `json:"value"`
-	// Skipped means that the instance was already complete.
-	Skipped bool `json:"skipped,omitempty"`
-	// Execution is the execution that ran, or nil.
+	Value     string     `json:"value"`
+	Skipped   bool       `json:"skipped,omitempty"`
 	Execution *Execution `json:"execution,omitempty"`
-	// Read and Written count the rows of its steps, without earlier attempts.
-	Read    int64 `json:"read"`
-	Written int64 `json:"written"`
-	// Problem is why none ran, or why its record could not be read.
+	Read      int64      `json:"read"`
+	Written   int64      `json:"written"`
+	// Problem is why none ran, or its record could not be read.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -60,10 +60,8 @@ func (r BackfillRun) Failed() bool {
 
 // Backfilled is the result of a range.
 type Backfilled struct {
-	// Runs are the begun instances, in the order of the values.
 	Runs []BackfillRun `json:"runs"`
-	// NotBegun is the number of instances that did not begin because the backfill was stopped or
-	// ended early.
+	// NotBegun counts instances that did not begin.
 	NotBegun int `json:"not_begun"`
 }
 
@@ -77,10 +75,10 @@ func (b *Backfilled) Failed() (failed int) {
 	return failed
 }
 
-// Backfill runs the instances of a range: it skips complete ones, resumes those that failed or
-// stopped, and launches the others. It checks all parameters before the first launch, and returns
-// results also with an error. The failure of an instance does not end the others; an error of the
-// database does. No incrementer is called.
+// Backfill runs the instances of a range: it skips complete ones, resumes those
+// that failed or stopped, and launches the others. All parameters are checked
+// before the first launch. Only an error of the database ends it early, with
+// results.
 func (s *runs) Backfill(ctx context.Context, req BackfillRequest) (*Backfilled, error) {
 	instances, err := s.backfillOf(ctx, &req)
 	if err != nil {
@@ -240,7 +238,6 @@ func (b *backfill) work(ctx context.Context) {
 	}
 }
 
-// take returns the next instance, or false if there is none or no more may begin.
 func (b *backfill) take(ctx context.Context) (int, bool) {
 	select {
 	case <-b.req.Stop:
@@ -260,7 +257,6 @@ func (b *backfill) take(ctx context.Context) (int, bool) {
 	return i, true
 }
 
-// run runs one instance. An error ends the backfill.
 func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) {
 	req := b.req.RunRequest
 	req.backfill = true
@@ -288,7 +284,6 @@ func (b *backfill) run(ctx context.Context, of instanceOf) (BackfillRun, error) 
 	return r, err
 }
 
-// start launches an instance when no other execution has its key.
 func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) {
 	begin, said := time.Now(), core.JobExecutionID(0)
 	waited := time.Duration(0) // for executions of other processes

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// chooser finds the job and the instance of a run.
 type chooser struct {
 	schema  *schema
 	judge   *judge
@@ -29,8 +28,7 @@ type chooser struct {
 type Choice struct {
 	JobName string     `json:"job"`
 	Params  Parameters `json:"parameters"`
-	// Resumes is the last execution of the instance if a run would make another attempt; 0 if there
-	// is none, or it is complete or abandoned.
+	// Resumes is the last execution if a run would make another attempt, or 0.
 	Resumes core.JobExecutionID `json:"resumes,omitempty"`
 }
 
@@ -58,7 +56,6 @@ func (s *chooser) Choose(ctx context.Context, req RunRequest) (*Choice, error) {
 	return c, err
 }
 
-// resumed returns the last execution of the chosen instance, or nil if it would not be resumed.
 func (s *chooser) resumed(ctx context.Context, l *launch) (*core.JobExecution, error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, err
@@ -70,8 +67,6 @@ func (s *chooser) resumed(ctx context.Context, l *launch) (*core.JobExecution, e
 	return last, nil
 }
 
-// asBegun replaces the job file of the request by the last attempt's, if the instance is resumed
-// and the history has that file.
 func (s *chooser) asBegun(ctx context.Context, l *launch) error {
 	last, err := s.resumed(ctx, l)
 	if err != nil || last == nil || last.Definition.Text == "" {
@@ -130,8 +125,7 @@ func (s *chooser) instance(ctx context.Context, l *launch, req RunRequest) (core
 	return params, nil
 }
 
-// again returns the parameters of the newest repetition if it can continue, else of one more. If
-// two processes find the same number, one is refused, as always (rule L1).
+// If two processes find the same number, one is refused, as always (rule L1).
 func (s *chooser) again(ctx context.Context, j *model.Job, params core.Parameters) (core.Parameters, error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return params, err
@@ -147,7 +141,6 @@ func (s *chooser) again(ctx context.Context, j *model.Job, params core.Parameter
 	return withAgain(params, n)
 }
 
-// lastOf returns the last execution of the newest instance that the filter selects, or nil.
 func (s *chooser) lastOf(ctx context.Context, filter ports.InstanceFilter) (*core.JobExecution, error) {
 	for filter.Limit = 1; ; {
 		page, err := s.records.Instances(ctx, filter)
@@ -165,8 +158,6 @@ func (s *chooser) lastOf(ctx context.Context, filter ports.InstanceFilter) (*cor
 	}
 }
 
-// incremented returns the parameters of the newest instance if that is selected and has not
-// completed, else the incrementer's.
 func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if l.job.Incrementer == nil {
 		return core.Parameters{}, &Refusal{Reason: refusal.NoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
@@ -189,9 +180,6 @@ func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (c
 	return s.following(ctx, l, follow, given)
 }
 
-// resumable returns the execution with the parameters with which a run resumes it: the identifying
-// ones, and those that the job inherits. The others are given, or have their defaults, as in a job
-// without an incrementer.
 func resumable(j *model.Job, last *core.JobExecution) *core.JobExecution {
 	if len(j.Parameters) == 0 {
 		return last
@@ -208,12 +196,10 @@ func resumable(j *model.Job, last *core.JobExecution) *core.JobExecution {
 	return &resumed
 }
 
-// maxPassed is the maximum number of consecutive instances that cannot run again and that an
+// maxPassed bounds the consecutive instances that cannot run again and that an
 // incrementer passes.
 const maxPassed = 1000
 
-// following applies the incrementer, starting from follow, until it makes parameters whose instance
-// is new or can continue. An older one may have been created out of turn.
 func (s *chooser) following(ctx context.Context, l *launch, follow *core.JobExecution, given core.Parameters) (params core.Parameters, err error) {
 	for range maxPassed {
 		if params, err = nextParameters(l.job, follow, given); err != nil {
@@ -231,9 +217,8 @@ func (s *chooser) following(ctx context.Context, l *launch, follow *core.JobExec
 	return params, nil
 }
 
-// newest returns the last execution of the newest instance of a job, or nil, and the execution that
-// the next instance follows. A redrive never counts; a repetition, or an instance of a backfill, only
-// if there is no other.
+// A redrive never counts; a repetition, or an instance of a backfill, only if
+// there is no other.
 func (s *chooser) newest(ctx context.Context, name string) (newest, follow *core.JobExecution, err error) {
 	if has, err := s.schema.hasHistory(ctx); !has {
 		return nil, nil, err

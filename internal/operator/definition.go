@@ -7,8 +7,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// onDisk reads the files of a stored definition as they are now. It returns the change, and the
-// path of the changed file: a missing one, else a modified one.
+// onDisk returns the change, and the path of the changed file: a missing one,
+// else a modified one.
 func onDisk(was core.Definition) (now core.Definition, change FileChange, path string) {
 	note := func(c FileChange, p string) {
 		if change == "" || change == FileChanged && c == FileGone {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// schedules registers jobs.
 type schedules struct {
 	schema     *schema
 	jobs       *jobs
@@ -23,10 +22,9 @@ type schedules struct {
 	actor      actor
 }
 
-// RegisterRequest registers a job file with the servers that share the history: they start it by
-// name, and at the times of its schedule, and need no file for it.
+// RegisterRequest registers a job file with the servers that share the history.
 type RegisterRequest struct {
-	// The job file is the first of these that is set, as in RunRequest.
+	// The first that is set, as in RunRequest.
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
@@ -37,10 +35,8 @@ type (
 	DefinitionView struct {
 		Job string `json:"job"`
 		// Version is the hash of the job file and of the files that it names.
-		Version string `json:"version"`
-		// File is the path of the job file; empty if it was not on a disk.
-		File string `json:"file,omitempty"`
-		// Enabled means that its schedule is active.
+		Version  string              `json:"version"`
+		File     string              `json:"file,omitempty"`
 		Enabled  bool                `json:"enabled"`
 		Schedule *taskports.Schedule `json:"schedule,omitempty"`
 		Budget   BudgetView          `json:"budget"`
@@ -60,18 +56,16 @@ type (
 	// Registered is the result of a RegisterRequest.
 	Registered struct {
 		DefinitionView
-		// Before is the replaced version, or empty.
-		Before string `json:"before,omitempty"`
-		// Changed is false if the job was already registered identically.
-		Changed bool `json:"changed"`
+		Before  string `json:"before,omitempty"`
+		Changed bool   `json:"changed"`
 	}
 )
 
 var errNoDefinitions = errors.New("this service stores no registered jobs")
 
-// Register stores a job file, with the files that it names, under the name of its job. It is
-// checked and compiled first, as for a run: a wrong one is a Refusal (refusal.File), and the
-// registered one stays. A new name is enabled. Running executions are not affected.
+// Register stores a job file, with the files that it names, under its job's
+// name. A wrong one is a Refusal (refusal.File), and the registered one stays.
+// A new name is enabled.
 func (s *schedules) Register(ctx context.Context, req RegisterRequest) (*Registered, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, err
@@ -119,9 +113,9 @@ func (s *schedules) definitions(ctx context.Context, filter taskports.Definition
 	return s.registered.Definitions(ctx, filter)
 }
 
-// Unregister removes a registered job: its schedule ends, and it can no longer be started by name.
-// Running executions continue, and its history stays. A task that waits to run it fails. An
-// unregistered name is refused.
+// Unregister removes a registered job. Running executions continue, and its
+// history stays. A task that waits to run it fails. An unregistered name is
+// refused.
 func (s *schedules) Unregister(ctx context.Context, name string) error {
 	if err := s.ready(ctx); err != nil {
 		return err
@@ -130,26 +124,25 @@ func (s *schedules) Unregister(ctx context.Context, name string) error {
 	return notRegistered(err, name)
 }
 
-// Enable activates the schedule of a registered job from now on: times that were due while it was
-// disabled are not caught up. An unregistered name is refused.
+// Enable activates a schedule from now on: missed times are not caught up. An
+// unregistered name is refused.
 func (s *schedules) Enable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.EnableAnswer(ctx, name)
 	return view, err
 }
 
-// EnableAnswer is Enable, and also reports whether it was enabled before.
+// EnableAnswer is Enable, and reports whether it was enabled before.
 func (s *schedules) EnableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, true)
 }
 
-// Disable deactivates the schedule of a registered job. Running and submitted work continues; the
-// job can still be started by name.
+// Disable deactivates a schedule. Running and submitted work continues.
 func (s *schedules) Disable(ctx context.Context, name string) (*DefinitionView, error) {
 	view, _, err := s.DisableAnswer(ctx, name)
 	return view, err
 }
 
-// DisableAnswer is Disable, and also reports whether it was disabled before.
+// DisableAnswer is Disable, and reports whether it was disabled before.
 func (s *schedules) DisableAnswer(ctx context.Context, name string) (*DefinitionView, core.Answer, error) {
 	return s.setEnabled(ctx, name, false)
 }
@@ -192,8 +185,8 @@ func notRegistered(err error, name string) error {
 	return err
 }
 
-// Figures reads numbers of the whole history, for metrics, with five statements (rule OP1). It
-// queries once: an unreachable database is an error, and is not waited for.
+// Figures reads numbers of the history for metrics, with five statements (rule
+// OP1). It does not wait for an unreachable database.
 func (s *schedules) Figures(ctx context.Context) (core.Figures, error) {
 	if s.figures == nil {
 		return core.Figures{}, fmt.Errorf("figures of the history: %w", core.ErrNotFound)
@@ -204,8 +197,7 @@ func (s *schedules) Figures(ctx context.Context) (core.Figures, error) {
 	}
 	list, err := s.registered.Definitions(ctx, taskports.DefinitionFilter{Scheduled: true})
 	for _, d := range list {
-		// A schedule that this program does not understand has no times here: `schedules` reports
-		// why.
+		// This program may not understand it: `schedules` reports why.
 		if c, err := schedule.Of(*d.Schedule); err == nil {
 			f.Schedules = append(f.Schedules, scheduleFigure(c, d, f.At, waiting[d.ID]))
 		}
@@ -213,8 +205,6 @@ func (s *schedules) Figures(ctx context.Context) (core.Figures, error) {
 	return f, err
 }
 
-// scheduleFigure returns the figure of one schedule. since is when its oldest run that has not
-// begun was submitted.
 func scheduleFigure(c *schedule.Cron, d taskports.Definition, now, since time.Time) core.ScheduleFigure {
 	v := core.ScheduleFigure{JobName: d.Name, Next: c.Next(now).At}
 	if undecided := c.Next(d.ScheduledUntil).At; since.IsZero() && !undecided.IsZero() && !undecided.After(now) {

@@ -1,8 +1,6 @@
-// Package operator runs and operates jobs for all clients: the command, applications and the API.
-// [Service] is composed of parts with one task each (service.go), and every part declares its own
-// port to the repository. Requests and results are plain data and marshal to JSON; a [Refusal] holds
-// the possible actions, which the client words.
-//
-// It imports core, tx, chunk, job, internal/jobfile and helpers of internal, and neither a command
+// Package operator runs and operates jobs for all clients: the command,
+// applications and the API. Requests and results marshal to JSON; a [Refusal]
+// holds the possible actions, which the client words. It imports core, tx,
+// chunk, job, internal/jobfile and helpers of internal, and neither a command
 // line nor fx.
 package operator

@@ -8,45 +8,43 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Execution is a job execution as clients see it. In JSON its keys are as in the job file's
-// expressions, durations are seconds, and times are RFC 3339 in UTC.
+// Execution is a job execution as clients see it. Durations are seconds, times
+// RFC 3339 in UTC.
 type Execution struct {
 	ID         core.JobExecutionID `json:"execution"`
 	InstanceID core.JobInstanceID  `json:"instance"`
 	JobName    string              `json:"job"`
 	Status     core.Status         `json:"status"`
 	ExitCode   string              `json:"exit,omitempty"`
-	// Error is the message of the error or stop.
-	Error   string     `json:"error,omitempty"`
-	Attempt int        `json:"attempt"`
-	Params  Parameters `json:"parameters"`
+	Error      string              `json:"error,omitempty"`
+	Attempt    int                 `json:"attempt"`
+	Params     Parameters          `json:"parameters"`
 
 	CreatedAt time.Time `json:"created,omitzero"`
 	StartedAt time.Time `json:"started,omitzero"`
 	EndedAt   time.Time `json:"ended,omitzero"`
-	// Duration is in seconds, up to now while it runs.
+	// Duration is up to now while it runs.
 	Duration float64 `json:"duration"`
 
-	// Owner is the process that runs it; nil if it does not run, or is parked.
+	// Owner is nil if it does not run, or is parked.
 	Owner *Owner `json:"owner,omitempty"`
-	// Waiting describes the work that a parked execution waits for, if requested.
+	// Waiting is set if requested.
 	Waiting *Waiting `json:"waiting,omitempty"`
-	// Placed is its work that waits for certain workers, if requested.
+	// Placed is set if requested.
 	Placed []PlacedWork `json:"placed,omitempty"`
-	// File is the absolute path of the job file; empty if there was none.
+	// File is absolute; empty if there was none.
 	File string `json:"file,omitempty"`
-	// RedriveOf is the execution with the skipped items that this one redrives, or 0.
+	// RedriveOf is the execution that this one redrives, or 0.
 	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
 	// Parent is the execution that ran this one as a step, or 0.
 	Parent core.JobExecutionID `json:"parent,omitempty"`
 	// Gate is the result of the job's `expect`.
-	Gate string `json:"gate,omitempty"`
-	// Actions are the possible actions.
+	Gate    string   `json:"gate,omitempty"`
 	Actions []Action `json:"actions,omitempty"`
 }
 
-// Parameters are typed parameters. In JSON they are an object: numbers and booleans unchanged, all
-// others as their canonical text.
+// Parameters are typed parameters. In JSON, numbers and booleans are unchanged,
+// others canonical texts.
 type Parameters struct{ core.Parameters }
 
 // MarshalJSON writes an object.
@@ -75,7 +73,6 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// seconds rounds to microseconds.
 func seconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1e6 }
 
 func elapsed(start, end, now time.Time) time.Duration {
@@ -88,14 +85,14 @@ func elapsed(start, end, now time.Time) time.Duration {
 	return end.Sub(start)
 }
 
-// Lease is the state of the lease of a running execution's owner.
+// Lease is the state of a running owner's lease.
 type Lease string
 
 // The states of a lease.
 const (
 	LeaseHeld    Lease = "held"
 	LeaseExpired Lease = "expired"
-	// LeaseDead means that the owner's process was on this host, and does not exist any more.
+	// LeaseDead means that the owner's process was on this host, and is gone.
 	LeaseDead Lease = "dead"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// explainer explains executions.
 type explainer struct {
 	judge       *judge
 	view        *viewer
@@ -36,8 +35,8 @@ type explainRecords interface {
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error)
 }
 
-// Explanation describes why an execution ended as it did, its committed work, and the effect of a
-// restart.
+// Explanation describes why an execution ended so, its committed work, and the
+// effect of a restart.
 type Explanation struct {
 	Execution core.JobExecutionID `json:"execution"`
 	JobName   string              `json:"job"`
@@ -45,54 +44,48 @@ type Explanation struct {
 	ExitCode  string              `json:"exit,omitempty"`
 	Attempt   int                 `json:"attempt"`
 	Params    Parameters          `json:"parameters"`
-	// Newest is the newest execution of the instance, the only one that can be restarted, and
-	// NewestStatus its status.
+	// Newest is the newest execution of the instance: only it can be restarted.
 	Newest       core.JobExecutionID `json:"newest"`
 	NewestStatus core.Status         `json:"newest_status"`
 	CreatedAt    time.Time           `json:"created,omitzero"`
 	StartedAt    time.Time           `json:"started,omitzero"`
 	EndedAt      time.Time           `json:"ended,omitzero"`
 	Duration     float64             `json:"duration"` // seconds
-	// RedriveOf is the execution with the skipped items that this one redrives, or 0.
-	RedriveOf core.JobExecutionID `json:"redrive_of,omitempty"`
-	// Cause is nil for an execution that runs or is complete.
+	RedriveOf    core.JobExecutionID `json:"redrive_of,omitempty"`
+	// Cause is nil if it runs or is complete.
 	Cause *Cause `json:"cause,omitempty"`
-	// Waiting is why the last worker that tried to resume a parked execution could not. For a
-	// partition, see the partition's error.
-	Waiting string `json:"waiting,omitempty"`
-	// Placed is its work that waits for certain workers.
-	Placed []PlacedWork `json:"placed,omitempty"`
-	// Owner and Lease are set for a running execution; a parked one has none.
-	Owner         *Owner `json:"owner,omitempty"`
-	Lease         Lease  `json:"lease,omitempty"`
-	StopRequested bool   `json:"stop_requested,omitempty"`
-	// Steps are the steps with the work that each has committed, over all attempts that it was
-	// resumed from, with all of its partitions.
+	// Waiting is why the last worker could not resume it; see also the
+	// partition's error.
+	Waiting       string       `json:"waiting,omitempty"`
+	Placed        []PlacedWork `json:"placed,omitempty"`
+	Owner         *Owner       `json:"owner,omitempty"`
+	Lease         Lease        `json:"lease,omitempty"`
+	StopRequested bool         `json:"stop_requested,omitempty"`
+	// Steps are over all attempts that each was resumed from.
 	Steps     []StepView     `json:"steps,omitempty"`
 	Files     []WrittenFile  `json:"files,omitempty"`
 	Skipped   []SkipCount    `json:"skipped,omitempty"`
 	Decisions []DecisionPath `json:"decisions,omitempty"`
 	Gates     []Gate         `json:"gates,omitempty"`
-	// Restart is the plan of a restart. It is nil if a restart is refused, the execution is a
-	// redrive, or this program no longer understands the stored job file.
+	// Restart is nil if a restart is refused, for a redrive, or if this program
+	// no longer understands the stored job file.
 	Restart *RestartPlan `json:"restart,omitempty"`
-	// Refused is why a restart is, or would be, refused; empty if it is not.
+	// Refused is why a restart is, or would be, refused.
 	Refused Reason `json:"refused,omitempty"`
-	// RefusedBy is the execution that a restart must not run concurrently with (refusal.Exclusive).
+	// RefusedBy is the execution that prevents a restart (refusal.Exclusive).
 	RefusedBy core.JobExecutionID `json:"refused_by,omitempty"`
-	// File is the path of the job file. FileChange is how it, or a file of a child job, has changed
-	// since, and ChangedFile is the changed one.
+	// FileChange is how File, or ChangedFile of a child job, has changed since.
 	File        string     `json:"file,omitempty"`
 	FileChange  FileChange `json:"file_change,omitempty"`
 	ChangedFile string     `json:"changed_file,omitempty"`
-	// Changes are the changes of the job file, as a restart compares them. Restart is planned with
-	// the current file, except after a FileError.
+	// Changes are as a restart compares them. Restart is planned with the
+	// current file, except after a FileError.
 	Changes []jobfile.Change `json:"changes,omitempty"`
-	// Diff is a unified diff of the refused changes.
+	// Diff is of the refused changes.
 	Diff string `json:"diff,omitempty"`
 	// FileError is why the current job file cannot be run.
 	FileError string `json:"file_error,omitempty"`
-	// Actions are the possible actions, the best first.
+	// Actions: the best first.
 	Actions []Action `json:"actions"`
 }
 
@@ -112,21 +105,19 @@ const (
 // Cause is why an execution ended without being complete.
 type Cause struct {
 	Kind CauseKind `json:"kind"`
-	// Step is the step that decided; empty if none did.
+	// Step is the step that decided, or empty.
 	Step string `json:"step,omitempty"`
-	// Item is the source position of the item that caused the error.
 	Item string `json:"item,omitempty"`
-	// Class is the class of the error, as in job files.
+	// Class is the error class of job files.
 	Class string `json:"class,omitempty"`
 	Error string `json:"error"`
-	// JobError is the message of the job, if it has more than the step's.
+	// JobError is set if it has more than the step's.
 	JobError string `json:"job_error,omitempty"`
-	// Owner is the lost process.
-	Owner *Owner `json:"owner,omitempty"`
+	Owner    *Owner `json:"owner,omitempty"`
 }
 
-// WrittenFile is a file that a step writes. It is published once the step completed; before, Part
-// has the committed bytes.
+// WrittenFile is a file that a step writes. Before its publication, Part has
+// the committed bytes.
 type WrittenFile struct {
 	Step   string `json:"step"`
 	Path   string `json:"path"`
@@ -135,7 +126,7 @@ type WrittenFile struct {
 	Bytes  *int64 `json:"committed_bytes,omitempty"` // of Part
 }
 
-// SkipCount is the number of skipped items with the same step, phase and error class.
+// SkipCount counts skips of the same step, phase and error class.
 type SkipCount struct {
 	Step  string     `json:"step"`
 	Phase core.Phase `json:"phase"`
@@ -164,9 +155,9 @@ type ExplainRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 }
 
-// Explain explains an execution. It reads the history, with a number of statements that does not
-// depend on its length, and the job file as it was when the execution began. It returns
-// core.ErrNotFound if there is no such execution.
+// Explain explains an execution from the history and its stored job file. The
+// number of statements does not depend on the history's length. It may return
+// core.ErrNotFound.
 func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
 	p, err := s.gather(ctx, req.Execution)
 	if err != nil {
@@ -203,30 +194,22 @@ func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanati
 
 type findings struct {
 	*explainer
-	exec core.JobExecution
-	// newest is the newest execution of its instance.
-	newest ports.NewestAttempt
-	steps  []core.StepExecution // of this execution
-	// history is the newest execution of each step in the instance.
-	history map[string]ports.StepHistory
-	// parts are the names of a step's partitions in the history, in order, by the name of the step;
-	// at is the newest record of a step in this execution, by its name.
+	exec      core.JobExecution
+	newest    ports.NewestAttempt
+	steps     []core.StepExecution // of this execution
+	history   map[string]ports.StepHistory
 	parts     map[string][]string
 	at        map[string]int
 	kinds     map[string]string // of the steps of job
 	decisions []DecisionView
 	skips     []ports.SkipCount
-	// job and uses come from the stored job file; nil if this program no longer understands it, for
-	// example because a component is gone.
-	job    *model.Job
-	uses   []jobfile.Used
-	change FileChange
-	// changed is the path of the file, and now the definition as it is on disk.
-	changed string
-	now     core.Definition
-	// carried is the application's version of the job, if that is not on disk.
-	carried *jobfile.File
-	// elsewhere is the state of steps in the databases of their rows, by name.
+	// nil if this program no longer understands the stored file.
+	job       *model.Job
+	uses      []jobfile.Used
+	change    FileChange
+	changed   string
+	now       core.Definition
+	carried   *jobfile.File
 	elsewhere map[string]elsewhere
 }
 
@@ -260,8 +243,6 @@ func (s *explainer) gather(ctx context.Context, id core.JobExecutionID) (*findin
 	return p, nil
 }
 
-// readDefinition reads the job file that is stored with the execution. If this program no longer
-// understands it, the explanation is shorter.
 func (s *explainer) readDefinition(p *findings) {
 	d := p.exec.Definition
 	file, carried, err := s.jobs.storedFile(p.exec.Definition, p.exec.JobName)
@@ -281,8 +262,6 @@ func (s *explainer) readDefinition(p *findings) {
 	p.now, p.change, p.changed = onDisk(d)
 }
 
-// results returns the views of the steps, in the order in which they began; passed steps come
-// first.
 func (p *findings) results() []StepView {
 	var list []StepView
 	for name, h := range p.history {
@@ -317,8 +296,6 @@ func (p *findings) result(s core.StepExecution) StepView {
 	return view
 }
 
-// partitions returns the partitions of a step: all if there are few, else the first incomplete
-// ones.
 func (p *findings) partitions(step string, names []string) *PartitionsView {
 	view := &PartitionsView{Total: len(names), Statuses: map[core.Status]int{}}
 	for _, name := range names {
@@ -339,7 +316,6 @@ func (p *findings) partitions(step string, names []string) *PartitionsView {
 	return view
 }
 
-// index finds partitions, records and kinds by name: there may be thousands of each.
 func (p *findings) index() {
 	p.parts, p.at, p.kinds = map[string][]string{}, map[string]int{}, map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(p.history)) {
@@ -360,7 +336,6 @@ func (p *findings) index() {
 	}
 }
 
-// partAt returns the partition's record in this execution, if it ran in it, else the newest one.
 func (p *findings) partAt(name string) core.StepExecution {
 	if i, ok := p.at[name]; ok {
 		return p.steps[i]

@@ -10,13 +10,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The repository's texts for executions that lost their owner, and for those with a requested stop.
 const (
 	lostOwnerText   = core.LostOwner
 	stopRequestText = "stopped on request"
 )
 
-// cause returns the cause of the end; nil for an execution that is complete or runs.
 func (p *findings) cause() *Cause {
 	x := &p.exec
 	if x.Status == core.StatusCompleted || !x.Status.IsOver() {
@@ -48,8 +46,6 @@ func (p *findings) cause() *Cause {
 	return c
 }
 
-// decidingStep returns the step that the job names in its error, else the first one that failed, or
-// nil.
 func (p *findings) decidingStep() *core.StepExecution {
 	var found *core.StepExecution
 	for i := range p.steps {
@@ -112,7 +108,6 @@ func (p *findings) paths() []DecisionPath {
 	return list
 }
 
-// leadsTo returns the target of a decision's verdict; empty if unknown.
 func (p *findings) leadsTo(decision, verdict string) string {
 	if p.job == nil {
 		return ""
@@ -158,11 +153,11 @@ func (p *findings) gates() []Gate {
 	return list
 }
 
-// elsewhere is the state of a step in the database of its rows, for a step without progress in the
-// history: after a kill the history may be older (rule C18).
+// elsewhere is the state of a step in the database of its rows: after a kill
+// the history may be older (rule C18).
 type elsewhere struct {
 	database string
-	// err is why the database cannot be queried; nil means that work is committed there.
+	// err is why the database cannot be queried.
 	err error
 }
 
@@ -193,8 +188,6 @@ func (p *findings) writesTo(name string) string {
 	return ""
 }
 
-// committedIn returns the database that has committed work of the step that the history lacks;
-// empty if there is none. problem is why this is unknown.
 func (p *findings) committedIn(s core.StepExecution) (database, problem string) {
 	e, ok := p.elsewhere[s.Name]
 	if !ok || p.history[s.Name].Last.ID != s.ID {

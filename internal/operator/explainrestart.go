@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// explainRestart adds the plan of a restart, or why it is refused, and the possible actions.
 func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	id := p.exec.ID
@@ -42,7 +41,6 @@ func (p *findings) explainRestart(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// offerWatch adds actions for an execution that runs, or has ended with an unfinished step.
 func (p *findings) offerWatch(e *Explanation) {
 	if p.exec.Status.IsOver() {
 		e.Actions = append(e.Actions, p.judge.recoverAction(p.exec.ID, p.exec.Owner))
@@ -84,7 +82,6 @@ func (p *findings) offerSkips(e *Explanation) {
 	}
 }
 
-// offerRestart adds actions for an execution that failed, stopped, or lost its process.
 func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 	add := func(a Action) { e.Actions = append(e.Actions, a) }
 	if p.exec.Status.IsRunning() {
@@ -124,7 +121,6 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// explainExcluded adds the execution that the restart must not run concurrently with.
 func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current *model.Job) error {
 	refused, err := p.admission.excluded(ctx, current, p.exec.Params)
 	if err != nil || refused == nil {
@@ -136,9 +132,6 @@ func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current 
 	return nil
 }
 
-// compare compares a changed job file with the execution's, as a launch does, and returns the job
-// that a restart runs. If the launch would refuse it, compare adds the possible actions to the
-// explanation.
 func (p *findings) compare(ctx context.Context, e *Explanation) (*model.Job, error) {
 	inFile := p.carried != nil || p.exec.Definition.Path != ""
 	if p.change != FileChanged && (p.change != "" || !p.exec.FormerTimes || !inFile) {
@@ -184,8 +177,6 @@ func (p *findings) offerAnew(ctx context.Context, e *Explanation) error {
 	return nil
 }
 
-// positionOf describes the position after which a step is resumed; empty if it starts from the
-// beginning.
 func (p *findings) positionOf(last core.StepExecution, reads string) string {
 	if database, _ := p.committedIn(last); database != "" {
 		return "what is committed in database " + database

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// baseline is the mean of some past completed executions of a job.
 type baseline struct {
 	steps map[string]baselineStep
 	took  time.Duration // the whole execution
@@ -19,21 +18,17 @@ type baseline struct {
 
 type baselineStep struct {
 	visits float64 // in one execution
-	// rows and took are the means of one visit.
-	rows int64
-	took time.Duration
+	rows   int64
+	took   time.Duration
 }
 
-// earlier is the work of the attempts before a restart.
 type earlier struct {
-	// visits counts the completed visits that are not run again, by step.
 	visits map[string]int
-	// passed are the steps that the restart only passes, left those that it may run.
+	// passed are steps the restart only passes, left those it may run.
 	passed, left map[string]bool
 }
 
-// of returns how many visits of a step the earlier attempts spare this one. For a step that is
-// left, at least one visit is to come.
+// For a step that is left, at least one visit is to come.
 func (e *earlier) of(step string, usual float64) float64 {
 	switch {
 	case e.passed[step] && !e.left[step]:
@@ -44,17 +39,13 @@ func (e *earlier) of(step string, usual float64) float64 {
 	return float64(e.visits[step])
 }
 
-// The past that counts: a few of the newest completed executions that ran from their beginning,
-// because data grows.
+// Only the newest completed executions from the beginning: data grows.
 const (
-	maxPast  = 10
-	pastRuns = 3
-	// maxAttempts is the maximum number of earlier attempts to read.
+	maxPast     = 10
+	pastRuns    = 3
 	maxAttempts = 100
 )
 
-// loadBaseline reads, once, the baseline of the job and the work of the execution's earlier
-// attempts.
 func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	if _, known := m.baselines[e.JobName]; !known {
 		b, err := m.baselineOf(ctx, e)
@@ -74,8 +65,6 @@ func (m *Meter) loadBaseline(ctx context.Context, e *core.JobExecution) error {
 	return nil
 }
 
-// earlierOf plans a restart to find the remaining work, and counts the completed work of earlier
-// attempts. It returns nil if this program does not understand the job.
 func (s *progress) earlierOf(ctx context.Context, e *core.JobExecution) (*earlier, error) {
 	done := &earlier{visits: map[string]int{}, passed: map[string]bool{}, left: map[string]bool{}}
 	if e.Attempt < 2 || e.RedriveOf != 0 { // a redrive walks no flow
@@ -117,7 +106,6 @@ func (s *progress) earlierOf(ctx context.Context, e *core.JobExecution) (*earlie
 	return done, nil
 }
 
-// baselineOf reads the newest completed executions of the job; nil if there are none.
 func (s *progress) baselineOf(ctx context.Context, of *core.JobExecution) (*baseline, error) {
 	completed, err := s.records.Executions(ctx, ports.ExecutionFilter{
 		JobName: of.JobName, Statuses: []core.Status{core.StatusCompleted}, RedriveOf: of.RedriveOf, Limit: maxPast,
@@ -161,8 +149,8 @@ func (s *progress) baselineOf(ctx context.Context, of *core.JobExecution) (*base
 	return b, nil
 }
 
-// forecast adds up the part of the job's usual work that an execution has done, weighted by the
-// usual time of each step.
+// forecast adds up the done part of the job's usual work, weighted by each
+// step's usual time.
 type forecast struct {
 	baseline *baseline          // may be nil
 	earlier  *earlier           // nil if unknown
@@ -199,10 +187,8 @@ func (f *forecast) runs(step string, rows int64, perSecond float64, took time.Du
 	f.left = max(f.left, left)
 }
 
-// maxPercent is the most that an unfinished execution reaches.
 const maxPercent = 99
 
-// result returns nil without a baseline, or if the work of earlier attempts is unknown.
 func (f *forecast) result() (percent, left *float64) {
 	if f.baseline == nil || f.earlier == nil {
 		return nil, nil

@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// jobs finds jobs and compiles them.
 type jobs struct {
 	judge   *judge
 	records interface {
@@ -35,12 +34,10 @@ type jobs struct {
 	seen        sync.Map     // a jobfile.Source by the job's name
 }
 
-// definition is a job that was found and is not compiled yet.
 type definition struct {
-	file *jobfile.File // nil for a job of Go code
-	job  *model.Job    // compiled; if nil, file is to be compiled
-	path string        // of file, as in the request
-	// given are the values of the request's secret parameters, by name.
+	file  *jobfile.File // nil for a job of Go code
+	job   *model.Job    // compiled; if nil, file is to be compiled
+	path  string        // of file, as in the request
 	given map[string]string
 }
 
@@ -65,8 +62,8 @@ func (s *jobs) find(ctx context.Context, from jobSource) (definition, error) {
 	return definition{}, &Refusal{Reason: refusal.File, Err: errors.New("the request names no job: set a file or a name")}
 }
 
-// named finds a job by its name: one of Config.Files or Config.Jobs, a registered one, a file that
-// this service has run, or the file of the newest execution.
+// named finds a job: one of Config.Files or Config.Jobs, a registered one, a
+// file that this service has run, or the newest execution's.
 func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 	if file := s.files[name]; file != nil {
 		return definition{file: file, path: file.Path()}, nil
@@ -97,7 +94,6 @@ func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 	return s.read(jobfile.Path(page[0].Definition.Path))
 }
 
-// registered finds a job by its registered name; ok is false if there is none.
 func (s *jobs) registered(ctx context.Context, name string) (d definition, ok bool, err error) {
 	if s.definitions == nil {
 		return definition{}, false, nil
@@ -121,8 +117,6 @@ func (s *jobs) read(from jobfile.Source) (definition, error) {
 	return definition{file: file, path: from.String()}, err
 }
 
-// ofExecution finds the job of an execution: the request's, else the one with which it was started.
-// A job without a file, such as the job of `copy`, is in the history.
 func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
 	if !from.isZero() {
 		d, err := s.find(ctx, from)
@@ -152,7 +146,6 @@ func (s *jobs) ofExecution(ctx context.Context, from jobSource, e *core.JobExecu
 	return d, withAction(err, e.ID, s.judge.restartAction(e, true))
 }
 
-// stored is ofExecution, and takes missing files from the history.
 func (s *jobs) stored(ctx context.Context, from jobSource, e *core.JobExecution, hooks Hooks) (definition, error) {
 	was := e.Definition
 	if !from.isZero() || was.Text == "" || s.files[e.JobName] != nil {
@@ -178,8 +171,6 @@ func (s *jobs) carries(name string) bool {
 	return s.build != nil || s.files[name] != nil
 }
 
-// storedFile reads the definition of an execution as it was then. carried is the application's
-// current version of the job, or nil if it is a file on disk.
 func (s *jobs) storedFile(d core.Definition, name string) (file, carried *jobfile.File, err error) {
 	if d.Path == "" {
 		carried = s.files[name]
@@ -192,8 +183,6 @@ func (s *jobs) storedFile(d core.Definition, name string) (file, carried *jobfil
 	return file, carried, err
 }
 
-// jobOf compiles the job of an execution as it was then, or returns nil if this program no longer
-// understands it.
 func (s *jobs) jobOf(ctx context.Context, e *core.JobExecution) *model.Job {
 	if e.Definition.Path == "" && s.files[e.JobName] == nil && s.build != nil {
 		if j, err := s.build(ctx, e.JobName); err == nil {
@@ -214,8 +203,8 @@ func (s *jobs) jobOf(ctx context.Context, e *core.JobExecution) *model.Job {
 	return j
 }
 
-// StoredJob builds the job of an execution from its stored definition, and binds it to the
-// parameters of the execution. It reads no job file.
+// StoredJob builds the job of an execution from its stored definition and
+// parameters. It reads no job file.
 func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*model.Job, error) {
 	d := e.Definition
 	if d.Text == "" {
@@ -240,7 +229,6 @@ func (s *jobs) StoredJob(ctx context.Context, e core.JobExecution) (*model.Job, 
 	return j, nil
 }
 
-// compile makes the job of a definition, for a caller with hooks.
 func (s *jobs) compile(d definition, hooks Hooks) (*model.Job, error) {
 	if d.job != nil {
 		return d.job, nil
@@ -256,8 +244,6 @@ func (s *jobs) compileFile(file *jobfile.File) (*model.Job, error) {
 	return file.Compile(s.deps(s.registry))
 }
 
-// watched returns the registry of a run: if the caller wants targets, its writers report them when
-// they are made.
 func (s *jobs) watched(hooks Hooks) *registry.Registry {
 	if hooks.OnTarget == nil {
 		return s.registry
@@ -282,8 +268,8 @@ func (s *jobs) located(j *model.Job, d definition) *model.Job {
 	return j
 }
 
-// withoutSecrets removes the values of secret parameters from a request: they are not stored or
-// shown with a launch.
+// withoutSecrets removes the values of secret parameters: they are not stored
+// or shown with a launch.
 func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string, error) {
 	given := map[string]string{}
 	for _, spec := range d.specs() {
@@ -321,9 +307,9 @@ func withoutSecrets(d definition, req RunRequest) (RunRequest, map[string]string
 	return req, given, nil
 }
 
-// Check reads a job file and checks the parameters of a request, without a database: its components
-// need no New. The error is a Refusal. Missing or wrong parameters pass if an incrementer may make
-// them: the run judges them.
+// Check reads a job file and checks the parameters, without a database. The
+// error is a Refusal. Missing or wrong parameters pass if an incrementer may
+// make them.
 func Check(components *registry.Registry, req RunRequest) (*jobfile.File, error) {
 	file := req.Checked
 	if file == nil {

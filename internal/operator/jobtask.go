@@ -21,29 +21,26 @@ import (
 
 // JobTask is the payload of a task of type job.
 type JobTask struct {
-	// Job is the name of a job that every worker knows: a registered one, or one that the
-	// application carries.
-	Job string `json:"job"`
-	// Params, Again, Next, FromStart and AcceptChanges are as in RunRequest.
+	// Job is one that every worker knows.
+	Job           string            `json:"job"`
 	Params        map[string]string `json:"params,omitempty"`
 	Again         bool              `json:"again,omitempty"`
 	Next          bool              `json:"next,omitempty"`
 	FromStart     bool              `json:"from_start,omitempty"`
 	AcceptChanges bool              `json:"accept_changes,omitempty"`
-	// Retry allows the decider to restart an execution that failed. Without it only work that a
-	// worker left unfinished is restarted.
+	// Retry allows to restart a failed execution; else only work that a worker
+	// left unfinished is.
 	Retry bool `json:"retry,omitempty"`
-	// InTurn makes the task wait for earlier runs by the schedule of the same job.
+	// InTurn waits for earlier runs by the job's schedule.
 	InTurn bool `json:"in_turn,omitempty"`
-	// CatchUp makes the task run one more instance for each earlier run of the schedule that
-	// started none, because it resumed a failed one (rule L3a).
+	// CatchUp runs one more instance for each earlier run of the schedule that
+	// resumed a failed one (rule L3a).
 	CatchUp bool `json:"catch_up,omitempty"`
 }
 
-// NewJobHandler returns the handler of tasks of type job. A task has one execution and its
-// restarts: an attempt after the first restarts the previous attempt's execution, and waits if that
-// runs elsewhere. While an execution is parked, the handler is idle. tasks finds earlier runs of a
-// schedule; nil means that no task waits for any.
+// NewJobHandler returns the handler of tasks of type job. A task has one
+// execution and its restarts; while it is parked, the handler is idle. tasks
+// finds earlier runs of a schedule, or is nil.
 func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler {
 	return jobHandler{s.runs, s.acts, tasks}
 }
@@ -54,12 +51,11 @@ type jobHandler struct {
 	tasks taskports.Queries
 }
 
-// Composite marks that the job has its own time limits: a worker waits for it.
+// Composite marks that the job has its own time limits.
 func (jobHandler) Composite() {}
 
 const waitPause = time.Second
 
-// Execute implements task.Handler.
 func (h jobHandler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	var asked JobTask
 	decoder := json.NewDecoder(bytes.NewReader(t.Spec.Payload))
@@ -130,8 +126,6 @@ func (h jobHandler) inTurn(ctx context.Context, t task.Task, asked JobTask) erro
 	}
 }
 
-// begin launches the task's job. If the task has an ended execution, and this is the first call in
-// this attempt, begin restarts it, unless it is complete.
 func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first bool) (*Running, *core.JobExecution, error) {
 	ctx = ports.WithActor(ctx, fmt.Sprintf("task %d", t.ID)) // the task's submission records the requester
 	last, err := h.last(ctx, t.ID)
@@ -161,13 +155,10 @@ func (h jobHandler) begin(ctx context.Context, t task.Task, asked JobTask, first
 	return running, last, err
 }
 
-// caughtUp is the number of earlier runs of its schedule in which a task looks for ones without an
-// instance of their own.
 const caughtUp = 50
 
-// lags reports whether the task has another instance to run after its last execution: each run of a
-// schedule is for one instance, and a run that resumed a failed instance started none. Instances that
-// were started manually since count.
+// lags: each run of a schedule is for one instance, and one that resumed a
+// failed instance started none. Manual ones count.
 func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecution, asked JobTask) (bool, error) {
 	if !asked.CatchUp || last == nil || last.Status != core.StatusCompleted || t.Spec.JobDefinition == 0 || h.tasks == nil || ctx.Err() != nil {
 		return false, nil
@@ -208,8 +199,8 @@ func (h jobHandler) lags(ctx context.Context, t task.Task, last *core.JobExecuti
 	return owed > 0, nil
 }
 
-// failedUnheard reports whether the job itself failed, must not be restarted for that, and no
-// attempt of the task has reported it: the worker stopped in between.
+// failedUnheard reports whether the job itself failed and no attempt of the
+// task has reported it: the worker stopped in between.
 func (h jobHandler) failedUnheard(ctx context.Context, id task.ID, e *core.JobExecution, asked JobTask) (bool, error) {
 	if asked.Retry || h.tasks == nil || e.Status != core.StatusFailed || e.Error == lostOwnerText || strings.Contains(e.Error, errTaskLost.Error()) {
 		return false, nil
@@ -260,11 +251,12 @@ func (h jobHandler) last(ctx context.Context, id task.ID) (*core.JobExecution, e
 	return &list[0], nil
 }
 
-// errTaskLost does not wrap core.ErrLostOwner: the execution still belongs to this process.
+// errTaskLost does not wrap core.ErrLostOwner: the execution still belongs to
+// this process.
 var errTaskLost = errors.New("the lease of the task that runs the job has expired")
 
-// follow waits for the execution. The end of ctx stops it. If the lease of the task is lost, the
-// execution is canceled: another worker waits for it.
+// The end of ctx stops it. If the lease of the task is lost, the execution is
+// canceled: another worker waits for it.
 func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExecution, error) {
 	select {
 	case <-running.Done():
@@ -279,8 +271,9 @@ func (h jobHandler) follow(ctx context.Context, running *Running) (*core.JobExec
 	return running.running.Wait()
 }
 
-// pause waits before the next poll. If ctx ends, it requests a stop of the execution, unless only this
-// worker stops. A stopping worker gives the waiting task back at once (rule W5): task.ErrStopping.
+// If ctx ends, it requests a stop of the execution, unless only this worker
+// stops. A stopping worker gives the waiting task back at once (rule W5):
+// task.ErrStopping.
 func (h jobHandler) pause(ctx context.Context, t task.Task, last *core.JobExecution) error {
 	timer := time.NewTimer(waitPause)
 	defer timer.Stop()
@@ -308,7 +301,6 @@ func (h jobHandler) pause(ctx context.Context, t task.Task, last *core.JobExecut
 	return errors.Join(cause, err)
 }
 
-// hasAttempts reports whether another worker may execute the task again.
 func (h jobHandler) hasAttempts(ctx context.Context, t task.Task) bool {
 	if h.tasks == nil {
 		return false
@@ -341,8 +333,8 @@ func fatal(reason string) task.Outcome {
 	return o
 }
 
-// refusedTask is the outcome of a refused launch: only a running instance, or an unreachable
-// database, is worth another attempt.
+// Only a running instance, or an unreachable database, is worth another
+// attempt.
 func refusedTask(err error) task.Outcome {
 	if _, refused := errors.AsType[*Refusal](err); !refused || isRunning(err) {
 		return task.Failure(err.Error())

@@ -12,13 +12,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// judge decides what may be done with an execution, by the newest one of its instance.
 type judge struct {
 	schema  *schema
 	records judgeRecords
 	dead    func(core.Owner) bool
 	now     func() time.Time
-	// carries reports whether the application has the job of this name.
 	carries func(name string) bool
 }
 
@@ -29,7 +27,6 @@ type judgeRecords interface {
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 }
 
-// record reads an execution that the caller named, after Prepare.
 func (s *judge) record(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
@@ -37,7 +34,6 @@ func (s *judge) record(ctx context.Context, id core.JobExecutionID) (*core.JobEx
 	return s.found(ctx, id)
 }
 
-// found is record without Prepare, for calls that write nothing.
 func (s *judge) found(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	e, err := s.records.Execution(ctx, id)
 	if errors.Is(err, core.ErrNotFound) {
@@ -62,8 +58,7 @@ func (s *judge) newestAttempt(ctx context.Context, e *core.JobExecution) (ports.
 	return s.newestOf(e, found), err
 }
 
-// judged reads the newest executions of the records' instances with one statement. Their leases are
-// judged by the clock of the database, which has set them (rule L6).
+// Leases are judged by the clock of the database, which has set them (rule L6).
 func (s *judge) judged(ctx context.Context, records []core.JobExecution) ([]ports.JudgedExecution, error) {
 	var ids []core.JobInstanceID
 	for _, e := range records {
@@ -102,15 +97,12 @@ func (s *judge) newestOf(e *core.JobExecution, found map[core.JobInstanceID]port
 	return newest
 }
 
-// asNewest judges an execution that is known to be the newest of its instance, by the clock of this
-// machine, without querying the repository.
+// asNewest judges by the clock of this machine, without a query.
 func (s *judge) asNewest(e *core.JobExecution) ports.NewestAttempt {
 	over := !e.LeaseUntil.IsZero() && s.now().After(e.LeaseUntil)
 	return ports.NewestAttempt{Execution: *e, Lost: e.Status.IsRunning() && e.Owner != core.Owner{} && (over || s.dead(e.Owner))}
 }
 
-// actionsFor returns the possible actions for an execution: those that a launch of its instance
-// would accept, and those that would make it accept one.
 func (s *judge) actionsFor(e *core.JobExecution, newest *ports.NewestAttempt) []Action {
 	if newest.Execution.ID != e.ID {
 		return []Action{{Kind: refusal.ActShow, Execution: newest.Execution.ID, Status: newest.Execution.Status}}
@@ -135,8 +127,6 @@ func (s *judge) actionsFor(e *core.JobExecution, newest *ports.NewestAttempt) []
 	return nil
 }
 
-// restartAction returns the action that restarts an execution. With otherFile the request must name
-// a job file, because the execution's cannot be used.
 func (s *judge) restartAction(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
 		return Action{Kind: refusal.ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}
@@ -151,8 +141,8 @@ func (s *judge) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
 	return Action{Kind: refusal.ActRecover, Execution: id, Owner: &Owner{Host: owner.Host, PID: owner.PID, Dead: true}}
 }
 
-// whileRunning returns the actions for a running execution. If its process has died by now, the
-// execution may have ended in between: then its end is all there is to show.
+// whileRunning: if its process has died by now, its end is all there is to
+// show.
 func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
 	show := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
@@ -175,7 +165,6 @@ func (s *judge) whileExcluded(ctx context.Context, err error) []Action {
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 
-// notNewest refuses acts that are only for the newest execution of an instance.
 func (s *judge) notNewest(ctx context.Context, refused *core.NotNewestError) error {
 	r := &Refusal{Reason: refusal.NotNewest, Execution: refused.Execution, Err: refused,
 		Actions: []Action{{Kind: refusal.ActShow, Execution: refused.Newest, Status: refused.Status}}}

@@ -21,15 +21,12 @@ type launch struct {
 	params  core.Parameters
 	options job.Options
 	hooks   Hooks
-	// from is where the attempt begins again; nil means that it resumes incomplete work.
-	from *journal.From
-	// follows is the execution with the parameters that a run uses if none are given, or nil.
+	// nil: resume incomplete work.
+	from    *journal.From
 	follows *core.JobExecution
-	// named is the execution that the caller named; nil for a run.
-	named *core.JobExecution
-	// last is the last execution of the instance, once the launcher has read it.
-	last *core.JobExecution
-	// noticed means that the changes of the job file were noticed.
+	named   *core.JobExecution
+	// last is set once the launcher has read it.
+	last    *core.JobExecution
 	noticed bool
 }
 
@@ -61,8 +58,8 @@ func (l *launch) noticeChanges(last *core.JobExecution, changes []jobfile.Change
 		Actions: compareActions(last.ID, last.Definition, l.job.Definition, l.path)})
 }
 
-// confine restricts the paths of a launch that contain a value given by a client, now or earlier,
-// for a parameter that the launch takes from another execution; from is that execution, or nil.
+// confine restricts the paths that contain a client's value, given now or
+// earlier.
 func (l *launch) confine(ctx context.Context, given map[string]string, from *core.JobExecution) {
 	paths, isClient := clientPaths(ctx)
 	c := core.Confinement{}
@@ -96,8 +93,8 @@ func (l *launch) folder() string {
 
 type clientKey struct{}
 
-// WithClient marks the requests of a context as an API client's: paths that contain a value from
-// the client must lie below the folder of the job file, or below one of paths (rule SE3).
+// WithClient marks requests as an API client's: paths with a client's value
+// must lie below the job file's folder or one of paths (rule SE3).
 func WithClient(ctx context.Context, paths []string) context.Context {
 	return context.WithValue(ctx, clientKey{}, slices.Clip(paths))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// history lists and shows executions.
 type history struct {
 	judge   *judge
 	view    *viewer
@@ -34,15 +33,12 @@ type historyRecords interface {
 
 // RequestError is an invalid field of a request.
 type RequestError struct {
-	// Field is the field's name in JSON, Value its value.
 	Field, Value string
-	// Reason describes the error.
-	Reason string
-	// Allowed are the allowed values, if they can be listed.
+	Reason       string
+	// Allowed may be nil.
 	Allowed []string
 }
 
-// Error returns the field, its value, and the allowed values.
 func (e *RequestError) Error() string {
 	text := e.Field + ": " + e.Reason
 	if e.Value != "" {
@@ -61,26 +57,27 @@ type ListRequest struct {
 	Job      string             `json:"job,omitempty"`
 	Instance core.JobInstanceID `json:"instance,omitempty"`
 	Statuses []core.Status      `json:"statuses,omitempty"`
-	// Running selects the unfinished executions; it excludes Statuses.
+	// Running excludes Statuses.
 	Running bool   `json:"running,omitempty"`
 	Exit    string `json:"exit,omitempty"`
-	// Since and Until bound the time of creation, [since, until).
+	// [Since, Until) bounds the creation.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Before selects executions with a smaller ID: the key of the next page.
+	// Before selects smaller IDs: the key of the next page.
 	Before core.JobExecutionID `json:"before,omitempty"`
-	// Limit is the size of the page; 0 means 50.
+	// Limit: 0 means 50.
 	Limit int `json:"limit,omitempty"`
 }
 
 // ExecutionPage is a page of executions, newest first.
 type ExecutionPage struct {
 	Executions []Execution `json:"executions"`
-	// Next is Before of the next page; 0 means that this is the last one.
+	// Next: 0 means the last page.
 	Next core.JobExecutionID `json:"next,omitempty"`
 }
 
-// List lists executions, newest first. It returns a *RequestError for an invalid request.
+// List lists executions, newest first. It returns a *RequestError for an
+// invalid request.
 func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, error) {
 	filter, err := req.filter()
 	if err != nil {
@@ -131,8 +128,7 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 	return filter, nil
 }
 
-// askLimit is the limit for the repository: one record more than the page has, which shows whether
-// there is a next page.
+// One record more shows whether there is a next page.
 func askLimit(limit int) (int, error) {
 	switch {
 	case limit < 0:
@@ -143,7 +139,6 @@ func askLimit(limit int) (int, error) {
 	return limit + 1, nil
 }
 
-// cutPage removes the record that was read beyond the page.
 func cutPage[T any](found []T, asked int) (page []T, more bool) {
 	if len(found) < asked {
 		return found, false
@@ -161,22 +156,19 @@ func statusNames() []string {
 
 // InstancesRequest selects job instances; zero fields select all.
 type InstancesRequest struct {
-	Job string `json:"job,omitempty"`
-	// Before selects instances with a smaller ID: the key of the next page.
+	Job    string             `json:"job,omitempty"`
 	Before core.JobInstanceID `json:"before,omitempty"`
-	// Limit is the size of the page; 0 means 50.
+	// Limit: 0 means 50.
 	Limit int `json:"limit,omitempty"`
 }
 
 // InstancePage is a page of job instances, newest first.
 type InstancePage struct {
-	Instances []InstanceView `json:"instances"`
-	// Next is Before of the next page; 0 means that this is the last one.
-	Next core.JobInstanceID `json:"next,omitempty"`
+	Instances []InstanceView     `json:"instances"`
+	Next      core.JobInstanceID `json:"next,omitempty"`
 }
 
-// Instances lists job instances with their newest executions, newest first. It returns a
-// *RequestError for an invalid request.
+// Instances lists job instances with their newest executions, newest first.
 func (s *history) Instances(ctx context.Context, req InstancesRequest) (InstancePage, error) {
 	limit, err := askLimit(req.Limit)
 	if err != nil {
@@ -212,7 +204,7 @@ func instanceView(instance core.JobInstance, last core.JobExecution) InstanceVie
 	}
 }
 
-// Jobs lists the newest execution of each job in the history, sorted by job name.
+// Jobs lists the newest execution of each job, sorted by job name.
 func (s *history) Jobs(ctx context.Context) ([]Execution, error) {
 	found, err := s.records.Jobs(ctx)
 	if err != nil {

@@ -22,8 +22,7 @@ func withAgain(params core.Parameters, n int64) (core.Parameters, error) {
 	return core.NewParameters(append(params.All(), number)...)
 }
 
-// optional declares the same parameters without defaults, and requires none, so that missing ones
-// are left to the incrementer.
+// Missing parameters are left to the incrementer.
 func optional(specs []core.ParameterSpec) []core.ParameterSpec {
 	list := make([]core.ParameterSpec, len(specs))
 	for i, spec := range specs {
@@ -46,12 +45,11 @@ func same(a, b core.Parameter) bool {
 	return a.Type == b.Type && a.Text() == b.Text()
 }
 
-// redriveName is the identifying parameter that makes a redrive its own instance: EXECUTION.STEP.N.
-// The dot keeps a declared parameter from having this name.
+// redriveName makes a redrive its own instance: EXECUTION.STEP.N. The dot keeps
+// it apart from declared parameters.
 const redriveName = "run.redrive"
 
-// redrivenStep returns the step of a redrive, whose name may have dots; empty if it is not a
-// redrive.
+// A step's name may have dots.
 func redrivenStep(params core.Parameters) string {
 	mark, ok := params.Get(redriveName)
 	if !ok {

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// nextParameters calls the incrementer, and checks its result against the declarations. Undeclared
-// parameters are removed, except those that the incrementer has set.
+// Undeclared parameters are removed, except those that the incrementer has set.
 func nextParameters(j *model.Job, last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 	made, err := j.Incrementer(last, given)
 	if err != nil {
@@ -45,7 +44,6 @@ func nextParameters(j *model.Job, last *core.JobExecution, given core.Parameters
 	return core.NewParameters(append(params.All(), others...)...)
 }
 
-// inherited adds the parameters that the job inherits from the last execution.
 func inherited(j *model.Job, last *core.JobExecution, made core.Parameters) (core.Parameters, error) {
 	if last == nil {
 		return made, nil
@@ -60,8 +58,6 @@ func inherited(j *model.Job, last *core.JobExecution, made core.Parameters) (cor
 	return core.NewParameters(list...)
 }
 
-// withInherit adds advice to the error about parameters that the last execution had and that the
-// next one does not get.
 func withInherit(j *model.Job, last *core.JobExecution, texts map[string]string, err error) error {
 	var lacking []string
 	for _, spec := range j.Parameters {
@@ -79,9 +75,8 @@ func withInherit(j *model.Job, last *core.JobExecution, texts map[string]string,
 	return fmt.Errorf("%w (the next instance keeps only inherited parameters: set it, or write inherit: [%s])", err, strings.Join(lacking, ", "))
 }
 
-// parametersAgain checks the parameters of an execution against the job's current declarations:
-// parameters may have been added, but the instance must be the same. changed are the newly given
-// ones.
+// parametersAgain: parameters may have been added since, but the instance must
+// be the same.
 func parametersAgain(j *model.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	if len(j.Parameters) == 0 && len(changed) == 0 && j.Definition.Text == "" { // a job of Go code that checks them itself
 		return e.Params, nil
@@ -99,7 +94,6 @@ func parametersAgain(j *model.Job, e *core.JobExecution, changed map[string]stri
 	return params, nil
 }
 
-// declaredAgain validates the parameters of an execution again, except the number of a repetition.
 func declaredAgain(j *model.Job, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	given := map[string]string{}
 	var number int64

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// requests performs each client request once.
 type requests struct {
 	schema  *schema
 	view    *viewer
@@ -24,30 +23,26 @@ type requests struct {
 
 // Act is a client's request with a key.
 type Act struct {
-	Key ports.RequestKey
-	// Fingerprint is the same for the same request.
+	Key         ports.RequestKey
 	Fingerprint string
-	// Do performs it, and returns the answer, which is not empty.
+	// Do returns the answer, which is not empty.
 	Do func(ctx context.Context) (answer string, err error)
-	// OneTransaction means that all changes of Do are in the transaction of its context, in the
-	// repository's database: the act and its answer commit together. Do then starts no execution.
+	// OneTransaction: all changes of Do are in its context's transaction, so
+	// act and answer commit together. Do then starts no execution.
 	OneTransaction bool
-	// Refused returns the answer to an error of Do that is to be kept as well, or false if it is
-	// not kept and the act may be tried again.
+	// Refused returns the answer to an error of Do that is kept too; false
+	// means that the act may be tried again.
 	Refused func(err error) (answer string, kept bool)
-	// Started returns the answer for a request that has already started an execution, but has no
+	// Started answers for a request that has started an execution without a
 	// stored answer.
 	Started func(e *Execution) (answer string, err error)
 }
 
-// Once performs a client's act, and keeps the answer: a repetition of the request, from any
-// process, does nothing and gets the same answer. An execution is started at most once (rule L11):
-// the launch, which must have the key, records the request in its own transaction. An act of one
-// transaction is done at most once: a concurrent one waits, and gets its answer. Any other act is
-// done again if its process died before its answer was kept.
-//
-// repeated reports whether the answer was kept before. A key that was used for another request is a
-// Refusal (refusal.KeyReused).
+// Once performs a client's act, and keeps the answer for repetitions from any
+// process. An execution is started at most once (rule L11): the launch records
+// the key in its transaction. An act of one transaction is done at most once.
+// Any other is done again if its process died before the answer was kept. A key
+// of another request is a Refusal (refusal.KeyReused).
 func (s *requests) Once(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return "", false, err
@@ -73,9 +68,8 @@ func (s *requests) Once(ctx context.Context, act Act) (answer string, repeated b
 	return kept, false, err
 }
 
-// onceTogether is Once for an act of one transaction. A refusal is kept in another transaction,
-// because nothing of the refused act may stay. If the same request succeeded meanwhile, the answer
-// is that one's.
+// A refusal is kept in another transaction: nothing of the refused act may
+// stay. If the same request succeeded meanwhile, its answer counts.
 func (s *requests) onceTogether(ctx context.Context, act Act) (answer string, repeated bool, err error) {
 	var refused error
 	answer, repeated, err = s.claimAndKeep(ctx, act, func(ctx context.Context) (string, error) {
@@ -93,8 +87,6 @@ func (s *requests) onceTogether(ctx context.Context, act Act) (answer string, re
 	return s.claimAndKeep(ctx, act, func(context.Context) (string, error) { return text, nil })
 }
 
-// claimAndKeep claims the request, and keeps the answer of do, in one transaction. If the request
-// has an answer already, it returns that.
 func (s *requests) claimAndKeep(ctx context.Context, act Act, do func(ctx context.Context) (string, error)) (answer string, repeated bool, err error) {
 	db, err := s.schema.provider.Database(s.schema.database)
 	if err != nil {
@@ -126,8 +118,8 @@ func (s *requests) claim(ctx context.Context, act Act) (ports.ClientRequest, err
 	return known, err
 }
 
-// do performs the act. If it is refused because another process is performing the same one, the
-// answer is about the execution that the other has started.
+// If another process is performing the same act, the answer is about the
+// execution that it has started.
 func (s *requests) do(ctx context.Context, act Act) (string, error) {
 	answer, err := act.Do(ctx)
 	if err == nil {

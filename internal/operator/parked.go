@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// parked ends parked executions with a requested stop.
 type parked struct {
 	jobs     *jobs
 	launcher *job.Launcher
@@ -20,24 +19,21 @@ type parked struct {
 	}
 }
 
-// NotEndedError means that an execution is parked with a requested stop, and that this process
-// cannot end it. A worker that has the job's components can.
+// NotEndedError means that this process cannot end a parked execution with a
+// requested stop; a worker with the job's components can.
 type NotEndedError struct {
 	Execution core.JobExecutionID
 	Err       error
 }
 
-// Error returns the message with the reason.
 func (e *NotEndedError) Error() string {
 	return fmt.Sprintf("execution %d has a requested stop, but this process cannot end it: %v", e.Execution, e.Err)
 }
 
-// Unwrap returns the cause.
 func (e *NotEndedError) Unwrap() error { return e.Err }
 
-// endParked ends an execution that is parked with a requested stop, if no worker has a partition of
-// it (rule P5). It returns the execution as it is then. The error is a *NotEndedError, or from
-// ending it.
+// endParked ends it only if no worker has a partition of it (rule P5). The
+// error is a *NotEndedError, or from ending it.
 func (s *parked) endParked(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
 	if !isParked(e) || !e.StopRequested || s.launcher == nil {
 		return e, nil
@@ -59,7 +55,6 @@ func (s *parked) endParked(ctx context.Context, e *core.JobExecution) (*core.Job
 	return ended, err
 }
 
-// endChildren ends the child jobs that are parked with a requested stop, like their parent.
 func (s *parked) endChildren(ctx context.Context, parent core.JobExecutionID) error {
 	children, err := s.records.Executions(ctx, ports.ExecutionFilter{Parent: parent, Statuses: ports.Executions().Move(ports.MoveResume).From})
 	if err != nil {

@@ -8,8 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// typed returns parameters with relative paths resolved against folder; an empty folder changes
-// nothing. A text that the declaration lists is not a path typed by a user.
 func typed(specs []core.ParameterSpec, given map[string]string, folder string) map[string]string {
 	if folder == "" {
 		return given
@@ -34,7 +32,7 @@ func pathNames(specs []core.ParameterSpec, given map[string]string) []string {
 	return names
 }
 
-// storedPaths returns parameters with the stored texts of declared paths (rule L1a).
+// storedPaths: rule L1a.
 func storedPaths(specs []core.ParameterSpec, params core.Parameters) (core.Parameters, error) {
 	list := params.All()
 	for i, p := range list {
@@ -51,8 +49,7 @@ func storedPaths(specs []core.ParameterSpec, params core.Parameters) (core.Param
 	return core.NewParameters(list...)
 }
 
-// asStored returns params with the paths of the execution as they are stored: that text identifies
-// the instance, wherever the job file is now.
+// The stored text identifies the instance, wherever the job file is now.
 func asStored(params core.Parameters, e *core.JobExecution, changed map[string]string) (core.Parameters, error) {
 	list := params.All()
 	for i, p := range list {

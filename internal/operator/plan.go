@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// plans makes dry runs.
 type plans struct {
 	schema    *schema
 	judge     *judge
@@ -31,70 +30,55 @@ type plans struct {
 	records   journal.Repository
 }
 
-// PlanRequest requests a dry run of a job file with the first items of each chunk step.
+// PlanRequest requests a dry run with the first items of each chunk step.
 type PlanRequest struct {
-	// File is the path of the job file.
-	File string `json:"file,omitempty"`
-	// Checked is the job file, if it was already read.
+	File    string        `json:"file,omitempty"`
 	Checked *jobfile.File `json:"-"`
-	// Execution requests the plan of a restart of this execution, with its parameters; 0 requests
-	// the plan of a run.
-	Execution core.JobExecutionID `json:"execution,omitempty"`
-	// From and IfComplete are as in RestartRequest.
-	From       string `json:"from,omitempty"`
-	IfComplete bool   `json:"if_complete,omitempty"`
-	// Params are texts by name, typed and checked by the file's declarations.
-	Params map[string]string `json:"params,omitempty"`
+	// Execution plans its restart; 0 plans a run.
+	Execution  core.JobExecutionID `json:"execution,omitempty"`
+	From       string              `json:"from,omitempty"`
+	IfComplete bool                `json:"if_complete,omitempty"`
+	Params     map[string]string   `json:"params,omitempty"`
 	// Folder is as in RunRequest.
-	Folder string `json:"-"`
-	// Again and Next are as in RunRequest: the plan is for the instance that Choose returns.
-	Again bool `json:"again,omitempty"`
-	Next  bool `json:"next,omitempty"`
-	// FromStart and AcceptChanges are as in RunRequest.
-	FromStart     bool `json:"from_start,omitempty"`
-	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// Sample is the number of items of each step to read; 0 means 20.
+	Folder        string `json:"-"`
+	Again         bool   `json:"again,omitempty"`
+	Next          bool   `json:"next,omitempty"`
+	FromStart     bool   `json:"from_start,omitempty"`
+	AcceptChanges bool   `json:"accept_changes,omitempty"`
+	// Sample is the items of each step to read; 0 means 20.
 	Sample int `json:"sample,omitempty"`
 }
 
 // DryRun is the predicted effect of a run.
 type DryRun struct {
-	JobName string     `json:"job"`
-	Params  Parameters `json:"parameters"`
-	Sample  int        `json:"sample"`
-	// Changes are the changes of the job file since the attempt that the run continues.
+	JobName string           `json:"job"`
+	Params  Parameters       `json:"parameters"`
+	Sample  int              `json:"sample"`
 	Changes []jobfile.Change `json:"changes,omitempty"`
-	// Steps are the entries of the plan, in its order.
-	Steps []*DryStep `json:"steps"`
-	// Fails means that a step would fail.
-	Fails bool `json:"fails"`
-	// Refused is why the run would be refused now, because an execution runs that it must not run
-	// concurrently with; nil if it would not.
+	Steps   []*DryStep       `json:"steps"`
+	Fails   bool             `json:"fails"`
+	// Refused is set if a running execution would prevent the run now.
 	Refused *Refusal `json:"refused,omitempty"`
 }
 
 // DryStep is an entry of the plan, with the result of the first items of its step.
 type DryStep struct {
 	PlanEntry
-	// Kind is chunk, tasklet, tasks, partition, job or flow; decision or condition for an entry
-	// without a step; empty if the flow stops.
-	Kind string `json:"kind,omitempty"`
-	// Component is the tasklet, or the handler of tasks.
+	// Kind is chunk, tasklet, tasks, partition, job or flow; decision or
+	// condition; empty if the flow stops.
+	Kind       string   `json:"kind,omitempty"`
 	Component  string   `json:"component,omitempty"`
 	Reader     *DryEnd  `json:"reader,omitempty"`
 	Processors []string `json:"processors,omitempty"`
 	Writers    []DryEnd `json:"writers,omitempty"`
-	// Partitions are the names of its partitions; the items are from the first one.
+	// The items are from the first one.
 	Partitions []string `json:"partitions,omitempty"`
-	// Tasks is the number of tasks that it would submit to Component.
-	Tasks int `json:"tasks,omitempty"`
-	// Warnings report that no live worker would execute them.
+	// Tasks is the number that it would submit.
+	Tasks    int      `json:"tasks,omitempty"`
 	Warnings []string `json:"warnings,omitempty"`
 	Sampled  bool     `json:"sampled"`
-	// Waits is why there are no items: the step's input is unknown or missing before earlier steps
-	// have run.
-	Waits string `json:"waits,omitempty"`
-	// Error is why the step would fail before its first item.
+	// Waits is why there are no items before earlier steps have run.
+	Waits    string    `json:"waits,omitempty"`
 	Error    string    `json:"error,omitempty"`
 	Read     int       `json:"read"`
 	Written  int       `json:"written"`
@@ -140,8 +124,8 @@ type DryStage struct {
 // Outcomes of an item, in addition to written, filtered and skipped.
 const (
 	OutcomeFailed = "failed"
-	// OutcomeUnknown is the outcome of an item with a processor that writes to a database: a dry
-	// run does not call it.
+	// OutcomeUnknown: a dry run does not call a processor that writes to a
+	// database.
 	OutcomeUnknown = "unknown"
 )
 
@@ -163,14 +147,12 @@ func (s *DryStep) WouldFail() bool { return s.Error != "" || s.Failed > 0 }
 
 const defaultSample = 20
 
-// Plan plans a run with the parameters: the first one of the instance, or a restart. It reads the
-// first items of each chunk step with the real readers and processors, and predicts their outcomes.
-// It creates no execution, opens no writers, and calls no tasklets or deciders. It does not prevent
-// writes by a reader's own query or by an application's component: give the service a provider with
-// read-only sessions.
-//
-// Errors are jobfile.Problems, those of Choose, refusal.Changed as for a Run, *RequestError, and the
-// cause of ctx if it ended.
+// Plan plans a run with the parameters. It reads the first items of each chunk
+// step with the real readers and processors. It creates no execution, opens no
+// writers, and calls no tasklets or deciders. Writes by a reader's own query
+// are not prevented: use a provider with read-only sessions. Errors are
+// jobfile.Problems, those of Choose, refusal.Changed, *RequestError, and the
+// cause of ctx.
 func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	if req.Sample < 0 {
 		return nil, &RequestError{Field: "sample", Value: fmt.Sprint(req.Sample), Reason: "it must be at least 1"}
@@ -210,7 +192,6 @@ func (s *plans) Plan(ctx context.Context, req PlanRequest) (*DryRun, error) {
 	return result, err
 }
 
-// planRun returns the launch of a run, and the execution that it would follow.
 func (s *plans) planRun(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
 	if req.From != "" || req.IfComplete {
 		return nil, nil, &RequestError{Field: "from", Value: req.From, Reason: "only for the restart of an execution"}
@@ -233,8 +214,6 @@ func (s *plans) planRun(ctx context.Context, req PlanRequest) (*launch, *core.Jo
 	return l, last, err
 }
 
-// planRestart returns the launch of a restart, and the execution that it follows. It refuses as
-// Restart does.
 func (s *plans) planRestart(ctx context.Context, req PlanRequest) (*launch, *core.JobExecution, error) {
 	has, err := s.schema.hasHistory(ctx)
 	if err != nil {
@@ -263,8 +242,6 @@ func (s *plans) planRestart(ctx context.Context, req PlanRequest) (*launch, *cor
 	return l, &last, nil
 }
 
-// planChanges returns the changes that a run reports for a changed job file, and refuses as a run
-// does.
 func (s *plans) planChanges(ctx context.Context, req PlanRequest, last *core.JobExecution, l *launch) ([]jobfile.Change, error) {
 	if last.ID == 0 || req.FromStart || last.Status == core.StatusCompleted {
 		return nil, nil
@@ -276,8 +253,6 @@ func (s *plans) planChanges(ctx context.Context, req PlanRequest, last *core.Job
 	return changes, err
 }
 
-// restarted returns the execution that a run with the parameters restarts; its ID is 0 if the run
-// would be the first, or is refused.
 func (s *plans) restarted(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	first := &core.JobExecution{Params: params}
 	if has, err := s.schema.hasHistory(ctx); !has {

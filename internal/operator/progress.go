@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// progress measures running executions.
 type progress struct {
 	judge   *judge
 	view    *viewer
@@ -27,44 +26,39 @@ type progressRecords interface {
 	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
 }
 
-// ProgressView is the progress of a running step, or of an execution without a running step at the
-// moment.
+// ProgressView is the progress of a running step, or of an execution without
+// one.
 type ProgressView struct {
 	Execution core.JobExecutionID `json:"execution"`
 	JobName   string              `json:"job"`
 	Status    core.Status         `json:"status"`
 	Attempt   int                 `json:"attempt"`
 	Step      string              `json:"step,omitempty"`
-	// Read and the following count all attempts and partitions of the step.
+	// All attempts and partitions count.
 	Read     int64 `json:"read"`
 	Written  int64 `json:"written"`
 	Filtered int64 `json:"filtered"`
 	Skipped  int64 `json:"skipped"`
-	// PerSecond is the number of items per second that it reads (or writes, if it reads none) since
-	// the last refresh; at first, since the step began.
+	// PerSecond is since the last refresh, or since the step began. Items
+	// written count if it reads none.
 	PerSecond float64 `json:"items_per_second"`
-	// Percent and Left (seconds) are for the whole execution, estimated from the rows and times of
-	// the newest completed executions of the job; nil if there are none, or this program does not
-	// understand the job of a restart.
+	// Percent and Left (seconds) are for the whole execution, estimated from
+	// the newest completed ones; nil if unknown.
 	Percent *float64 `json:"percent,omitempty"`
 	Left    *float64 `json:"seconds_left,omitempty"`
-	// Partitions and PartitionsDone are 0 for a step without partitions.
-	Partitions     int `json:"partitions,omitempty"`
-	PartitionsDone int `json:"partitions_completed,omitempty"`
-	// Tasks are the tasks that the step has submitted.
-	Tasks *StepTasks `json:"tasks,omitempty"`
-	// Child is the execution of the job that the step waits for, ChildStatus its status.
-	Child       core.JobExecutionID `json:"child,omitempty"`
-	ChildStatus core.Status         `json:"child_status,omitempty"`
-	// Waiting describes the work that a parked execution waits for.
-	Waiting *Waiting `json:"waiting,omitempty"`
-	// Placed is its work that waits for certain workers.
-	Placed   []PlacedWork `json:"placed,omitempty"`
-	Duration float64      `json:"duration"` // seconds since the execution started
-	// Owner and Lease are set for a running execution; a parked one has none.
-	Owner         *Owner `json:"owner,omitempty"`
-	Lease         Lease  `json:"lease,omitempty"`
-	StopRequested bool   `json:"stop_requested,omitempty"`
+	// 0 without partitions.
+	Partitions     int        `json:"partitions,omitempty"`
+	PartitionsDone int        `json:"partitions_completed,omitempty"`
+	Tasks          *StepTasks `json:"tasks,omitempty"`
+	// Child is the execution of the job that the step waits for.
+	Child         core.JobExecutionID `json:"child,omitempty"`
+	ChildStatus   core.Status         `json:"child_status,omitempty"`
+	Waiting       *Waiting            `json:"waiting,omitempty"`
+	Placed        []PlacedWork        `json:"placed,omitempty"`
+	Duration      float64             `json:"duration"` // seconds since the execution started
+	Owner         *Owner              `json:"owner,omitempty"`
+	Lease         Lease               `json:"lease,omitempty"`
+	StopRequested bool                `json:"stop_requested,omitempty"`
 }
 
 // ProgressRequest selects running executions.
@@ -72,23 +66,21 @@ type ProgressRequest struct {
 	Job string `json:"job,omitempty"` // empty means all jobs
 }
 
-// Progress returns the progress of running executions. Speeds are averages since their steps began;
-// a Meter measures from one refresh to the next.
+// Progress returns the progress of running executions. Speeds are since their
+// steps began.
 func (s *progress) Progress(ctx context.Context, req ProgressRequest) ([]ProgressView, error) {
 	return s.Meter(req).Refresh(ctx)
 }
 
-// Meter measures the progress of running executions from one refresh to the next. It must not be
-// used by several goroutines at once.
+// Meter measures running executions from one refresh to the next. It must not
+// be used concurrently.
 type Meter struct {
 	*progress
 	request ProgressRequest
-	// last is the state of each step at the last refresh.
-	last map[core.StepExecutionID]measured
-	// baselines are read once for each job; nil means that it never completed.
+	last    map[core.StepExecutionID]measured
+	// nil means never completed.
 	baselines map[string]*baseline
-	// earlier is the work of earlier attempts, read once for each execution.
-	earlier map[core.JobExecutionID]*earlier
+	earlier   map[core.JobExecutionID]*earlier
 }
 
 type measured struct {
@@ -106,9 +98,7 @@ func (s *progress) Meter(req ProgressRequest) *Meter {
 
 const maxRunning = 200
 
-// Refresh reads the running executions with three statements, one more if an execution is parked
-// and two if a step waits for tasks or a job, and those that are executed once for a new job or
-// execution.
+// Refresh reads the running executions with a bounded number of statements.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	ids, err := m.records.ExecutionIDs(ctx, ports.ExecutionFilter{
 		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
@@ -163,8 +153,6 @@ func (s *progress) stepsOf(ctx context.Context, executions []core.JobExecution) 
 	return s.records.StepsOf(ctx, ids...)
 }
 
-// measure returns a view for each running step of an execution. newest is the newest execution of
-// its instance.
 func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.judge.now()
 	base := ProgressView{
@@ -201,8 +189,6 @@ func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps 
 	return views
 }
 
-// speed is items per second since the last refresh, or since the step began. rows counts all
-// attempts, before the earlier ones.
 func (m *Meter) speed(s *core.StepExecution, rows, before int64, now time.Time, seen map[core.StepExecutionID]measured) float64 {
 	seen[s.ID] = measured{now, rows}
 	from, known := m.last[s.ID]

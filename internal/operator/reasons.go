@@ -12,14 +12,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The exit codes of the command for a refusal.
 const (
 	exitFailed  = 1 // the act is not for the status of the named execution, or the database is not ready
 	exitUsage   = 2 // the request is wrong
 	exitRefused = 4 // the launch was refused
 )
 
-// reasonRow is how clients report a Reason.
 type reasonRow struct {
 	reason Reason
 	is     func(error) bool // an error of a launch that has the reason; may be nil
@@ -28,8 +26,7 @@ type reasonRow struct {
 	status int              // of HTTP
 }
 
-// reasons lists the reasons of refused acts on jobs and tasks. An error has the first reason that
-// fits.
+// An error has the first reason that fits.
 func reasons() []reasonRow {
 	const conflict, wrong = http.StatusConflict, http.StatusUnprocessableEntity
 	return []reasonRow{
@@ -69,7 +66,6 @@ func isError(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
-// reasonOf returns the reason of a refused launch; empty for any other error.
 func reasonOf(err error) Reason {
 	for _, r := range reasons() {
 		if r.is != nil && r.is(err) {
@@ -105,8 +101,8 @@ func ExitCode(err error) int {
 	return exitFailed
 }
 
-// continues reports whether the instance of an execution may have another attempt. The repository
-// may still refuse it, if the instance runs or its outcome is unknown.
+// The repository may still refuse it, if the instance runs or its outcome is
+// unknown.
 func continues(last *core.JobExecution, restartable bool) bool {
 	refused := reasonOf(ports.NewestAttempt{Execution: *last}.Refusal(restartable))
 	return !slices.Contains([]Reason{refusal.Complete, refusal.Abandoned, refusal.NotRestartable}, refused)

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// redrives prepares redrives of skipped items.
 type redrives struct {
 	judge   *judge
 	jobs    *jobs
@@ -31,7 +30,6 @@ type redriveRecords interface {
 
 const maxRedrives = 100
 
-// redriveOf prepares the launch of a redrive.
 func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, error) {
 	e, err := s.judge.record(ctx, req.Execution)
 	if err != nil {
@@ -78,7 +76,6 @@ func (s *redrives) redriveOf(ctx context.Context, req RedriveRequest) (*launch, 
 	return l, nil
 }
 
-// redriveFile reads the job file, or takes a missing one from the history.
 func (s *redrives) redriveFile(ctx context.Context, req RedriveRequest, e *core.JobExecution) (definition, error) {
 	d, err := s.jobs.stored(ctx, req.source(), e, req.Hooks)
 	if err != nil {
@@ -156,16 +153,13 @@ func (s *redrives) planRedrive(ctx context.Context, req RedriveRequest) (*redriv
 	return plan, nil
 }
 
-// maxNamedItems is the maximum number of items that cannot be redriven and that a message names.
 const maxNamedItems = 5
 
 // ItemsError means that none of the skipped items can be redriven as stored.
 type ItemsError struct{ Refused []redrive.Refusal }
 
-// Error names the first items.
 func (e *ItemsError) Error() string { return errors.Join(e.Unwrap()...).Error() }
 
-// Unwrap returns one error for each of the first items.
 func (e *ItemsError) Unwrap() []error {
 	var errs []error
 	for _, r := range e.Refused[:min(len(e.Refused), maxNamedItems)] {
@@ -177,8 +171,8 @@ func (e *ItemsError) Unwrap() []error {
 	return errs
 }
 
-// redriveParameters returns the parameters of the newest redrive of the step's items if it is not
-// complete, else of one more: an incomplete redrive may have rows in an unpublished file (rule C12b).
+// An incomplete redrive is continued: it may have rows in an unpublished file
+// (rule C12b).
 func (s *redrives) redriveParameters(ctx context.Context, req RedriveRequest, plan *redrive.Plan, params core.Parameters) (core.Parameters, error) {
 	newest, err := s.newestRedrive(ctx, plan.Execution, func(step string) bool { return overlaps(step, plan.Step) })
 	if err != nil {
@@ -209,8 +203,7 @@ func overlaps(a, b string) bool {
 	return a == b || strings.HasPrefix(a, b+":") || strings.HasPrefix(b, a+":")
 }
 
-// restOfRedrive returns the plan of a redrive that has committed all items and is not complete, so
-// that it publishes its output; nil if there is none.
+// A redrive that has committed all items still has to publish its output.
 func (s *redrives) restOfRedrive(ctx context.Context, req RedriveRequest) (*redrive.Plan, error) {
 	newest, err := s.newestRedrive(ctx, req.Execution, func(step string) bool { return req.Step == "" || step == req.Step })
 	if err != nil || newest == nil || !continues(newest, true) {
@@ -223,7 +216,6 @@ func (s *redrives) restOfRedrive(ctx context.Context, req RedriveRequest) (*redr
 	return redrive.Nothing(s.records, req.Execution, redrivenStep(newest.Params), parts), nil
 }
 
-// onlyDue restricts the plan to the partitions that the redrive still has to run.
 func (s *redrives) onlyDue(ctx context.Context, req RedriveRequest, plan *redrive.Plan, of *core.JobExecution) error {
 	planned, due, err := s.partsOfRedrive(ctx, of)
 	if err != nil || !planned {
@@ -237,8 +229,6 @@ func (s *redrives) onlyDue(ctx context.Context, req RedriveRequest, plan *redriv
 	return nil
 }
 
-// partsOfRedrive returns the recorded names of the partitions that a redrive has not completed, or
-// false if it has planned none.
 func (s *redrives) partsOfRedrive(ctx context.Context, of *core.JobExecution) (planned bool, due []string, err error) {
 	seen := map[string]bool{}
 	err = s.eachRedrive(ctx, of.RedriveOf, func(e *core.JobExecution) (more bool, err error) {
@@ -263,8 +253,6 @@ func (s *redrives) partsOfRedrive(ctx context.Context, of *core.JobExecution) (p
 	return len(seen) > 0, due, err
 }
 
-// newestRedrive returns the newest execution that redrives items of a step that match accepts;
-// nil if there is none.
 func (s *redrives) newestRedrive(ctx context.Context, of core.JobExecutionID, match func(step string) bool) (newest *core.JobExecution, err error) {
 	err = s.eachRedrive(ctx, of, func(e *core.JobExecution) (bool, error) {
 		if match(redrivenStep(e.Params)) {
@@ -275,7 +263,6 @@ func (s *redrives) newestRedrive(ctx context.Context, of core.JobExecutionID, ma
 	return newest, err
 }
 
-// eachRedrive calls f with the redrives of an execution, newest first, until f returns false.
 func (s *redrives) eachRedrive(ctx context.Context, of core.JobExecutionID, f func(e *core.JobExecution) (more bool, err error)) error {
 	filter := ports.ExecutionFilter{RedriveOf: of, Limit: maxRedrives}
 	for {

@@ -13,43 +13,39 @@ import (
 
 // RunRequest requests a run of a job.
 type RunRequest struct {
-	// The job is the first of these that is set: a job of Go code; a job file that was already
-	// read; a job file from any source; its path; the name of a job that the application carries
-	// (Config.Files), that is registered, or that has a file at the path of its newest execution.
+	// The job is the first of these that is set; a name is a carried job, a
+	// registered one, or that of its newest execution's file.
 	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
 	Name    string         `json:"job,omitempty"`
 
-	// Params are texts by name, typed and checked by the job's declarations.
+	// Params are texts, checked by the job's declarations.
 	Params map[string]string `json:"params,omitempty"`
-	// Folder is the base of relative paths in Params; empty means the folder of the job file (rule
-	// L1a). The command passes its working directory.
+	// Folder is the base of relative paths; empty means the job file's folder
+	// (rule L1a).
 	Folder string `json:"-"`
-	// Exactly are typed parameters, from a caller in Go; they are not checked, and no incrementer
-	// is called. Declared paths get their stored text. nil means Params.
+	// Exactly are typed and unchecked, and no incrementer is called. Declared
+	// paths get their stored text. nil means Params.
 	Exactly *core.Parameters `json:"-"`
-	// Again requests a new instance for parameters with a complete or abandoned instance: the
-	// newest such instance is resumed if it has not completed.
+	// Again requests a new instance, or resumes the newest repetition.
 	Again bool `json:"again,omitempty"`
-	// Next requests the instance after the newest one, made by the job's incrementer.
+	// Next requests the instance after the newest one, by the incrementer.
 	Next bool `json:"next,omitempty"`
-	// FromStart runs everything in a resumed instance again.
+	// FromStart runs everything again.
 	FromStart bool `json:"from_start,omitempty"`
-	// AcceptChanges resumes an instance although its definition has changed in work that is already
-	// done (rule F4), or in a file that a reader continues (rule C15).
+	// AcceptChanges resumes in spite of changes in completed work (rule F4), or
+	// in a file that a reader continues (rule C15).
 	AcceptChanges bool `json:"accept_changes,omitempty"`
-	// AsBegun resumes an instance with the last attempt's job file, from the history, unless
-	// FromStart is set: for a caller that drafts the file each time.
+	// AsBegun resumes with the last attempt's job file, unless FromStart.
 	AsBegun bool `json:"-"`
-	// Key is the key of a client's request, which Once has claimed, or zero.
+	// Key is a key that Once has claimed, or zero.
 	Key ports.RequestKey `json:"-"`
-	// Task is the task that runs the job, or 0.
+	// Task runs the job, or is 0.
 	Task int64 `json:"-"`
-	// On selects the workers that may continue the execution of the task; nil means any.
-	On *core.Placement `json:"-"`
-	// Hooks are for callers in the same process.
+	// On selects the workers that may continue it; nil means any.
+	On    *core.Placement `json:"-"`
 	Hooks `json:"-"`
 
 	backfill bool // run by a backfill
@@ -58,29 +54,25 @@ type RunRequest struct {
 // RestartRequest requests another attempt of an execution's instance.
 type RestartRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// The job is as in RunRequest; if none is set, the one with which the execution was started.
+	// If none is set, the one with which it was started.
 	Job     *model.Job     `json:"-"`
 	Checked *jobfile.File  `json:"-"`
 	Source  jobfile.Source `json:"-"`
 	File    string         `json:"file,omitempty"`
 	Name    string         `json:"job,omitempty"`
 
-	// Params change parameters that do not identify the instance, as texts by name; those not given
-	// keep their values (rule L3r). Folder is as in RunRequest.
-	Params map[string]string `json:"params,omitempty"`
-	Folder string            `json:"-"`
-	// Given is as in RedriveRequest.
-	Given func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
+	// Params change parameters that do not identify the instance; others keep
+	// their values (rule L3r).
+	Params map[string]string                                                `json:"params,omitempty"`
+	Folder string                                                           `json:"-"`
+	Given  func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
 
-	// FromStart runs everything again.
 	FromStart bool `json:"from_start,omitempty"`
-	// From is a step or another element of the flow: it and the elements after it run again, even
-	// if they completed, and earlier elements keep their results (rule F3a). Empty means that
-	// incomplete work is resumed.
+	// From and the elements after it run again, even if completed (rule F3a);
+	// empty resumes.
 	From string `json:"from,omitempty"`
-	// IfComplete allows From to run a part of a completed execution again.
-	IfComplete bool `json:"if_complete,omitempty"`
-	// The others are as in RunRequest.
+	// IfComplete allows From on a completed execution.
+	IfComplete    bool             `json:"if_complete,omitempty"`
 	AcceptChanges bool             `json:"accept_changes,omitempty"`
 	Key           ports.RequestKey `json:"-"`
 	Task          int64            `json:"-"`
@@ -91,21 +83,19 @@ type RestartRequest struct {
 // Edit is a person's correction of a skipped item.
 type Edit = redrive.Edit
 
-// RedriveRequest requests to run the skipped items of an execution through their step again.
+// RedriveRequest requests to run skipped items through their step again.
 type RedriveRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// Step is the step with the items to redrive; empty means the only one that has any.
+	// Step may be empty if only one has skipped items.
 	Step string `json:"step,omitempty"`
-	// Edited are items by the number of their skip: only these are redriven. nil means all that are
-	// left, as stored.
-	Edited map[int64]Edit `json:"edited,omitempty"`
-	// Params change parameters of the execution.
+	// Edited are items by the number of their skip: only these are redriven.
+	// nil means all, as stored.
+	Edited map[int64]Edit    `json:"edited,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
-	// Given is called with the parameters of the job and with Params before these are used, for
-	// example to read the files that are named for secret ones; may be nil.
+	// Given may change Params before their use, for example read secret files;
+	// may be nil.
 	Given func(specs []core.ParameterSpec, params map[string]string) error `json:"-"`
-	// The others are as in RunRequest; without a file, the one with which the execution was started
-	// counts.
+	// As in RunRequest; without a file, the one with which it was started.
 	Folder  string           `json:"-"`
 	Checked *jobfile.File    `json:"-"`
 	Source  jobfile.Source   `json:"-"`
@@ -114,7 +104,6 @@ type RedriveRequest struct {
 	Hooks   `json:"-"`
 }
 
-// jobSource selects a job by the first of its fields that is set.
 type jobSource struct {
 	job     *model.Job
 	checked *jobfile.File
@@ -147,12 +136,12 @@ func (r RedriveRequest) source() jobSource {
 
 // Hooks are a caller's functions for a run in the same process.
 type Hooks struct {
-	// Stop requests a stop of a Run when it is closed; may be nil.
+	// Stop may be nil.
 	Stop <-chan struct{}
-	// OnNotice receives notices before the run, and while it waits for missing workers; may be nil.
+	// OnNotice may be nil.
 	OnNotice func(Notice)
-	// OnTarget receives the target of each writer when the writer is made; may be nil. It is called
-	// from many goroutines.
+	// OnTarget receives the target of each writer, from many goroutines; may be
+	// nil.
 	OnTarget func(Target)
 }
 
@@ -167,23 +156,22 @@ type NoticeKind string
 
 // The kinds of a Notice.
 const (
-	// NoticeResumed means that the newest instance has not completed, so it is resumed.
+	// NoticeResumed: the newest instance has not completed.
 	NoticeResumed NoticeKind = "resumed"
-	// NoticeChanged means that the job file has changed since Execution; Changes lists the changes.
+	// NoticeChanged: the job file has changed since Execution.
 	NoticeChanged NoticeKind = "changed"
-	// NoticeFileGone means that the job file is gone, or there was none if File is empty; it is
-	// taken from the history.
+	// NoticeFileGone: the job file is taken from the history.
 	NoticeFileGone NoticeKind = "file_gone"
-	// NoticeOtherFile means that Execution ran the job of this name from another file, Was; both
-	// share the instances of the job.
+	// NoticeOtherFile: Execution ran the job from Was; both share its
+	// instances.
 	NoticeOtherFile NoticeKind = "other_file"
-	// NoticeNotRedriven means that these items cannot be redriven as stored.
+	// NoticeNotRedriven: these items cannot be redriven as stored.
 	NoticeNotRedriven NoticeKind = "not_redriven"
-	// NoticeNoWorker means that Execution is parked, and no live worker continues it.
+	// NoticeNoWorker: no live worker continues Execution.
 	NoticeNoWorker NoticeKind = "no_worker"
-	// NoticePlaced means that Execution has work that waits for certain workers.
+	// NoticePlaced: Execution has work that waits for certain workers.
 	NoticePlaced NoticeKind = "placed"
-	// NoticeKeyHeld means that Execution has the key of an instance, which waits for its end.
+	// NoticeKeyHeld: Execution has the key of an instance.
 	NoticeKeyHeld NoticeKind = "key_held"
 )
 
@@ -193,39 +181,31 @@ type Notice struct {
 	Execution core.JobExecutionID `json:"execution,omitempty"`
 	Status    core.Status         `json:"status,omitempty"`
 	File      string              `json:"file,omitempty"`
-	// Was is the other file of the job; WasGone means that it does not exist any more.
-	Was     string `json:"was,omitempty"`
-	WasGone bool   `json:"was_gone,omitempty"`
-	// Actions show the changes.
-	Actions []Action `json:"actions,omitempty"`
-	// Changes are the changes of the job file.
-	Changes []jobfile.Change `json:"changes,omitempty"`
-	// FromStart means that everything runs again, so that the changes do not matter.
-	FromStart bool `json:"from_start,omitempty"`
-	// Items are the items that cannot be redriven, with reasons.
-	Items []string `json:"items,omitempty"`
-	// Waiting describes the work that the execution waits for.
-	Waiting *Waiting `json:"waiting,omitempty"`
-	// Placed is its work that waits for certain workers.
-	Placed []PlacedWork `json:"placed,omitempty"`
+	Was       string              `json:"was,omitempty"`
+	WasGone   bool                `json:"was_gone,omitempty"`
+	Actions   []Action            `json:"actions,omitempty"`
+	Changes   []jobfile.Change    `json:"changes,omitempty"`
+	// FromStart: the changes do not matter.
+	FromStart bool         `json:"from_start,omitempty"`
+	Items     []string     `json:"items,omitempty"`
+	Waiting   *Waiting     `json:"waiting,omitempty"`
+	Placed    []PlacedWork `json:"placed,omitempty"`
 }
 
 // PurgeRequest selects executions to delete; running ones are never deleted.
 type PurgeRequest struct {
-	// Instance is the only instance to delete, whatever its age and status: of the other fields
-	// only DryRun may be set with it.
+	// Instance is deleted whatever its age and status; only DryRun may be set
+	// with it.
 	Instance core.JobInstanceID `json:"instance,omitempty"`
-	// Job is the name of one job; empty means all.
-	Job string `json:"job,omitempty"`
-	// Statuses are those to delete; empty means COMPLETED, ABANDONED.
+	Job      string             `json:"job,omitempty"`
+	// Statuses: empty means COMPLETED, ABANDONED.
 	Statuses []core.Status `json:"statuses,omitempty"`
 	// EndedBefore is required without Instance.
 	EndedBefore time.Time `json:"ended_before,omitzero"`
-	// KeepLast is the number of newest instances of each job to keep.
-	KeepLast int `json:"keep_last,omitempty"`
-	// DryRun only counts.
-	DryRun bool `json:"dry_run,omitempty"`
-	// Batches is the maximum number of batches of 500 executions; 0 means no limit.
+	// KeepLast is of each job's newest instances.
+	KeepLast int  `json:"keep_last,omitempty"`
+	DryRun   bool `json:"dry_run,omitempty"`
+	// Batches of 500 executions; 0 means no limit.
 	Batches int `json:"-"`
 }
 
@@ -239,12 +219,12 @@ type Purged struct {
 }
 
 type (
-	// Refusal is the error of a refused act, which changed nothing.
+	// Refusal is the error of a refused act.
 	Refusal = refusal.Refusal
-	// Reason is why an act was refused.
+	// Reason is why it was refused.
 	Reason = refusal.Reason
-	// Action is a possible action, as data.
+	// Action is a possible action.
 	Action = refusal.Action
-	// Owner is the process that runs an execution.
+	// Owner is the process that runs it.
 	Owner = refusal.Owner
 )

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// restarts prepares restarts.
 type restarts struct {
 	judge     *judge
 	jobs      *jobs
@@ -19,7 +18,7 @@ type restarts struct {
 	records   journal.Repository
 }
 
-// restartOf prepares the launch of a restart. It writes nothing: a dry run calls it, too.
+// restartOf writes nothing: a dry run calls it, too.
 func (s *restarts) restartOf(ctx context.Context, req RestartRequest) (*launch, error) {
 	if err := req.check(); err != nil {
 		return nil, err
@@ -58,8 +57,7 @@ func (s *restarts) restartOf(ctx context.Context, req RestartRequest) (*launch, 
 	return l, nil
 }
 
-// restartParameters sets the parameters of a restart: the execution's, with the changes of the
-// request (rule L3r).
+// restartParameters: rule L3r.
 func (s *restarts) restartParameters(l *launch, req RestartRequest) (err error) {
 	changed := req.Params
 	if len(changed) > 0 {
@@ -81,8 +79,6 @@ func (s *restarts) restartParameters(l *launch, req RestartRequest) (err error) 
 	return err
 }
 
-// keepsIdentity refuses invalid changes, and changes of identifying parameters, which would name
-// another instance. It names all of them.
 func keepsIdentity(l *launch, changed map[string]string) error {
 	params, err := job.ValidateParameters(optional(l.specs()), changed)
 	errs := []error{err}

@@ -33,10 +33,9 @@ const (
 	CertainAfter = planner.CertainAfter
 )
 
-// RestartPlan lists the effects of a restart of an execution, in order.
+// RestartPlan lists the effects of a restart, in order.
 type RestartPlan struct {
-	// Execution and Epoch identify the planned execution: the plan holds while it is the newest of
-	// its instance and has this epoch.
+	// The plan holds while Execution is its instance's newest and has Epoch.
 	Execution core.JobExecutionID `json:"execution"`
 	Epoch     int64               `json:"epoch"`
 	Entries   []PlanEntry         `json:"entries"`
@@ -49,45 +48,42 @@ type RestartPlan struct {
 // PlanEntry is the effect of a restart on an element of the flow.
 type PlanEntry struct {
 	Element string `json:"element"`
-	// Step is the name of the step; empty for an element of another kind.
+	// Step is empty for another kind of element.
 	Step      string    `json:"step,omitempty"`
 	Action    PlanAct   `json:"action"`
 	Certainty Certainty `json:"certainty"`
-	// Text is the condition of an entry that is not certain, or the element with the outcome that
-	// has to be known first.
+	// Text is the condition, or the element with an outcome that has to be
+	// known first.
 	Text string `json:"text,omitempty"`
-	// If is the condition with an unknown answer, whatever the certainty.
+	// If is the condition with an unknown answer.
 	If string `json:"if,omitempty"`
-	// From describes where a step is resumed; empty means from its beginning.
-	From string `json:"from,omitempty"`
-	// Partitions are the partitions of a resumed partitioned step.
+	// From: empty means the beginning.
+	From       string          `json:"from,omitempty"`
 	Partitions *PlanPartitions `json:"partitions,omitempty"`
-	// Via are the transitions by which the flow may reach an entry that is CertainAfter; empty if
-	// it follows the entry before it.
+	// Via are the transitions to an entry that is CertainAfter; empty if it
+	// follows the entry before it.
 	Via []PlanEdge `json:"via,omitempty"`
-	// MayRepeat means that a loop may reach the element again.
+	// MayRepeat: a loop may reach it again.
 	MayRepeat bool `json:"may_repeat,omitempty"`
-	// OnWorkers means that worker processes do the work of the step.
 	OnWorkers bool `json:"on_workers,omitempty"`
 }
 
 // PlanEdge is a transition after an unknown outcome.
 type PlanEdge struct {
 	From string `json:"from"`
-	// On is the pattern of the exit code of From, COMPLETED for every success; empty if the outcome
-	// of From is known.
+	// On is the exit code's pattern, COMPLETED for every success; empty if the
+	// outcome of From is known.
 	On string `json:"on,omitempty"`
-	// OtherSuccess means that On stands for each success except COMPLETED, which leads elsewhere.
+	// OtherSuccess: On stands for each success except COMPLETED.
 	OtherSuccess bool `json:"other_success,omitempty"`
 }
 
 // PlanPartitions are the partitions of a resumed step.
 type PlanPartitions struct {
 	Completed int `json:"completed"`
-	// Again are the partitions that run again, at most 100 of them.
-	Again []PlanPartition `json:"again,omitempty"`
-	// Omitted is how many more run again: Show lists them.
-	Omitted int `json:"omitted,omitempty"`
+	// At most 100.
+	Again   []PlanPartition `json:"again,omitempty"`
+	Omitted int             `json:"omitted,omitempty"`
 }
 
 // PlanPartition is a partition that runs again.
@@ -103,8 +99,6 @@ type StartLimit struct {
 	Limit    int    `json:"limit"`
 }
 
-// restartPlan plans a restart of the execution, by the walk itself. It omits positions and
-// partitions: see describeResumed.
 func restartPlan(ctx context.Context, records journal.Repository, exec *core.JobExecution, j *model.Job) (*RestartPlan, error) {
 	planned, err := planner.New(ctx, records, j, exec, nil)
 	if err != nil {
@@ -138,7 +132,6 @@ func (p *RestartPlan) IsDone() bool {
 	})
 }
 
-// isFinal reports whether a restart passes a step.
 func isFinal(s core.StepExecution) bool {
 	return s.Status == core.StatusCompleted || s.Status == core.StatusAbandoned
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// runs launches jobs.
 type runs struct {
 	schema    *schema
 	judge     *judge
@@ -41,17 +40,13 @@ type runRecords interface {
 	Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error)
 }
 
-// Run runs a job to its end, in the instance that [Service.Choose] returns. The execution describes
-// a job that failed or stopped; the error is for a refused launch (a *Refusal with the cause in its
-// chain), or a record that could not be written.
-//
-// The end of ctx cancels the run; its final status is written nevertheless (rules C14, L4).
-// Hooks.Stop requests a stop: the current chunk is finished.
-//
-// An execution that cannot renew its lease ends before another process may take it over. A
-// component that ignores the end of its context is then abandoned, and reported as a
-// core.ComponentLate: it may run concurrently with its successor, unless the program ends itself
-// (rule L9). The surfin command does.
+// Run runs a job to its end, in the instance that [Service.Choose] returns. The
+// error is for a refused launch (*Refusal), or a record that could not be
+// written. The end of ctx cancels; the final status is written nevertheless
+// (rules C14, L4). An execution that cannot renew its lease ends before another
+// process may take over; a component that ignores its context's end is
+// abandoned, a core.ComponentLate, and may run concurrently with its successor
+// unless the program exits (rule L9).
 func (s *runs) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 	running, err := s.Start(ctx, req)
 	if err != nil {
@@ -60,8 +55,8 @@ func (s *runs) Run(ctx context.Context, req RunRequest) (*Execution, error) {
 	return running.Follow(ctx, req.Stop)
 }
 
-// Start launches a job as Run does and returns when its execution exists. The execution does not
-// end with ctx: call Stop on the result.
+// Start launches a job as Run does and returns when its execution exists. It
+// does not end with ctx: call Stop.
 func (s *runs) Start(ctx context.Context, req RunRequest) (*Running, error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
@@ -73,11 +68,10 @@ func (s *runs) Start(ctx context.Context, req RunRequest) (*Running, error) {
 	return s.launch(ctx, l)
 }
 
-// Restart makes another attempt of an execution's instance, with its parameters, changed by
-// req.Params, and the defaults of those declared since. It returns when the new execution exists.
-// The execution must be the newest of its instance, and FAILED or STOPPED; a running one is taken
-// over if its owner is lost, else refused. With From and IfComplete it may be COMPLETED. A
-// *RequestError means that fields exclude each other.
+// Restart makes another attempt with the execution's parameters, changed by
+// req.Params. It must be its instance's newest, and FAILED or STOPPED
+// (COMPLETED with From and IfComplete); a running one is taken over if its
+// owner is lost. A *RequestError means that fields exclude each other.
 func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error) {
 	if err := s.schema.Prepare(ctx); err != nil {
 		return nil, err
@@ -89,9 +83,8 @@ func (s *runs) Restart(ctx context.Context, req RestartRequest) (*Running, error
 	return s.launch(ctx, l)
 }
 
-// Redrive runs the remaining skipped items of an execution through the processors and writers of
-// their step, with the execution's parameters, and returns when the new execution exists. That is
-// an execution of its own, which another Redrive continues if it has not completed.
+// Redrive runs the remaining skipped items through their step's processors and
+// writers, in an execution of its own, which another Redrive continues.
 func (s *runs) Redrive(ctx context.Context, req RedriveRequest) (*Running, error) {
 	l, err := s.redrives.redriveOf(ctx, req)
 	if err != nil {
@@ -118,7 +111,7 @@ func (s *runs) launch(ctx context.Context, l *launch) (*Running, error) {
 	return s.keep(running, l.job, l.hooks), nil
 }
 
-// start launches a job. First it ends an attempt of the instance that is parked with a requested
+// First it ends an attempt of the instance that is parked with a requested
 // stop, if no worker has a partition of it.
 func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
 	l.options.Actor = s.actor.of(ctx)
@@ -146,12 +139,12 @@ func (s *runs) keep(r *job.Running, j *model.Job, hooks Hooks) *Running {
 	return &Running{view: s.view, records: s.records, running: r, job: j, hooks: hooks}
 }
 
-// Close stops the executions that the service started in this process, and waits until they have
-// ended, as long as ctx allows. A parked execution continues: no process holds it.
+// Close stops the executions that it started here, and waits until they have
+// ended or ctx has. A parked execution continues.
 func (s *runs) Close(ctx context.Context) error { return s.active.stop(ctx) }
 
-// onLast notices, once, that the job file is another one (rule L1a), and changes of it that the
-// launcher does not compare because they do not matter or are accepted (rule F4).
+// onLast notices, once, another job file (rule L1a), and changes that do not
+// matter or are accepted (rule F4).
 func (s *runs) onLast(l *launch) func(ctx context.Context, last *core.JobExecution) error {
 	called := false
 	return func(ctx context.Context, last *core.JobExecution) error {
@@ -178,7 +171,6 @@ func (s *runs) onLast(l *launch) func(ctx context.Context, last *core.JobExecuti
 	}
 }
 
-// checkRestart is the job's CheckRestart, and notices the changes that it admits.
 func (s *runs) checkRestart(l *launch) func(ctx context.Context, last *core.JobExecution, h ports.History, params core.Parameters) ([]string, error) {
 	return func(ctx context.Context, last *core.JobExecution, h ports.History, params core.Parameters) (taken []string, err error) {
 		changes, err := l.file.Changes(ctx, jobfile.Restart{Last: last, Params: params, History: h, Registry: s.jobs.registry})
@@ -195,8 +187,6 @@ func (s *runs) checkRestart(l *launch) func(ctx context.Context, last *core.JobE
 	}
 }
 
-// noticeOtherFile reports that the job of this name was run from another file: by the last
-// execution of the instance (nil if the instance is new), else by the newest of the job.
 func (s *runs) noticeOtherFile(ctx context.Context, l *launch, last *core.JobExecution) error {
 	now := l.job.Definition.Path
 	if now == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Running is an execution that runs in this process, concurrently with the caller.
+// Running is an execution that runs in this process.
 type Running struct {
 	view    *viewer
 	records journal.Repository
@@ -24,23 +24,23 @@ type Running struct {
 	hooks   Hooks
 }
 
-// Execution returns the execution as it was launched.
+// Execution returns it as launched.
 func (r *Running) Execution() *Execution {
 	e := r.running.Execution()
 	return r.view.execution(&e)
 }
 
-// Stop requests a stop: the current chunk is finished. It may be called repeatedly.
+// Stop requests a stop. It may be called repeatedly.
 func (r *Running) Stop() { r.running.Stop() }
 
-// Leave is Stop, except for a parked execution: that continues, and Wait returns it as it is.
+// Leave is Stop, but a parked execution continues.
 func (r *Running) Leave() { r.running.Leave() }
 
-// Done is closed when the execution has ended, or was left.
+// Done is closed when it has ended or was left.
 func (r *Running) Done() <-chan struct{} { return r.running.Done() }
 
-// Wait returns the ended execution. The error is for a record that could not be written
-// (core.ErrLostOwner in its chain if another process took over).
+// Wait returns the ended execution. The error is for a record that could not be
+// written (core.ErrLostOwner if taken over).
 func (r *Running) Wait() (*Execution, error) {
 	e, err := r.running.Wait()
 	if errors.Is(err, job.ErrLeft) {
@@ -56,11 +56,9 @@ func (r *Running) Wait() (*Execution, error) {
 	return view, err
 }
 
-// planTime bounds the queries of the history after the end of an execution.
 const planTime = 10 * time.Second
 
-// offerWithinLimit replaces the restart action if one of its steps would exceed its start_limit. If
-// that is unknown it offers nothing: Explain says why.
+// If that is unknown it offers nothing: Explain says why.
 func (r *Running) offerWithinLimit(view *Execution, e *core.JobExecution, j *model.Job) {
 	if e.RedriveOf != 0 || !hasStartLimit(j.Flow) {
 		return
@@ -88,12 +86,11 @@ func hasStartLimit(flow model.Flow) bool {
 	})
 }
 
-// workerPoll is the time between two checks whether an execution waits for a missing worker.
 const workerPoll = time.Second
 
-// Follow waits as Wait does, and passes on requests of the caller: closing stop requests a stop,
-// the end of ctx cancels at once (rule L4). stop may be nil. If the execution is parked and no live
-// worker continues it, Hooks.OnNotice is called once.
+// Follow waits as Wait does: closing stop requests a stop, the end of ctx
+// cancels (rule L4). stop may be nil. Hooks.OnNotice is called once if no live
+// worker continues a parked execution.
 func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution, error) {
 	done := ctx.Done()
 	var poll <-chan time.Time
@@ -121,8 +118,6 @@ func (r *Running) Follow(ctx context.Context, stop <-chan struct{}) (*Execution,
 	}
 }
 
-// lacksWorker returns the notice that the execution waits for a worker, and no live one continues it
-// or fits; nil if that is not so, or the database cannot be queried now.
 func (r *Running) lacksWorker(ctx context.Context) *Notice {
 	id := r.running.Execution().ID
 	judged, err := r.view.judge.judgedExecution(ctx, id)
@@ -171,8 +166,7 @@ func (rs *runnings) has(id core.JobExecutionID) bool {
 	return here
 }
 
-// ask stops an execution of this process without waiting for it to poll the database, and reports
-// whether it is here.
+// ask stops it without waiting for it to poll the database.
 func (rs *runnings) ask(id core.JobExecutionID) bool {
 	rs.mu.Lock()
 	r, here := rs.byID[id]

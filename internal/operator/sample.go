@@ -18,18 +18,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// dryRun samples the steps that the plan of a first run lists.
 type dryRun struct {
-	n      int
-	params core.Parameters
-	uses   []jobfile.Used
-	job    *model.Job
-	steps  []*DryStep
-	// handlers are the handlers of steps' tasks; nil if no job has such a step.
+	n        int
+	params   core.Parameters
+	uses     []jobfile.Used
+	job      *model.Job
+	steps    []*DryStep
 	handlers jobfile.Tasks
 }
 
-// run samples the steps of the plan, in order, each once. Only the end of ctx is an error.
 func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
 	unsampled := map[string]model.Step{}
 	for _, s := range slices.Concat(d.job.Flow.Steps(), d.job.Finally.Steps()) {
@@ -49,7 +46,6 @@ func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
 	return nil
 }
 
-// step samples a chunk step, or the first partition of one; steps of other kinds would run.
 func (d *dryRun) step(ctx context.Context, s model.Step, of *DryStep) error {
 	d.describe(of)
 	run := &model.StepRun{
@@ -96,7 +92,6 @@ type submitter interface {
 	Items(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error)
 }
 
-// tasks reads the items of a step that submits tasks, and submits none.
 func (d *dryRun) tasks(ctx context.Context, s submitter, run *model.StepRun, of *DryStep) error {
 	of.Component = s.Handler()
 	own := *run
@@ -116,8 +111,6 @@ func (d *dryRun) tasks(ctx context.Context, s submitter, run *model.StepRun, of 
 	return d.unable(ctx, of, err)
 }
 
-// unable decides about a step that could not be sampled: it has to wait for earlier steps, or it
-// would fail.
 func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	if err == nil {
 		return nil
@@ -152,8 +145,6 @@ func (d *dryRun) needs(step string) []string {
 	return needs
 }
 
-// makers returns the earlier steps that may create the missing input: those that write the file,
-// those that write tables, and those with unknown work.
 func (d *dryRun) makers(of *DryStep, err error) []string {
 	file, table := errors.Is(err, fs.ErrNotExist), isMissingTable(err)
 	var makers []string
@@ -170,7 +161,7 @@ func (d *dryRun) makers(of *DryStep, err error) []string {
 	return slices.Compact(makers)
 }
 
-// isMissingTable compares texts for SQLite, which has no own code for it.
+// SQLite has no own code for it.
 func isMissingTable(err error) bool {
 	return dberr.SQLState(err) == "42P01" || dberr.SQLiteCode(err) == 1 && strings.Contains(err.Error(), "no such table")
 }
@@ -198,8 +189,7 @@ func (d *dryRun) describe(of *DryStep) {
 	}
 }
 
-// partitionsOf has the step plan its partitions, as at its start: the plan is caught on its way to
-// the repository, and nothing of it is run.
+// The plan is caught on its way to the repository, and nothing runs.
 func partitionsOf(ctx context.Context, s model.Step, run *model.StepRun) ([]core.Partition, error) {
 	c := &planCatcher{}
 	own := *run
@@ -214,7 +204,6 @@ func partitionsOf(ctx context.Context, s model.Step, run *model.StepRun) ([]core
 
 var errCaught = errors.New("a dry run stores no plan")
 
-// planCatcher replaces the repository; it accepts nothing but a plan.
 type planCatcher struct {
 	ports.PartitionPlans
 	parts []core.Partition

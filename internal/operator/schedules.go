@@ -15,7 +15,7 @@ import (
 
 // SchedulesRequest requests the due times of registered jobs.
 type SchedulesRequest struct {
-	// Count is the number of times of each job to return, at most 1000; 0 means 1.
+	// Count is at most 1000; 0 means 1.
 	Count int `json:"count,omitempty"`
 }
 
@@ -24,15 +24,14 @@ type (
 	ScheduleView struct {
 		Job string `json:"job"`
 		taskports.Schedule
-		// DecidedUntil is the time up to which scheduled times were submitted or skipped.
+		// Times up to DecidedUntil were submitted or skipped.
 		DecidedUntil time.Time `json:"decided_until"`
-		// Due are the times up to now that a server submits next, and Missed the number that it
-		// skips; 100 means that many or more.
+		// Due are times that a server submits next, Missed those that it skips,
+		// at most 100.
 		Due    []ScheduledTime `json:"due,omitempty"`
 		Missed int             `json:"missed,omitempty"`
-		// Next are the first times after now.
-		Next []ScheduledTime `json:"next,omitempty"`
-		// Error is why this program does not understand the schedule; then there are no times.
+		Next   []ScheduledTime `json:"next,omitempty"`
+		// Error is why this program does not understand the schedule.
 		Error string `json:"error,omitempty"`
 	}
 
@@ -40,16 +39,15 @@ type (
 	ScheduledTime struct {
 		// Key is the local time that identifies the run.
 		Key string `json:"key"`
-		// At is in the time zone of the schedule. It differs from Key if a clock change skips that
-		// time.
+		// At differs from Key if a clock change skips that time.
 		At time.Time `json:"at"`
 	}
 )
 
 const maxNextTimes = 1000
 
-// Schedules lists the schedules of registered jobs that are enabled, by name, with the times at
-// which they are due, computed by the same code as in a server.
+// Schedules lists the enabled schedules by name with their due times, computed
+// as in a server.
 func (s *schedules) Schedules(ctx context.Context, req SchedulesRequest) ([]ScheduleView, error) {
 	if req.Count < 0 || req.Count > maxNextTimes {
 		return nil, &RequestError{Field: "count", Reason: "must be from 1 to 1000"}
@@ -88,12 +86,10 @@ func (v *ScheduleView) foresee(now time.Time, count int) error {
 	return nil
 }
 
-// ScheduledRuns returns a function that makes the run of a registered job at a scheduled time: a
-// group with one task of type job, and the budget of the file. Wrong parameters are submitted
-// unchanged, so that the refusal of the run reports them.
-//
-// A job that has no incrementer, and has the same parameters at all times, is run again each time
-// (RunRequest.Again).
+// ScheduledRuns makes the run of a registered job at a scheduled time: one task
+// of type job. Wrong parameters are submitted, so the run's refusal reports
+// them. A job without an incrementer, with constant parameters, runs again each
+// time (RunRequest.Again).
 func ScheduledRuns(s *Service) func(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error) {
 	return s.scheduledRun
 }

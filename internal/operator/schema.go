@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// schema creates and checks the tables.
 type schema struct {
 	tables      Schema // may be nil
 	checkpoints Checkpoints
@@ -28,9 +27,9 @@ type schema struct {
 	prepared    atomic.Bool // the tables were checked
 }
 
-// Prepare makes the repository ready: it creates or updates its tables if Config.AutoMigrate allows
-// it, else it checks them. Acts call it by themselves. The Refusal for missing or old tables has
-// core.ErrSchemaMissing in its chain.
+// Prepare creates or updates the tables if Config.AutoMigrate allows it, else
+// checks them. Acts call it. The Refusal has core.ErrSchemaMissing in its
+// chain.
 func (s *schema) Prepare(ctx context.Context) error {
 	if s.tables == nil || s.prepared.Load() {
 		return nil
@@ -50,9 +49,8 @@ func (s *schema) Prepare(ctx context.Context) error {
 	return err
 }
 
-// CheckDatabase checks that the repository's database answers and has the tables that this binary
-// needs. It returns nil also if the service has no schema, core.ErrSchemaMissing, or the database's
-// own error; ctx bounds the wait.
+// CheckDatabase checks that the database answers and has the needed tables. It
+// returns core.ErrSchemaMissing or the database's error; ctx bounds the wait.
 func (s *schema) CheckDatabase(ctx context.Context) error {
 	if s.tables == nil {
 		return nil
@@ -60,9 +58,8 @@ func (s *schema) CheckDatabase(ctx context.Context) error {
 	return s.tables.CheckSchema(ctx)
 }
 
-// Migrate creates or updates tables, and reports whether there was anything to do: the tables of
-// the history if database is the repository's or empty, else those for the checkpoints of steps
-// that work in that database (rule C18).
+// Migrate creates or updates tables and reports whether it did: those of the
+// history, or those for checkpoints in another database (rule C18).
 func (s *schema) Migrate(ctx context.Context, database string) (changed bool, err error) {
 	check, migrate := s.tables.CheckSchema, s.tables.Migrate
 	if database != "" && database != s.database {
@@ -78,7 +75,6 @@ func (s *schema) Migrate(ctx context.Context, database string) (changed bool, er
 	return true, s.noteMigration(ctx, database)
 }
 
-// hasHistory reports whether the tables of the history exist. A dry run does not create them.
 func (s *schema) hasHistory(ctx context.Context) (bool, error) {
 	if s.tables == nil || s.prepared.Load() {
 		return true, nil
@@ -98,7 +94,7 @@ func (s *schema) migrates() bool {
 	return err == nil && s.autoMigrate(db.Dialect())
 }
 
-// noteMigration records a migration in the audit, after it: a migration has its own transactions.
+// After it: a migration has its own transactions.
 func (s *schema) noteMigration(ctx context.Context, database string) error {
 	if s.audit == nil || s.tables.CheckSchema(ctx) != nil {
 		return nil // there is no audit yet
@@ -106,8 +102,7 @@ func (s *schema) noteMigration(ctx context.Context, database string) error {
 	return s.audit.NoteAct(ctx, ports.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
 }
 
-// sweep deletes the checkpoints of deleted instances in databases other than the
-// repository's (rule C18).
+// sweep: rule C18.
 func (s *schema) sweep(ctx context.Context) error {
 	if s.checkpoints == nil || s.provider == nil {
 		return nil
@@ -139,13 +134,12 @@ func CurrentActor() string {
 	return name
 }
 
-// WithActor sets the actor of the service's acts, for the audit: a client of an API is not the user
-// of the process.
+// WithActor sets the actor for the audit: an API's client is not the process's
+// user.
 func WithActor(ctx context.Context, actor string) context.Context {
 	return ports.WithActor(ctx, actor)
 }
 
-// actor is the default actor.
 type actor string
 
 func (a actor) of(ctx context.Context) string { return cmp.Or(ports.ActorOf(ctx), string(a)) }

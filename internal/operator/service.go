@@ -10,8 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Service runs and operates jobs. It is safe for concurrent use. It has no methods of its own: each
-// part has one task, and its own port to the repository.
+// Service runs and operates jobs. It is safe for concurrent use.
 type Service struct {
 	*schema    // Prepare, CheckDatabase, Migrate
 	*jobs      // StoredJob
@@ -47,7 +46,6 @@ func New(c Config) (*Service, error) {
 	return compose(c, c.Repository, actor(c.Actor)), nil
 }
 
-// compose gives each part of the service the parts that it uses.
 func compose(c Config, r ports.JobRepository, by actor) *Service {
 	tables := &schema{
 		tables: c.Schema, checkpoints: c.Checkpoints, provider: c.Provider, database: c.Database, autoMigrate: c.AutoMigrate, audit: c.Acts, actor: by,

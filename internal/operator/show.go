@@ -11,11 +11,11 @@ import (
 // ShowRequest selects one execution.
 type ShowRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// Partitions adds every partition of the steps, not only those that failed.
+	// Partitions adds the partitions that did not fail.
 	Partitions bool `json:"partitions,omitempty"`
-	// Audit adds every change of a status, with its actor.
+	// Audit adds every change of a status.
 	Audit bool `json:"audit,omitempty"`
-	// Definition adds the job file as it was when the execution began, and the files that it names.
+	// Definition adds the job file and the files that it names, as they were.
 	Definition bool `json:"definition,omitempty"`
 }
 
@@ -98,13 +98,12 @@ func actorView(actor string) string {
 // SummaryRequest selects the execution for a Summary.
 type SummaryRequest struct {
 	Execution core.JobExecutionID
-	// Passed are the steps that the execution did not run because an earlier attempt had
-	// completed them.
+	// Passed are the steps that an earlier attempt had completed.
 	Passed []core.StepExecution
 }
 
-// Summary returns an execution with one entry for each step: the rounds of a loop are added up, and
-// for a step that was passed and then ran again the run counts.
+// Summary returns an execution with one entry for each step, with a loop's
+// rounds added up; of a step passed and run, the run counts.
 func (s *history) Summary(ctx context.Context, req SummaryRequest) (*ExecutionView, error) {
 	exec, err := s.records.Execution(ctx, req.Execution)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// skips lists and exports skipped items.
 type skips struct {
 	records interface {
 		Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
@@ -24,9 +23,9 @@ type skips struct {
 	}
 }
 
-// SkipView is a skipped item, and a line of an export. Item is null unless the whole item is known;
-// Stored is then the known part. An item that could not be read has its text in Raw, if its reader
-// keeps one, or in Stored, if that is not the whole text.
+// SkipView is a skipped item, and a line of an export. Item is null unless
+// wholly known; else Stored is the known part. An item that could not be read
+// has its text in Raw, if its reader keeps one.
 type SkipView struct {
 	ID        int64               `json:"id"`
 	Execution core.JobExecutionID `json:"execution"`
@@ -34,8 +33,8 @@ type SkipView struct {
 	Phase     core.Phase          `json:"phase"`
 	Path      string              `json:"path,omitempty"`
 	Line      int64               `json:"line,omitempty"`
-	// Index is the number of the element in an array, Row the number of the row, if the element
-	// became several.
+	// Index is the element's number in an array, Row the row's, if it became
+	// several.
 	Index  int64           `json:"index,omitempty"`
 	Row    int64           `json:"row,omitempty"`
 	Class  string          `json:"class"`
@@ -43,16 +42,15 @@ type SkipView struct {
 	Item   json.RawMessage `json:"item"`
 	Stored json.RawMessage `json:"stored,omitempty"`
 	SHA256 string          `json:"sha256,omitempty"` // of an item or a text that was truncated
-	// Raw is the text of an item that could not be read, Columns are the names of its fields.
-	// Offset and Length are its bytes in the file.
+	// Raw is the text of an item that could not be read. Offset and Length are
+	// bytes in the file.
 	Raw     *string  `json:"raw,omitempty"`
 	Columns []string `json:"columns,omitempty"`
 	Offset  *int64   `json:"offset,omitempty"`
 	Length  *int64   `json:"length,omitempty"`
-	// RedrivenBy is the execution that later processed the item, or 0.
+	// RedrivenBy is the execution that later processed it, or 0.
 	RedrivenBy core.JobExecutionID `json:"redriven_by,omitempty"`
-	// LeftIn is the execution with a redrive that has the item again, if Execution is itself a
-	// redrive; for Skip only.
+	// LeftIn is the redrive that has the item again; for Skip only.
 	LeftIn    core.JobExecutionID `json:"left_in,omitempty"`
 	CreatedAt time.Time           `json:"created,omitzero"`
 }
@@ -84,13 +82,13 @@ type SkipsRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
 	Step      string              `json:"step,omitempty"`
 	Phase     core.Phase          `json:"phase,omitempty"`
-	// Index selects the items of the array element with this number, counted from 1.
+	// Index counts from 1.
 	Index int64 `json:"index,omitempty"`
-	// Left selects the items that no execution has redriven.
+	// Left selects items not redriven.
 	Left bool `json:"left,omitempty"`
-	// After selects items with a greater ID: the key of the next page.
+	// After selects greater IDs: the key of the next page.
 	After int64 `json:"after,omitempty"`
-	// Limit is the size of the page; 0 means 50.
+	// Limit: 0 means 50.
 	Limit int `json:"limit,omitempty"`
 }
 
@@ -107,18 +105,18 @@ func (r SkipsRequest) filter() (ports.SkipFilter, error) {
 	return filter, err
 }
 
-// SkipPage is a page of skipped items, in the order in which they were stored.
+// SkipPage is a page in the order of storage.
 type SkipPage struct {
 	Items []SkipView `json:"items"`
-	// Next is After of the next page; 0 means that this is the last one.
+	// Next: 0 means the last page.
 	Next int64 `json:"next,omitempty"`
-	// Elsewhere are other attempts of the instance that have such items, newest first; only set if
-	// this one has none.
+	// Elsewhere are other attempts with such items, newest first, if this one
+	// has none.
 	Elsewhere []core.JobExecutionID `json:"elsewhere,omitempty"`
 }
 
-// Skips lists the items that an execution skipped. It returns core.ErrNotFound if there is no such
-// execution, and a *RequestError for an invalid request.
+// Skips lists an execution's skipped items. It returns core.ErrNotFound, or a
+// *RequestError for an invalid request.
 func (s *skips) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	filter, err := req.filter()
 	if err != nil {
@@ -146,7 +144,6 @@ func (s *skips) Skips(ctx context.Context, req SkipsRequest) (SkipPage, error) {
 	return page, err
 }
 
-// skipsOfOthers returns the other attempts of the instance that have items of the filter.
 func (s *skips) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filter ports.SkipFilter) (ids []core.JobExecutionID, err error) {
 	attempts, err := s.records.Executions(ctx, ports.ExecutionFilter{Instance: exec.InstanceID})
 	if err != nil {
@@ -169,7 +166,7 @@ func (s *skips) skipsOfOthers(ctx context.Context, exec *core.JobExecution, filt
 	return ids, nil
 }
 
-// Skip returns one skipped item by its number, or core.ErrNotFound.
+// Skip returns one by its number, or core.ErrNotFound.
 func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
 	item, err := s.records.SkippedItem(ctx, id)
 	if err != nil {
@@ -186,9 +183,9 @@ func (s *skips) Skip(ctx context.Context, id int64) (*SkipView, error) {
 
 const exportPage = 500
 
-// ExportSkips writes all skipped items that were not redriven to w, one JSON object per line, and
-// returns their number. It ignores After and Limit. It returns core.ErrNotFound if the execution
-// does not exist.
+// ExportSkips writes the items not redriven to w, one JSON object per line, and
+// returns their number. It ignores After and Limit. It may return
+// core.ErrNotFound.
 func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) (n int, err error) {
 	req.Left, req.After, req.Limit = true, 0, 0
 	filter, err := req.filter()
@@ -227,9 +224,8 @@ func (s *skips) ExportSkips(ctx context.Context, req SkipsRequest, w io.Writer) 
 // ErrEmptyExport is the error for an export without an item.
 var ErrEmptyExport = errors.New("no skipped item found")
 
-// ReadExport reads an export after it was edited: items by the number of their skip, as in
-// RedriveRequest.Edited. name is the export's name in messages. All errors are reported together,
-// with name and line; ErrEmptyExport if there is no item.
+// ReadExport reads an edited export, as for RedriveRequest.Edited. name is for
+// messages. Errors are joined; ErrEmptyExport if there is no item.
 func ReadExport(name string, export io.Reader) (map[int64]Edit, error) {
 	items, at := map[int64]Edit{}, map[int64]int{}
 	var errs []error

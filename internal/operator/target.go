@@ -20,9 +20,8 @@ import (
 type Target struct {
 	Step   string `json:"step"`
 	Writer string `json:"writer"` // the component, such as table or csv
-	// Target is the value of the main field of the writer's config, after binding: a table, a file.
-	Target string `json:"target"`
-	// Database is the name of the writer's database, if it has one.
+	// Target is the main field's value: a table, a file.
+	Target   string `json:"target"`
 	Database string `json:"database,omitempty"`
 }
 
@@ -50,7 +49,6 @@ func reporting(writer string, create newFunc, found func(Target)) newFunc {
 	}
 }
 
-// targetOf reads the config of a writer: the field tagged `main` is its target.
 func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	if !v.IsValid() || v.Kind() != reflect.Struct {
@@ -72,7 +70,7 @@ func targetOf(writer string, cfg any, b registry.BuildContext) (Target, bool) {
 	return t, t.Target != ""
 }
 
-// Targets collects the targets of one run. It is safe for concurrent use.
+// Targets collects one run's targets. It is safe for concurrent use.
 type Targets struct {
 	mu    sync.Mutex
 	list  []Target
@@ -93,15 +91,14 @@ func (t *Targets) Add(found Target) {
 	}
 }
 
-// All returns the targets in the order in which their writers were made.
+// All returns them in the order of creation.
 func (t *Targets) All() []Target {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Clone(t.list)
 }
 
-// watchFiles begins to collect the targets of one step execution: the partitions of a redrive run
-// one after the other. It returns the function that checks them.
+// The partitions of a redrive run one after the other.
 func (t *Targets) watchFiles() func(run *model.StepRun, parts chunk.Parts) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,8 +106,7 @@ func (t *Targets) watchFiles() func(run *model.StepRun, parts chunk.Parts) error
 	return t.keepFiles
 }
 
-// keepFiles refuses a redrive with a file that would replace another one: it would hold the
-// redriven items only.
+// A file that replaces another would hold the redriven items only.
 func (t *Targets) keepFiles(run *model.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
 		return nil // it continues with its own file

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// viewer makes the views of records.
 type viewer struct {
 	judge *judge
 	work  *workload
@@ -52,7 +51,6 @@ func (s *viewer) view(e *core.JobExecution, newest *ports.NewestAttempt) Executi
 	}
 }
 
-// ownerOf returns the process that runs an execution, or nil, for example if it is parked.
 func (s *viewer) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Owner {
 	if !e.Status.IsRunning() || e.Owner == (core.Owner{}) {
 		return nil
@@ -78,7 +76,6 @@ func (s *viewer) stepView(step *core.StepExecution) StepView {
 	return view
 }
 
-// partitionedView returns a step with its failed partitions, or with all.
 func (s *viewer) partitionedView(step partitioned, all bool) StepView {
 	view := s.stepView(step.StepExecution)
 	if len(step.parts) == 0 {
@@ -102,8 +99,7 @@ func (s *viewer) partitionedView(step partitioned, all bool) StepView {
 	return view
 }
 
-// roundsView returns the newest of a step's rounds, with the counters of all. A round with a
-// condition that did not hold does not count.
+// A round with a condition that did not hold does not count.
 func (s *viewer) roundsView(rounds []partitioned) StepView {
 	view := s.partitionedView(rounds[len(rounds)-1], false)
 	var sum core.Counters
@@ -131,8 +127,6 @@ type partitioned struct {
 	parts []core.StepExecution
 }
 
-// splitPartitions takes the executions of partitions, which are recorded as STEP:PARTITION, out of
-// the list, and assigns each to the newest preceding execution of its step.
 func splitPartitions(all []core.StepExecution) []partitioned {
 	var steps []partitioned
 	place := map[string]int{}
@@ -149,7 +143,6 @@ func splitPartitions(all []core.StepExecution) []partitioned {
 	return steps
 }
 
-// total returns the counters of all attempts and of all partitions, and of earlier attempts alone.
 // The step's own counters are written only at its end.
 func (p partitioned) total() (all, before core.Counters) {
 	if len(p.parts) == 0 {
@@ -170,8 +163,6 @@ func (p partitioned) completed() (n int) {
 	return n
 }
 
-// oncePerStep groups step executions by step: first the steps that were passed and not run again,
-// then those that ran, each in the order of its first round.
 func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
 	var groups [][]partitioned
 	place := map[string]int{}
@@ -196,8 +187,6 @@ func oncePerStep(passed, ran []core.StepExecution) [][]partitioned {
 	return groups
 }
 
-// warningsOf returns the warnings of partitions, each text once, without the known ones, and
-// bounded in number.
 func warningsOf(parts []core.StepExecution, known []string) (list []string) {
 	seen, more := map[string]bool{}, 0
 	for _, text := range known {
@@ -221,7 +210,6 @@ func warningsOf(parts []core.StepExecution, known []string) (list []string) {
 	return list
 }
 
-// isRefused reports whether a worker could not begin the partition, and none has it now.
 func isRefused(part *core.StepExecution) bool {
 	return part.Status == core.StatusStarting && part.Error != ""
 }

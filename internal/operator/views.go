@@ -12,25 +12,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The views are the service's results from the history. In JSON their keys are as in the job file's
-// expressions (steps.NAME.read and so on). A view has no owner's nonce, and no text of a definition
-// unless it was requested.
+// The views are the service's results. JSON keys are as in the job file's
+// expressions. A view has no owner's nonce, and a definition's text only if
+// requested.
 type (
 	// ExecutionView is a job execution with its steps.
 	ExecutionView struct {
 		Execution
-		// StopRequested means that a stop of a running execution was requested.
 		StopRequested bool `json:"stop_requested,omitempty"`
-		// RedrivenBy are the executions that redrive the skipped items of this one, newest first;
-		// Redrives are the same with their statuses.
+		// RedrivenBy are the executions that redrive its skipped items, newest
+		// first.
 		RedrivenBy []core.JobExecutionID `json:"redriven_by,omitempty"`
 		Redrives   []Redrive             `json:"-"`
 		Steps      []StepView            `json:"steps,omitempty"`
 		Decisions  []DecisionView        `json:"decisions,omitempty"`
-		// Audit is empty unless it was requested.
+		// Audit is set if requested.
 		Audit []AuditView `json:"audit,omitempty"`
-		// Definition has the job file and the files that it names, as they were when the execution
-		// began, the job file first; empty unless it was requested.
+		// Definition is as it was at the start, the job file first; set if
+		// requested.
 		Definition []core.DefinitionFile `json:"definition,omitempty"`
 	}
 
@@ -40,11 +39,10 @@ type (
 		Status    core.Status
 	}
 
-	// StepView is a step execution: its counters cover this attempt.
+	// StepView is a step execution of this attempt.
 	StepView struct {
 		Step string `json:"step"`
-		// Execution is the job execution that ran the step: an earlier one for a step that a
-		// restart skipped because it was complete.
+		// Execution is an earlier one for a step that a restart passed.
 		Execution    core.JobExecutionID `json:"execution"`
 		Status       core.Status         `json:"status"`
 		Exit         string              `json:"exit,omitempty"`
@@ -56,8 +54,7 @@ type (
 		ReadSkipped  int64               `json:"read_skipped"`
 		ProcessSkip  int64               `json:"process_skipped"`
 		WriteSkipped int64               `json:"write_skipped"`
-		// SkippedUndone is how many of Skipped were in the current chunk, which was rolled back:
-		// they are not stored.
+		// SkippedUndone of Skipped were rolled back, and are not stored.
 		SkippedUndone int64          `json:"skipped_undone,omitempty"`
 		Commits       int64          `json:"commits"`
 		Rollbacks     int64          `json:"rollbacks"`
@@ -67,39 +64,34 @@ type (
 		RowsPerSecond float64        `json:"rows_per_second"`
 		Gate          string         `json:"gate,omitempty"`
 		Out           map[string]any `json:"out,omitempty"`
-		// Child is the execution of the job that the step ran; 0 if it runs none.
-		Child core.JobExecutionID `json:"child,omitempty"`
-		// ChildStatus is its status if the step waits for it.
-		ChildStatus core.Status `json:"child_status,omitempty"`
-		// Tasks are the tasks that the step has submitted (Show only).
+		// Child is the execution of the job that the step ran, or 0.
+		Child       core.JobExecutionID `json:"child,omitempty"`
+		ChildStatus core.Status         `json:"child_status,omitempty"`
+		// Tasks: Show only.
 		Tasks *StepTasks `json:"tasks,omitempty"`
-		// NewDefinition means that the step had another definition in the previous attempt, and
-		// took its new one, because nothing was committed with the old one (rule F4a).
+		// NewDefinition: the step took a new definition, because nothing was
+		// committed with the old one (rule F4a).
 		NewDefinition bool `json:"new_definition,omitempty"`
-		// Warnings are messages about a step that may complete, such as a column that it does not
-		// read; they include its partitions' warnings.
+		// Warnings include the partitions'.
 		Warnings []string `json:"warnings,omitempty"`
-		// Rounds is how often a loop ran the step in this execution, if more than once; counters
-		// and duration then cover all rounds (Summary only).
+		// Rounds is how often a loop ran the step, if more than once (Summary
+		// only).
 		Rounds int `json:"rounds,omitempty"`
-		// Worker is the process that has this partition, or nil.
+		// Worker has this partition.
 		Worker *Owner `json:"worker,omitempty"`
 
-		// The following are set by Explain only, with counters of all attempts that the step was
-		// resumed from, as far as they committed. Kind is chunk, tasklet, ...
+		// The following are set by Explain only, with committed counters of all
+		// resumed attempts.
 		Kind string `json:"kind,omitempty"`
-		// Undone is the number of items read in the current chunk, which was rolled back.
-		Undone int64 `json:"rolled_back_read,omitempty"`
-		// Resumed means that there are such attempts.
-		Resumed bool `json:"resumed,omitempty"`
-		// CommittedIn is the database that has committed work that the history does not have yet: a
-		// restart finds out how much (rule C18). CommitProblem is why that is unknown.
+		// Undone items were read in the chunk that was rolled back.
+		Undone  int64 `json:"rolled_back_read,omitempty"`
+		Resumed bool  `json:"resumed,omitempty"`
+		// CommittedIn is the database with committed work that the history
+		// lacks (rule C18). CommitProblem is why that is unknown.
 		CommittedIn   string `json:"committed_in,omitempty"`
 		CommitProblem string `json:"commit_problem,omitempty"`
-		// Position describes how far it is committed.
-		Position string `json:"position,omitempty"`
+		Position      string `json:"position,omitempty"`
 
-		// Partitions are the partitions of a partitioned step.
 		Partitions *PartitionsView `json:"partitions,omitempty"`
 	}
 
@@ -107,14 +99,12 @@ type (
 	PartitionsView struct {
 		Total    int                 `json:"total"`
 		Statuses map[core.Status]int `json:"statuses"`
-		// Branches means that they are the branches of a split on workers, by their numbers.
+		// Branches: of a split on workers, by number.
 		Branches bool `json:"branches,omitempty"`
-		// List has the partitions that failed, that workers have, or that a worker could not begin,
-		// or all of them if requested. It has at most 100, unless all were requested; an
-		// explanation lists the incomplete ones if there are more.
-		List []StepView `json:"list"`
-		// Omitted is how many more List would have: Show lists all partitions on request.
-		Omitted int `json:"omitted,omitempty"`
+		// List has the failed, held or refused ones, at most 100, or all if
+		// requested; an explanation lists the incomplete ones.
+		List    []StepView `json:"list"`
+		Omitted int        `json:"omitted,omitempty"`
 	}
 
 	// DecisionView is the recorded answer of a decision or of a condition.
@@ -124,13 +114,12 @@ type (
 		Verdict string `json:"verdict"`
 	}
 
-	// AuditView is a transition of a status, or an operator's act.
+	// AuditView is a change of status, or an operator's act.
 	AuditView struct {
 		At    time.Time `json:"at"`
 		Act   string    `json:"act"`
 		Actor string    `json:"actor,omitempty"`
-		// Step is the step execution of the entry, and StepName its name; if unset, the entry is
-		// for the job execution.
+		// Without Step the entry is for the job execution.
 		Step     core.StepExecutionID `json:"step,omitempty"`
 		StepName string               `json:"step_name,omitempty"`
 		From     core.Status          `json:"from,omitempty"`
@@ -142,11 +131,10 @@ type (
 	// InstanceView is a job instance with its newest execution.
 	InstanceView struct {
 		ID core.JobInstanceID `json:"instance"`
-		// JobName and Params, the identifying parameters, identify the instance.
+		// Params are the identifying ones.
 		JobName string     `json:"job"`
 		Params  Parameters `json:"parameters"`
-		// Attempts, Execution, Status and ExitCode are its newest execution's; zero if all of its
-		// executions were deleted.
+		// Of its newest execution; zero if all were deleted.
 		Attempts  int                 `json:"attempts"`
 		Execution core.JobExecutionID `json:"execution"`
 		Status    core.Status         `json:"status"`
@@ -167,8 +155,6 @@ func (s *StepView) measure(c core.Counters, took time.Duration) {
 	}
 }
 
-// decisions returns, for each element, the newest answer of a decision, or condition that did not
-// hold, in an execution and its earlier attempts.
 func decisionsOf(ctx context.Context, records interface {
 	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
 }, e *core.JobExecution) ([]DecisionView, error) {

@@ -10,54 +10,48 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Workers lists the workers that share the database: a tasks.Repository.
+// Workers lists the workers that share the database.
 type Workers interface {
-	// PartWorkers returns the number of live workers that take parts of steps and continue parked
+	// PartWorkers returns the number of live workers that take parts and parked
 	// executions.
 	PartWorkers(ctx context.Context) (int, error)
-	// Workers returns all of them, LoadOf counts the slots that tasks use, and Leader returns the
-	// leader.
+	// LoadOf counts the slots that tasks use.
 	Workers(ctx context.Context) ([]taskports.Worker, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
 	Leader(ctx context.Context) (*taskports.Leader, error)
 }
 
-// Waiting describes the work that a parked execution waits for, and its workers.
+// Waiting describes a parked execution's open work, and its workers.
 type Waiting struct {
 	core.OpenWork
-	// Engine is the engine that delivers the work to workers.
+	// Engine delivers the work.
 	Engine string `json:"engine,omitempty"`
-	// Workers is the number of live workers that run parts and continue executions; nil if unknown.
-	// A dead one counts until its lease expires. Without one the execution waits for another, even
-	// if no work is open.
+	// Workers is how many live ones run parts and continue executions; nil if
+	// unknown. A dead one counts until its lease expires.
 	Workers *int `json:"workers,omitempty"`
 }
 
-// NoWorker reports whether no live worker continues the execution.
+// NoWorker means that no live worker continues it.
 func (w *Waiting) NoWorker() bool { return w != nil && w.Workers != nil && *w.Workers == 0 }
 
 // StepTasks is the group of tasks that a step has submitted.
 type StepTasks struct {
-	Group int64 `json:"group"`
-	// States counts the tasks by state.
+	Group  int64          `json:"group"`
 	States map[string]int `json:"states"`
 }
 
-// PlacedWork is work of an execution that waits for certain workers: parts or child jobs with the
-// same placement, state and reason (rule PL5).
+// PlacedWork is parts or child jobs with the same placement, state and reason
+// (rule PL5).
 type PlacedWork struct {
 	On    core.Placement `json:"on"`
 	State string         `json:"state"`
-	// Waits is why no worker does it yet.
-	Waits string `json:"waits"`
-	Count int    `json:"count"`
-	// Names are the names of the first ones.
-	Names []string `json:"names"`
-	// Unfit means that no live worker may do it.
+	Waits string         `json:"waits"`
+	Count int            `json:"count"`
+	Names []string       `json:"names"`
+	// Unfit: no live worker may do it.
 	Unfit bool `json:"unfit,omitempty"`
 }
 
-// workload reads the work that executions wait for.
 type workload struct {
 	records workRecords
 	workers Workers // may be nil
@@ -70,8 +64,6 @@ type workRecords interface {
 	LoadOf(ctx context.Context, loads map[string]int) error
 }
 
-// waiting returns the open work of each parked execution. It queries the database once, or not at
-// all if none is parked.
 func (s *workload) waiting(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID]*Waiting, error) {
 	var workers *int
 	found := map[core.JobExecutionID]*Waiting{}
@@ -92,7 +84,6 @@ func (s *workload) waiting(ctx context.Context, judged []ports.JudgedExecution) 
 	return found, nil
 }
 
-// stepWork returns the work that steps have submitted, if the records show that one did.
 func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
 	var ids []core.JobExecutionID
 	for id, list := range steps {
@@ -113,8 +104,6 @@ func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][
 	return work, nil
 }
 
-// placed returns the work of executions that waits for certain workers, with one statement for
-// unfinished executions, and a few more if there is such work.
 func (s *workload) placed(ctx context.Context, judged []ports.JudgedExecution) (map[core.JobExecutionID][]PlacedWork, error) {
 	var ids []core.JobExecutionID
 	for i := range judged {
@@ -193,7 +182,7 @@ func submits(step *core.StepExecution) bool {
 	return tasks || child && !step.Status.IsOver()
 }
 
-// tasksOf returns the tasks of a step; nil if it has none, or a later attempt has taken them.
+// nil: none, or a later attempt has taken them.
 func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
 	g, is := work.Groups[step.ID]
 	if !is {

@@ -11,12 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// WakeQueue is the queue of deliveries of parts and parked executions. A worker takes the delivered
-// one if the tables say that it is still available.
+// WakeQueue is for parts and parked executions. The tables decide if a delivery
+// is still available.
 const WakeQueue = "surfin.parts"
 
-// Announcer hands parts and parked executions that wait for a worker to an engine: a
-// ports.Announcer.
+// Announcer is a ports.Announcer that hands parts and parked executions to an
+// engine.
 type Announcer struct{ Engine engine.Engine }
 
 // Announce implements ports.Announcer.
@@ -36,7 +36,6 @@ func readyDeliveries(list []ports.Ready) []engine.Delivery {
 	return ds
 }
 
-// deliveries converts deliveries of tasks to an engine's: each type is a queue.
 func deliveries(tasks []taskports.Delivery) []engine.Delivery {
 	list := make([]engine.Delivery, len(tasks))
 	for i, d := range tasks {
@@ -51,21 +50,19 @@ func taskDelivery(d engine.Delivery) taskports.Delivery {
 	return taskports.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
 }
 
-// Waiting finds deliveries that wait in the repository, for an engine without its own table.
+// Waiting finds deliveries that wait in the repository, for an engine without
+// its own table.
 type Waiting struct {
 	Tasks taskports.Executions
-	// Deciders are the deciders of this process: tasks of groups that name others are left to other
-	// processes.
+	// Tasks of groups with other deciders are left to other processes.
 	Deciders []string
-	// Parts finds parts and parked executions; nil means none.
-	Parts ports.Parks
-	// Places find the work that the leader assigns to workers; nil means none.
+	Parts    ports.Parks
+	// Places find the work that the leader assigns; may be nil.
 	Places []ports.Places
 }
 
-// Due returns at most limit deliveries of the queues that wait now, by priority. Within a priority
-// they are sorted by age, with tasks and others alternating, so that neither has to wait for all of
-// the other.
+// Due returns at most limit deliveries that wait now, by priority, then age;
+// tasks and others alternate, so that neither waits for all of the other.
 func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
 	own := ""
 	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
@@ -87,7 +84,6 @@ func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.
 	return all[:min(len(all), limit)], nil
 }
 
-// waiting is Due for the work that any worker may take.
 func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int) ([]engine.Delivery, error) {
 	var found []engine.Delivery
 	if len(types) > 0 {
@@ -122,5 +118,4 @@ func inTurn(a, b []engine.Delivery) []engine.Delivery {
 	return all
 }
 
-// pauseOf is the pause before a delivery that cannot be taken now is delivered again.
 func pauseOf(poll time.Duration) engine.Answer { return engine.RetryAfter(jittered(poll)) }

@@ -14,8 +14,7 @@ type DeadEvent = inbox.Dead
 
 var errNoEvents = errors.New("this service has no access to the events of inboxes")
 
-// DeadEvents returns at most limit dead events of inboxes, newest first. A topic of "" means all
-// topics.
+// DeadEvents returns at most limit of them, newest first; topic "" means all.
 func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) ([]DeadEvent, error) {
 	switch {
 	case s.events == nil:
@@ -26,8 +25,8 @@ func (s *TaskService) DeadEvents(ctx context.Context, topic string, limit int) (
 	return s.events.Dead(ctx, topic, limit)
 }
 
-// OfferEvent offers a dead event again, as often and as long as a new one. The answer for an event
-// that is not dead is "duplicate".
+// OfferEvent offers a dead event again, like a new one; "duplicate" if it is
+// not dead.
 func (s *TaskService) OfferEvent(ctx context.Context, id int64, by By) (*Acted, error) {
 	if s.events == nil {
 		return nil, errNoEvents

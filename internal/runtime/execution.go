@@ -33,15 +33,14 @@ func newExecution(ctx context.Context, t *tenure, d taskports.Delivery) *executi
 	return e
 }
 
-// result is a handler's result. late means that the handler did not return.
+// late: the handler did not return.
 type result struct {
 	outcome task.Outcome
 	err     error
 	late    bool
 }
 
-// work claims the task, executes it and records the end. recorded is false if the task was claimed
-// but its end could not be recorded.
+// recorded is false if the task was claimed but its end could not be recorded.
 func (e *execution) work() (answer engine.Answer, recorded bool) {
 	claimed, answer, err := e.claim()
 	if err != nil {
@@ -56,8 +55,7 @@ func (e *execution) work() (answer engine.Answer, recorded bool) {
 	return engine.Done(), e.record(r)
 }
 
-// claim repeats the claim if the reply was lost. It returns nil if there is nothing to execute,
-// with the answer for the engine.
+// claim repeats the claim if the reply was lost.
 func (e *execution) claim() (claimed *taskports.Claimed, answer engine.Answer, err error) {
 	var given core.Answer
 	err = e.tenure.keeper.Record(e.ctx, func(ctx context.Context) (err error) {
@@ -80,7 +78,6 @@ func (e *execution) claim() (claimed *taskports.Claimed, answer engine.Answer, e
 	return nil, pauseOf(e.source.config.Poll), err
 }
 
-// begin claims the task, or starts it if the leader has assigned it to this worker.
 func (e *execution) begin(ctx context.Context) (*taskports.Claimed, core.Answer, error) {
 	repository := e.source.tasks.Repository
 	if ownWorker(e.delivery.Type) != "" {
@@ -94,7 +91,6 @@ func lacksDecider(err error) bool {
 	return lacks
 }
 
-// isRefused reports whether the tables have decided: a retry changes nothing.
 func isRefused(err error) bool {
 	_, refused := errors.AsType[*core.TransitionError](err)
 	return refused || errors.Is(err, core.ErrNotFound) || errors.Is(err, core.ErrLostOwner)
@@ -131,14 +127,14 @@ func (e *execution) execute() result {
 	return result{late: true, err: errors.New("the handler did not return in time; its goroutine still runs")}
 }
 
-// notifyLate notifies the observer that a handler does not return: the command then ends its process.
+// The command then ends its process.
 func (e *execution) notifyLate() {
 	e.source.tasks.Observer.Observe(context.WithoutCancel(e.ctx), core.ComponentLate{
 		Task: int64(e.claimed.Task.ID), TaskType: e.claimed.Task.Spec.Type, Err: context.Cause(e.ctx),
 	})
 }
 
-// record records the end of the attempt, as long as the lease lasts.
+// record tries as long as the lease lasts.
 func (e *execution) record(r result) (recorded bool) {
 	cause := context.Cause(e.ctx)
 	if r.late && e.tenure.keeper.Err() == nil {
@@ -174,8 +170,8 @@ func (e *execution) record(r result) (recorded bool) {
 	return true
 }
 
-// endAttempt ends the attempt. In the same transaction it hands the tasks that waited for this one
-// to the engine.
+// The tasks that waited for this one are handed to the engine in the same
+// transaction.
 func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide taskports.Decide) (ended taskports.Ended, err error) {
 	tasks := e.source.tasks
 	if !e.claimed.Ref.Ordered {
@@ -200,8 +196,7 @@ func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide
 	return ended, errors.Join(err, refused)
 }
 
-// outcomeOf returns the outcome of an attempt with a context that ended with the given cause. Work
-// that finished after its time still counts as done.
+// Work that finished after its time still counts as done.
 func outcomeOf(r result, cause error) task.Outcome {
 	outcome := task.OutcomeOf(r.outcome, r.err)
 	if cause == nil || outcome.Kind == task.OutcomeSuccess {

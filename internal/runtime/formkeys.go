@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// KeyCure returns advice for a key of Weaver's submissions, the source of this form, that a
-// submission here does not have; "" for any other key.
+// KeyCure returns advice for a key of Weaver's submissions that one here lacks,
+// or "".
 func KeyCure(key string) string {
 	switch key {
 	case "max_attempts_per_task":
@@ -27,8 +27,6 @@ func KeyCure(key string) string {
 	return ""
 }
 
-// unknownKeys returns an error for every unknown key of a submission, with advice. Text that is not
-// JSON, or of another type, is left to the decoder.
 func unknownKeys(text []byte) error {
 	var errs []error
 	var whole map[string]json.RawMessage
@@ -48,7 +46,6 @@ func unknownKeys(text []byte) error {
 	return errors.Join(errs...)
 }
 
-// unknownIn returns an error for every key of an object that is not a field of its form.
 func unknownIn(where string, object json.RawMessage, form reflect.Type) error {
 	var fields map[string]json.RawMessage
 	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {

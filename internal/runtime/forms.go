@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Span is a duration that JSON has as text, such as "1m30s".
+// Span is a duration as JSON text, such as "1m30s".
 type Span time.Duration
 
 // MarshalText implements encoding.TextMarshaler.
@@ -68,7 +68,8 @@ type SpecForm struct {
 	IdempotencyKey   string          `json:"idempotency_key,omitempty"`
 }
 
-// ReadSubmission reads a SubmitRequest, or a list of SpecForms. An unknown key is an error.
+// ReadSubmission reads a SubmitRequest, or a list of SpecForms. An unknown key
+// is an error.
 func ReadSubmission(text []byte) (task.Submission, error) {
 	var req SubmitRequest
 	var err error
@@ -120,8 +121,8 @@ func (r SubmitRequest) Submission() task.Submission {
 	return s
 }
 
-// spec keeps each null as it is given: it is part of the hash by which a submission that is sent again is recognized, also
-// one that an older program has stored.
+// spec keeps each null: it is part of the hash that recognizes a submission
+// sent again, also one stored by an older program.
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
 		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
@@ -143,7 +144,7 @@ func SpecView(s task.Spec) SpecForm {
 type TaskView struct {
 	task.Task
 	Spec SpecForm `json:"spec"` // replaces the task's
-	// WaitsFor is why a task with a placement is not executed yet, in lists.
+	// WaitsFor is why a placed task waits, in lists.
 	WaitsFor string `json:"waits_for,omitempty"`
 }
 

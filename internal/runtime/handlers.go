@@ -11,13 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// NamedHandler is the handler of a type of tasks. New makes it, once for each process that has a
+// NamedHandler is a type's handler. New makes it, once per process with a
 // worker.
 type NamedHandler struct {
 	Type string
 	New  func() (task.Handler, error)
-	// Off explains how to switch the handler on, if no worker of this process executes tasks of the
-	// type; "" means that it is on.
+	// Off is how to switch it on; "" means that it is on.
 	Off string
 }
 
@@ -27,16 +26,15 @@ type NamedDecider struct {
 	New  func() (task.Decider, error)
 }
 
-// DefaultDecider is the name, in decisions, of the decider of submissions that name none.
+// DefaultDecider is for submissions that name none.
 const DefaultDecider = "backoff"
 
-// Catalog lists the handlers and deciders of this process. The zero value has the default decider
-// only.
+// Catalog lists this process's handlers and deciders. The zero value has the
+// default decider.
 type Catalog struct {
 	handlers map[string]func() (task.Handler, error)
 	deciders map[string]func() (task.Decider, error)
-	// off explains, by type, how to switch on a handler that is off.
-	off map[string]string
+	off      map[string]string
 }
 
 // NewCatalog refuses names that are empty or used twice.
@@ -78,7 +76,7 @@ func put[T any](into map[string]func() (T, error), what, name string, make func(
 // Types returns the types of tasks that have a handler, sorted.
 func (c *Catalog) Types() []string { return sortedNames(c.handlers) }
 
-// HandlerOff returns how to switch on the handler of a type; "" if it is on, or there is none.
+// HandlerOff returns how to switch a handler on; "" if it is on, or none.
 func (c *Catalog) HandlerOff(taskType string) (how string) { return c.off[taskType] }
 
 func (c *Catalog) lacks(taskType string) string {
@@ -133,9 +131,9 @@ func (c *Catalog) decidersMade() (deciding, error) {
 	return made, errors.Join(errs...)
 }
 
-// Decide returns the function that decides about tasks: with the decider that the task's group
-// names, else the default one, never beyond the budget. If the named one panics, or this process
-// does not have it, the task is given up: no other decider may have it executed again.
+// Decide returns the function that decides about tasks, never beyond the
+// budget. If a named decider panics or is missing here, the task is given up:
+// no other may repeat it.
 func (c *Catalog) Decide() (taskports.Decide, error) {
 	made, err := c.decidersMade()
 	if err != nil {
@@ -165,8 +163,7 @@ func (d deciding) decide(c task.Case) (policy string, decision task.Decision) {
 	return name, decision.Within(c)
 }
 
-// stopping decides about an attempt that ended because its worker stopped: the next one is made at
-// once, within the budget.
+// Its worker stopped: the next attempt is made at once, within the budget.
 func stopping(c task.Case) (policy string, decision task.Decision) {
 	return "stopping", task.Retry(0, task.ErrStopping.Error()).Within(c)
 }

@@ -15,32 +15,31 @@ import (
 // Duty is work that one process does for all of them.
 type Duty struct {
 	Name string
-	// Every is the time between two calls; 0 means each heartbeat of the leader.
+	// Every: 0 means each heartbeat of the leader.
 	Every time.Duration
-	// Do does a bounded amount of work, and reports whether there is more to do now. It is called
-	// in a transaction during which no other process can take over, and must not use another one.
+	// Do does bounded work, and reports whether there is more. In its
+	// transaction no other process can take over; it must not use another one.
 	Do func(ctx context.Context) (more bool, err error)
-	// Led replaces Do for a duty that writes the leader's epoch; nil means that Do is called.
+	// Led replaces Do for a duty that writes the leader's epoch.
 	Led func(ctx context.Context, epoch int64) (more bool, err error)
-	// Hurry reports after a call whether the next one should come soon; nil means never.
+	// Hurry reports whether the next call should come soon; may be nil.
 	Hurry func() bool
 }
 
 // LeaderConfig configures a Leader.
 type LeaderConfig struct {
 	Leadership taskports.Leadership
-	// Database is the database that records the leader, and that duties write in.
-	Database tx.Database
-	// Holder is the unique name of this process.
+	Database   tx.Database
+	// Holder is unique.
 	Holder string
-	// Lease and Heartbeat default to DefaultLease and DefaultHeartbeat.
+	// They default to DefaultLease and DefaultHeartbeat.
 	Lease, Heartbeat time.Duration
 	Duties           []Duty
-	// Report receives errors; may be nil.
+	// Report may be nil.
 	Report func(err error)
 }
 
-// Leader lets one of many processes do the work that is done once for all of them.
+// Leader lets one of many processes do work for all of them.
 type Leader struct {
 	config  LeaderConfig
 	manager *tx.Manager
@@ -67,11 +66,9 @@ func NewLeader(config LeaderConfig) (*Leader, error) {
 	return &Leader{config: config, manager: tx.NewManager(config.Database), next: make([]time.Duration, len(config.Duties))}, nil
 }
 
-// longestTick is the maximum time between two ticks of a leader, so that due work, such as a
-// scheduled run, is not a heartbeat late.
+// longestTick: due work, such as a scheduled run, is not a heartbeat late.
 const longestTick = time.Second
 
-// shortTick is the time until the next tick if a duty wants it soon.
 const shortTick = 100 * time.Millisecond
 
 func (l *Leader) tick(leads bool) time.Duration {
@@ -83,8 +80,8 @@ func (l *Leader) tick(leads bool) time.Duration {
 	return min(l.config.Heartbeat, longestTick)
 }
 
-// Run requests the lead with each heartbeat, at least each second, and does the duties while it
-// leads, until stop is closed or ctx ends. Then it resigns.
+// Run requests the lead at least each second, and does the duties while it
+// leads, until stop or ctx ends. Then it resigns.
 func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	epoch := int64(0)
 	defer func() {
@@ -108,7 +105,6 @@ func (l *Leader) Run(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// beat requests the lead, does the due duties, and returns the epoch in which it leads, or 0.
 func (l *Leader) beat(ctx context.Context, stop <-chan struct{}) int64 {
 	since := boottime.Now()
 	epoch, leads, err := l.config.Leadership.Lead(ctx, l.config.Holder, l.config.Lease)
@@ -134,7 +130,6 @@ func (l *Leader) beat(ctx context.Context, stop <-chan struct{}) int64 {
 	return epoch
 }
 
-// leads reports whether there is time to do more before the next heartbeat.
 func (l *Leader) leads(ctx context.Context, stop <-chan struct{}, since time.Duration) bool {
 	select {
 	case <-stop:
@@ -146,7 +141,7 @@ func (l *Leader) leads(ctx context.Context, stop <-chan struct{}, since time.Dur
 	}
 }
 
-// do does a duty in one transaction with the fence.
+// do uses one transaction with the fence.
 func (l *Leader) do(ctx context.Context, duty Duty, epoch int64) (more bool, err error) {
 	err = l.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) (err error) {
 		if err := l.config.Leadership.Fence(ctx, l.config.Holder, epoch); err != nil {

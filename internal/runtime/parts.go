@@ -18,33 +18,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Parts configures how a worker runs parts of steps, and resumes executions that wait for theirs.
+// Parts configures how a worker runs parts, and resumes parked executions.
 type Parts struct {
 	Repository ports.JobRepository
-	// Engine delivers them. Required.
+	// Required.
 	Engine engine.Engine
-	// Job rebuilds the job of an execution from the stored definition. If it fails, the worker
-	// leaves all executions of that definition to others for a while.
+	// Job rebuilds an execution's job. If it fails, the worker leaves that
+	// definition to others for a while.
 	Job func(ctx context.Context, exec core.JobExecution) (*model.Job, error)
-	// Executor makes the executor that runs a partition and records its end in transitions.
+	// Executor records a partition's end in transitions.
 	Executor func(transitions ports.Transitions) model.StepExecutor
-	// Services are the services of partitions: Stores, Observer, Owners and Spawner.
+	// Services are Stores, Observer, Owners and Spawner.
 	Services model.StepServices
-	// Resume resumes an execution that waits for nothing, or begins a child job, of a job that Job
-	// built. If nil, this worker resumes none. A *core.TransitionError means that another process
-	// does. When stop is closed, it parks the execution again.
+	// Resume resumes an execution, or begins a child job; may be nil. A
+	// *core.TransitionError means that another process does. On stop, it parks
+	// it again.
 	Resume func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error
-	// Branch walks the assigned branch of a split, of a job that Job built, and returns the ended
-	// part, or nil if it gave the part back. It runs with the executor of Executor; since is when
-	// the part was requested. When stop is closed, it gives the part back. If Branch is nil, a part
-	// of that kind is refused.
+	// Branch walks the branch of a split, and returns the ended part, or nil if
+	// it gave it back, as on stop. since is the time of the request. nil
+	// refuses such parts.
 	Branch func(ctx context.Context, j *model.Job, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
-	// Owner names this process. Required.
+	// Owner is required.
 	Owner core.Owner
-	// Worker is the name under which the leader assigns work to this worker; "" means that it gets
-	// none.
-	Worker string
-	// MaxAttempts is ports.AssignRequest.MaxAttempts.
+	// The leader assigns work to Worker; "" means none.
+	Worker      string
 	MaxAttempts int
 }
 
@@ -70,13 +67,10 @@ func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
 	}, nil
 }
 
-// run takes deliveries until stop is closed, for a worker without tasks.
 func (p *partSource) run(ctx context.Context, stop <-chan struct{}) error {
 	return p.parts.Engine.Run(ctx, stop, engine.Subscription{Queues: []string{WakeQueue}, Slots: cap(p.slots)}, p.handler(ctx, stop))
 }
 
-// handler is the engine.Handler of parts and parked executions. Work that it begins ends with ctx,
-// and is given back when stop is closed.
 func (p *partSource) handler(ctx context.Context, stop <-chan struct{}) engine.Handler {
 	return func(_ context.Context, d engine.Delivery) engine.Answer {
 		select {
@@ -134,7 +128,6 @@ func (p *partSource) handle(ctx context.Context, d engine.Delivery, stop <-chan 
 	return engine.Done(), nil
 }
 
-// assign takes the part of the delivery, or any part without one.
 func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*ports.Assignment, time.Duration, error) {
 	since := p.clock().Now()
 	a, err := p.parts.Repository.AssignPartition(ctx, ports.AssignRequest{
@@ -144,7 +137,6 @@ func (p *partSource) assign(ctx context.Context, d engine.Delivery) (*ports.Assi
 	return a, since, err
 }
 
-// handleResume resumes the execution of the delivery, if it is still parked in that epoch.
 func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <-chan struct{}) (engine.Answer, error) {
 	exec, err := p.parts.Repository.Execution(ctx, core.JobExecutionID(d.ID))
 	switch {
@@ -168,8 +160,8 @@ func (p *partSource) handleResume(ctx context.Context, d engine.Delivery, stop <
 	return pauseOf(max(left, p.refused.left(exec.Definition.Hash, time.Now()))), nil
 }
 
-// giveBack lets the leader assign the work of a delivery to another worker, which this one was assigned and cannot
-// begin. It is false of other work, and where it failed.
+// giveBack lets the leader assign work that this worker cannot begin to another
+// one. It returns false for other work, or if it failed.
 func (p *partSource) giveBack(ctx context.Context, d engine.Delivery) bool {
 	if ownWorker(d.Queue) == "" {
 		return false
@@ -185,7 +177,6 @@ func (p *partSource) giveBack(ctx context.Context, d engine.Delivery) bool {
 	return err == nil
 }
 
-// next takes something to do that no delivery has told of; nil: there is nothing.
 func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(context.Context), error) {
 	a, since, err := p.assign(ctx, engine.Delivery{})
 	if err != nil {
@@ -211,8 +202,8 @@ func (p *partSource) next(ctx context.Context, stop <-chan struct{}) (func(conte
 	return func(ctx context.Context) { p.resume(ctx, exec, false, stop) }, nil
 }
 
-// resume resumes an execution, with or without a placement. It returns false for one that is left
-// to others, because its job cannot be built here or it fails.
+// resume returns false if the execution is left to others: its job cannot be
+// built here, or fails.
 func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed bool, stop <-chan struct{}) bool {
 	report := func(what string, err error) { p.report(Event{Execution: exec.ID, What: what, Err: err}) }
 	j, err := p.parts.Job(ctx, *exec)
@@ -240,13 +231,12 @@ func (p *partSource) resume(ctx context.Context, exec *core.JobExecution, placed
 	return true
 }
 
-// refusal is the stored reason why this worker could not begin work.
 func (p *partSource) refusal(err error) string {
 	return fmt.Sprintf("refused by worker %d on %s: %v", p.parts.Owner.PID, p.parts.Owner.Host, err)
 }
 
-// part does one part, requested at the clock's time since: it runs a partition, or walks a branch.
-// It gives back a part that cannot be built here, and one with a lease that cannot be renewed.
+// part gives back a part that cannot be built here, or a lease that cannot be
+// renewed.
 func (p *partSource) part(ctx context.Context, a *ports.Assignment, since time.Duration, stop <-chan struct{}) {
 	report := func(what string, err error) {
 		p.report(Event{Partition: &a.Step, Execution: a.Job.ID, What: what, Err: err})
@@ -277,8 +267,6 @@ func refOf(a *ports.Assignment) ports.StepRef {
 	return ports.StepRef{ID: a.Step.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch}
 }
 
-// workOf returns a function that does a part and returns the ended part, or nil if it was given
-// back. The error is why the part cannot be done here.
 func (p *partSource) workOf(ctx context.Context, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (func() (*core.StepExecution, error), error) {
 	j, err := p.parts.Job(ctx, a.Job)
 	switch {
@@ -314,8 +302,6 @@ func (p *partSource) partition(ctx context.Context, inner model.Step, run *model
 	return record, nil
 }
 
-// newLease returns the keeper of the lease of a partition that was requested at the clock's time
-// since. end ends its work.
 func (p *partSource) newLease(a *ports.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
 	ref := refOf(a)
 	return lease.New(lease.Config{
@@ -335,8 +321,6 @@ func (p *partSource) newLease(a *ports.Assignment, since time.Duration, asked *s
 
 func (p *partSource) clock() lease.Clock { return lease.Clock{Rested: p.parts.Repository.WriterHeld} }
 
-// rebuild builds the step of a partition from the stored definition, and its run from the data that
-// the planning step has stored.
 func (p *partSource) rebuild(j *model.Job, a *ports.Assignment) (model.Step, *model.StepRun, error) {
 	inner, err := innerStep(j, a.Manager.Name)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
 
-// ownQueue begins the names of the queues of single workers.
 const ownQueue = "surfin.on "
 
 // QueueOf returns the queue of the work that the leader assigns to a worker.
@@ -21,20 +20,17 @@ func QueueOf(worker string) string { return ownQueue + worker }
 
 // PlacingConfig configures a Placing.
 type PlacingConfig struct {
-	// Places find the work.
-	Places []ports.Places
-	// Workers returns the repository's workers.
+	Places   []ports.Places
 	Workers  func(ctx context.Context) ([]taskports.Worker, error)
 	Settings taskports.Settings
 	Engine   engine.Engine
 }
 
-// Placing assigns work with a placement to workers that have free slots (rules PL2 to PL4). The
-// leader runs it.
+// Placing assigns work with a placement to workers with free slots (rules PL2
+// to PL4). The leader runs it.
 type Placing struct {
 	config PlacingConfig
-	// backlog means that work waits for slots of matching workers: it is assigned soon after one is
-	// free.
+	// backlog: work waits for slots, and is assigned soon after one is free.
 	backlog bool
 }
 
@@ -46,8 +42,8 @@ func NewPlacing(c PlacingConfig) (*Placing, error) {
 	return &Placing{config: c}, nil
 }
 
-// Duties returns the leader's duties: to assign work, periodically to end placements, and, if the
-// engine may lose deliveries, to deliver assigned work again.
+// Duties are to assign work, to end placements, and, if the engine may lose
+// deliveries, to deliver assigned work again.
 func (p *Placing) Duties(every, lost time.Duration) []Duty {
 	duties := []Duty{{Name: "assign work to workers", Every: every, Led: p.assign, Hurry: func() bool { return p.backlog }}, {Name: "end placements", Every: lost, Led: p.end}}
 	if p.config.Engine.Capabilities().Loses {
@@ -56,7 +52,6 @@ func (p *Placing) Duties(every, lost time.Duration) []Duty {
 	return duties
 }
 
-// assign takes back the work that lost workers have not begun, and assigns waiting work.
 func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err error) {
 	settings, err := p.config.Settings.Settings(ctx)
 	if err != nil {
@@ -96,8 +91,8 @@ func (p *Placing) assign(ctx context.Context, leader int64) (more bool, err erro
 	return more, p.config.Engine.Enqueue(ctx, deliveries...)
 }
 
-// assignOne assigns work to the worker that has the most free slots. It returns nil if none has
-// one, or the work does not wait any more.
+// assignOne prefers the most free slots; nil if none, or the work does not wait
+// any more.
 func (p *Placing) assignOne(ctx context.Context, work ports.Placed, o *office, leader int64) (*engine.Delivery, error) {
 	w := o.best(work)
 	if w == nil {
@@ -154,7 +149,6 @@ func (p *Placing) redeliver(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// assignedTo returns the deliveries of the work that is assigned to a worker and not begun.
 func assignedTo(ctx context.Context, all []ports.Places, worker string, limit int) ([]engine.Delivery, error) {
 	var list []engine.Delivery
 	for _, places := range all {
@@ -181,7 +175,6 @@ func placedDelivery(work ports.Placed, worker string) engine.Delivery {
 	return d
 }
 
-// ownWorker returns the worker of a queue of assigned work, or "" for another queue.
 func ownWorker(queue string) string {
 	worker, is := strings.CutPrefix(queue, ownQueue)
 	if !is {
@@ -190,7 +183,7 @@ func ownWorker(queue string) string {
 	return worker
 }
 
-// office knows the workers and their loads. It reads them when work waits.
+// office reads them when work waits.
 type office struct {
 	placing *Placing
 	pause   time.Duration // that of ports.Room
@@ -244,10 +237,9 @@ func (o *office) room(ctx context.Context, c ports.PlacedClass) (room ports.Room
 	return room
 }
 
-// returnedPause is the pause between two assignments of work that all workers which fit have given back.
+// returnedPause is for work that all fitting workers have given back.
 const returnedPause = 5 * time.Second
 
-// best is the worker with the most free slots that may do the work, and not the one that had it last if another is there.
 func (o *office) best(work ports.Placed) *taskports.Worker {
 	if work.State == ports.PlaceOrphaned && slices.ContainsFunc(o.workers, func(w taskports.Worker) bool { return w.Name == work.Worker && w.MayDo(work) }) {
 		return o.after(work)
@@ -265,8 +257,7 @@ func (o *office) best(work ports.Placed) *taskports.Worker {
 	return best
 }
 
-// after is the next worker, by its name, that may do work which a worker has given back: of several that cannot begin
-// it, none gets it twice before the others had it.
+// after is the next by name: no worker gets it twice before the others had it.
 func (o *office) after(work ports.Placed) *taskports.Worker {
 	var next *taskports.Worker
 	for i := range o.workers {

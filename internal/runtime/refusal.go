@@ -16,8 +16,6 @@ func refuse(reason refusal.Reason, err error, details ...error) *refusal.Refusal
 	return r
 }
 
-// refusalOf converts a refusal of the repository to one of the service; other errors stay
-// unchanged.
 func refusalOf(err error) error {
 	if err == nil {
 		return nil

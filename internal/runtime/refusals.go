@@ -5,15 +5,13 @@ import (
 	"time"
 )
 
-// The time for which a worker ignores a definition that it could not build, at first and at most.
 // Each refusal doubles it.
 const (
 	firstRefusal = time.Second
 	maxRefusal   = time.Minute
 )
 
-// refusals are the definitions that could not be built here, by hash. A missing file or database
-// may be there later.
+// A missing file or database may be there later.
 type refusals struct {
 	first  time.Duration
 	mu     sync.Mutex
@@ -25,7 +23,7 @@ type postponed struct {
 	pause time.Duration
 }
 
-// add records a refusal. Several partitions that were refused at once count as one.
+// Several partitions that were refused at once count as one.
 func (r *refusals) add(hash string, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

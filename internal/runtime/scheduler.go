@@ -15,19 +15,19 @@ import (
 // SchedulerConfig configures a Scheduler.
 type SchedulerConfig struct {
 	Definitions taskports.Definitions
-	// Tasks submits in the transaction of the duty.
-	Tasks *TaskService
-	// Queries finds earlier runs.
+	// Tasks submits in the duty's transaction.
+	Tasks   *TaskService
 	Queries taskports.Queries
-	// Run returns the submission for a scheduled time, without JobDefinition, ScheduledFor and
-	// IdempotencyKey. An error leaves the definition unchanged until the next call.
+	// Run returns the submission for a time, without JobDefinition,
+	// ScheduledFor and IdempotencyKey. An error leaves the definition until the
+	// next call.
 	Run func(ctx context.Context, d taskports.Definition, at schedule.Time) (task.Submission, error)
-	// Report receives errors of definitions and skipped times; may be nil.
+	// Report receives errors and skipped times; may be nil.
 	Report func(err error)
 }
 
-// Scheduler submits the runs of registered jobs at the times of their schedules (rules S1 to
-// S6). It is a duty of the leader.
+// Scheduler submits the runs of schedules (rules S1 to S6). It is a duty of the
+// leader.
 type Scheduler struct{ config SchedulerConfig }
 
 // NewScheduler checks the configuration.
@@ -41,8 +41,8 @@ func NewScheduler(config SchedulerConfig) (*Scheduler, error) {
 	return &Scheduler{config}, nil
 }
 
-// Duty returns the leader's duty: one transaction submits the due runs of all definitions, and
-// moves the time up to which each is decided.
+// Duty submits the due runs of all definitions and moves their decided times in
+// one transaction.
 func (s *Scheduler) Duty(every time.Duration) Duty {
 	return Duty{Name: "submit scheduled runs", Every: every, Do: s.submitDue}
 }
@@ -82,8 +82,6 @@ func dueOf(d taskports.Definition, now time.Time) (schedule.Due, error) {
 	return c.Due(d.ScheduledUntil, now, schedule.CatchUp(d.Schedule.CatchUp))
 }
 
-// submit submits the runs of one definition. It returns false if it could not: the next call tries
-// again.
 func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (bool, error) {
 	d, err := s.config.Definitions.Definition(ctx, name)
 	if err != nil {
@@ -124,12 +122,10 @@ func (s *Scheduler) submit(ctx context.Context, name string, now time.Time) (boo
 	return err == nil, err
 }
 
-// errMoved rolls back the submissions for a definition that another process has changed: the next
+// errMoved rolls back: another process has changed the definition, and the next
 // call reads it again.
 var errMoved = errors.New("it was changed meanwhile")
 
-// submitAll submits the runs, and returns the keys of the skipped ones, for which an earlier run is
-// still active.
 func (s *Scheduler) submitAll(ctx context.Context, d taskports.Definition, due schedule.Due, runs []task.Submission) (left []string, err error) {
 	busy := false
 	if schedule.Overlap(d.Schedule.Overlap) == schedule.OverlapForbid && len(runs) > 0 {
@@ -159,7 +155,6 @@ func (s *Scheduler) submitAll(ctx context.Context, d taskports.Definition, due s
 
 const maxNamed = 10
 
-// leftOut describes the skipped times, or returns "" if there are none.
 func leftOut(missed int, left []string) string {
 	var parts []string
 	if missed > 0 {

@@ -26,28 +26,26 @@ import (
 type TaskServiceConfig struct {
 	Repository taskports.Repository
 	Engine     engine.Engine
-	// Database is the repository's database.
-	Database tx.Database
-	Catalog  *Catalog
-	// Settings are the settings that processes share; required.
+	Database   tx.Database
+	Catalog    *Catalog
+	// Settings are required.
 	Settings taskports.Settings
-	// Logs means that old log text moves to a folder (tasks.logs). Without it a
-	// log_retention_days_db would do nothing, and is refused.
+	// Logs means that old log text moves to a folder (tasks.logs); else a
+	// log_retention_days_db is refused.
 	Logs bool
-	// Events are the events of inboxes; nil means that they cannot be operated.
+	// Events may be nil.
 	Events *inbox.Events
-	// Places find the work that the leader assigns; nil means Repository.
+	// Places: nil means Repository.
 	Places []ports.Places
-	// Leader returns the current leader; if nil, some process is assumed to lead.
+	// Leader may be nil: some process is assumed to lead.
 	Leader func(ctx context.Context) (*taskports.Leader, error)
-	// Actor is the actor of requests that name none; required.
+	// Actor is for requests that name none; required.
 	Actor string
 }
 
-// TaskService submits and operates tasks; nothing else does. Every method works in the transaction
-// that ctx carries for the repository's database, else in its own: if the transaction rolls back,
-// nothing was submitted. Refused requests return a *refusal.Refusal; other errors come from the
-// database. It is safe for concurrent use.
+// TaskService submits and operates tasks; nothing else does. Methods work in
+// ctx's transaction of the repository's database, else in their own. Refused
+// requests return a *refusal.Refusal. It is safe for concurrent use.
 type TaskService struct {
 	repository taskports.Repository
 	engine     engine.Engine
@@ -75,17 +73,15 @@ func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
 // Accepted is the answer to a submission.
 type Accepted struct {
 	task.Submitted
-	// Warnings name types without a handler in this process.
+	// Warnings name types without a handler here.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// ownKeys begins the idempotency keys with which steps and schedules find their tasks again.
+// ownKeys begins the idempotency keys of steps and schedules.
 const ownKeys = "surfin."
 
-// Submit stores a group of tasks, which workers execute from then on. It is refused as a whole,
-// with every error of every task. Keys that begin with "surfin." are reserved.
-//
-// The audit records the submission, in the name of ports.ActorOf or of the user.
+// Submit stores a group of tasks for workers, or refuses it with every error.
+// Keys that begin with "surfin." are reserved. The audit records it.
 func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted *Accepted, err error) {
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		if accepted, err = s.submit(ctx, sub, ownKeyed(sub)...); err != nil || accepted.Duplicate {
@@ -99,7 +95,6 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted
 	return accepted, nil
 }
 
-// ownKeyed returns an error for each use of the keys or queue names of steps and schedules.
 func ownKeyed(sub task.Submission) (wrong []error) {
 	check := func(where, key string) {
 		if strings.HasPrefix(key, ownKeys) {
@@ -116,7 +111,6 @@ func ownKeyed(sub task.Submission) (wrong []error) {
 	return wrong
 }
 
-// submit is Submit; it also refuses with the errors in wrong.
 func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...error) (*Accepted, error) {
 	sub.Tasks = slices.Clone(sub.Tasks)
 	for i, spec := range sub.Tasks {
@@ -155,8 +149,6 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 	return &accepted, nil
 }
 
-// warnings adds the placements that no live worker fits, and the types that no live worker
-// executes, if workers are other processes.
 func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []string) ([]string, error) {
 	list, err := s.placementWarnings(ctx, sub, list)
 	if err != nil || !s.engine.Capabilities().Distributed {
@@ -233,13 +225,14 @@ type By struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Acted is the answer to an act: "applied", or "duplicate" if there was nothing to change.
+// Acted is "applied", or "duplicate" if there was nothing to change.
 type Acted struct {
 	Answer string     `json:"answer"`
 	State  task.State `json:"state,omitempty"` // of the task, now
 }
 
-// Cancel cancels an unfinished task. The worker that executes it is notified at its next heartbeat.
+// Cancel cancels an unfinished task; its worker learns of it at its next
+// heartbeat.
 func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
 		answer, err := s.repository.Cancel(ctx, id, s.who(ctx, by), by.Reason)
@@ -254,7 +247,7 @@ func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, er
 	})
 }
 
-// CancelGroup cancels the unfinished tasks of a group. An ended group is refused.
+// CancelGroup cancels a group's unfinished tasks. An ended group is refused.
 func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (*Acted, error) {
 	answer, err := s.repository.CancelGroup(ctx, id, s.who(ctx, by), by.Reason)
 	if err != nil {
@@ -263,8 +256,8 @@ func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (
 	return &Acted{Answer: string(answer)}, nil
 }
 
-// Rerun has a task that failed, timed out or was canceled executed again, and the tasks that were
-// canceled because they wait for it. Attempts are counted from zero again; earlier ones are kept.
+// Rerun repeats a task that failed, timed out or was canceled, and those
+// canceled because they wait for it. Attempts count from zero again.
 func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
 		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(ctx, by), by.Reason)
@@ -279,7 +272,6 @@ func (s *TaskService) who(ctx context.Context, by By) string {
 	return cmp.Or(by.Actor, ports.ActorOf(ctx), s.actor)
 }
 
-// act makes a transition and reads the result, in one transaction.
 func (s *TaskService) act(ctx context.Context, id task.ID, move func(ctx context.Context) (core.Answer, error)) (*Acted, error) {
 	var acted Acted
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -333,7 +325,7 @@ func (s *TaskService) Group(ctx context.Context, id task.GroupID) (*task.Group, 
 	return g, refusalOf(err)
 }
 
-// Groups returns groups with IDs below before, newest first; 0 begins with the newest. limit 0
+// Groups returns those with IDs below before (0: all), newest first. limit 0
 // means 100.
 func (s *TaskService) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
 	list, err := s.repository.Groups(ctx, before, limit)
@@ -346,7 +338,7 @@ func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]taskports.Att
 	return list, refusalOf(err)
 }
 
-// Decisions returns the decisions about a task with their reasons, oldest first.
+// Decisions returns those about a task, oldest first.
 func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]taskports.DecisionRecord, error) {
 	list, err := s.repository.Decisions(ctx, id)
 	return list, refusalOf(err)
@@ -377,8 +369,7 @@ func (s *TaskService) WaitingDeciders(ctx context.Context) ([]taskports.WaitingD
 	return list, refusalOf(err)
 }
 
-// WaitingFor returns the reason why a task waits: other tasks of its group, a worker that its
-// placement allows, or one with the decider of its group; "" if unknown.
+// WaitingFor returns why a task waits, or "".
 func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, error) {
 	if t.State == task.Waiting {
 		return t.WaitsFor(), nil
@@ -412,8 +403,8 @@ func (s *TaskService) Settings(ctx context.Context) ([]taskports.Setting, error)
 	return list, refusalOf(err)
 }
 
-// Set changes a setting that processes share: the leader reads it at its next tick. If it already
-// has the value, the answer is "duplicate".
+// Set changes a shared setting: the leader reads it at its next tick.
+// "duplicate" means unchanged.
 func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acted, error) {
 	if err := taskports.CheckSetting(name, value); err == nil && name == taskports.LogRetention && value != "0" && !s.logs {
 		return nil, refuse(refusal.Invalid, fmt.Errorf("%w: %s would have no effect, because tasks.logs names no folder to which log text moves: set it in the surfin.yaml of the workers and of this command (SURFIN_TASKS_LOGS) first", taskports.ErrSetting, name))
@@ -428,13 +419,12 @@ func (s *TaskService) Set(ctx context.Context, name, value string, by By) (*Acte
 	return &Acted{Answer: string(answer)}, nil
 }
 
-// The time between two polls of Wait, at first and at most.
 const (
 	firstLook   = 20 * time.Millisecond
 	longestLook = 2 * time.Second
 )
 
-// patiently repeats a read, with the patience of ctx (rule O1).
+// patiently: rule O1.
 func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, error)) (answer T, err error) {
 	err = model.Patiently(ctx, func(ctx context.Context) (err error) {
 		answer, err = read(ctx)
@@ -443,8 +433,8 @@ func patiently[T any](ctx context.Context, read func(ctx context.Context) (T, er
 	return answer, err
 }
 
-// Wait returns the group when no task of it will move by itself any more: its state shows whether
-// it has failed. It polls ever less often. The error is ctx's cause if ctx ends first.
+// Wait returns the group when no task of it will move by itself. It polls ever
+// less often. The error is ctx's cause.
 func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, error) {
 	if !model.HasPatience(ctx) {
 		ctx = model.WithPatience(ctx, lease.Waiting)

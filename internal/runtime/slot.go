@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// heldSlot is the slot of a worker that an execution holds: a core.Slot. The execution holds it while
-// at least one of its goroutines works. If some work and others wait without the slot, it is held
-// once.
+// heldSlot is a core.Slot: the execution holds it once, while at least one of
+// its goroutines works.
 type heldSlot struct {
 	slots chan struct{}
 	left  chan struct{} // closed when it is given back before the end
 	once  sync.Once
 
 	mu sync.Mutex
-	// live is the number of goroutines that do not wait for branches of their own, outside the
-	// number of them that wait without the slot.
+	// live do not wait for branches of their own; outside wait without the
+	// slot.
 	live, outside int
 	held          bool
 	ended         bool
@@ -40,8 +39,8 @@ func (p *heldSlot) Return(ctx context.Context) error {
 	return p.take(ctx)
 }
 
-// Fork implements core.Slot. The first of the running branches stands for the goroutine that waits
-// for them.
+// Fork implements core.Slot: the first running branch stands for the waiting
+// goroutine.
 func (p *heldSlot) Fork() (begin func(ctx context.Context), end func()) {
 	running := 0
 	begin = func(ctx context.Context) {
@@ -65,7 +64,7 @@ func (p *heldSlot) Fork() (begin func(ctx context.Context), end func()) {
 	return begin, end
 }
 
-// settle gives the slot back if no goroutine works. The caller holds p.mu.
+// The caller holds p.mu.
 func (p *heldSlot) settle() {
 	if p.held && p.live <= p.outside {
 		p.held = false
@@ -74,7 +73,7 @@ func (p *heldSlot) settle() {
 	}
 }
 
-// take waits until the execution has a slot. Only one of its goroutines takes it.
+// Only one of its goroutines takes it.
 func (p *heldSlot) take(ctx context.Context) error {
 	for {
 		p.mu.Lock()

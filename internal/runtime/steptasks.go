@@ -21,24 +21,23 @@ import (
 
 // StepTasksConfig configures StepTasks.
 type StepTasksConfig struct {
-	// Service submits; Tasks configures a worker of this process, without an engine.
+	// Tasks configures a worker of this process, without an engine.
 	Service *TaskService
 	Tasks   Tasks
-	// Name makes a worker's name, a different one for each call.
+	// Name makes a different worker's name for each call.
 	Name func() (string, error)
-	// Local makes an engine that delivers the source's work, in this process.
-	Local func(Source) (engine.Engine, error)
-	// Lease and Heartbeat are as in Config.
+	// Local makes an engine within this process.
+	Local            func(Source) (engine.Engine, error)
 	Lease, Heartbeat time.Duration
 }
 
-// Source finds waiting deliveries: see local.Source.
+// Source: see local.Source.
 type Source interface {
 	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
 }
 
-// StepTasks runs the tasks of steps: a step.TaskGroups. With a distributed engine, and in a process
-// with a worker that also takes parts, their tasks are left to workers; otherwise the step's own
+// StepTasks is a step.TaskGroups. With a distributed engine, or a worker here
+// that also takes parts, tasks are left to workers; otherwise the step's
 // process executes them. It is safe for concurrent use.
 type StepTasks struct {
 	config  StepTasksConfig
@@ -56,13 +55,13 @@ func NewStepTasks(c StepTasksConfig) (*StepTasks, error) {
 	return &StepTasks{config: c, manager: tx.NewManager(c.Tasks.Database), working: map[string]int{}}, nil
 }
 
-// Handlers returns the types of tasks that have a handler in this process, and whether no others
-// can be executed: with the local engine no other process is known.
+// Handlers returns the types with a handler here, and whether no others can be
+// executed: the local engine knows no other process.
 func (s *StepTasks) Handlers() (known []string, closed bool) {
 	return s.config.Tasks.Catalog.Types(), !s.isDistributed()
 }
 
-// HandlerOff returns how to switch on the handler of a type; "" if it is on, or there is none.
+// HandlerOff returns how to switch a handler on; "" if it is on, or none.
 func (s *StepTasks) HandlerOff(handler string) (how string) {
 	return s.config.Tasks.Catalog.HandlerOff(handler)
 }
@@ -71,8 +70,8 @@ func (s *StepTasks) isDistributed() bool {
 	return s.config.Service.engine.Capabilities().Distributed
 }
 
-// Working records, until done is called, that this process has a worker that takes tasks of the
-// types (nil means all) and resumes executions.
+// Working records, until done, that a worker here takes the types (nil: all)
+// and resumes executions.
 func (s *StepTasks) Working(types []string) (done func()) {
 	if types == nil {
 		types = s.config.Tasks.Catalog.Types()
@@ -88,7 +87,6 @@ func (s *StepTasks) Working(types []string) (done func()) {
 	return func() { count(-1) }
 }
 
-// hasWorkers reports whether workers execute the tasks of the type that have no placement.
 func (s *StepTasks) hasWorkers(handler string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +118,7 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 	})
 }
 
-// submit is one try of Submit. again means that the reply to the same request was lost: then
-// finding its group is success.
+// again: the reply was lost, so finding its group is success.
 func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error, again bool) error {
 	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
@@ -142,8 +139,7 @@ func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(
 	})
 }
 
-// HandlerWarnings returns a warning if only workers execute tasks of the type, and no live one
-// does.
+// HandlerWarnings warns if only workers execute the type, and no live one does.
 func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]string, error) {
 	if !s.hasWorkers(handler) {
 		return nil, nil
@@ -169,8 +165,8 @@ func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) 
 	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Tasks.Repository.GroupOf(ctx, key) })
 }
 
-// Executors implements step.TaskGroups. Only a worker that the leader chooses starts a task with a
-// placement, with every engine.
+// Executors implements step.TaskGroups. Only a worker chosen by the leader
+// starts a placed task.
 func (s *StepTasks) Executors(ctx context.Context, id task.GroupID) (handler string, workers bool, err error) {
 	list, err := patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
 		return s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
@@ -224,7 +220,6 @@ func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 	return s.cancelAll(ctx, ids, reason)
 }
 
-// cancelAll cancels groups. Ended ones stay unchanged.
 func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
 	for _, id := range ids {
 		err := s.Cancel(ctx, id, reason)
@@ -264,9 +259,8 @@ func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.D
 	return deliveries(found), err
 }
 
-// Execute implements step.TaskGroups: a worker of this process takes only the tasks of the group,
-// as many at once as there are CPUs. Others may take some of them too. end returns when none is
-// running; still running ones are canceled.
+// Execute implements step.TaskGroups: a worker here takes the group's tasks, as
+// many as CPUs; others may too. end cancels running ones and waits.
 func (s *StepTasks) Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error) {
 	tasks := s.config.Tasks
 	if tasks.Engine, err = s.config.Local(groupSource{tasks.Repository, id}); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// stop is the stop request that one partition sees: of its job, or because the worker stops.
 type stop struct {
 	once   sync.Once
 	done   chan struct{}
@@ -49,7 +48,7 @@ func (s *stop) Requested() bool {
 // Done implements model.StopSignal.
 func (s *stop) Done() <-chan struct{} { return s.done }
 
-// Request implements model.StopSignal: the job is to stop.
+// Request stops the job.
 func (s *stop) Request() {
 	s.mu.Lock()
 	s.ofJob = true
@@ -57,15 +56,14 @@ func (s *stop) Request() {
 	s.once.Do(func() { close(s.done) })
 }
 
-// isOfJob reports whether the job is to stop, not only this worker.
 func (s *stop) isOfJob() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ofJob
 }
 
-// leaving gives back a partition that stopped because the worker does, or failed because its lease
-// could not be renewed.
+// leaving gives back a partition that stopped with the worker, or with a lease
+// that could not be renewed.
 type leaving struct {
 	ports.JobRepository
 	stop     *stop

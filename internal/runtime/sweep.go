@@ -14,16 +14,13 @@ import (
 )
 
 const (
-	// sweepLimit is the maximum number of tasks in one statement of a sweep.
-	sweepLimit = 100
-	// sweepRounds is the number of consecutive statements before others have their turn.
+	sweepLimit  = 100
 	sweepRounds = 20
 )
 
-// Sweep does the work on all tasks that must be done in addition to the workers'. Its methods join
-// the transaction that ctx carries, so that a leader can read the guard of its term in it; they
-// return the number of moved tasks, and may be called by several processes concurrently. The
-// leader's methods move at most 100 tasks in one call.
+// Sweep does work on all tasks. Its methods join ctx's transaction, with the
+// leader's guard; they return the number of moved tasks (the leader's at most
+// 100), and may run concurrently in several processes.
 type Sweep struct {
 	repository taskports.Repository
 	engine     engine.Engine
@@ -32,8 +29,7 @@ type Sweep struct {
 	decide     taskports.Decide
 }
 
-// NewSweep returns a sweep over the tasks of a repository in a database. It decides for the groups
-// that name a decider of the catalog.
+// NewSweep decides for the groups that name a decider of the catalog.
 func NewSweep(db tx.Database, repository taskports.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
 	decide, err := c.Decide()
 	if err != nil {
@@ -47,8 +43,8 @@ func (s *Sweep) MakeDue(ctx context.Context) (int, error) {
 	return s.deliver(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
 }
 
-// Recover marks executions with an overdue heartbeat, ends those with an owner that has not
-// confirmed by its deadline, and ends the waiting tasks of groups past their deadline.
+// Recover marks overdue heartbeats, ends executions with an owner past its
+// deadline, and waiting tasks of groups past theirs.
 func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	total := 0
 	var errs []error
@@ -66,10 +62,9 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	return total, errors.Join(errs...)
 }
 
-// openLeftEvery is how often the leader polls for tasks that an older program has left waiting.
 const openLeftEvery = time.Minute
 
-// Duties returns the leader's duties: to open the tasks that an older program has left waiting, and
+// Duties opens the tasks that an older program has left waiting, and calls
 // Redeliver if the engine may lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
 	duties := []Duty{{Name: "release waiting tasks", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
@@ -85,13 +80,11 @@ func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
 	return duties
 }
 
-// readyLimit is the number of parts and parked executions that one call of RedeliverReady reads.
 const readyLimit = 1000
 
-// RedeliverReady returns the leader's duty to deliver parts and parked executions that wait for a
-// worker and that the engine will not deliver any more: their delivery was lost, or the lease of
-// their worker has expired. For an engine that loses none it does nothing. It visits all that wait,
-// readyLimit per call.
+// RedeliverReady delivers waiting parts and parked executions again if their
+// delivery was lost or their worker's lease has expired; it visits readyLimit
+// per call. It does nothing if the engine loses none.
 func RedeliverReady(parts ports.Parks, e engine.Engine, every time.Duration) Duty {
 	var place ports.ReadyPlace
 	return Duty{Name: "deliver lost parts", Every: every, Do: func(ctx context.Context) (bool, error) {
@@ -121,8 +114,8 @@ func RedeliverReady(parts ports.Parks, e engine.Engine, every time.Duration) Dut
 	}}
 }
 
-// MissingDeciders returns the leader's duty that notifies the observer of deciders that tasks wait
-// for and no live worker has.
+// MissingDeciders notifies the observer of deciders that tasks wait for and no
+// live worker has.
 func MissingDeciders(queries taskports.Queries, observer core.Observer, every time.Duration) Duty {
 	return Duty{Name: "find deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
 		missing, err := queries.WaitingDeciders(ctx)
@@ -135,8 +128,8 @@ func MissingDeciders(queries taskports.Queries, observer core.Observer, every ti
 
 const moveLimit = 50
 
-// MoveLogs returns the duty that moves old log text to the store, by the setting
-// log_retention_days_db. Without a store it fails if text has to move.
+// MoveLogs moves old log text to the store, by log_retention_days_db. It fails
+// without a store if text has to move.
 func MoveLogs(settings taskports.Settings, logs taskports.Logs, to taskports.LogStore, every time.Duration) Duty {
 	return Duty{Name: "move old log text", Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
@@ -152,8 +145,8 @@ func MoveLogs(settings taskports.Settings, logs taskports.Logs, to taskports.Log
 	}}
 }
 
-// PurgeOld returns the duty that deletes rows that ended more than a number of days ago, set by the
-// setting. Each of the purges deletes one batch, and reports whether there may be more.
+// PurgeOld deletes rows that ended more days ago than the setting. Each purge
+// deletes one batch, and reports whether there may be more.
 func PurgeOld(settings taskports.Settings, setting string, every time.Duration, purges ...func(ctx context.Context, age time.Duration) (more bool, err error)) Duty {
 	return Duty{Name: "purge by " + setting, Every: every, Do: func(ctx context.Context) (bool, error) {
 		list, err := settings.Settings(ctx)
@@ -173,8 +166,8 @@ func PurgeOld(settings taskports.Settings, setting string, every time.Duration, 
 	}}
 }
 
-// Redeliver delivers tasks again that have waited longer than after and that the engine will not
-// deliver any more. The leader calls it.
+// Redeliver delivers tasks again that waited longer than after and that the
+// engine has lost. The leader calls it.
 func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
 	return s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) {
 		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
@@ -193,12 +186,11 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 	})
 }
 
-// deliver repeats deliverOnce while statements reach their limit.
 func (s *Sweep) deliver(ctx context.Context, move func(ctx context.Context) ([]taskports.Delivery, error)) (int, error) {
 	return repeated(ctx, func(ctx context.Context) (int, error) { return s.deliverOnce(ctx, move) })
 }
 
-// deliverOnce hands the deliveries of moves to the engine, in the transaction of the moves.
+// In the transaction of the moves.
 func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) ([]taskports.Delivery, error)) (n int, err error) {
 	err = s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
 		found, err := move(ctx)
@@ -211,7 +203,6 @@ func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) 
 	return n, err
 }
 
-// repeated repeats act while it reaches the limit of one statement.
 func repeated(ctx context.Context, act func(ctx context.Context) (int, error)) (total int, err error) {
 	for range sweepRounds {
 		n, err := act(ctx)

@@ -20,24 +20,21 @@ import (
 // Tasks configures how a worker takes tasks.
 type Tasks struct {
 	Repository taskports.Repository
-	// Engine delivers them; the same as in Config.Parts, if both are set.
-	Engine engine.Engine
-	// Database is the repository's database.
+	// Engine is the same as in Config.Parts, if both are set.
+	Engine   engine.Engine
 	Database tx.Database
 	Catalog  *Catalog
-	// Types are the types that the worker takes; nil means all of the catalog. If there are none it
-	// has a heartbeat only: others see that it takes parts.
+	// Types: nil means all of the catalog. Without any it has a heartbeat only.
 	Types []string
-	// Worker is the unique name of this process among all workers, Version its program's.
+	// Worker is unique, Version its program's.
 	Worker, Version string
-	// Labels are compared with placements. Owner is the owner of the parts.
+	// Labels are compared with placements. Owner is the parts' owner.
 	Labels map[string]string
 	Owner  core.Owner
-	// LeaveBehind is how long a handler may take to return after its context has ended; 0 means
+	// LeaveBehind bounds how long a handler may run after its context; 0 means
 	// DefaultLeaveBehind.
 	LeaveBehind time.Duration
-	// Observer may be nil.
-	Observer core.Observer
+	Observer    core.Observer
 }
 
 // DefaultLeaveBehind is the time of rule L8.
@@ -51,24 +48,23 @@ type taskSource struct {
 	decide   taskports.Decide
 	sweep    *Sweep
 	parts    engine.Handler // of deliveries other than tasks; nil means none
-	// stop and handling belong to run, working counts the executions that run waits for: idle
-	// executions outlive the answers to their deliveries.
+	// stop and handling belong to run; working counts idle executions too,
+	// which outlive the answers to their deliveries.
 	stop     <-chan struct{}
 	handling context.Context //nolint:containedctx // see above
 	working  sync.WaitGroup
 	begun    chan struct{} // closed when the first tenure has begun
 	beginOne sync.Once
-	// grace is the reply of the last heartbeat: taskports.Confirmed.
+	// grace: see taskports.Confirmed.
 	grace atomic.Int64
-	// resuming is as in taskports.Claimant; it belongs to the source of parts.
-	resuming *atomic.Int64
-	// recovered is when the tending goroutine last called Sweep.Recover.
+	// resuming belongs to the source of parts.
+	resuming  *atomic.Int64
 	recovered time.Time
 
 	mu     sync.Mutex
 	tenure *tenure // nil if the worker has no lease
-	// busy are the tasks that this process works on; true means that the end of the execution in
-	// that epoch could not be recorded.
+	// busy are tasks worked on; true: the end in that epoch could not be
+	// recorded.
 	busy map[engine.Key]bool
 }
 
@@ -120,7 +116,6 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// graceNow is the time beyond its lease during which the worker keeps its executions.
 func (s *taskSource) graceNow() time.Duration { return time.Duration(s.grace.Load()) }
 
 func (s *taskSource) setTenure(t *tenure) {
@@ -132,8 +127,6 @@ func (s *taskSource) setTenure(t *tenure) {
 	}
 }
 
-// run takes deliveries until stop is closed, and returns when none is running. parts is the handler
-// of deliveries other than tasks; if nil, none are taken.
 func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine.Handler) error {
 	subscription := engine.Subscription{Queues: slices.Clone(s.tasks.Types), Slots: s.config.Slots}
 	if s.parts = parts; parts != nil {
@@ -173,7 +166,6 @@ func (s *taskSource) run(ctx context.Context, stop <-chan struct{}, parts engine
 	return errors.Join(lost, err)
 }
 
-// either is closed when one of the first two is, or after the third.
 func either(a, b, over <-chan struct{}) <-chan struct{} {
 	c := make(chan struct{})
 	go func() {
@@ -187,7 +179,6 @@ func either(a, b, over <-chan struct{}) <-chan struct{} {
 	return c
 }
 
-// drain ends the running executions when their time is up.
 func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, end context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
@@ -209,7 +200,6 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 	end(task.ErrStopping)
 }
 
-// notifyDraining notifies the leader that the worker begins nothing more; so does the next heartbeat.
 func (s *taskSource) notifyDraining(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
@@ -240,7 +230,6 @@ func (s *taskSource) tend(ctx context.Context) error {
 	return err
 }
 
-// handle is the engine.Handler: it returns when the work has ended.
 func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answer {
 	if d.Kind != engine.Task {
 		return s.parts(ctx, d)
@@ -284,8 +273,6 @@ func (s *taskSource) handle(ctx context.Context, d engine.Delivery) engine.Answe
 	return answer
 }
 
-// permitted returns the tenure in which the delivery may be claimed, and records that this process
-// works on it; else the answer for the engine.
 func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	select {
 	case <-s.stop:
@@ -304,11 +291,11 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 	return t, engine.Answer{}, true
 }
 
-// unknownPause is how long a delivery is left to others if this process lacks the handler of its
-// type or the decider of its group.
+// unknownPause leaves deliveries to others if the handler or decider is missing
+// here.
 const unknownPause = 10 * time.Second
 
-// slot waits a little for a slot: a poll for parts may hold it.
+// A poll for parts may hold it.
 func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -322,7 +309,7 @@ func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
 	}
 }
 
-// take reports whether this process does not work on the task yet: a delivery may come twice.
+// A delivery may come twice.
 func (s *taskSource) take(k engine.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// tenure is a time during which a worker has kept its lease, by one heartbeat for all its
-// executions. It ends when the lease could not be renewed: its executions end, and another tenure
-// begins with the next heartbeat that arrives (rule L9).
+// tenure is a time during which one heartbeat kept the lease of all executions.
+// If it could not be renewed, they end, and another tenure begins with the next
+// heartbeat that arrives (rule L9).
 type tenure struct {
 	source *taskSource
 	keeper *lease.Keeper
@@ -104,8 +104,6 @@ func (t *tenure) end(cause error) {
 	}
 }
 
-// add reports whether the task may be claimed in this tenure: the tenure has not ended, and no
-// execution works on the task.
 func (t *tenure) add(e *execution) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,7 +114,6 @@ func (t *tenure) add(e *execution) bool {
 	return true
 }
 
-// claim records the claimed task: heartbeats include it from now on.
 func (t *tenure) claim(e *execution, claimed *taskports.Claimed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -132,8 +129,6 @@ func (t *tenure) remove(e *execution) {
 	}
 }
 
-// keepTenures keeps the lease until ctx ends. It returns the error of heartbeats if they failed for
-// longer than a lease.
 func (s *taskSource) keepTenures(ctx context.Context) error {
 	var ending sync.WaitGroup
 	defer ending.Wait()

@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Waits returns why tasks with a placement are not executed yet, by their IDs (rule PL5). It
-// queries the database only if there are such tasks.
+// Waits returns why placed tasks wait, by ID (rule PL5). It queries only if
+// there are any.
 func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID]string, error) {
 	var workers []taskports.Worker
 	var leads bool
@@ -40,7 +40,8 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 	return waits, nil
 }
 
-// LoadedWorkers returns the workers with their used slots, and whether a process leads.
+// LoadedWorkers returns the workers with used slots, and whether a process
+// leads.
 func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []taskports.Worker, leads bool, err error) {
 	workers, err = Loaded(ctx, s.repository.Workers, s.places)
 	if err != nil {

@@ -21,59 +21,54 @@ const (
 	DefaultDrain     = 30 * time.Second
 )
 
-// Config configures a worker. It needs Parts, or Tasks, or both.
+// Config needs Parts, or Tasks, or both.
 type Config struct {
-	// Parts is for parts of steps, and executions that wait for theirs; if nil, none are taken.
+	// Parts may be nil: none are taken.
 	Parts *Parts
-	// Tasks is for tasks; if nil, none are taken.
+	// Tasks may be nil: none are taken.
 	Tasks *Tasks
-	// Slots is the number of parts, resumed executions and tasks that run at once; 0 means 1.
+	// Slots bounds concurrent work; 0 means 1.
 	Slots int
-	// Lease, Heartbeat and Poll default to DefaultLease, DefaultHeartbeat and DefaultPoll. The
-	// heartbeat must be shorter than half the lease. Poll is the time between two polls for due
-	// retries, and before work that could not be done is tried again.
+	// They have defaults. The heartbeat must be shorter than half the lease.
+	// Poll is for due retries and work that could not be done.
 	Lease, Heartbeat, Poll time.Duration
-	// Drain is how long running tasks may continue when the worker is to stop; 0 means
+	// Drain is how long running tasks may continue on stop; 0 means
 	// DefaultDrain, negative not at all.
 	Drain time.Duration
-	// Sweep is the time between two polls for undelivered parts and executions that wait for
-	// theirs; 0 means a third of the lease, at most DefaultPoll. They find the work of a dead
-	// process of this machine while its lease still lasts, work planned without an engine, and the
-	// work of a dead worker when its lease expires.
+	// Sweep is the time between two polls for undelivered work; 0 means a third
+	// of the lease, at most DefaultPoll. They find work of a dead process, and
+	// work planned without an engine.
 	Sweep time.Duration
-	// Report receives errors and the work taken; may be nil.
+	// Report may be nil.
 	Report func(Event)
 }
 
 // Options are the settings that a worker's user chooses.
 type Options struct {
-	// Slots is Config.Slots, Poll Config.Poll, and Drain Config.Drain.
 	Slots int
 	Poll  time.Duration
 	Drain time.Duration
-	// Types are the types of tasks that it takes; nil means all that have a handler here.
+	// Types: nil means all with a handler here.
 	Types []string
-	// Labels are compared with placements (rule PL1).
+	// (rule PL1)
 	Labels map[string]string
-	// WithoutParts leaves parts of steps to other workers.
+	// WithoutParts leaves parts to other workers.
 	WithoutParts bool
-	// Report is Config.Report.
-	Report func(Event)
+	Report       func(Event)
 }
 
 // Event is something that happened in a worker.
 type Event struct {
-	// Partition, Execution or Task is the subject of the event; all are zero for others, such as a
-	// poll.
+	// The event's subject; all zero for others, such as a poll.
 	Partition *core.StepExecution
 	Execution core.JobExecutionID
 	Task      *task.Task
-	// What is the kind of the event: "taken", "ended", "released", "lost", "refused", "failed" of
-	// partitions, "resumed", "refused", "failed" of executions; "taken", "ended", "canceled",
-	// "lost", "aborted" (its lease and grace are nearly over), "refused", "failed" of tasks;
-	// "failed" of a poll, or of the work that any worker does for all.
+	// Kind of event: "taken", "ended", "released", "lost", "refused", "failed"
+	// of partitions; "resumed", "refused", "failed" of executions; "taken",
+	// "ended", "canceled", "lost", "aborted" (lease and grace nearly over),
+	// "refused", "failed" of tasks; "failed" of a poll or common work.
 	What string
-	// State is the state of a task which "ended", Reason why it did not succeed.
+	// Of an "ended" task.
 	State  task.State
 	Reason string
 	Err    error
@@ -139,12 +134,11 @@ func (c *Config) fill() {
 	}
 }
 
-// Run works until stop is closed or ctx ends. On stop it takes nothing more, finishes the current
-// chunks and gives the partitions back; tasks have the time of Config.Drain to end, then their
-// contexts do (rule W5). The end of ctx cancels at once. Run returns the repository's error if
-// polls or heartbeats failed, and none succeeded, for longer than a lease and the grace of its
-// executions. Time without a free slot, or with the process frozen, does not count: there is no
-// poll then.
+// Run works until stop is closed or ctx ends. On stop it finishes the current
+// chunks and gives partitions back; tasks have Config.Drain (rule W5). The end
+// of ctx cancels. It returns the repository's error if polls or heartbeats only
+// failed for longer than a lease and grace; time without a poll (no free slot,
+// a frozen process) does not count.
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -185,8 +179,6 @@ func (r *run) end(err error) {
 	}
 }
 
-// loop waits for all events of a worker except deliveries, which the engine hands to a slot, and
-// heartbeats, which have their own clock.
 func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 	w := r.worker
 	tend := time.NewTicker(w.config.Poll)
@@ -226,7 +218,6 @@ func (r *run) wanted() chan<- struct{} {
 	return r.worker.slots
 }
 
-// nextPoll is the time until the next poll for parts; a failed one is soon repeated.
 func (r *run) nextPoll() time.Duration {
 	if r.failing.IsZero() {
 		return jittered(r.worker.config.Sweep)
@@ -234,7 +225,6 @@ func (r *run) nextPoll() time.Duration {
 	return r.worker.config.Poll
 }
 
-// pollParts polls with a slot, which it gives back if there is nothing.
 func (r *run) pollParts(ctx context.Context) (found bool, err error) {
 	w := r.worker
 	work, err := w.parts.next(ctx, r.stop)
@@ -264,8 +254,7 @@ func (r *run) pollParts(ctx context.Context) (found bool, err error) {
 	return false, nil
 }
 
-// patience is how long polls may fail: as long as no other process takes over this one's
-// executions.
+// As long as no other process takes over this one's executions.
 func (w *Worker) patience() time.Duration {
 	if w.tasks == nil {
 		return w.config.Lease
@@ -273,7 +262,6 @@ func (w *Worker) patience() time.Duration {
 	return w.config.Lease + w.tasks.graceNow()
 }
 
-// tend does the work on all tasks that any process may do, unless it is still running.
 func (r *run) tend(ctx context.Context) {
 	tasks := r.worker.tasks
 	if tasks == nil || len(tasks.tasks.Types) == 0 || !r.tending.TryLock() {
@@ -287,5 +275,5 @@ func (r *run) tend(ctx context.Context) {
 	})
 }
 
-// jittered returns the time and up to a tenth more, so that processes do not act at once.
+// jittered adds up to a tenth, so that processes do not act at once.
 func jittered(d time.Duration) time.Duration { return d + rand.N(d/10+1) } //nolint:gosec // no secret

@@ -10,11 +10,11 @@ import (
 	"github.com/netresearch/go-cron"
 )
 
-// searchYears bounds the search for the next time. A 29 February on a given weekday comes
-// after 40 years at the latest.
+// A 29 February on a given weekday comes after 40 years at the latest.
 const searchYears = 60
 
-// Cron is a cron expression in a time zone. It is immutable and safe for concurrent use.
+// Cron is a cron expression in a time zone. It is immutable and safe for
+// concurrent use.
 type Cron struct {
 	text     string
 	zone     *time.Location
@@ -23,15 +23,14 @@ type Cron struct {
 	days     *businessDays // nil means all days
 }
 
-// ErrNever means that no date has the times of an expression, such as 30 February.
+// ErrNever means that no date matches, such as 30 February.
 var ErrNever = errors.New("it never occurs")
 
-// Parse reads an expression of five fields (minute, hour, day of month, month, day of week), or one
-// of @yearly, @annually, @monthly, @weekly, @daily, @midnight and @hourly. Days may be L, LW, L-3
-// and 15W, days of the week FRI#3 and FRI#L. If day of month and day of week are both restricted a
-// day needs to match one of them; if one begins with * it needs to match both, as in Vixie cron.
-//
-// An invalid expression, or one that never comes (ErrNever), is an error.
+// Parse reads five fields (minute, hour, day of month, month, day of week), or
+// @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly. Days may
+// be L, LW, L-3 and 15W, weekdays FRI#3 and FRI#L. If both days are restricted
+// one must match; if one begins with *, both, as in Vixie cron. It may return
+// ErrNever.
 func Parse(expression string, zone *time.Location) (*Cron, error) {
 	fields, err := fieldsOf(expression)
 	if err != nil {
@@ -53,8 +52,8 @@ func Parse(expression string, zone *time.Location) (*Cron, error) {
 	if !ok {
 		return nil, fmt.Errorf("cron expression %q has no fields", expression)
 	}
-	// The fields are compared with wall clocks, kept as times in UTC: this package, not the
-	// library, decides how a clock change affects them.
+	// Wall clocks kept as UTC: this package, not the library, decides how a
+	// clock change affects them.
 	spec.Location = time.UTC
 	c := &Cron{text: strings.TrimSpace(expression), zone: zone, fields: spec, wildcard: isStar(fields[0]) || isStar(fields[1])}
 	if c.nextWall(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
@@ -72,7 +71,7 @@ func ParseIn(expression, zone string) (*Cron, error) {
 	return Parse(expression, z)
 }
 
-// isStar reports whether the field begins with *, which Vixie cron treats specially.
+// Vixie cron treats it specially.
 func isStar(field string) bool { return strings.HasPrefix(field, "*") || field == "?" }
 
 func fieldsOf(expression string) ([]string, error) {
@@ -99,8 +98,8 @@ func fieldsOf(expression string) ([]string, error) {
 	return fields, nil
 }
 
-// LoadZone returns the time zone of that name in the IANA database; "" is UTC. "Local" is refused:
-// it is a different zone on every machine.
+// LoadZone returns an IANA zone; "" is UTC. "Local" is refused: it differs
+// between machines.
 func LoadZone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "local") {
 		return nil, errors.New("time zone Local differs between machines; name one, such as Europe/Berlin")
@@ -118,12 +117,10 @@ func (c *Cron) String() string { return c.text }
 // Zone returns the time zone of the expression.
 func (c *Cron) Zone() *time.Location { return c.zone }
 
-// Wildcard reports whether the minute or the hour begins with *. Such an expression names a
-// frequency, any other a time of day: see All.
+// Wildcard reports whether minute or hour begins with *, a frequency rather
+// than a time of day: see All.
 func (c *Cron) Wildcard() bool { return c.wildcard }
 
-// nextWall returns the next wall clock after w that the fields match, on a business day if the
-// schedule has a calendar. It returns zero if there is none, or the calendar does not know.
 func (c *Cron) nextWall(w time.Time) time.Time {
 	if c.days != nil {
 		return c.days.next(c.fields.Next, w)

@@ -9,15 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Closed is the policy for times on a day that is not a business day.
+// Closed is the policy for times on days that are not business days.
 type Closed string
 
 // The policies of times on closed days.
 const (
 	// ClosedSkip leaves the time out.
 	ClosedSkip Closed = "skip"
-	// ClosedNext moves the time to the same time of day on the next business day. Times that
-	// coincide there become one.
+	// ClosedNext moves it to the next business day. Coinciding times become
+	// one.
 	ClosedNext Closed = "next"
 )
 
@@ -26,7 +26,8 @@ type businessDays struct {
 	closed   Closed
 }
 
-// On returns the schedule on the business days of a calendar. An unknown policy is an error.
+// On returns the schedule on a calendar's business days. An unknown policy is
+// an error.
 func (c *Cron) On(days *calendar.Calendar, closed Closed) (*Cron, error) {
 	if closed != ClosedSkip && closed != ClosedNext {
 		return nil, fmt.Errorf("unknown policy %q for closed days (allowed: skip, next)", closed)
@@ -49,7 +50,6 @@ func Of(s taskports.Schedule) (*Cron, error) {
 	return c.On(days, Closed(s.WhenClosed))
 }
 
-// known returns why the calendar does not know whether the day of an instant is a business day.
 func (c *Cron) known(at time.Time) error {
 	if c.days == nil {
 		return nil
@@ -64,8 +64,6 @@ func dayOf(w time.Time) row.Date {
 	return row.Date(0).AddDays(int(w.Truncate(day).Unix() / int64(day/time.Second)))
 }
 
-// next returns the schedule's first wall clock after w, or zero if there is none or the calendar
-// does not know.
 func (d *businessDays) next(raw func(time.Time) time.Time, w time.Time) time.Time {
 	if d.closed == ClosedNext {
 		return d.nextMoved(raw, w)
@@ -86,8 +84,7 @@ func (d *businessDays) next(raw func(time.Time) time.Time, w time.Time) time.Tim
 	}
 }
 
-// nextMoved is next if times on closed days move. A business day has its own times and those on the
-// preceding closed days.
+// A business day has its own times and those on the preceding closed days.
 func (d *businessDays) nextMoved(raw func(time.Time) time.Time, w time.Time) time.Time {
 	today := dayOf(w)
 	open, err := d.calendar.IsBusinessDay(today)
@@ -113,7 +110,6 @@ func (d *businessDays) nextMoved(raw func(time.Time) time.Time, w time.Time) tim
 	return d.on(raw, to, -time.Second)
 }
 
-// on returns the first time of a business day after a time of day, or zero.
 func (d *businessDays) on(raw func(time.Time) time.Time, of row.Date, behind time.Duration) (first time.Time) {
 	for from := d.firstClosed(of.AddDays(-1)); from <= of; from++ {
 		w := raw(from.Time().Add(behind))
@@ -127,11 +123,9 @@ func (d *businessDays) on(raw func(time.Time) time.Time, of row.Date, behind tim
 	return first
 }
 
-// longestClosed is the maximum number of consecutive closed days, the limit of calendar.Add.
+// The limit of calendar.Add.
 const longestClosed = 366
 
-// firstClosed returns the first of the consecutive closed days that end with upTo, or the day after
-// upTo if it is a business day.
 func (d *businessDays) firstClosed(upTo row.Date) row.Date {
 	first := upTo.AddDays(1)
 	for range longestClosed {

@@ -5,54 +5,52 @@ import (
 	"time"
 )
 
-// CatchUp is the policy for times that were missed while no server ran.
+// CatchUp is the policy for times missed while no server ran.
 type CatchUp string
 
 // The policies of catching up.
 const (
-	// CatchUpNone runs only the times that are due now: less than OnTime late.
+	// CatchUpNone runs times less than OnTime late.
 	CatchUpNone CatchUp = "none"
-	// CatchUpLast runs the times that are due now or, if there are none, the last missed one.
+	// CatchUpLast runs those or, if none, the last missed one.
 	CatchUpLast CatchUp = "last"
 	// CatchUpAll runs every time, oldest first.
 	CatchUpAll CatchUp = "all"
 )
 
-// Overlap is the policy for a scheduled time while an earlier run of the schedule is active.
+// Overlap is the policy while an earlier run is active.
 type Overlap string
 
 // The policies of overlapping runs.
 const (
 	// OverlapForbid skips the time.
 	OverlapForbid Overlap = "forbid"
-	// OverlapQueue delays the run until the earlier ones have ended.
+	// OverlapQueue delays the run.
 	OverlapQueue Overlap = "queue"
 	// OverlapAllow runs it concurrently.
 	OverlapAllow Overlap = "allow"
 )
 
 const (
-	// OnTime is how late a time may be processed without counting as missed.
+	// OnTime is the lateness that does not count as missed.
 	OnTime = time.Minute
-	// MaxDue is the maximum number of times that Due returns at once, and up to which it counts
-	// missed ones.
+	// MaxDue bounds the times of one Due, and its count of missed ones.
 	MaxDue = 100
 )
 
 // Due lists the times to run, oldest first.
 type Due struct {
 	Times []Time
-	// Missed is the number of skipped times before them; MaxDue means that many or more.
+	// Missed is at most MaxDue.
 	Missed int
-	// Until is where the next call begins: all times up to this instant are decided.
+	// All times up to Until are decided: the next call begins there.
 	Until time.Time
-	// More means that more times are due: the next call returns them.
+	// More are due: the next call returns them.
 	More bool
 }
 
-// Due returns the times to run after `last` and up to `now`: last is the Until of the previous
-// call, or when the schedule began. It returns at most MaxDue times at once, or all times of one
-// instant; the rest follows in the next call. A calendar that does not know the day of now is an
+// Due returns the times after last (the previous Until) and up to now: at most
+// MaxDue, or all of one instant. A calendar that does not know now's day is an
 // error.
 func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 	if err := c.known(now); err != nil {
@@ -73,7 +71,7 @@ func (c *Cron) Due(last, now time.Time, policy CatchUp) (Due, error) {
 	return due, nil
 }
 
-// longestStep is the longest step of latest: a time.Duration holds no more than one more.
+// A time.Duration holds no more than one more.
 const longestStep = 100 * 365 * 24 * time.Hour
 
 func (c *Cron) dueAll(last, now time.Time) Due {
@@ -91,8 +89,8 @@ func (c *Cron) dueAll(last, now time.Time) Due {
 	return due
 }
 
-// latest returns the last time after `last` and up to `now`, or none. It looks back in growing
-// steps, so that a year of missed minutes costs no more than an hour of them.
+// latest looks back in growing steps, so that a year of missed minutes costs no
+// more than an hour.
 func (c *Cron) latest(last, now time.Time) []Time {
 	for back := time.Hour; ; back *= 24 {
 		from := last
@@ -112,8 +110,6 @@ func (c *Cron) latest(last, now time.Time) []Time {
 	}
 }
 
-// countMissed counts the times after `last` and up to `now` that are not among the returned ones,
-// which are the last ones.
 func (c *Cron) countMissed(last, now time.Time, returned []Time) int {
 	n := 0
 	for t := range c.All(last) {

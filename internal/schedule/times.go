@@ -7,27 +7,22 @@ import (
 
 // Time is one time at which a job is due.
 type Time struct {
-	// Key is the scheduled local time, such as 2026-10-25T02:30: there is one run for each. In the
-	// second pass of an hour that a clock change repeats, the offset follows, as in
-	// 2026-10-25T02:30+01:00. Keys stay unchanged when a government moves its clock.
+	// Key is the scheduled local time, such as 2026-10-25T02:30: one run each.
+	// In the second pass of a repeated hour, the offset follows. Keys stay when
+	// a government moves its clock.
 	Key string
-	// At is when it is due, in UTC.
-	At time.Time
-	// Wall is the scheduled date and time of day, as a time with location UTC.
+	At  time.Time
+	// Wall is the scheduled local time, as if in UTC.
 	Wall time.Time
 }
 
 const wallLayout = "2006-01-02T15:04"
 
-// All returns the times after an instant, in order, without an end; with a calendar, as far as the
-// calendar knows its days.
-//
-// The effect of a clock change depends on the expression. One with a time of day, such as `30 2 * *
-// *`, is due once for each local time that it names: a skipped time is due at the next existing
-// instant, and a repeated one in the first pass. So several times may be due at one instant, the
-// end of a gap. An expression with a minute or hour that begins with *, such as `*/15 * * * *` or
-// `@hourly`, names a frequency: it is due in both passes of a repeated hour. Skipped times are due
-// at the next existing instant as well, but never more than once at one instant.
+// All returns the times after an instant, in order, as far as a calendar knows.
+// A time of day, such as `30 2 * * *`, is due once for each local time: a
+// skipped one at the next existing instant (where several may coincide), a
+// repeated one in the first pass. A frequency, such as `*/15 * * * *`, is due
+// in both passes, and never more than once at one instant.
 func (c *Cron) All(after time.Time) iter.Seq[Time] {
 	if c.wildcard {
 		return c.allInstants(after)
@@ -35,8 +30,7 @@ func (c *Cron) All(after time.Time) iter.Seq[Time] {
 	return c.allWalls(after)
 }
 
-// Next returns the first time after an instant. A parsed expression always has one; with a calendar
-// there may be none, and Next returns the zero Time.
+// Next returns the first time after an instant; zero if a calendar allows none.
 func (c *Cron) Next(after time.Time) Time {
 	for t := range c.All(after) {
 		return t
@@ -44,8 +38,8 @@ func (c *Cron) Next(after time.Time) Time {
 	return Time{}
 }
 
-// allWalls steps from wall clock to wall clock. Their first instants never go backwards, so to
-// start after the wall clock of `after` is too early by no more than a repeated hour.
+// First instants never go backwards, so to start after the wall clock of
+// `after` is too early by no more than a repeated hour.
 func (c *Cron) allWalls(after time.Time) iter.Seq[Time] {
 	return func(yield func(Time) bool) {
 		w := wallOf(after.In(c.zone))
@@ -61,7 +55,6 @@ func (c *Cron) allWalls(after time.Time) iter.Seq[Time] {
 	}
 }
 
-// allInstants steps from period to period; in each the zone has one offset.
 func (c *Cron) allInstants(after time.Time) iter.Seq[Time] {
 	return func(yield func(Time) bool) {
 		at := after.In(c.zone)
@@ -78,7 +71,7 @@ func (c *Cron) allInstants(after time.Time) iter.Seq[Time] {
 			if p.end.IsZero() {
 				return
 			}
-			// The next period begins at this very instant. Times that its clock skips are due then.
+			// Times that its clock skips are due then.
 			next := periodOf(p.end)
 			first := next.wall(p.end)
 			due := c.nextWall(earlier(p.wall(p.end), first).Add(-time.Second))
@@ -100,7 +93,6 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// timeAt returns the time that is due at an instant and named by its own wall clock.
 func (c *Cron) timeAt(instant time.Time) Time {
 	w := wallOf(instant.In(c.zone))
 	key := w.Format(wallLayout)

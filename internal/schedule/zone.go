@@ -8,10 +8,9 @@ type period struct {
 	offset time.Duration
 }
 
-// quarter is the unit of clock changes: all are multiples of it.
+// All clock changes are multiples of it.
 const quarter = 15 * time.Minute
 
-// periodOf returns the period of an instant; its zone is the location of at.
 func periodOf(at time.Time) period {
 	_, end := at.ZoneBounds()
 	_, offset := at.Zone()
@@ -21,27 +20,23 @@ func periodOf(at time.Time) period {
 	return period{end: end, offset: time.Duration(offset) * time.Second}
 }
 
-// wall is the reading at an instant of a clock with the period's offset.
 func (p period) wall(at time.Time) time.Time { return at.UTC().Add(p.offset) }
 
-// instant is when a clock with the period's offset shows w.
 func (p period) instant(w time.Time) time.Time { return w.Add(-p.offset) }
 
 func (p period) has(w time.Time) bool {
 	return !w.IsZero() && (p.end.IsZero() || p.instant(w).Before(p.end))
 }
 
-// wallOf returns the date and time of day of t, as a time in UTC.
 func wallOf(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// widestOffset is more than any zone's distance from UTC.
+// More than any zone's.
 const widestOffset = 16 * time.Hour
 
-// firstInstant returns the first instant at which the clock of the zone shows w, or the end of the
-// gap if a clock change skips w.
+// If a clock change skips w, the end of the gap.
 func (c *Cron) firstInstant(w time.Time) time.Time {
 	for at := w.Add(-widestOffset).In(c.zone); ; {
 		p := periodOf(at)

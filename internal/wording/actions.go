@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Hint is a command or another next thing to do, after a label.
+// Hint is a next thing to do, after a label.
 type Hint struct{ Label, Text string }
 
 // Commands writes command lines for people to copy.
@@ -20,12 +20,11 @@ type Commands struct {
 	Program string
 	Flags   []string // that select the database
 	Dir     string   // paths in it are relative
-	// Repeat is a command that, given again, restarts what it ran; nil means that an execution is
-	// restarted by its number.
+	// Repeat restarts the work it ran; nil means by the execution's number.
 	Repeat []string
 }
 
-// Line returns the command line of the words: the program's name, the words, and the flags.
+// Line returns the command line of the words.
 func (c Commands) Line(words ...string) string {
 	all := slices.Concat([]string{c.Program}, words, c.Flags)
 	for i, w := range all {
@@ -34,7 +33,6 @@ func (c Commands) Line(words ...string) string {
 	return strings.Join(all, " ")
 }
 
-// maxLabel is the width of a label beyond which the others are not aligned to it.
 const maxLabel = 16
 
 // HintLines formats hints, with their texts aligned.
@@ -83,7 +81,7 @@ func (c Commands) NextHints(actions []operator.Action) []Hint {
 	return list
 }
 
-// CommandLine is a command, and what it is for.
+// CommandLine is a command and its purpose.
 type CommandLine struct {
 	To      string `json:"to"`
 	Command string `json:"command"`
@@ -111,7 +109,6 @@ func (c Commands) Explained(e *operator.Explanation) []CommandLine {
 	return lines
 }
 
-// omitsPartitions reports whether there are incomplete partitions that the text does not name.
 func omitsPartitions(ps *operator.PartitionsView) bool {
 	return ps.Total-ps.Statuses[core.StatusCompleted] > maxNames
 }
@@ -134,7 +131,6 @@ func (c Commands) Hint(a operator.Action) Hint {
 	return Hint{t.label, c.Line(slices.Concat(t.words, t.flags)...) + t.note}
 }
 
-// action returns the words of a read-only action, else of change.
 func (c Commands) action(a operator.Action) actionText {
 	id := ID(a.Execution)
 	switch a.Kind {
@@ -224,8 +220,7 @@ func workText(open core.OpenWork) actionText {
 	return t
 }
 
-// NoWorker reports that no worker continues a parked execution; empty if one would, or it is
-// unknown.
+// NoWorker reports that no worker continues a parked execution, or "".
 func (c Commands) NoWorker(w *operator.Waiting) string {
 	if !w.NoWorker() {
 		return ""
@@ -233,7 +228,8 @@ func (c Commands) NoWorker(w *operator.Waiting) string {
 	return fmt.Sprintf("no live worker of engine %s: start `%s`", w.Engine, c.Line("worker"))
 }
 
-// Parked describes the open work of a parked execution, and whether no worker does it.
+// Parked describes a parked execution's open work, and whether no worker does
+// it.
 func (c Commands) Parked(w *operator.Waiting) string {
 	if w == nil {
 		return ""
@@ -306,7 +302,7 @@ func actionWords(words []string, a operator.Action) []string {
 	return words
 }
 
-// Compare returns the command that compares the job file of an execution with that of today.
+// Compare returns the command that compares a job file with today's.
 func (c Commands) Compare(a operator.Action) string {
 	words := []string{"show", ID(a.Execution), "--definition"}
 	if a.Name != "" {
@@ -319,7 +315,6 @@ func runWords(path string, parameters []string, flags ...string) []string {
 	return slices.Concat([]string{"run", path}, parameters, flags)
 }
 
-// given formats NAME=VALUE as it can be given in the working directory, sorted by name.
 func (c Commands) given(a operator.Action) []string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(a.Params)) {
@@ -332,7 +327,6 @@ func (c Commands) given(a operator.Action) []string {
 	return words
 }
 
-// shortPath returns a path relative to the working directory, if it lies in it.
 func (c Commands) shortPath(path string) string {
 	if rel, err := filepath.Rel(c.Dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel

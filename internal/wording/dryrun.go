@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// DryHeadline says what a dry run found that a step would do.
+// DryHeadline describes a step's dry run.
 func DryHeadline(s *operator.DryStep) string {
 	switch {
 	case s.Action == operator.PlanStop:
@@ -58,7 +58,7 @@ func DryHeadline(s *operator.DryStep) string {
 	return text
 }
 
-// DryRows returns the lines of an item: as it was read, then each change.
+// DryRows returns an item as read, then each change.
 func DryRows(i operator.DryItem) [][]string {
 	read := string(i.Read)
 	if i.Read == nil {
@@ -86,7 +86,7 @@ func DryRows(i operator.DryItem) [][]string {
 	return rows
 }
 
-// maxItem is the number of characters of an item in a line; JSON has all of it.
+// JSON has all of it.
 const maxItem = 300
 
 // DrySum counts the items of a sampled step by their outcome.

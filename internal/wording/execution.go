@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Lease describes how long the lease of an execution lasts; for an expired one, why it is not
+// Lease describes the lease of an execution; for an expired one, why it is not
 // taken over.
 func Lease(o *operator.Owner, now time.Time) string {
 	until, over := Time(o.LeaseUntil), now.Sub(o.LeaseUntil)
@@ -29,8 +29,8 @@ func Lease(o *operator.Owner, now time.Time) string {
 	return "lease until " + until
 }
 
-// WorkerLease describes how long the lease of a part lasts; for an expired one, why no other
-// worker has the part.
+// WorkerLease describes the lease of a part; for an expired one, why no other
+// worker has it.
 func WorkerLease(w *operator.Owner, now time.Time) string {
 	over := now.Sub(w.LeaseUntil)
 	if over <= 0 && !w.Dead {

@@ -239,7 +239,6 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	return text
 }
 
-// countersText uses the project's words, and omits zeros.
 func countersText(s operator.StepView) string {
 	text := Count(s.Read) + " read, " + Count(s.Written) + " written"
 	if s.Filtered > 0 {

@@ -7,16 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// planWay is the path of a plan after one outcome of an element.
 type planWay struct {
 	edge    operator.PlanEdge
 	entries []operator.PlanEntry
-	// joins are the elements of other paths that it leads to.
-	joins []string
+	joins   []string
 }
 
-// laterSentence describes the target of each outcome: "if copy completes, runs publish; if it
-// fails, runs repair".
+// laterSentence: "if copy completes, runs publish; if it fails, runs repair".
 func laterSentence(all, later []operator.PlanEntry) string {
 	var text []string
 	before := ""
@@ -35,8 +32,6 @@ func laterSentence(all, later []operator.PlanEntry) string {
 	return strings.Join(text, "; ")
 }
 
-// planWays groups the entries after an unknown outcome by the transitions that lead to them.
-// Entries that follow a success stay on its path.
 func planWays(later []operator.PlanEntry) []*planWay {
 	var ways []*planWay
 	wayOf := map[string]*planWay{} // by element
@@ -78,10 +73,8 @@ func planWays(later []operator.PlanEntry) []*planWay {
 	return ways
 }
 
-// onSuccess is the pattern of a transition that every success takes.
 const onSuccess = "COMPLETED"
 
-// edgeText names the outcome of a transition. before is the element that the text last named.
 func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 	subject := edge.From
 	if edge.From == before {
@@ -104,8 +97,8 @@ func edgeText(edge operator.PlanEdge, before string, isDecision bool) string {
 	return "if " + subject + " ends with " + edge.On
 }
 
-// Certainty explains on which outcome an entry of the plan depends; empty if the entry is
-// certain, and comes once.
+// Certainty explains on which outcome an entry depends; empty if it is certain,
+// and comes once.
 func Certainty(e operator.PlanEntry, all []operator.PlanEntry) string {
 	var words []string
 	for _, edge := range e.Via {

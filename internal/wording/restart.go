@@ -101,8 +101,6 @@ func timesText(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// planSentence is the plan in words, without its subject: first the certain acts, then those that
-// depend on the outcome of an element.
 func planSentence(p *operator.RestartPlan) string {
 	var certain, later []operator.PlanEntry
 	for _, e := range p.Entries {
@@ -164,7 +162,6 @@ func planClauses(entries []operator.PlanEntry) []string {
 	return clauses
 }
 
-// entryName returns the element of an entry, with the condition under which the flow reaches it.
 func entryName(e operator.PlanEntry) string {
 	name := e.Step
 	if name == "" {

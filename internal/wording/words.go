@@ -1,8 +1,6 @@
-// Package wording is how Surfin says things to people: the sentences about executions, plans, dry runs and
-// next commands, and the words in them, such as numbers, times and lists. The command prints them; everything
-// that shows an execution to people is to say them the same way.
-//
-// It knows no terminal: layout in tables, colors and streams are internal/cli's. It imports operator, for the
+// Package wording is how Surfin speaks to people: sentences about executions,
+// plans, dry runs and next commands, and their numbers, times and lists.
+// Layout, colors and streams are internal/cli's. It imports operator, for the
 // data, and core.
 package wording
 
@@ -51,7 +49,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// Time formats a time of the history; times are UTC everywhere.
+// Time formats a time in UTC.
 func Time(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -99,8 +97,8 @@ func Seconds(seconds float64) string {
 	return Duration(time.Duration(seconds * float64(time.Second)))
 }
 
-// OneLine joins the lines of a text: by a semicolon if a line ends like a sentence, so that the
-// causes of a joined error can be distinguished.
+// OneLine joins lines, by a semicolon after a sentence, so that joined causes
+// can be distinguished.
 func OneLine(text string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(text, "\n") {
@@ -122,8 +120,7 @@ func OneLine(text string) string {
 
 const maxNames = 8
 
-// Few returns the first names, and the number of the others; more counts those that are not in
-// names.
+// Few returns the first names, and the number of the others, including more.
 func Few(names []string, more int) []string {
 	if len(names)+more <= maxNames {
 		return names

@@ -17,7 +17,7 @@ import (
 // ErrNotFrom is in the chain of every *FromError.
 var ErrNotFrom = errors.New("a restart cannot begin there")
 
-// FromCause is the reason why a restart cannot begin at an element.
+// FromCause is why a restart cannot begin at an element.
 type FromCause string
 
 // The causes of a FromError.
@@ -28,21 +28,19 @@ const (
 	FromBeside    FromCause = "beside"    // another branch of its split has not completed
 )
 
-// FromError refuses a restart from an element of the flow (rule F3a). ErrNotFrom is in its chain.
+// FromError refuses a restart from an element of the flow (rule F3a).
 type FromError struct {
 	Job, Element string
 	Cause        FromCause
-	// Known are the elements of the flow, and Reached those at which a restart may begin, both in the
-	// order of the definition.
+	// Known are the flow's elements, Reached those at which a restart may
+	// begin, in the definition's order.
 	Known, Reached []string
-	// Near is the element of Known that was probably intended; empty if none is near enough, or if no
-	// search was made.
+	// Near is the one probably intended, or empty.
 	Near string
-	// Split is the split of FromBeside, and Open the element that has not completed there.
+	// Open has not completed in Split (FromBeside).
 	Split, Open string
 }
 
-// Error states the cause and the possible elements.
 func (e *FromError) Error() string {
 	switch e.Cause {
 	case FromUnreached:
@@ -63,10 +61,8 @@ func (e *FromError) Error() string {
 		e.Job, e.Element, near, listed(e.Known))
 }
 
-// Unwrap returns ErrNotFrom.
 func (e *FromError) Unwrap() error { return ErrNotFrom }
 
-// maxListed is how many elements an error names.
 const maxListed = 20
 
 func listed(names []string) string {
@@ -79,18 +75,17 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// From is the start of an attempt that runs a part of the flow again: the last visit of an element. The
-// attempt's journal holds the visits before it.
+// From starts an attempt at the last visit of an element. The attempt's journal
+// holds the visits before it.
 type From struct {
 	after core.JobExecutionID
-	// rows are the journal of the attempt as it begins, and kept the steps in it.
-	rows []ports.FlowVisit
-	kept map[string]bool
+	rows  []ports.FlowVisit
+	kept  map[string]bool
 }
 
-// NewFrom returns the start of an attempt that follows last, the newest execution, and runs the element
-// and everything after it again. An element of a group stands for the group. The error is a *FromError,
-// or one of the repository.
+// NewFrom returns the start of an attempt that follows last, and runs the
+// element and everything after it again. An element of a group stands for the
+// group. The error may be a *FromError.
 func NewFrom(ctx context.Context, repository Repository, j *model.Job, last *core.JobExecution, element string) (*From, error) {
 	journal, _, err := Read(ctx, repository, last.InstanceID, last.AnewSince())
 	if err != nil {
@@ -100,13 +95,12 @@ func NewFrom(ctx context.Context, repository Repository, j *model.Job, last *cor
 	return b.from, b.build()
 }
 
-// Records returns the history that the attempt keeps, for a comparison of definitions: elements that
-// run again may change.
+// Records returns the kept history, for a comparison: elements that run again
+// may change.
 func (f *From) Records(of ports.Explorer, instance core.JobInstanceID) ports.Explorer {
 	return &keptRecords{Explorer: of, kept: f.kept, instance: instance}
 }
 
-// keptRecords hides the steps of an instance that are not kept.
 type keptRecords struct {
 	ports.Explorer
 	kept     map[string]bool
@@ -121,7 +115,7 @@ func (r *keptRecords) LastSteps(ctx context.Context, id core.JobInstanceID, sinc
 	return steps, err
 }
 
-// Read returns the journal and the history of the attempt before it exists, for a plan.
+// Read returns journal and history as before the attempt, for a plan.
 func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[string]ports.StepHistory, error) {
 	rows := make([]ports.JournalRow, len(f.rows))
 	for i, row := range f.rows {
@@ -135,7 +129,7 @@ func (f *From) Read(ctx context.Context, repository Repository) (*Journal, map[s
 	return j, history, nil
 }
 
-// Launch returns the part of a launch request that begins the attempt.
+// Launch returns the launch request's part.
 func (f *From) Launch(ifComplete bool) *ports.LaunchFrom {
 	if f == nil {
 		return nil
@@ -143,7 +137,6 @@ func (f *From) Launch(ifComplete bool) *ports.LaunchFrom {
 	return &ports.LaunchFrom{After: f.after, IfComplete: ifComplete, Visits: f.rows}
 }
 
-// fromBuilder makes the rows of a From.
 type fromBuilder struct {
 	job     *model.Job
 	journal *Journal
@@ -166,14 +159,12 @@ func (b *fromBuilder) build() error {
 	return b.refuse(FromUnknown)
 }
 
-// branchPath is an element on the path to another one, and the branch that leads there.
 type branchPath struct {
 	at     model.Element
 	branch int
 }
 
-// pathTo returns the elements around the named one, and itself, or the group that it is in; nil if
-// there is none.
+// An element in a group stands for the group.
 func pathTo(flow model.Flow, name string) []branchPath {
 	for _, at := range flow.Elements {
 		if record, _ := StepName(at); at.ElementName() == name || record == name {
@@ -224,15 +215,14 @@ func (b *fromBuilder) reachedIn(flow model.Flow, id string, within Attempts) []s
 	return names
 }
 
-// indexOf returns the index of the last visit of an element, or of the restart point of an attempt that
-// died before it, or -1.
+// indexOf may be that of the restart point of an attempt that died before it,
+// or -1.
 func indexOf(entries []Entry, at model.Element) int {
 	return slices.IndexFunc(entries, func(e Entry) bool {
 		return e.Element == at.ElementName() && (e.IsVisit() || e.Kind == ports.VisitJump && e.Target == e.Element)
 	})
 }
 
-// keepTo keeps the part of a log before the path to the element. id names the log in the attempt.
 func (b *fromBuilder) keepTo(flow model.Flow, id string, l Log, path []branchPath) error {
 	at := path[0].at
 	i := indexOf(l.Entries, at)
@@ -270,8 +260,7 @@ func (b *fromBuilder) keepTo(flow model.Flow, id string, l Log, path []branchPat
 	return nil
 }
 
-// openIn returns the element at which a branch has not completed; empty means that a restart would run
-// nothing of it.
+// empty: a restart would run nothing of the branch.
 func openIn(flow model.Flow, l Log) string {
 	if len(l.Entries) == 0 {
 		return ""

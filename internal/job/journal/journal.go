@@ -1,11 +1,8 @@
-// Package journal reads the journal of an instance: what earlier attempts visited in each flow of the
-// job (rule F5). It tells the last visits of a flow from abandoned paths and earlier rounds of a loop,
-// and cuts a journal at an element from which an attempt starts over (From).
-//
-// A Journal holds the rows, a Log those of one flow, an Entry one visit. A row abandons a path (kind
-// turn) if an attempt went elsewhere; it adopts a visit (kind adopt) if a later path continues it.
-//
-// It imports core only.
+// Package journal reads the journal of an instance: the visits of earlier
+// attempts in each flow (rule F5), without abandoned paths and earlier rounds
+// of a loop. A Journal holds the rows, a Log those of one flow, an Entry one
+// visit. A row of kind turn abandons a path; kind adopt continues a visit of
+// one. It imports core only.
 package journal
 
 import (
@@ -23,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Repository is where the journal is stored.
+// Repository stores the journal.
 type Repository interface {
 	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
 	StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error)
@@ -31,17 +28,16 @@ type Repository interface {
 	Database() string
 }
 
-// Journal holds the visits of earlier attempts of the instance: the only memory of a walk. The zero
-// Journal belongs to a first attempt.
+// Journal holds the visits of earlier attempts: the only memory of a walk. Zero
+// belongs to a first attempt.
 type Journal struct {
-	rows  map[string][]ports.JournalRow // by flow
-	inner map[string][]int64            // ordinals of elements with flows in them, by FlowPrefix + element
-	steps map[core.StepExecutionID]core.StepExecution
-	// database is the name of the repository's database.
+	rows     map[string][]ports.JournalRow // by flow
+	inner    map[string][]int64            // ordinals of elements with flows in them, by FlowPrefix + element
+	steps    map[core.StepExecutionID]core.StepExecution
 	database string
 }
 
-// Read returns the journal and the history of the instance since the execution that started from the
+// Read returns journal and history since the execution that started from the
 // beginning.
 func Read(ctx context.Context, repository Repository, instance core.JobInstanceID, since core.JobExecutionID) (*Journal, map[string]ports.StepHistory, error) {
 	history, err := repository.LastSteps(ctx, instance, since)
@@ -59,8 +55,7 @@ func Read(ctx context.Context, repository Repository, instance core.JobInstanceI
 	return j, history, nil
 }
 
-// newJournal makes the journal of its rows, and adds to history the passed steps that are older than
-// it.
+// newJournal adds to history the passed steps that are older than the journal.
 func newJournal(ctx context.Context, repository Repository, rows []ports.JournalRow, history map[string]ports.StepHistory) (*Journal, error) {
 	j := &Journal{
 		rows: map[string][]ports.JournalRow{}, inner: map[string][]int64{}, steps: map[core.StepExecutionID]core.StepExecution{},
@@ -113,7 +108,7 @@ func (j *Journal) add(row ports.JournalRow) {
 	j.rows[row.Flow] = append(j.rows[row.Flow], row)
 }
 
-// addAround notes the visits around a flow, which are in its name: outer#3/1/inner#2/0 is in visit 2 of
+// A flow's name has the visits around it: outer#3/1/inner#2/0 is in visit 2 of
 // inner, in visit 3 of outer.
 func (j *Journal) addAround(flow string) {
 	for at := strings.LastIndexByte(flow, '#'); at >= 0; at = strings.LastIndexByte(flow[:at], '#') {
@@ -132,8 +127,8 @@ func (j *Journal) ReviseSteps(revise func(core.StepExecution) core.StepExecution
 	}
 }
 
-// Log returns the journal of a flow: for each ordinal the newest attempt's row, without rows on
-// abandoned paths, and for each element the last row.
+// Log returns a flow's journal: for each ordinal the newest attempt's row,
+// without abandoned paths, and for each element the last row.
 func (j *Journal) Log(flow model.Flow, id string, within Attempts) Log {
 	rows, paths := j.read(flow, id, within)
 	isAbandoned := func(e Entry) bool {
@@ -194,8 +189,8 @@ func newestVisits(rows []Entry) map[string]Entry {
 	return newest
 }
 
-// open returns an entry for each split and flow in which an attempt visited something without recording
-// its end.
+// open has each split and flow in which an attempt visited something without
+// recording its end.
 func (j *Journal) open(flow model.Flow, id string, within Attempts) []Entry {
 	var found []Entry
 	for _, at := range flow.Elements {
@@ -231,8 +226,9 @@ func (j *Journal) appendOpen(found []Entry, v core.Visit, kind ports.VisitKind, 
 	return append(found, Entry{Open: true, JournalRow: ports.JournalRow{Execution: attempt, FlowVisit: ports.FlowVisit{Visit: v, Kind: kind}}})
 }
 
-// openKind reports whether the rows inside an element prove that it was visited. A flow with a step
-// execution has a row of its own. The transaction of a group in another database may have rolled back.
+// openKind reports whether inner rows prove a visit. A flow with a step
+// execution has its own row; a group's transaction in another database may have
+// rolled back.
 func (j *Journal) openKind(at model.Element) (ports.VisitKind, bool) {
 	switch e := at.(type) {
 	case *model.SplitElement:
@@ -260,7 +256,6 @@ func (j *Journal) newestIn(at model.Element, v core.Visit, within Attempts) core
 	return newest
 }
 
-// newestInRemoved is newestIn for an element that the definition no longer has.
 func (j *Journal) newestInRemoved(v core.Visit, within Attempts) core.JobExecutionID {
 	var newest core.JobExecutionID
 	branches := strings.TrimSuffix(v.Inner(0), "0")

@@ -10,39 +10,38 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Log is the journal of one flow: its path so far.
+// Log is the path of one flow so far.
 type Log struct {
-	// Entries are the last visits of the elements, in their order.
+	// Entries are the last visits, in order.
 	Entries []Entry
-	// Abandoned are the newest visits of elements on abandoned paths that no attempt reached again.
+	// Abandoned are the newest visits on abandoned paths that no attempt
+	// reached again.
 	Abandoned map[string]Entry
-	// Ordinal is the greatest ordinal that counts.
+	// Ordinal is the greatest that counts.
 	Ordinal int64
 }
 
-// Entry is the known state of an element's last visit.
+// Entry is an element's last visit.
 type Entry struct {
 	ports.JournalRow
 	Record *core.StepExecution // of a step, executed or passed
-	// Open means that the end of a split or a flow is not recorded: only the visits in it are known.
+	// Open: the end of a split or flow is not recorded.
 	Open bool
-	// Outcomes are those of the visit in the attempts that recorded it, the newest last.
+	// Outcomes are by attempt, the newest last.
 	Outcomes []core.Outcome
-	// NextKind, Next and NextOrdinal are the kind, the element and the ordinal of the row that follows;
-	// empty if not known.
+	// Of the row that follows; empty if not known.
 	NextKind    ports.VisitKind
 	Next        string
 	NextOrdinal int64
-	// Inner is the visit with the name prefix of the flows inside, and Within are the attempts with
-	// rows that count there.
+	// Inner names the flows inside; Within are the attempts that count there.
 	Inner  core.Visit
 	Within Attempts
-	// RunsAgain means that the element itself runs again although it completed, because it led to a
-	// stop from which a restart reaches it again. Elements inside it are passed.
+	// RunsAgain: it completed but led to a stop from which a restart reaches it
+	// again. Elements inside are passed.
 	RunsAgain bool
 }
 
-// Attempts bounds the attempts with rows that count, both included.
+// Attempts bounds the attempts that count, both included.
 type Attempts struct{ From, To core.JobExecutionID }
 
 // AllAttempts includes every attempt.
@@ -53,7 +52,7 @@ func Since(id core.JobExecutionID) Attempts { return Attempts{id, math.MaxInt64}
 
 func (a Attempts) has(id core.JobExecutionID) bool { return a.From <= id && id <= a.To }
 
-// ByElement returns the entries by the name of their element.
+// ByElement returns the entries by element.
 func ByElement(entries []Entry) map[string]Entry {
 	m := make(map[string]Entry, len(entries))
 	for _, e := range entries {
@@ -62,13 +61,13 @@ func ByElement(entries []Entry) map[string]Entry {
 	return m
 }
 
-// LastRound returns, by element, the entries that no later round of a loop would reach again.
+// LastRound returns the entries that no later round of a loop would reach
+// again.
 func LastRound(flow model.Flow, entries []Entry) map[string]Entry {
 	return ByElement(slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool { return e.IsOfEarlierRound(flow, entries) }))
 }
 
-// IsOfEarlierRound reports whether the path has since returned to before the element and would reach it
-// again.
+// IsOfEarlierRound reports whether the path has returned to before the element.
 func (e *Entry) IsOfEarlierRound(flow model.Flow, path []Entry) bool {
 	at, ok := flow.Find(e.Element)
 	return ok && slices.ContainsFunc(path, func(later Entry) bool {
@@ -77,7 +76,7 @@ func (e *Entry) IsOfEarlierRound(flow model.Flow, path []Entry) bool {
 	})
 }
 
-// IsVisit reports whether the row stands for a visit of an element, and not for a change of path.
+// IsVisit is false for a change of path.
 func (e *Entry) IsVisit() bool {
 	switch e.Kind {
 	case ports.VisitStep, ports.VisitNoop, ports.VisitDecision, ports.VisitFlow, ports.VisitGroup, ports.VisitPass:
@@ -87,7 +86,7 @@ func (e *Entry) IsVisit() bool {
 	return false
 }
 
-// Outcome returns the newest recorded outcome of the visit.
+// Outcome returns the newest recorded one.
 func (e *Entry) Outcome() (out core.Outcome, ok bool) {
 	if len(e.Outcomes) == 0 {
 		return core.Outcome{}, false
@@ -95,7 +94,7 @@ func (e *Entry) Outcome() (out core.Outcome, ok bool) {
 	return e.Outcomes[len(e.Outcomes)-1], true
 }
 
-// IsLeftBy reports whether an element that ran again, with this outcome, leads where it led before.
+// IsLeftBy reports whether this outcome leads where the element led before.
 func (e *Entry) IsLeftBy(at model.Element, out core.Outcome) bool {
 	to, some := model.Next(at.Edges(), out.Status, out.ExitCode)
 	switch {
@@ -110,7 +109,6 @@ func (e *Entry) IsLeftBy(at model.Element, out core.Outcome) bool {
 	})
 }
 
-// lastVisits returns, of rows in order, the last of each element, and a stop at the end.
 func lastVisits(rows []Entry) (entries []Entry, ordinal int64) {
 	last := map[string]int64{}
 	var all []Entry
@@ -173,7 +171,7 @@ func (e *Entry) recorded() (core.Outcome, bool) {
 // VerdictOf is the verdict of the row of a split, flow or group.
 func VerdictOf(out core.Outcome) string { return string(out.Status) + " " + out.ExitCode }
 
-// OutcomeOf returns the outcome of a step, as the flow's transitions match it.
+// OutcomeOf returns a step's outcome as transitions match it.
 func OutcomeOf(s *core.StepExecution) core.Outcome {
 	out := core.Outcome{Status: s.Status, ExitCode: s.ExitCode, Message: s.Error, Settles: s.Settles}
 	if s.Error != "" && s.Status != core.StatusStopped {

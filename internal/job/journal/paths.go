@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// abandoned is a path of earlier attempts that an attempt left: the ordinals of its visits.
 type abandoned struct {
 	by       core.JobExecutionID
 	from, to int64
@@ -19,14 +18,14 @@ func (p abandoned) has(e *Entry) bool {
 	return p.from <= e.Ordinal && e.Ordinal <= p.to && p.by > e.Execution
 }
 
-// AbandonFrom is the target of a row that abandons every visit from the ordinal on.
+// AbandonFrom is the target of a row that abandons from the ordinal on.
 func AbandonFrom(ordinal int64) string { return Abandon(ordinal, math.MaxInt64) }
 
-// Abandon is the target of a row that abandons the visits from the first to the last ordinal.
+// Abandon is the target of a row that abandons both ordinals and those between.
 func Abandon(first, last int64) string { return fmt.Sprintf("%d %d", first, last) }
 
-// Adopt is the target of a row that continues the visit e of an abandoned path: its ordinal, and the
-// first attempt that counts inside.
+// Adopt is the target of a row that continues an abandoned visit: its ordinal,
+// and the first attempt that counts inside.
 func Adopt(e *Entry) string { return fmt.Sprintf("%d %d", e.Inner.Ordinal, e.Within.From) }
 
 func targetNumbers(row ports.JournalRow) (first, second int64, err error) {
@@ -37,7 +36,8 @@ func targetNumbers(row ports.JournalRow) (first, second int64, err error) {
 	return first, second, nil
 }
 
-// countingAt excludes the attempts before one that abandoned the ordinal, if that was not later than until.
+// countingAt excludes the attempts before one that abandoned the ordinal, if
+// not later than until.
 func (a Attempts) countingAt(paths []abandoned, ordinal int64, until core.JobExecutionID) Attempts {
 	for _, p := range paths {
 		if p.from <= ordinal && ordinal <= p.to && p.by <= until {
@@ -47,7 +47,6 @@ func (a Attempts) countingAt(paths []abandoned, ordinal int64, until core.JobExe
 	return a
 }
 
-// abandonedWith returns the rows on the path that the first attempt abandoned together with the entry.
 func abandonedWith(rows []Entry, paths []abandoned, e Entry) []Entry {
 	var first *abandoned
 	for i, p := range paths {
@@ -64,7 +63,6 @@ func abandonedWith(rows []Entry, paths []abandoned, e Entry) []Entry {
 	return with
 }
 
-// moveAdopted moves the visits inside an adopted visit to the visit that continues it.
 func moveAdopted(rows []Entry, isAbandoned func(Entry) bool) []Entry {
 	for _, adopt := range rows {
 		if adopt.Kind != ports.VisitAdopt || isAbandoned(adopt) {
@@ -85,8 +83,8 @@ func moveAdopted(rows []Entry, isAbandoned func(Entry) bool) []Entry {
 	return rows
 }
 
-// markStopped marks the visits that led to a stop without a restart point, or with one that precedes
-// them. Passing one again would stop again.
+// markStopped marks visits that led to a stop with no later restart point:
+// passing one again would stop again.
 func markStopped(flow model.Flow, rows []Entry) {
 	for _, stop := range rows {
 		if stop.Kind != ports.VisitStop && !stop.JumpsBack(flow) {
@@ -101,7 +99,8 @@ func markStopped(flow model.Flow, rows []Entry) {
 	}
 }
 
-// JumpsBack reports whether the entry is a stop with a restart point that does not follow its element.
+// JumpsBack reports a stop with a restart point that does not follow its
+// element.
 func (e *Entry) JumpsBack(flow model.Flow) bool {
 	at, known := flow.Find(e.Element)
 	target, found := flow.Find(e.Target)

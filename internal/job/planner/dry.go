@@ -16,10 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// planned is the ID of an execution that does not exist.
 const planned core.JobExecutionID = -1
 
-// dry is the port of a plan. Its plan has the acts of the walk.
 type dry struct {
 	job     *model.Job
 	attempt *walk.Attempt
@@ -28,15 +26,13 @@ type dry struct {
 	limit   *walk.StartLimitError // last limit that the walk reached
 	stops   int                   // how often the flow may stop
 	next    core.StepExecutionID  // IDs of steps that would run
-	// group are the steps of the group that the walk is in, which roll back together; nil means none.
+	// group are the steps that roll back together; may be nil.
 	group *[]core.StepExecution
-	// noops are the steps with a false condition; alwaysPassed are the steps passed on every path.
+	// noops have a false condition; alwaysPassed are passed on every path.
 	noops, alwaysPassed map[string]bool
-	// index has the position of each entry, by Entry.key.
-	index map[string]int
-	// notHeld are the elements with a false condition.
-	notHeld map[string]bool
-	// loops holds, by flow and name of an element, the elements that lead to it and follow it.
+	index               map[string]int
+	notHeld             map[string]bool
+	// By flow and element, those that lead to it and follow it.
 	loops map[string]map[string]bool
 }
 
@@ -53,7 +49,6 @@ func newDry(j *model.Job, exec *core.JobExecution, attempt *walk.Attempt, oracle
 	}
 }
 
-// walk walks the flow. An error that ends the walk fails the execution.
 func (d *dry) walk(ctx context.Context, w *walk.Walk) {
 	end, err := w.Run(ctx)
 	if err != nil {
@@ -71,8 +66,8 @@ func (d *dry) walk(ctx context.Context, w *walk.Walk) {
 
 func (d *dry) Stopping() bool { return false }
 
-// add appends an entry, as certain as the path to it, unless another path has already led to the same
-// one; with an oracle each visit has one.
+// Entries that another path led to already are not repeated; with an oracle
+// each visit has one.
 func (d *dry) add(w *walk.Walk, at model.Element, act Act, entry Entry) {
 	entry.Visit, entry.Act, entry.Certainty, entry.If = w.VisitOf(at), act, Certain, w.If
 	switch {
@@ -100,7 +95,6 @@ func (e *Entry) standsFor(later Entry) bool {
 	return later.Certainty == CertainAfter && (e.Certainty == CertainAfter || later.Step == "" || later.Act == ActPass)
 }
 
-// key identifies an entry regardless of the round of a loop and of how its step runs.
 func (e *Entry) key() string {
 	act := e.Act
 	switch act {
@@ -168,8 +162,8 @@ func (d *dry) try(ctx context.Context, w *walk.Walk, condition *model.Condition)
 	return held, known && err == nil
 }
 
-// unknown returns the values that a condition cannot use yet: of steps that would run, and, once the
-// path is uncertain, of those that a loop may run again.
+// unknown are values of steps that would run, and, once the path is uncertain,
+// of those that a loop may run again.
 func (d *dry) unknown(w *walk.Walk) model.Unknown {
 	seen, isCertain := d.attempt.Progress.Steps(), w.IsCertain()
 	u := model.Unknown{Context: !isCertain}
@@ -276,8 +270,7 @@ func (d *dry) Decide(_ context.Context, w *walk.Walk, at *model.DecisionElement)
 
 func (d *dry) Decided(context.Context, *walk.Walk, *model.DecisionElement, string, bool) {}
 
-// split walks the branches one after the other. If one may stop the job, timing decides whether the
-// later ones begin.
+// If a branch may stop the job, timing decides whether the later ones begin.
 func (d *dry) Split(ctx context.Context, _ *walk.Walk, at *model.SplitElement, branches []*walk.Walk) (walk.Result, error) {
 	var errs []error
 	results := make([]walk.Result, len(branches))
@@ -318,8 +311,7 @@ func (d *dry) StoppedAt(_ context.Context, w *walk.Walk, at model.Element, _ boo
 
 func (d *dry) Note(*walk.Walk, ports.FlowVisit) {}
 
-// listed marks the entries that may repeat: the last entry of the element and of each element that
-// leads back to it.
+// The last entries of the element and of those that lead back to it may repeat.
 func (d *dry) Listed(w *walk.Walk, at model.Element) {
 	name := at.ElementName()
 	loop := d.loopOf(w, name)
@@ -355,11 +347,9 @@ func (d *dry) loopOf(w *walk.Walk, name string) map[string]bool {
 	return loop
 }
 
-// isRun reports whether the entry stands for the later visits too: a passed element has another entry
-// for them.
+// A passed element has another entry for later visits.
 func (e *Entry) isRun() bool { return e.Act != ActStop && e.Act != ActPass }
 
-// around returns the visit in the flow with this ID that is v or contains v.
 func around(flow string, v core.Visit) (in core.Visit, is bool) {
 	if v.Flow == flow {
 		return v, true

@@ -1,7 +1,5 @@
-// Package planner plans a launch: it walks the flow through a port that writes nothing, and returns what
-// each element would do (rule F6).
-//
-// It imports core, the journal and the walk.
+// Package planner plans a launch: it walks the flow through a port that writes
+// nothing (rule F6). It imports core, the journal and the walk.
 package planner
 
 import (
@@ -15,40 +13,40 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Plan is the prediction of a launch: the walk itself, through a port that acts on nothing (rule F5).
-// It holds while the execution that it read is the newest of its instance and has this epoch.
+// Plan is the prediction of a launch, by the walk itself (rule F5). It holds
+// while its execution is the instance's newest and has this epoch.
 type Plan struct {
 	Execution core.JobExecutionID // the newest of the instance; 0 means none
 	Epoch     int64
 	Entries   []Entry
-	// Limit is the start limit that fails the execution before a step begins; nil means that no limit
-	// is reached as far as the path is certain.
+	// Limit fails the execution before a step begins; nil: none as far as the
+	// path is certain.
 	Limit *walk.StartLimitError
-	// Outcome is the outcome of the flow; nil means that it depends on the steps that run.
+	// Outcome is nil if it depends on the steps that run.
 	Outcome *core.Outcome
 }
 
-// Entry is the act of a launch at one element of the flow.
+// Entry is a launch's act at one element.
 type Entry struct {
 	core.Visit
-	// Step is the name of the step; empty for other elements. Kind is the kind of the step, or of the
-	// question: decision, condition.
+	// Step is empty for other elements. Kind is the step's, or decision,
+	// condition.
 	Step, Kind string
-	// OnWorkers means that worker processes do the work of the step.
+	// OnWorkers: worker processes do the work.
 	OnWorkers bool
 	Act       Act
 	Certainty Certainty
-	// Text is the condition of an entry that is CertainIf, or the element that decides one that is
-	// CertainAfter.
+	// Text is the condition (CertainIf), or the deciding element
+	// (CertainAfter).
 	Text string
-	// If is the condition with an unknown answer, also of an entry that is CertainAfter.
+	// If is the condition with an unknown answer.
 	If string
-	// Before is the newest execution of the step, or nil.
+	// Before is the step's newest execution, or nil.
 	Before *core.StepExecution
-	// Via are the transitions that may lead to an entry that is CertainAfter; empty means that it
-	// follows the previous entry.
+	// Via are the transitions to a CertainAfter entry; empty: it follows the
+	// previous entry.
 	Via []walk.Edge
-	// MayRepeat means that the flow may reach the element again.
+	// MayRepeat: a loop may reach it again.
 	MayRepeat bool
 }
 
@@ -71,32 +69,32 @@ const (
 // Certainty says how sure an entry of a plan is.
 type Certainty string
 
-// The degrees of certainty. They ignore stop requests, database failures and the like.
+// They ignore stop requests, database failures and the like.
 const (
 	Certain Certainty = "certain"
-	// CertainIf: if the condition holds.
+	// If the condition holds.
 	CertainIf Certainty = "if"
-	// CertainAfter: it depends on the outcome of another element.
+	// On another element's outcome.
 	CertainAfter Certainty = "after"
 )
 
-// Oracle answers the open questions of a plan: for a visit, how a step ended, the answer or error of a
-// decision, whether a condition held. ok is false if it does not know either. A step ends before the
-// group around it does.
+// Oracle answers a plan's open questions for a visit: a step's end, a decision,
+// a condition; ok is false if unknown. A step ends before the group around it
+// does.
 type Oracle interface {
 	Step(v core.Visit) (out core.Outcome, ok bool)
 	Decision(v core.Visit) (verdict string, ok bool, err error)
 	Condition(v core.Visit) (holds, ok bool)
 }
 
-// New plans the next attempt of an instance with last as its newest execution; without one, or an ID,
-// it plans the first. It takes last's parameters, reads the repository, and calls no author's code but
-// model.Condition.Try. oracle may be nil. The error is one of the repository.
+// New plans the attempt after last, or the first. It takes last's parameters,
+// and calls no author's code but model.Condition.Try. oracle may be nil. The
+// error is the repository's.
 func New(ctx context.Context, repository journal.Repository, j *model.Job, last *core.JobExecution, oracle Oracle) (*Plan, error) {
 	return NewFrom(ctx, repository, j, last, nil, oracle)
 }
 
-// NewFrom is New for an attempt that begins at from; nil means a plain restart.
+// NewFrom is New for an attempt that begins at from; may be nil.
 func NewFrom(ctx context.Context, repository journal.Repository, j *model.Job, last *core.JobExecution, from *journal.From, oracle Oracle) (*Plan, error) {
 	exec := &core.JobExecution{ID: planned, JobName: j.Name, Attempt: 1, Context: core.NewExecutionContext()}
 	attempt := &walk.Attempt{Journal: &journal.Journal{}, Progress: walk.NewProgress(nil)}
@@ -119,8 +117,8 @@ func NewFrom(ctx context.Context, repository journal.Repository, j *model.Job, l
 	return d.plan, nil
 }
 
-// IsDue reports whether a walk that has not begun would do more than pass complete elements. exec is
-// its execution, and progress its own copy.
+// IsDue reports whether a walk would do more than pass complete elements.
+// progress is its own copy.
 func IsDue(ctx context.Context, w *walk.Walk, j *model.Job, exec *core.JobExecution, past *journal.Journal, progress *walk.Progress) bool {
 	attempt := &walk.Attempt{Journal: past, Progress: progress}
 	d := newDry(j, exec, attempt, nil)

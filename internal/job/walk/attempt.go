@@ -13,45 +13,43 @@ import (
 
 // Attempt is the state that the walks of one attempt share.
 type Attempt struct {
-	// ID is the execution; of a plan, one that does not exist.
-	ID       core.JobExecutionID
-	Journal  *journal.Journal
-	Progress *Progress
-	// Execution returns a snapshot of the execution.
+	// ID, of a plan, does not exist.
+	ID        core.JobExecutionID
+	Journal   *journal.Journal
+	Progress  *Progress
 	Execution func() *core.JobExecution
-	// Outcome is the outcome of the flow, for the steps and listeners after it; nil before.
+	// Outcome is for the steps and listeners after the flow; nil before.
 	Outcome *core.Outcome
-	// Resuming means that the walk of an execution that was parked has not reached the step that waited.
+	// Resuming: the walk has not reached the step that waited.
 	Resuming bool
-	// Waited are the steps with which the execution was parked, until the walk reaches them.
+	// Waited are the parked steps, until the walk reaches them.
 	Waited []core.StepExecution
-	// OnBranch means that a worker walks a branch of a split.
+	// OnBranch: a worker walks a branch of a split.
 	OnBranch bool
 }
 
-// HasWaited reports whether the step is one with which this attempt was parked.
+// HasWaited reports whether this attempt was parked with the step.
 func (a *Attempt) HasWaited(id core.StepExecutionID) bool {
 	return (a.Resuming || a.OnBranch) && slices.ContainsFunc(a.Waited, func(s core.StepExecution) bool { return s.ID == id })
 }
 
-// ReachWaited notes that the walk has reached a step with which this attempt was parked.
+// ReachWaited notes that the walk has reached it.
 func (a *Attempt) ReachWaited(id core.StepExecutionID) {
 	a.Resuming = false
 	a.Waited = slices.DeleteFunc(a.Waited, func(s core.StepExecution) bool { return s.ID == id })
 }
 
-// Progress is the state that the branches of an execution share. It is safe for concurrent use.
+// Progress is shared by an execution's branches. It is safe for concurrent use.
 type Progress struct {
-	mu sync.Mutex
-	// history holds the newest execution of each step in the instance, and its number of attempts.
+	mu      sync.Mutex
 	history map[string]ports.StepHistory
-	// steps are the steps that ran, or were passed, in this execution.
+	// Steps that ran, or were passed.
 	steps map[string]core.StepExecution
-	// unwritten are rows of the journal that wait for the next write.
+	// unwritten wait for the next write.
 	unwritten []ports.FlowVisit
 }
 
-// NewProgress returns the progress of an attempt that has run nothing.
+// NewProgress returns that of an attempt that has run nothing.
 func NewProgress(history map[string]ports.StepHistory) *Progress {
 	if history == nil {
 		history = map[string]ports.StepHistory{}
@@ -59,28 +57,28 @@ func NewProgress(history map[string]ports.StepHistory) *Progress {
 	return &Progress{history: history, steps: map[string]core.StepExecution{}}
 }
 
-// Clone copies the steps and their history, for a plan made during the walk.
+// Clone copies it for a plan.
 func (p *Progress) Clone() *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return &Progress{history: maps.Clone(p.history), steps: maps.Clone(p.steps)}
 }
 
-// Note keeps a row of the journal until the next write (rule F5).
+// Note keeps a row until the next write (rule F5).
 func (p *Progress) Note(rows ...ports.FlowVisit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unwritten = append(p.unwritten, rows...)
 }
 
-// Unwritten returns the rows that wait. Another branch may write them too.
+// Unwritten returns the waiting rows. Another branch may write them too.
 func (p *Progress) Unwritten() []ports.FlowVisit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]ports.FlowVisit(nil), p.unwritten...)
 }
 
-// RecordWritten removes the rows from those that wait.
+// RecordWritten removes written rows.
 func (p *Progress) RecordWritten(rows []ports.FlowVisit) {
 	if len(rows) == 0 {
 		return
@@ -100,8 +98,8 @@ func (p *Progress) RecordWritten(rows []ports.FlowVisit) {
 	p.unwritten = left
 }
 
-// Recall restores the steps from the history: this execution's as run, and the completed ones of
-// earlier executions as passed.
+// Recall restores the steps from the history: this execution's as run, earlier
+// completed ones as passed.
 func (p *Progress) Recall(id core.JobExecutionID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +110,8 @@ func (p *Progress) Recall(id core.JobExecutionID) {
 	}
 }
 
-// LastBefore returns the step of the same log with the greatest ordinal before the visit, or nil.
+// LastBefore returns the same log's step with the greatest ordinal before the
+// visit, or nil.
 func (p *Progress) LastBefore(v core.Visit) (last *core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +123,7 @@ func (p *Progress) LastBefore(v core.Visit) (last *core.StepExecution) {
 	return last
 }
 
-// HistoryOf returns the newest execution of a step in the instance, and its number of attempts.
+// HistoryOf returns a step's newest execution and number of attempts.
 func (p *Progress) HistoryOf(step string) (ports.StepHistory, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +131,7 @@ func (p *Progress) HistoryOf(step string) (ports.StepHistory, bool) {
 	return h, ok
 }
 
-// HasUnfinished reports whether a step of the instance did not complete, in this execution or in an
-// earlier one.
+// HasUnfinished reports whether a step of the instance did not complete.
 func (p *Progress) HasUnfinished() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +143,7 @@ func (p *Progress) HasUnfinished() bool {
 	return false
 }
 
-// RecordPassed notes a step of an earlier attempt that is not run again.
+// RecordPassed notes a step that is not run again.
 func (p *Progress) RecordPassed(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +162,7 @@ func (p *Progress) Record(s core.StepExecution) {
 	p.history[s.Name], p.steps[s.Name] = h, s
 }
 
-// RecordEnd notes the end of a step that is known to have run.
+// RecordEnd notes the end of a step that ran.
 func (p *Progress) RecordEnd(s core.StepExecution) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +186,7 @@ func (p *Progress) HasRun(step string, id core.JobExecutionID) bool {
 	return ok && s.JobExecutionID == id
 }
 
-// Parts returns the newest executions of the partitions of a step, by the name of the partition.
+// Parts returns the newest executions of a step's partitions, by name.
 func (p *Progress) Parts(step string) map[string]core.StepExecution {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,37 +10,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Port is the effect of a walk on the world. An execution's port acts. A plan's port answers from known
-// results, calls no author's code and writes nothing.
+// Port is the effect of a walk on the world. A plan's port calls no author's
+// code and writes nothing.
 type Port interface {
-	// Stopping reports whether a stop was requested.
 	Stopping() bool
-	// Passed is called for a step that is not run again.
 	Passed(ctx context.Context, w *Walk, at *model.StepElement, s core.StepExecution)
-	// Holds asks the condition of an element.
 	Holds(ctx context.Context, w *Walk, at model.Element) (Answer, error)
 	// Noop records a step with a false condition.
 	Noop(ctx context.Context, w *Walk, at *model.StepElement) (Result, error)
-	// Step runs a step. before is the known history of its attempts.
+	// before is the known history.
 	Step(ctx context.Context, w *Walk, at *model.StepElement, before ports.StepHistory) (Result, error)
-	// Limited refuses a step that was attempted too often.
 	Limited(w *Walk, at *model.StepElement, refusal *StartLimitError) (Result, error)
-	// Decide takes a decision; answered is false if a plan cannot.
+	// answered is false if a plan cannot.
 	Decide(ctx context.Context, w *Walk, at *model.DecisionElement) (verdict string, answered bool, err error)
-	// Decided is called for a verdict; kept means that an earlier attempt took it.
+	// kept: an earlier attempt took the verdict.
 	Decided(ctx context.Context, w *Walk, at *model.DecisionElement, verdict string, kept bool)
-	// Split walks the branches in parallel.
 	Split(ctx context.Context, w *Walk, at *model.SplitElement, branches []*Walk) (Result, error)
-	// Group walks the flow of a group in its transaction.
+	// Group walks a flow in its transaction.
 	Group(ctx context.Context, w *Walk, at *model.AtomicElement, inner *Walk) (Result, error)
-	// StoppedAt is called when the flow stops by a transition. giveUp means that a failed step at the
-	// element will not be resumed.
+	// giveUp: a failed step at the element will not be resumed.
 	StoppedAt(ctx context.Context, w *Walk, at model.Element, giveUp bool) error
-	// Note keeps a row of the journal until the next write.
 	Note(w *Walk, row ports.FlowVisit)
 }
 
-// Lister is a Port that is notified when a walk of unknown path reaches an element again.
+// Lister is notified when a walk of unknown path reaches an element again.
 type Lister interface {
 	Listed(w *Walk, at model.Element)
 }
@@ -48,7 +41,7 @@ type Lister interface {
 // Answer is the answer of a condition.
 type Answer int
 
-// The answers. Only a plan can be unsure.
+// Only a plan can be unsure.
 const (
 	Yes Answer = iota
 	No
@@ -58,24 +51,23 @@ const (
 // Result is the result of an element or a flow.
 type Result struct {
 	Outcome core.Outcome
-	// Unknown is the name of the element with an outcome that a plan does not know; empty means that
-	// Outcome is known.
+	// Unknown is the element with an unknown outcome.
 	Unknown string
-	// Refused means that a plan reached a step that would be refused: the path ends there.
+	// Refused: a plan's path ends at a step that would be refused.
 	Refused bool
-	// Recorded means that the visit is a step execution, which holds its end.
+	// Recorded: a step execution holds the end.
 	Recorded bool
 }
 
-// Known is the result of an element that ended with the outcome.
+// Known is the result with this outcome.
 func Known(out core.Outcome) Result { return Result{Outcome: out} }
 
-// Stopped is the result of an element that ended because of a stop request.
+// Stopped is the result after a stop request.
 func Stopped(message string) Result {
 	return Known(core.Outcome{Status: core.StatusStopped, ExitCode: core.ExitStopped, Message: message})
 }
 
-// Failed is the outcome of a flow that ended with an error.
+// Failed is a flow's outcome after an error.
 func Failed(failure error) core.Outcome {
 	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: failure.Error()}
 }
@@ -103,39 +95,34 @@ func Worst(branches []Result) Result {
 	return r
 }
 
-// StartLimitError refuses a step that was attempted as often as its start limit allows;
-// core.ErrStartLimit is in its chain.
+// StartLimitError has core.ErrStartLimit in its chain.
 type StartLimitError struct {
 	Step            string
 	Attempts, Limit int
 }
 
-// Error names the step, its attempts and its limit.
 func (e *StartLimitError) Error() string {
 	return fmt.Sprintf("step %s was attempted %d times, its start_limit is %d: %v", e.Step, e.Attempts, e.Limit, core.ErrStartLimit)
 }
 
-// Unwrap returns core.ErrStartLimit.
 func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
 
 // Edge is a transition after an outcome that a plan does not know.
 type Edge struct {
 	From string
-	// On is the pattern of the exit code of From; core.ExitCompleted stands for every success; empty
-	// means that the outcome of From is known.
+	// On is the exit code's pattern; core.ExitCompleted stands for every
+	// success; empty: the outcome of From is known.
 	On string
-	// OtherSuccess means that On stands for each success except COMPLETED, which leads elsewhere.
+	// OtherSuccess: On stands for each success except COMPLETED.
 	OtherSuccess bool
 }
 
-// Uncertainty is the part of the path to the current element that a plan does not know. It is zero in a
-// walk that acts.
+// Uncertainty is the unknown part of the path. It is zero in a walk that acts.
 type Uncertainty struct {
-	// After is the element with the unknown outcome, and If the condition with the unknown answer.
-	After, If string
-	// PathUnknown means that several elements may be next.
+	// After has the unknown outcome, If the unknown answer.
+	After, If   string
 	PathUnknown bool
-	// Ending is the transition that is followed to an end.
+	// Ending leads to an end.
 	Ending *Edge
 	edges  map[string][]Edge // after an unknown outcome, by the element that they lead to
 }
@@ -143,7 +130,7 @@ type Uncertainty struct {
 // IsCertain reports whether a plan knows the path to the current element.
 func (u *Uncertainty) IsCertain() bool { return u.After == "" && !u.PathUnknown }
 
-// EdgesTo returns the transitions after unknown outcomes that lead to the element.
+// EdgesTo returns the transitions that lead to the element.
 func (u *Uncertainty) EdgesTo(element string) []Edge { return slices.Clone(u.edges[element]) }
 
 func (u *Uncertainty) addEdge(edge Edge, to string) {

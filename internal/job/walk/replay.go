@@ -11,15 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// replay follows the log of a walk, regardless of the current definition. Done elements are passed, the
-// others run again. It ends where the walk continues by the definition: after the last entry, at a
-// restart point, or where an element now leads elsewhere.
+// replay follows the log regardless of the current definition: done elements
+// are passed, others run again. It ends after the last entry, at a restart
+// point, or where an element now leads elsewhere.
 type replay struct {
 	*Walk
-	// result is that of the last replayed element.
-	result Result
-	// others are the successors of outcomes that a plan does not know, and othersAdopt the visits that
-	// they may adopt.
+	result      Result
 	others      successors
 	othersAdopt map[string]journal.Entry
 }
@@ -101,8 +98,6 @@ func (p *replay) run(ctx context.Context) (successors, error) {
 	return next(at), nil
 }
 
-// leadsToNew reports whether the element now leads to one that the definition has gained: the walk
-// visits it first.
 func (p *replay) leadsToNew(at model.Element, r Result, e *journal.Entry) bool {
 	to, ok := r.follow(at)
 	return ok && e.Next != "" && to.Kind == model.TargetElement && to.Name != e.Next && p.isNew(to.Name)
@@ -122,7 +117,6 @@ func (p *replay) isNew(name string) bool {
 	})
 }
 
-// addOthers adds the elements that may follow, after which a plan still replays the log.
 func (p *replay) addOthers(ctx context.Context, at model.Element, r Result, rest []journal.Entry) error {
 	isUnknown := p.PathUnknown
 	further, err := p.leaveUnknown(ctx, at, r)
@@ -146,8 +140,8 @@ func (p *replay) leaveLast(ctx context.Context, at model.Element, replayed int) 
 	return p.leave(ctx, at, p.result)
 }
 
-// rejoin continues in the log at the element to which this one leads now, and abandons the path
-// between. It returns the number of abandoned entries, or -1 if the log does not have the element.
+// rejoin continues in the log at the element to which this one leads now, and
+// returns the number of entries abandoned between, or -1.
 func (p *replay) rejoin(at model.Element, r Result, rest []journal.Entry) int {
 	to, ok := r.follow(at)
 	if r.Unknown != "" || !ok || to.Kind != model.TargetElement {
@@ -170,8 +164,8 @@ func (p *replay) rejoin(at model.Element, r Result, rest []journal.Entry) int {
 	return skipped
 }
 
-// abandonUnlessFailed keeps the rest of the log if the flow ends FAILED here: the next restart runs the
-// element again, and that may lead on as before.
+// abandonUnlessFailed keeps the rest if the flow ends FAILED here: the next
+// restart runs the element again, which may lead on as before.
 func (p *replay) abandonUnlessFailed(at model.Element, r Result, rest []journal.Entry) {
 	to, ok := r.follow(at)
 	ends := r.Unknown == "" && (!ok && r.Outcome.Status == core.StatusFailed || ok && to.Kind == model.TargetFail)
@@ -182,7 +176,6 @@ func (p *replay) abandonUnlessFailed(at model.Element, r Result, rest []journal.
 	p.abandon(at, rest)
 }
 
-// abandon leaves the path of earlier attempts. Its visits may be adopted.
 func (p *replay) abandon(at model.Element, rest []journal.Entry) {
 	p.adopt.offer(journal.LastRound(p.Flow, rest))
 	p.Ordinal++
@@ -196,9 +189,9 @@ func (p *replay) runAgain(at model.Element, e, stop *journal.Entry) {
 	p.Ordinal = stop.Ordinal
 }
 
-// jumpsBackTo returns the index of the restart point if the log ends with a stop that leads back,
-// otherwise the length of the log. The walk reaches the elements in between again, so replay runs none
-// of them.
+// jumpsBackTo returns the index of the restart point if the log ends with a
+// stop that leads back, otherwise its length: the walk reaches the elements
+// between again.
 func (p *replay) jumpsBackTo() int {
 	entries := p.Log.Entries
 	none := len(entries)
@@ -212,8 +205,6 @@ func (p *replay) jumpsBackTo() int {
 	return none
 }
 
-// jump continues at the restart point of a stop. If that is an earlier element, at index since, the
-// visits from there are adopted.
 func (p *replay) jump(at model.Element, e *journal.Entry, before []journal.Entry, since int) successors {
 	p.Ordinal = p.Log.Ordinal
 	target, ok := p.Flow.Find(e.Target)
@@ -228,8 +219,6 @@ func (p *replay) jump(at model.Element, e *journal.Entry, before []journal.Entry
 	return next(target)
 }
 
-// revisit replays the last visit of an element: it is passed, or run again if it did not complete or
-// may start again. ran means that something ran.
 func (p *replay) revisit(ctx context.Context, at model.Element, e *journal.Entry) (r Result, ran bool, err error) {
 	switch at := at.(type) {
 	case *model.StepElement:
@@ -284,8 +273,8 @@ func (p *replay) revisitStep(ctx context.Context, at *model.StepElement, e *jour
 	return r, true, err
 }
 
-// isKept reports whether the visit stands as it ended: an attempt passed it, or this same attempt
-// visited it in another process, and did not lose its worker.
+// isKept reports whether the visit stands: an attempt passed it, or this
+// attempt visited it in another process and did not lose its worker.
 func (p *replay) isKept(e *journal.Entry) bool {
 	if e.Kind == ports.VisitPass {
 		return true
@@ -294,9 +283,9 @@ func (p *replay) isKept(e *journal.Entry) bool {
 	return p.attempt.Resuming || p.attempt.OnBranch && e.Execution == p.attempt.ID && !lost
 }
 
-// decidesAgain reports whether a decision is taken again: if its verdict ended the flow other than
-// COMPLETED, since no restart could end differently; if the step before it ran again, but not on the
-// path to a restart point; if the definition no longer has its path (rule F3).
+// decidesAgain is true if the verdict ended the flow other than COMPLETED (no
+// restart could end differently); if the step before ran again, but not toward
+// a restart point; or if its path is gone (rule F3).
 func (p *replay) decidesAgain(at *model.DecisionElement, e *journal.Entry) bool {
 	if p.isKept(e) {
 		return false

@@ -59,8 +59,6 @@ func (w *Walk) visitInside(ctx context.Context, at model.Element, adopted *journ
 	return Result{}, fmt.Errorf("element %s: cannot run a %T", at.ElementName(), at)
 }
 
-// visitOrAdopt runs a step, or passes its completed work of an abandoned path, or of another position
-// in an earlier definition.
 func (w *Walk) visitOrAdopt(ctx context.Context, at *model.StepElement, adopted *journal.Entry) (Result, error) {
 	var done *core.StepExecution
 	switch {
@@ -77,8 +75,6 @@ func (w *Walk) visitOrAdopt(ctx context.Context, at *model.StepElement, adopted 
 	return w.pass(ctx, at, *done), nil
 }
 
-// doneBefore returns the step as an earlier attempt completed it, anywhere in the definition of that
-// time, or nil.
 func (w *Walk) doneBefore(at *model.StepElement) *core.StepExecution {
 	h, some := w.attempt.Progress.HistoryOf(at.Step.Name())
 	if !some || !journal.IsDone(h.Last) || h.Last.JobExecutionID == w.attempt.ID {
@@ -87,8 +83,7 @@ func (w *Walk) doneBefore(at *model.StepElement) *core.StepExecution {
 	return &h.Last
 }
 
-// visitStep runs a step, from the end of its unfinished attempt if there is one. The condition of a
-// step that has begun is not asked again.
+// The condition of a step that has begun is not asked again.
 func (w *Walk) visitStep(ctx context.Context, at *model.StepElement) (Result, error) {
 	name := at.Step.Name()
 	before, some := w.attempt.Progress.HistoryOf(name)
@@ -123,8 +118,6 @@ func (w *Walk) decide(ctx context.Context, at *model.DecisionElement) (Result, e
 	return completed(verdict), nil
 }
 
-// inside walks the flows inside an element. e is its visit in the log, if replayed, and adopted the one
-// on an abandoned path.
 func (w *Walk) inside(ctx context.Context, at model.Element, e, adopted *journal.Entry) (r Result, ran bool, err error) {
 	v := w.VisitOf(at)
 	split, isSplit := at.(*model.SplitElement)
@@ -154,8 +147,7 @@ func (w *Walk) inside(ctx context.Context, at model.Element, e, adopted *journal
 	return r, ran, err
 }
 
-// inner returns the walk of a flow inside an element, which continues the visit before, or begins one.
-// isReplayed means that the visit is in the log of this walk.
+// In inner, isReplayed means that the visit is in the log of this walk.
 func (w *Walk) inner(flow model.Flow, v core.Visit, branch int, before *journal.Entry, isReplayed bool) *Walk {
 	start := Start{
 		Flow: flow, ID: v.Inner(branch), Within: journal.Since(w.attempt.ID), Last: w.Last,
@@ -174,8 +166,8 @@ func (w *Walk) inner(flow model.Flow, v core.Visit, branch int, before *journal.
 	return sub
 }
 
-// isOfEarlierRound reports whether a loop, after the entry, reached an earlier element that leads to
-// the entry's element again: the later round visits it (rule F3).
+// isOfEarlierRound reports whether a loop, after the entry, reached an earlier
+// element that leads here again (rule F3).
 func (w *Walk) isOfEarlierRound(e *journal.Entry) bool {
 	return w.IsEarlierRound || e.IsOfEarlierRound(w.Flow, w.Log.Entries)
 }
@@ -187,8 +179,8 @@ func (w *Walk) pass(ctx context.Context, at *model.StepElement, record core.Step
 	return Known(journal.OutcomeOf(&record))
 }
 
-// isCommittedGroup reports whether no step of the group runs again, even one that failed in a
-// transaction of its own (rule T6).
+// isCommittedGroup reports whether no step of the group runs again, even one
+// that failed in its own transaction (rule T6).
 func isCommittedGroup(e *journal.Entry, flow model.Flow) bool {
 	out, ended := e.Outcome()
 	if e.Kind != ports.VisitGroup || e.Open || !ended || out.Status != core.StatusCompleted {

@@ -1,11 +1,7 @@
-// Package walk walks a flow: it first replays the visits of earlier attempts from the journal, and then
-// visits elements along the transitions (rules F1, F3, F5).
-//
-// A walk acts through a Port, so a plan is the same walk through another port: no other code predicts a
-// launch. Read walk.go for the path by the definition, visit.go for one element, replay.go for the path
-// by the journal.
-//
-// It imports core and the journal.
+// Package walk walks a flow: it replays the visits of earlier attempts from the
+// journal, then visits elements along the transitions (rules F1, F3, F5). A
+// walk acts through a Port, so a plan is the same walk through another port. It
+// imports core and the journal.
 package walk
 
 import (
@@ -25,14 +21,11 @@ import (
 type Walk struct {
 	Start
 	Uncertainty
-	// Port receives the acts of the walk.
 	Port    Port
 	attempt *Attempt
-	// Ordinal is that of the current visit.
 	Ordinal int64
-	// Log is the path of earlier attempts.
-	Log journal.Log
-	// Ran means that something in the flow ran in this attempt.
+	Log     journal.Log
+	// Ran means that something ran in this attempt.
 	Ran     bool
 	adopt   adoption
 	failure failure
@@ -40,20 +33,18 @@ type Walk struct {
 
 // Start is the beginning of a walk.
 type Start struct {
-	Flow model.Flow
-	// ID names the flow's log in the journal.
-	ID string
-	// Within are the attempts with rows that count in the log.
+	Flow   model.Flow
+	ID     string
 	Within journal.Attempts
 	// Last is the step that ended before the current element, or nil.
 	Last *core.StepExecution
-	// HasEnd means that the journal has the end of the flow from an earlier attempt.
+	// HasEnd: an earlier attempt recorded the end of the flow.
 	HasEnd bool
-	// IsEarlierRound means that the whole log is of an earlier round of a loop around the flow.
+	// IsEarlierRound: the whole log is of an earlier round of a loop around the
+	// flow.
 	IsEarlierRound bool
-	// Looped means that a loop around the flow reaches it more than once.
-	Looped bool
-	// OnWorkers means that workers walk the flow, or a branch around it.
+	Looped         bool
+	// OnWorkers: workers walk the flow, or a branch around it.
 	OnWorkers bool
 }
 
@@ -74,7 +65,6 @@ func (w *Walk) Run(ctx context.Context) (Result, error) {
 	return w.follow(ctx, next)
 }
 
-// successors are the elements or the end that may follow an element: one of them, except in a plan.
 type successors struct {
 	elements []model.Element
 	ends     []Result
@@ -88,8 +78,8 @@ func (s *successors) add(more successors) {
 	s.elements, s.ends = append(s.elements, more.elements...), append(s.ends, more.ends...)
 }
 
-// follow visits elements by the definition. A plan after an unknown outcome visits all that may follow,
-// and lists each once.
+// A plan after an unknown outcome visits all that may follow, and lists each
+// once.
 func (w *Walk) follow(ctx context.Context, from successors) (Result, error) {
 	listed := map[string]int{} // number of adopted visits before each
 	for len(from.elements) > 0 {
@@ -192,8 +182,7 @@ func noTransition(at model.Element, out core.Outcome) error {
 	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, core.ErrNoTransition)
 }
 
-// unmatched is the outcome of a flow that ends because no transition matches. The verdict FAILED or
-// STOPPED of a decision counts as the outcome.
+// The verdict FAILED or STOPPED of a decision counts as the outcome.
 func unmatched(at model.Element, out core.Outcome) core.Outcome {
 	if _, is := at.(*model.DecisionElement); !is {
 		return out
@@ -241,8 +230,8 @@ func (w *Walk) end(ctx context.Context, at model.Element, target model.Target, l
 	return Result{}, fmt.Errorf("element %s: a transition leads to %q", at.ElementName(), target.Kind)
 }
 
-// stop records the stop and its restart point. A step that failed is given up if the restart continues
-// elsewhere: it is ABANDONED, and will be passed.
+// A step that failed is given up if the restart continues elsewhere: it is
+// ABANDONED, and will be passed.
 func (w *Walk) stop(ctx context.Context, at model.Element, target model.Target) error {
 	w.Ordinal++
 	if target.Restart == "" || target.Restart == at.ElementName() {
@@ -253,7 +242,8 @@ func (w *Walk) stop(ctx context.Context, at model.Element, target model.Target) 
 	return w.Port.StoppedAt(ctx, w, at, !w.Flow.Leads(target.Restart, at.ElementName())) // otherwise the restart returns to it
 }
 
-// Probe returns the same walk, not begun, in another attempt through another port.
+// Probe returns the same walk, not begun, in another attempt through another
+// port.
 func (w *Walk) Probe(a *Attempt, port Port) *Walk {
 	probe := *w
 	probe.attempt, probe.Port, probe.edges = a, port, nil
@@ -273,7 +263,7 @@ func (w *Walk) View() *core.View {
 	return &core.View{Job: w.attempt.Execution(), Steps: w.attempt.Progress.Steps(), Last: w.Last, Outcome: w.attempt.Outcome}
 }
 
-// VisitOf is the current visit, of the element.
+// VisitOf is the current visit.
 func (w *Walk) VisitOf(at model.Element) core.Visit {
 	return core.Visit{Flow: w.ID, Ordinal: w.Ordinal, Element: at.ElementName()}
 }
@@ -282,8 +272,7 @@ func (w *Walk) note(at model.Element, kind ports.VisitKind, verdict, target stri
 	w.Port.Note(w, ports.FlowVisit{Visit: w.VisitOf(at), Kind: kind, Verdict: verdict, Target: target})
 }
 
-// failure is the newest failure that led elsewhere, for the message of a later target `fail`. It is
-// zero if the element has completed since.
+// failure is zero if the element has completed since.
 type failure struct {
 	out core.Outcome
 	at  string
@@ -299,8 +288,8 @@ func (f *failure) note(at model.Element, r Result) {
 	}
 }
 
-// adoption holds visits on abandoned paths, by element. When the walk reaches such an element, it
-// adopts the visit, once: the completed work in it is passed.
+// adoption holds visits on abandoned paths, by element: the walk adopts each
+// once, and passes its completed work.
 type adoption struct {
 	visits map[string]journal.Entry
 	taken  int

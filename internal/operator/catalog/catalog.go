@@ -18,17 +18,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Catalog holds the only jobs that clients may run, by name: a client on another machine names no
-// file. It is immutable.
+// Catalog holds the only jobs that clients may run, by name. It is immutable.
 type Catalog struct {
 	registry *registry.Registry
 	carried  map[string]*jobfile.File
 	jobs     map[string]jobfile.Source
 }
 
-// New makes a catalog of the jobs that an application carries and of the job files in paths.
-// From a folder it takes the files *.yaml and *.yml, not those in its subfolders. All errors are
-// reported together. Two jobs with the same name are an error.
+// New makes a catalog of the carried jobs and of the job files in paths (of a
+// folder, *.yaml and *.yml, not in subfolders). Errors are joined. Two jobs
+// with the same name are an error.
 func New(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
 	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
 	var errs []error
@@ -48,8 +47,8 @@ func New(components *registry.Registry, carried map[string]*jobfile.File, paths 
 	return c, nil
 }
 
-// Files returns path itself or, if it is a folder, its files *.yaml and *.yml, as absolute
-// paths.
+// Files returns path or, if it is a folder, its files *.yaml and *.yml, as
+// absolute paths.
 func Files(path string) ([]string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -95,7 +94,7 @@ func (c *Catalog) add(path string) error {
 	return nil
 }
 
-// Names returns the names of the jobs, sorted.
+// Names returns the jobs' names, sorted.
 func (c *Catalog) Names() []string {
 	names := slices.AppendSeq(slices.Collect(maps.Keys(c.jobs)), maps.Keys(c.carried))
 	slices.Sort(names)
@@ -127,8 +126,8 @@ func (c *Catalog) Job(name string) (*JobDescription, error) {
 	return describeJob(file), nil
 }
 
-// Jobs describes all jobs, sorted by name. If a file has become invalid, only name and error are
-// set.
+// Jobs describes all jobs, sorted by name. For an invalid file, only name and
+// error are set.
 func (c *Catalog) Jobs() []JobDescription {
 	list := []JobDescription{}
 	for _, name := range c.Names() {
@@ -146,15 +145,12 @@ type JobDescription struct {
 	JobName     string                 `json:"job"`
 	Description string                 `json:"description,omitempty"`
 	Parameters  []ParameterDescription `json:"parameters"`
-	// Incrementer makes the next instance; empty if the job has none.
-	Incrementer string   `json:"incrementer,omitempty"`
-	Steps       []string `json:"steps,omitempty"`
-	// Error is the error in the job file.
-	Error string `json:"error,omitempty"`
+	Incrementer string                 `json:"incrementer,omitempty"`
+	Steps       []string               `json:"steps,omitempty"`
+	Error       string                 `json:"error,omitempty"`
 }
 
-// ParameterDescription is a declared parameter. Default, Enum, Min and Max are canonical
-// texts.
+// ParameterDescription is a declared parameter.
 type ParameterDescription struct {
 	Name        string             `json:"name"`
 	Type        core.ParameterType `json:"type"`

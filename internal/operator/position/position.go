@@ -11,19 +11,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// readerPosition is the common content of the positions of the shipped readers.
 type readerPosition struct {
 	Lines  *int64 `json:"lines"`  // csv, json, jsonl: lines before the next record
 	Offset *int64 `json:"offset"` // bytes of a file
 	Read   *int64 `json:"read"`   // query: rows returned
 	Key    []struct{ Name, Value string }
-	// Snapshot means that query reads without a key.
+	// Snapshot: query reads without a key.
 	Snapshot bool `json:"snapshot"`
 }
 
-// Text describes how far a chunk step is committed: "line 1,004 of in.csv". source is its
-// input, empty if unknown. Without a position, or for one that is not a chunk step's, it returns an
-// empty text. A position that only its reader understands is quoted.
+// Text describes how far a chunk step is committed: "line 1,004 of in.csv". A
+// position that only its reader understands is quoted; none is empty.
 func Text(at item.Position, source string) string {
 	if len(at) == 0 {
 		return ""
@@ -94,8 +92,8 @@ func ordinal(n int64) string {
 	return thousands(n) + suffix
 }
 
-// File reads, from a writer's position, the suffix of the file that holds the committed
-// bytes, and their number; false if the position has none.
+// File reads, from a writer's position, the suffix of the file with the
+// committed bytes, and their number.
 func File(at item.Position, writer int) (part string, bytes int64, ok bool) {
 	var p struct {
 		Writers []json.RawMessage `json:"writers"`

@@ -1,4 +1,5 @@
-// Package gormdb connects the framework to databases.
+// Package gormdb connects the framework to databases: [Open] returns a [DBProvider], the tx.Provider of the
+// application, and [Session] gives gorm to code that needs it, on the current transaction.
 //
 // PostgreSQL is reached through pgx, SQLite through modernc.org/sqlite (pure Go).
 //
@@ -17,7 +18,8 @@
 // # PostgreSQL
 //
 // Sessions set idle_in_transaction_session_timeout and TCP keepalives (rule L7) as start-up parameters, or
-// through a pooler by a statement (rule R9, pooler.go).
+// through a pooler by a statement (rule R9, pooler.go). A statement is cancelled at the server and the
+// connection survives, so that its transaction can still roll back to a savepoint.
 //
 // Statements are prepared and cached per connection (pgx's cache_statement). After a change of the schema
 // such a statement may fail with SQLSTATE 0A000, once, and loudly; cache_describe would avoid that by
@@ -32,7 +34,7 @@
 //
 // BEGIN names the transaction in the same message, and a script that ends it is found (rule T8a:
 // postgrestx.go, sqlitetx.go). The session of a step that may have changed it is restored (rule T8b:
-// trace.go). any other may have done anything.
+// trace.go). A tx.Conn.Raw without tx.Running may have done anything.
 //
 // It imports tx, gorm, the drivers, and internal/gormtx, internal/dberr and internal/secret.
 package gormdb

@@ -20,19 +20,19 @@ import (
 // Crash describes a job to be killed everywhere. The function given to [CrashEverywhere] fills it in, for
 // every run in every process: it must always do the same and nothing else.
 type Crash struct {
-	// a job file of the package, or one that Setup writes (Path)
+	// Job is a job file of the package, or one that Setup writes (Path).
 	Job string
-	// a job in Go instead, made again in every process
+	// Go is a job in Go instead, made again in every process.
 	Go *batch.Job
-	// NAME=VALUE
+	// Params are NAME=VALUE.
 	Params  []string
 	Options []fx.Option
-	// Each process counts its own calls.
+	// Faults make components fail. Each process counts its own calls.
 	Faults []Fault
 	// Database makes the URL of an empty database for a run; nil means a SQLite file. It is called only in
 	// the test's own process.
 	Database func(t testing.TB) string
-	// further ones by name
+	// Databases are further ones by name.
 	Databases map[string]func(t testing.TB) string
 	// Setup prepares files and tables, once per run. Jobs that it runs are not compared.
 	Setup func(t *testing.T, e *Env)
@@ -43,11 +43,11 @@ type Crash struct {
 	// Again kills the restarts too, before and after their 1st commit, then the 2nd, up to this one, each
 	// time in a new process. 0 kills each run once.
 	Again int
-	// kills only at every nth commit; 0 means each, and with -short every third
+	// Every kills only at every nth commit; 0 means each, and with -short every third.
 	Every int
-	// tables and files that need not be the same
+	// Ignore names tables and files that need not be the same.
 	Ignore []string
-	// per process; 0 means a minute
+	// Timeout bounds each process; 0 means a minute.
 	Timeout time.Duration
 
 	dir string

@@ -16,11 +16,11 @@ import (
 // Fault makes a component of a chunk step fail. Without Match, Calls and Times it strikes at every call of
 // its phase.
 type Fault struct {
-	// empty means every step
+	// Step is empty for every step.
 	Step string
-	// a reader's Read, a processor's Process, a writer's Write
+	// Phase selects a reader's Read, a processor's Process or a writer's Write.
 	Phase core.Phase
-	// as in the job file, such as "table"; empty means the first one of the phase
+	// Component is a name in the job file, such as "table"; empty means the first one of the phase.
 	Component string
 	// Match selects the item that was read, the processor's input, or any of the writer's items; a row
 	// arrives as item.Row. nil selects all.
@@ -28,14 +28,15 @@ type Fault struct {
 	// A read fault with Match consumes the item (item.ConsumedError); one without strikes before the read
 	// and consumes nothing (rule C1).
 	Match func(item any) bool
-	// the calls that fail, from 1, counted over those that Match selects in this process; empty means all
+	// Calls are the calls that fail, from 1, counted over those that Match selects in this process; empty
+	// means all.
 	Calls []int
-	// 0 means no bound
+	// Times bounds the strikes; 0 means no bound.
 	Times int
 	// After fails the call after the component's work: a writer has then written rows that must be rolled
 	// back. No effect on readers.
 	After bool
-	// Panic is panicked with instead of returning Err.
+	// Err is returned by the call, or it panics with Panic.
 	Err   error
 	Panic any
 	// Do is called when the fault strikes; a fault with Do alone lets the call continue.

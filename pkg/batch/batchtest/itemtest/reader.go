@@ -19,11 +19,11 @@ type ReaderConfig struct {
 	// Want are the items, in order, without those that fail with an item.ConsumedError; nil means as in the
 	// first pass.
 	Want []any
-	// the positions to try, spread over all; 0 means 100
+	// Restarts is the number of positions to try, spread over all; 0 means 100.
 	Restarts int
-	// the file that New reads, or ""; the suite writes other texts into it
+	// Source is the file that New reads, or ""; the suite writes other texts into it.
 	Source string
-	// Items may depend on later text in Source.
+	// Joins: items may depend on later text in Source.
 	Joins bool
 	// Change changes the data so that a restart must be refused, or nil. It is called last.
 	Change func(t testing.TB)

@@ -16,15 +16,15 @@ type WriterConfig struct {
 	New func(t testing.TB) item.Writer
 	// Chunks returns new items at each call, at least two chunks. See [Chunks].
 	Chunks func(t testing.TB) []item.Items
-	// the target as others see it, or ""
+	// Contents returns the target as others see it, or "".
 	Contents func(t testing.TB) string
-	// removes the target and all leftovers
+	// Clear removes the target and all leftovers.
 	Clear func(t testing.TB)
-	// the final Contents; "" means as in the first pass
+	// Want is the final Contents; "" means as in the first pass.
 	Want string
-	// Nothing is visible before Finish.
+	// Hidden: nothing is visible before Finish.
 	Hidden bool
-	// like New, for an attempt; nil if attempts are not distinguished
+	// NewFor is New for an attempt; nil if attempts are not distinguished.
 	NewFor func(t testing.TB, attempt core.Attempt) item.Writer
 	// In runs f in a transaction of the target, which commits if f returns nil; nil means outside
 	// transactions.

@@ -98,7 +98,7 @@ func (c *canceller) HandleCancel(context.Context) {
 	}()
 }
 
-// A sent request is waited for, so that it does not hit the next statement.
+// HandleUnwatchAfterCancel waits for a sent request, so that it does not hit the next statement.
 func (c *canceller) HandleUnwatchAfterCancel() {
 	close(c.ended)
 	<-c.done

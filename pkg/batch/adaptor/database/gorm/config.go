@@ -26,11 +26,12 @@ type Config struct {
 	// SQLite. A running step or partition needs two, and one more is needed for all (rule R6): PostgreSQL
 	// needs 3.
 	MaxOpen int `yaml:"max_open"`
-	// for the control pool on PostgreSQL ([DBProvider.Control]); 0 means 3
+	// ControlOpen bounds the control pool on PostgreSQL ([DBProvider.Control]); 0 means 3.
 	ControlOpen int `yaml:"control_open"`
-	// how long PostgreSQL lets a transaction wait for its client; 0 means 30 s; at most the lease (rule L7)
+	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its client; 0 means 30 s; at
+	// most the lease (rule L7).
 	IdleInTransaction time.Duration `yaml:"idle_in_transaction"`
-	// for a new SQLite file and its accompanying files; 0 means 0600
+	// FileMode is for a new SQLite file and its accompanying files; 0 means 0600.
 	FileMode fs.FileMode `yaml:"file_mode"`
 }
 

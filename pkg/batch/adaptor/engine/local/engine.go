@@ -28,13 +28,13 @@ type Source interface {
 
 // Config configures the engine.
 type Config struct {
-	// has the tables of the work; required
+	// Database has the tables of the work. Required.
 	Database tx.Database
-	// required
+	// Source is required.
 	Source Source
-	// the time between two polls, plus a random tenth; 0 means DefaultScan
+	// Scan is the time between two polls, plus a random tenth; 0 means DefaultScan.
 	Scan time.Duration
-	// failed polls and broken handlers; nil means none
+	// Log receives failed polls and broken handlers; nil means none.
 	Log *slog.Logger
 }
 

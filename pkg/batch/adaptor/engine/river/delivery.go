@@ -17,7 +17,7 @@ import (
 
 // All deliveries are of one kind: a leader of River discards jobs of unknown kinds.
 type delivery struct {
-	// KIND/ID: one value, which our index finds
+	// Work is KIND/ID: one value, which our index finds.
 	Work  string `json:"work"`
 	Epoch int64  `json:"epoch"`
 }

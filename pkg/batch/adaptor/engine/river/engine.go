@@ -32,19 +32,19 @@ const (
 
 // Config configures the engine.
 type Config struct {
-	// on PostgreSQL with the tables of the work, from adaptor/database/gorm; required
+	// Database is on PostgreSQL with the tables of the work, from adaptor/database/gorm. Required.
 	Database tx.Database
-	// for River's tables alone; "" means DefaultSchema
+	// Schema is for River's tables alone; "" means DefaultSchema.
 	Schema string
-	// Workers poll every Poll and do not LISTEN: poolers in transaction mode, and proxies that end idle
-	// connections, block notifications.
+	// PollOnly workers poll every Poll and do not LISTEN: poolers in transaction mode, and proxies that end
+	// idle connections, block notifications.
 	PollOnly bool
-	// for an idle worker; 0 means DefaultPoll
+	// Poll is for an idle worker; 0 means DefaultPoll.
 	Poll time.Duration
-	// how long a delivery may be worked on, with its work not taken, before it is missing; 0 means
-	// DefaultGrace
+	// Grace is how long a delivery may be worked on, with its work not taken, before it is missing; 0 means
+	// DefaultGrace.
 	Grace time.Duration
-	// River's warnings and broken handlers; nil means none
+	// Log receives River's warnings and broken handlers; nil means none.
 	Log *slog.Logger
 }
 

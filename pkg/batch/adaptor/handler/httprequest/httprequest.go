@@ -31,11 +31,11 @@ type Payload struct {
 	Method  string            `json:"method,omitempty"` // "" means GET, or POST if there is a body
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// sent unchanged if it is a text, else as JSON
+	// Body is sent unchanged if it is a text, else as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
-	// empty means 200 to 299
+	// ExpectedStatus is 200 to 299 if empty.
 	ExpectedStatus []int `json:"expected_status,omitempty"`
-	// such as "10s"; "" means 30 s
+	// Timeout is such as "10s"; "" means 30 s.
 	Timeout string `json:"timeout,omitempty"`
 }
 

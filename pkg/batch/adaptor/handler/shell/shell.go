@@ -34,9 +34,9 @@ type Payload struct {
 	// Env are further variables. The process has the worker's without SURFIN_*, DATABASE_URL and secrets;
 	// for an API client only PATH, HOME, LANG and the like.
 	Env map[string]string `json:"env,omitempty"`
-	// "" means the worker's folder
+	// Dir is the folder to run in; "" means the worker's.
 	Dir string `json:"dir,omitempty"`
-	// between SIGTERM and SIGKILL at the end of the attempt, such as "5s"; "" means 10 s
+	// Grace is the time between SIGTERM and SIGKILL at the end of the attempt, such as "5s"; "" means 10 s.
 	Grace string `json:"grace,omitempty"`
 }
 

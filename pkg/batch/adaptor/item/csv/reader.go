@@ -83,6 +83,7 @@ type reader struct {
 	csv scanner
 	cr  bool
 
+	// next is the offset of the next record, lines those before it.
 	next  int64
 	lines int64
 	line  int64

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
+// recordsReader reads a file with several record types (rule C15p).
 type recordsReader struct {
 	*reader
 	of     *types

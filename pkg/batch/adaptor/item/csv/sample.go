@@ -10,7 +10,7 @@ import (
 // Cell is a field of a record as its text.
 type Cell struct {
 	Text string
-	// "" is an empty text, and an empty field without quotes a null.
+	// Quoted: "" is an empty text, and an empty field without quotes a null.
 	Quoted bool
 }
 

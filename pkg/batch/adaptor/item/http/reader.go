@@ -56,12 +56,12 @@ type reader struct {
 
 // a page, and how many of its items are done
 type position struct {
-	// cursor or address; empty means the first page
+	// Page is a cursor or an address; empty means the first page.
 	Page string `json:"page,omitempty"`
-	// items and pages before the page
+	// Before and Pages count the items and pages before the page.
 	Before int64 `json:"before"`
 	Pages  int64 `json:"pages"`
-	// finished items of the page, and a hash of them
+	// Done counts the finished items of the page, Sum is their hash.
 	Done  int64  `json:"done,omitempty"`
 	Sum   string `json:"sum,omitempty"`
 	Ended bool   `json:"ended,omitempty"`

@@ -33,6 +33,7 @@ type Config struct {
 	Fetch    int `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
+// Validate checks the options that need no item type.
 func (c *Config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {

@@ -358,7 +358,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 type position struct {
 	Read int64      `json:"read"`
 	Key  []keyValue `json:"key"`
-	// nil means all
+	// Since is nil for all rows.
 	Since    *sinceRange `json:"since,omitempty"`
 	Snapshot bool        `json:"snapshot,omitempty"`
 }

@@ -17,10 +17,10 @@ import (
 // sinceRange is stored with the position, so that all attempts have it; the next instance begins after
 // Until (rule IL1).
 type sinceRange struct {
-	// the least value that is read, or, without With, the greatest that is not; nil means no bound
+	// From is the least value that is read, or, without With, the greatest that is not; nil means no bound.
 	From *keyValue `json:"from,omitempty"`
 	With bool      `json:"with,omitempty"`
-	// the greatest value that is read; nil means that there were no rows
+	// Until is the greatest value that is read; nil means that there were no rows.
 	Until *keyValue `json:"until,omitempty"`
 }
 

@@ -28,7 +28,7 @@ type Reader struct {
 }
 
 type position struct {
-	// the last skip that was read, and the last one to read
+	// After is the last skip that was read, UpTo the last one to read.
 	After int64 `json:"after"`
 	UpTo  int64 `json:"up_to"`
 	Read  int64 `json:"read"`

@@ -54,6 +54,7 @@ func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) 
 	return b.In.ToRecords(s)
 }
 
+// Open checks the table, and finds the keys of earlier attempts.
 func (s *Sync) Open(ctx context.Context, at item.Position) error {
 	name := s.writer.config.Name
 	if at == nil && s.resumed {
@@ -88,6 +89,7 @@ func (s *Sync) Open(ctx context.Context, at item.Position) error {
 	return err
 }
 
+// unmarked is the condition for unmarked rows.
 func (w *Writer) deletedMark() (mark, unmarked string, err error) {
 	if w.config.DeleteMissing != DeleteSoft {
 		return "", "", nil

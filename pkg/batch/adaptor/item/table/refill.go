@@ -138,6 +138,7 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
+// WriteRecords writes the records in the chunk's transaction.
 func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	if len(records) == 0 {
 		return nil

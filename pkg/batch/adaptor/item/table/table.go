@@ -24,6 +24,7 @@ import (
 // Mode is the operation of the writer.
 type Mode string
 
+// The modes.
 const (
 	Insert Mode = "insert"
 	Upsert Mode = "upsert"
@@ -39,14 +40,15 @@ type Missing string
 
 const (
 	// MissingError makes the item invalid, so that the step may skip it.
-	MissingError  Missing = "error"
+	MissingError Missing = "error"
+	// MissingIgnore passes it.
 	MissingIgnore Missing = "ignore"
 )
 
 // LeftOut handles rows that the table does not take.
 type LeftOut string
 
-// They concern rows that a trigger, rule or conflict clause of the table leaves out.
+// A trigger, rule or conflict clause of the table leaves rows out.
 const (
 	// LeftOutError fails the step.
 	LeftOutError LeftOut = "error"

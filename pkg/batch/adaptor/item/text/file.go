@@ -22,8 +22,8 @@ type file struct {
 	size               int // 0 means that a record is a line
 
 	in   *filestream.Input
-	at   int64
-	past int64
+	at   int64 // offset of the next line
+	past int64 // lines before it
 	line int64
 	dead error
 	// of the last line; lost is the line that was given up last

@@ -23,7 +23,7 @@ type Column struct {
 	Decimals *int   `key:"decimals" doc:"Of a decimal: the number of digits after an implied point, one that is not written: with 2, 12.50 is 1250. The formats zoned, packed and binary of a decimal need it."`
 	Format   string `key:"format" enum:"text,zoned,packed,binary" doc:"How a number is written; without it as text. zoned: a digit in each position, the sign in the last one ({ A to I and } J to R, or the zone of EBCDIC). packed (COMP-3): two digits in a byte, the sign in the last half. binary (COMP): two's complement of 1 to 8 bytes, the highest first. packed and binary need length."`
 	Sign     string `key:"sign" enum:"trailing,leading,trailing_separate,leading_separate,none" doc:"The position of a zoned number's sign: in the last digit (trailing, the default), in the first, or as + or - after or before the digits. none: the number has no sign, which also packed and binary accept; a negative value is an invalid item."`
-	// for the writer only
+	// Overflow is for the writer only.
 	Overflow string `key:"overflow" default:"error" enum:"error,cut" doc:"How the writer treats a value that is too long: the item is invalid, or the text is cut. A number is never cut."`
 }
 

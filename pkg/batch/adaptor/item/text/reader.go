@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
+// NewReader returns a reader of items of the type.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	err := cfg.Validate()
 	var p *program

@@ -47,11 +47,11 @@ func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 
 // Sender is an Observer that makes its sender of spans when the first job begins. Close it.
 type Sender struct {
-	// empty means the one in the environment
+	// Endpoint is a receiver's URL; empty means the one in the environment.
 	Endpoint string
-	// as in Options
+	// Chunks is as in Options.
 	Chunks int
-	// warnings; nil means slog.Default()
+	// Log receives warnings; nil means slog.Default().
 	Log *slog.Logger
 
 	mu       sync.Mutex

@@ -34,8 +34,8 @@ type Options struct {
 	// Chunks is the maximum number of chunk spans of one step (0: none); the attribute
 	// surfin.chunks.unrecorded counts the others.
 	Chunks int
-	// in the form of os.Environ: TRACEPARENT and TRACESTATE name the parent span of a job without one in
-	// its context
+	// Environ is as os.Environ: TRACEPARENT and TRACESTATE name the parent span of a job without one in its
+	// context.
 	Environ []string
 }
 

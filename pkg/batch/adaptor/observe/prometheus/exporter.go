@@ -21,13 +21,14 @@ const defaultEvery = 15 * time.Second
 
 // ExporterConfig says where metrics are offered.
 type ExporterConfig struct {
-	// HOST:PORT for GET /metrics while jobs run; empty means none. If it is in use, a warning is logged.
+	// Listen is HOST:PORT for GET /metrics while jobs run; empty means none. If it is in use, a warning is
+	// logged.
 	Listen string
-	// NAME.prom for node_exporter; empty means none
+	// Textfile is NAME.prom for node_exporter; empty means none.
 	Textfile string
-	// between two writings of the text file; 0 means defaultEvery
+	// Every is the time between two writings of the text file; 0 means defaultEvery.
 	Every time.Duration
-	// warnings; nil means slog.Default()
+	// Log receives warnings; nil means slog.Default().
 	Log *slog.Logger
 }
 

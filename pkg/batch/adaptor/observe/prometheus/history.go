@@ -20,6 +20,7 @@ const (
 	readTimeout = 3 * time.Second
 )
 
+// history has the metrics of the database (rule OP1).
 type history struct {
 	read  core.FiguresFunc
 	known func(job string)

@@ -28,7 +28,7 @@ import (
 type Source struct {
 	Name string
 	FS   fs.FS
-	// empty means the root of FS
+	// Dir is the folder in FS; empty means its root.
 	Dir string
 }
 

@@ -21,7 +21,7 @@ import (
 // Config configures the tasklet.
 type Config struct {
 	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, passed as they are, without a shell. A program with a slash is relative to the job file, one without is searched in PATH."`
-	// The shell would interpret a value spliced into it.
+	// Script is literal: the shell would interpret a value spliced into it.
 	Script string            `key:"script" literal:"true" doc:"A script for sh, instead of a command. A ${...} in it belongs to the shell: pass values of the job through env."`
 	Env    map[string]string `key:"env" doc:"Additional variables for the process. It gets the environment without SURFIN_*, DATABASE_URL and variables that contain a secret known to surfin: pass those that it needs here."`
 	Dir    string            `key:"dir" path:"true" default:"." doc:"The folder to run in, relative to the job file."`
@@ -128,7 +128,7 @@ func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.Cance
 
 // ExitError reports a process that ended with another code than 0, or by a signal.
 type ExitError struct {
-	// -1 after a signal
+	// Code is -1 after a signal.
 	Code   int
 	Stderr string
 	Err    error

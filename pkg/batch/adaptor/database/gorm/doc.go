@@ -24,7 +24,8 @@
 // Statements are prepared and cached per connection (pgx's cache_statement). After a change of the schema
 // such a statement may fail with SQLSTATE 0A000, once, and loudly; cache_describe would avoid that by
 // planning every execution again, and could decode results by an outdated description. ForceReconnect gives
-// new work fresh connections and thereby fresh statements (rule T7).
+// new work fresh connections and thereby fresh statements (rule T7). The URL's parameter
+// default_query_exec_mode overrides this.
 //
 // # Pools of the application
 //

@@ -50,7 +50,7 @@ func New(from ports.SkipReader, instance core.JobInstanceID, config Config) (*Re
 	return &Reader{from: from, filter: filter, schema: schema}, nil
 }
 
-// Open goes to the position; a new one ends at the now last skip.
+// Open goes to the position. At the start it finds the last skip to read.
 func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	r.at, r.page, r.last = position{}, nil, false
 	if len(at) > 0 {

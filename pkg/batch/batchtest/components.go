@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Components are the components of a chunk step under test. Processor may be nil if I and O are one
-// type.
+// Components are those of a chunk step under test. Processor may be nil if I and O are one type.
 type Components[I, O any] struct {
 	Reader    item.ItemReader[I]
 	Processor item.ItemProcessor[I, O]
@@ -87,7 +86,7 @@ func (r *sliceReader[T]) Read(context.Context) (item T, err error) {
 	return r.items[r.next-1], nil
 }
 
-// Sink is a writer that keeps its items, and forgets those rolled back.
+// Sink is a writer that keeps its items in memory, and forgets those rolled back.
 type Sink[T any] struct {
 	mu    sync.Mutex
 	items []T
@@ -128,8 +127,8 @@ func (s *Sink[T]) Position() (item.Position, error) {
 	return json.Marshal(len(s.items))
 }
 
-// Items returns a copy of the written items. A failed step may have left its last chunk, which was
-// rolled back: the sink drops it at the next attempt.
+// Items returns a copy of the written items. After a failed step it may have the last chunk, which was
+// rolled back.
 func (s *Sink[T]) Items() []T {
 	s.mu.Lock()
 	defer s.mu.Unlock()

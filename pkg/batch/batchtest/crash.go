@@ -17,39 +17,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Crash describes a job to be killed everywhere. The function given to [CrashEverywhere] fills it in;
-// it is called for every run and in every process, so it must always fill in the same and do nothing
-// else.
+// Crash describes a job to be killed everywhere. The function given to [CrashEverywhere] fills it in, for
+// every run in every process: it must always do the same and nothing else.
 type Crash struct {
-	// Job is the job file: of the test's package, or one that Setup writes (Path).
+	// Job is a job file of the package, or one that Setup writes (Path).
 	Job string
-	// Go is a job in Go, instead of a job file. Like everything else it is made again in every process.
+	// Go is a job in Go instead, made again in every process.
 	Go *batch.Job
-	// Params are the job's parameters as NAME=VALUE.
-	Params []string
-	// Options are the application's registrations.
+	// Params are NAME=VALUE.
+	Params  []string
 	Options []fx.Option
 	// Faults make components fail. Each process counts its own calls.
 	Faults []Fault
-	// Database makes the URL of an empty database for a run; nil means a SQLite file. It is called only
-	// in the test's own process.
+	// Database makes the URL of an empty database for a run; nil means a SQLite file. It is called only in
+	// the test's own process.
 	Database func(t testing.TB) string
 	// Databases are further ones by name.
 	Databases map[string]func(t testing.TB) string
-	// Setup prepares files and tables for the job, once per run. Jobs that it runs are not compared.
+	// Setup prepares files and tables, once per run. Jobs that it runs are not compared.
 	Setup func(t *testing.T, e *Env)
-	// Check inspects the end of each run, in addition to the usual comparison.
+	// Check inspects the end of each run additionally.
 	Check func(t *testing.T, e *Env)
-	// Worker makes each process a worker too, with two slots, so that it does the job's work for
-	// workers with `remote: true`. Its own commits are counted too.
+	// Worker makes each process a worker with two slots, for `remote: true`. Its own commits count too.
 	Worker bool
-	// Again kills the restarts too: each run is killed before and after the 1st commit of its restarts,
-	// then the 2nd, up to this one, each time in a new process, before it may complete. 0 kills each
-	// run once.
+	// Again kills the restarts too, before and after their 1st commit, then the 2nd, up to this one, each
+	// time in a new process. 0 kills each run once.
 	Again int
 	// Every kills only at every nth commit; 0 means each, and with -short every third.
 	Every int
-	// Ignore names tables and files that need not be the same at the end.
+	// Ignore names tables and files that need not be the same.
 	Ignore []string
 	// Timeout bounds each process; 0 means a minute.
 	Timeout time.Duration
@@ -57,35 +53,27 @@ type Crash struct {
 	dir string
 }
 
-// Dir returns the folder of the run, empty at first and kept over its kills.
+// Dir returns the folder of the run, kept over its kills.
 func (c *Crash) Dir() string { return c.dir }
 
 // Path returns the path of a file in Dir.
 func (c *Crash) Path(name string) string { return filepath.Join(c.dir, filepath.FromSlash(name)) }
 
-// CrashEverywhere proves that a job survives: it runs the job undisturbed once and counts its commits.
-// Then it runs it again and again, each time on an empty database and folder: the process kills itself
-// with SIGKILL before, or after, one of its commits, and a new process runs the job to its end. The
-// result must equal the undisturbed run's:
+// CrashEverywhere runs the job undisturbed once and counts its commits. Then, for each of them, on an empty
+// database and folder, the process kills itself with SIGKILL before, or after, the commit, and a new
+// process runs the job to its end. The result must equal the undisturbed run's: the rows of all tables
+// except the history's own, the files in [Crash.Dir], for each step (or its parts) the counters read,
+// filtered, written and skipped, summed over all attempts, and the stored skipped items. No execution may
+// look as if it still ran, and the last one is COMPLETED.
 //
-//   - the rows of all tables except the history's own,
-//   - the files in [Crash.Dir],
-//   - for each step the counters read, filtered, written and skipped, summed over
-//     all attempts (commits and rollbacks depend on the chunk boundaries); of a partitioned
-//     step the counters of its parts,
-//   - the stored skipped items,
-//   - no execution that looks as if it still ran, and the last one COMPLETED.
+// The test binary is executed again with this test alone, and ends inside CrashEverywhere. So everything
+// before the call in the same test is executed there too, and so is TestMain: see [InCrash].
 //
-// The test binary is the process: it is executed again with this test alone, and ends inside
-// CrashEverywhere. So everything before the call in the same test is executed there too, and so is
-// TestMain: see [InCrash].
-//
-// Each run is a subtest such as "killed/before_commit_3"; they run in parallel, limited by -parallel. A
-// binary with the race detector builds one without it, and runs the test there: kills find nothing more
-// with it. A commit is the end of a transaction that may write, or a statement outside one; commits on
-// connections that do not come from the tx.Provider (of migrations on PostgreSQL, of other libraries)
-// are not counted. It needs a system that reports whether a process lives (Linux): elsewhere the killed
-// process's lease of minutes would have to end first.
+// Each run is a subtest such as "killed/before_commit_3", in parallel, limited by -parallel. Under the race
+// detector, a binary without it is built for the runs. A commit is the end of a transaction that may write,
+// or a statement outside one; commits on connections that do not come from the tx.Provider (migrations on
+// PostgreSQL, other libraries) are not counted. It needs Linux, which reports whether a process lives:
+// elsewhere the killed process's lease of minutes would have to end first.
 func CrashEverywhere(t *testing.T, describe func(c *Crash)) {
 	t.Helper()
 	_, file, line, _ := runtime.Caller(1)
@@ -128,7 +116,6 @@ func (m moment) name() string {
 	return fmt.Sprintf("%s commit %d", side, m.Commit)
 }
 
-// victim is a job, and the result of its undisturbed run.
 type victim struct {
 	site, test string
 	describe   func(*Crash)
@@ -174,14 +161,12 @@ func (v *victim) killed(t *testing.T, at moment) {
 	r.end(v.want)
 }
 
-// crashRun is a job on its own databases and folder, over several processes.
 type crashRun struct {
-	t     *testing.T
-	v     *victim
-	crash *Crash
-	urls  map[string]string
-	runs  int
-	// before is the newest execution that Setup has made.
+	t      *testing.T
+	v      *victim
+	crash  *Crash
+	urls   map[string]string
+	runs   int
 	before core.JobExecutionID
 }
 
@@ -217,7 +202,7 @@ func (r *crashRun) with(f func(e *Env)) {
 	f(e)
 }
 
-// end reads the result, and compares it with the expected one: nil for the undisturbed run.
+// nil is for the undisturbed run.
 func (r *crashRun) end(want *state) (got *state) {
 	r.t.Helper()
 	r.with(func(e *Env) {
@@ -236,7 +221,6 @@ func (r *crashRun) end(want *state) (got *state) {
 	return got
 }
 
-// newest returns the newest execution, or 0.
 func (e *Env) newest() core.JobExecutionID {
 	e.t.Helper()
 	list, err := e.Repository().Executions(e.t.Context(), ports.ExecutionFilter{Limit: 1})
@@ -270,7 +254,6 @@ func (c *Crash) timeout() time.Duration {
 	return c.Timeout
 }
 
-// InCrash reports whether this process is one that [CrashEverywhere] started and may kill. Resources
-// that a TestMain or the test starts for the whole test (a server, say) already exist, and would be
-// started, and left over, once for each kill.
+// InCrash reports whether [CrashEverywhere] started this process and may kill it. Resources that a TestMain
+// starts for the whole test (a server, say) already exist, and would be left over after each kill.
 func InCrash() bool { return os.Getenv(variable) != "" }

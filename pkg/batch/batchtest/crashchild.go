@@ -24,31 +24,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// variable holds the orders of a process that CrashEverywhere starts, as JSON.
 const variable = "SURFIN_BATCHTEST_CRASH"
 
-// orders are the instructions of such a process.
+// orders are the instructions of a process of CrashEverywhere.
 type orders struct {
-	Test string            `json:"test"`
-	Site string            `json:"site"` // of the call of CrashEverywhere
-	Dir  string            `json:"dir"`
-	URLs map[string]string `json:"urls"`
-	Kill moment            `json:"kill"`
-	// Report is the file for its report, if it lives to write one.
-	Report string `json:"report"`
+	Test   string            `json:"test"`
+	Site   string            `json:"site"`
+	Dir    string            `json:"dir"`
+	URLs   map[string]string `json:"urls"`
+	Kill   moment            `json:"kill"`
+	Report string            `json:"report"`
 }
 
-// report is the report of a process that was not killed.
 type report struct {
-	// Commits describes for each commit the event before it.
 	Commits []string    `json:"commits"`
 	Status  core.Status `json:"status"`
 	Error   string      `json:"error"`
 	Unfired []string    `json:"unfired"`
 }
 
-// start runs the job in a process of its own; nil if it was killed as ordered. Any other end ends the
-// test.
+// start runs the job in its own process; nil if it was killed as ordered. Any other end ends the test.
 func (r *crashRun) start(kill moment) *report {
 	r.t.Helper()
 	r.runs++
@@ -112,7 +107,6 @@ func only(name string) string {
 	return strings.Join(parts, "/")
 }
 
-// ordersOf returns the orders of this process, if they are for this test.
 func ordersOf(t *testing.T) (orders, bool) {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -126,7 +120,6 @@ func ordersOf(t *testing.T) (orders, bool) {
 	return o, true
 }
 
-// obey runs the job and ends the test, if the process lives that long.
 func (o orders) obey(t *testing.T, describe func(*Crash)) {
 	t.Helper()
 	crash := &Crash{dir: o.Dir}
@@ -173,7 +166,7 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 	return done, nil
 }
 
-// run runs the job to its end. The worker continues a job that an earlier process left parked.
+// The worker continues a job that an earlier process left parked.
 func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]string) (exec *operator.Execution, err error) {
 	if !c.Worker {
 		return app.Run(ctx, c.request(params))
@@ -206,10 +199,8 @@ func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]strin
 	}
 }
 
-// workerPoll is the time between two polls for work.
 const workerPoll = 20 * time.Millisecond
 
-// describe describes a job that did not complete.
 func (o orders) describe(ctx context.Context, repo ports.JobRepository, id core.JobExecutionID) string {
 	exec, err := repo.Execution(ctx, id)
 	if err != nil {

@@ -22,8 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The lease of a test's executions is long, so that no heartbeat adds to the test's observations. Dead
-// processes are known by their pid.
+// A long lease adds no heartbeats to observations. Dead processes are known by their pid.
 const (
 	lease     = 10 * time.Minute
 	heartbeat = 2 * time.Minute
@@ -39,24 +38,22 @@ type config struct {
 	faults *Faults
 }
 
-// On runs on the database with this URL (sqlite:PATH or postgres://...) instead of a SQLite file of the
-// test's own. It also holds the history of executions; its tables are made.
+// On runs on this database (sqlite:PATH or postgres://...), which also holds the history, instead of an own
+// SQLite file.
 func On(url string) Option { return OnDatabase(tx.Default, url) }
 
-// OnDatabase adds a database under a name that job files may use.
+// OnDatabase adds a named database.
 func OnDatabase(name, url string) Option { return func(c *config) { c.urls[name] = url } }
 
-// With adds registrations such as batch.Reader and other options of the application.
+// With adds registrations and other options of the application.
 func With(opts ...fx.Option) Option { return func(c *config) { c.opts = append(c.opts, opts...) } }
 
-// WithFaults makes components fail. A fault that has not fired when the test ends fails the test, which
-// did not exercise it.
+// WithFaults makes components fail. A fault that never fires fails the test.
 func WithFaults(faults ...Fault) Option {
 	return func(c *config) { c.faults.add(faults) }
 }
 
-// Env is an application for one test: the engine, its databases and a folder. It is closed when the
-// test ends. Its methods end the test at once if they fail.
+// Env is an application for one test, closed when it ends. Its methods end the test at once if they fail.
 type Env struct {
 	t        testing.TB
 	app      *batch.App
@@ -86,7 +83,6 @@ func New(t testing.TB, opts ...Option) *Env {
 	return e
 }
 
-// sqliteURL names a file that does not exist yet, outside the test's folder.
 func sqliteURL(t testing.TB) string {
 	t.Helper()
 	return "sqlite:" + filepath.Join(t.TempDir(), "test.db")
@@ -128,7 +124,7 @@ func (e *Env) close() {
 	}
 }
 
-// Dir returns a folder for the test's files, empty at first.
+// Dir returns a folder for the test's files.
 func (e *Env) Dir() string { return e.config.dir }
 
 // Path returns the path of a file in Dir.
@@ -147,7 +143,7 @@ func (e *Env) File(name, text string) string {
 	return path
 }
 
-// Database returns a database by name; "" is the default one.
+// Database returns a database by name; "" is the default.
 func (e *Env) Database(name string) tx.Database {
 	e.t.Helper()
 	db, err := e.provider.Database(name)
@@ -160,15 +156,14 @@ func (e *Env) Database(name string) tx.Database {
 // Repository returns the history of executions.
 func (e *Env) Repository() ports.JobRepository { return e.app.Repository }
 
-// Job runs a job file with a fresh application on a SQLite file of the test's own: New(t).Job(file,
-// params...).
+// Job runs a job file on a fresh SQLite file: New(t).Job(file, params...).
 func Job(t testing.TB, file string, params ...string) *Run {
 	t.Helper()
 	return New(t).Job(file, params...)
 }
 
-// Job runs a job file to its end; params are NAME=VALUE. A refused launch ends the test (see
-// [Env.Launch]); a failed job does not: check the [Run].
+// Job runs a job file to its end; params are NAME=VALUE. A refused launch ends the test; a failed job does
+// not: check the [Run].
 func (e *Env) Job(file string, params ...string) *Run {
 	e.t.Helper()
 	r, err := e.Launch(file, params...)
@@ -178,8 +173,7 @@ func (e *Env) Job(file string, params ...string) *Run {
 	return r
 }
 
-// Launch is Job for tests about wrong files and refused launches: it returns the error of
-// [batch.App.Run].
+// Launch is Job that returns the error of [batch.App.Run], for wrong files and refused launches.
 func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	e.t.Helper()
 	exec, err := e.app.Run(e.t.Context(), batch.RunRequest{File: file, Params: e.given(params)})
@@ -189,8 +183,8 @@ func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	return e.outcome(exec.ID), nil
 }
 
-// Step runs one step of a job file by itself, as a job of one step. The test must prepare the results
-// of earlier steps; expressions about them have nothing to read.
+// Step runs one step of a job file as a job of one step. The results of earlier steps are missing: the test
+// must prepare them.
 func (e *Env) Step(file, step string, params ...string) *Run {
 	e.t.Helper()
 	f, err := jobfile.Load(file, e.registry)
@@ -220,8 +214,8 @@ func (e *Env) Step(file, step string, params ...string) *Run {
 	return e.run(j, values)
 }
 
-// RunStep runs a step that was made in Go (chunk.New, step.NewTasklet) as a job of one step. A second
-// call continues after a failed first one.
+// RunStep runs a step made in Go (chunk.New, step.NewTasklet) as a job of one step. A second call continues
+// after a failed first one.
 func (e *Env) RunStep(s model.Step) *Run {
 	e.t.Helper()
 	return e.run(&model.Job{

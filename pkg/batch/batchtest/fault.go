@@ -13,32 +13,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Fault makes a component of a chunk step fail. The component stays in place and receives all other
-// calls. A fault without Match, Calls and Times strikes at every call of its phase.
+// Fault makes a component of a chunk step fail. Without Match, Calls and Times it strikes at every call of
+// its phase.
 type Fault struct {
-	// Step is the step's name; empty means every step.
+	// Step is empty for every step.
 	Step string
-	// Phase selects the calls: a reader's Read, a processor's Process, a writer's Write.
+	// Phase selects a reader's Read, a processor's Process or a writer's Write.
 	Phase core.Phase
-	// Component is the name of the component in the job file, such as "table"; empty means the first
-	// one of the phase.
+	// Component is a name in the job file, such as "table"; empty means the first one of the phase.
 	Component string
-	// Match selects items: the one that was read, the processor's input, or any of the writer's items.
-	// nil selects all. A value of type T arrives as T; a row as item.Row.
+	// Match selects the item that was read, the processor's input, or any of the writer's items; a row
+	// arrives as item.Row. nil selects all.
 	//
-	// A reader's item is known only after it was read. A read fault with Match therefore consumes the
-	// item (item.ConsumedError), like a line that does not parse; one without strikes before the read
+	// A read fault with Match consumes the item (item.ConsumedError); one without strikes before the read
 	// and consumes nothing (rule C1).
 	Match func(item any) bool
-	// Calls are the numbers, from 1, of the calls that fail, counted over those that Match selects,
-	// while the process runs; empty means all.
+	// Calls are the calls that fail, from 1, counted over those that Match selects in this process; empty
+	// means all.
 	Calls []int
-	// Times is the maximum number of strikes; 0 means no bound.
+	// Times bounds the strikes; 0 means no bound.
 	Times int
-	// After lets the component do its work before the call fails: a writer has then written rows that
-	// must be rolled back. It has no effect on readers.
+	// After fails the call after the component's work: a writer has then written rows that must be rolled
+	// back. No effect on readers.
 	After bool
-	// Err is the error of the call; Panic is the value that it panics with instead.
+	// Err is returned by the call, or it panics with Panic.
 	Err   error
 	Panic any
 	// Do is called when the fault strikes; a fault with Do alone lets the call continue.
@@ -82,18 +80,16 @@ func (f Fault) String() string {
 	return b.String()
 }
 
-// Inject makes components of an application fail: an option for batch.New next to registrations. An
-// application has one Inject; give it all faults. In an [Env], WithFaults does the same and requires
-// that they fire.
+// Inject makes components fail: an option for batch.New, given once with all faults. In an [Env], use
+// WithFaults.
 func Inject(faults ...Fault) fx.Option { return NewFaults(faults...).Option() }
 
-// Faults are faults with their counts. They may be used by many goroutines.
+// Faults are faults with their counts, safe for concurrent use.
 type Faults struct {
 	mu    sync.Mutex
 	armed []*armed
 	wrong error
-	// processors and writers made so far for a step of an execution
-	made map[place]int
+	made  map[place]int
 }
 
 type armed struct {
@@ -101,7 +97,7 @@ type armed struct {
 	calls, fired int
 }
 
-// NewFaults returns the faults with all counts at zero.
+// NewFaults starts all counts at zero.
 func NewFaults(faults ...Fault) *Faults {
 	f := &Faults{made: map[place]int{}}
 	f.add(faults)
@@ -128,8 +124,7 @@ func (f *Faults) Option() fx.Option {
 	return fx.Decorate(f.registry)
 }
 
-// Parts returns parts with failing components, for steps that were made in Go. It panics if a fault is
-// impossible.
+// Parts returns parts with failing components, for steps made in Go. It panics if a fault is impossible.
 func (f *Faults) Parts(step string, parts chunk.Parts) chunk.Parts {
 	if f.wrong != nil {
 		panic(f.wrong)
@@ -165,11 +160,10 @@ func (f *Faults) Unfired() []string {
 	return names
 }
 
-// site is a component in its step.
 type site struct {
 	step, component string
 	phase           core.Phase
-	index           int // within its phase
+	index           int
 }
 
 func (a *armed) isAt(s site) bool {
@@ -182,7 +176,6 @@ func (a *armed) isAt(s site) bool {
 	return a.Component == s.component
 }
 
-// at returns the faults that can strike at a component.
 func (f *Faults) at(s site) []*armed {
 	var list []*armed
 	for _, a := range f.armed {
@@ -193,8 +186,7 @@ func (f *Faults) at(s site) []*armed {
 	return list
 }
 
-// call counts a call for each fault that selects one of its items, and returns the first one that
-// strikes, or nil.
+// call counts a call for each fault that selects one of its items, and returns the first one that strikes.
 func (f *Faults) call(list []*armed, has func(*armed) bool) *armed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,14 +205,12 @@ func (f *Faults) call(list []*armed, has func(*armed) bool) *armed {
 	return strikes
 }
 
-// missed undoes a strike: the call failed by itself.
 func (f *Faults) missed(a *armed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a.fired--
 }
 
-// strike performs the failure of the call.
 func (a *armed) strike() error {
 	if a == nil {
 		return nil

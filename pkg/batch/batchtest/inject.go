@@ -26,7 +26,6 @@ func (f *Faults) registry(r *registry.Registry) *registry.Registry {
 	})
 }
 
-// place identifies the components of one kind that are counted together.
 type place struct {
 	execution core.JobExecutionID
 	step      string
@@ -74,7 +73,6 @@ func (f *Faults) writer(s site, w item.Writer) item.Writer {
 	return w
 }
 
-// faultyReader reads one by one, so that each Read can fail.
 type faultyReader struct {
 	item.Reader
 	faults *Faults
@@ -123,7 +121,7 @@ func (p *faultyProcessor) Chain(in any) (any, item.Advance, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	item := reflect.ValueOf(in).Elem().FieldByName("Item") // of a *item.Cell[T]
+	item := reflect.ValueOf(in).Elem().FieldByName("Item")
 	return out, func(ctx context.Context) error {
 		fault := p.faults.call(p.list, func(a *armed) bool { return a.Match == nil || a.Match(item.Interface()) })
 		return p.faults.around(fault, func() error { return advance(ctx) })
@@ -150,7 +148,6 @@ func matchesAny(a *armed, items item.Items) bool {
 	return false
 }
 
-// around makes the call with the fault before or after it.
 func (f *Faults) around(fault *armed, call func() error) error {
 	if fault == nil {
 		return call()

@@ -16,22 +16,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// moment is when a process kills itself: before or after its nth commit.
 type moment struct {
 	Commit int  `json:"commit"` // from 1; 0 means never
 	After  bool `json:"after"`
 }
 
-// commits counts the commits of a process, in all databases, and kills it at the given moment.
+// commits counts this process's commits in all databases, and kills it at the given moment.
 type commits struct {
 	mu   sync.Mutex
 	at   moment
-	last string // the last event
-	// list holds for each commit so far the event before it.
+	last string
+	// for each commit the event before it
 	list []string
 }
 
-// option puts the count between the application and its databases.
 func (c *commits) option() fx.Option {
 	return fx.Options(
 		fx.Decorate(func(p tx.Provider) tx.Provider { return countingProvider{p, c} }),
@@ -39,7 +37,6 @@ func (c *commits) option() fx.Option {
 	)
 }
 
-// observe notes the event, to identify commits.
 func (c *commits) observe(_ context.Context, e core.Event) {
 	what := ""
 	switch e := e.(type) {
@@ -84,7 +81,7 @@ func (c *commits) made() []string {
 	return slices.Clone(c.list)
 }
 
-// killSelf ends this process with SIGKILL: nothing is flushed, closed or reported. It does not return.
+// killSelf ends this process with SIGKILL and does not return.
 func killSelf() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -93,7 +90,7 @@ func killSelf() {
 	if err != nil {
 		panic("batchtest: the process cannot kill itself: " + err.Error())
 	}
-	select {} // the signal is on its way
+	select {}
 }
 
 type countingProvider struct {
@@ -109,7 +106,6 @@ func (p countingProvider) Database(name string) (tx.Database, error) {
 	return countingDatabase{db, p.commits}, nil
 }
 
-// Control is for applications that request a separate pool.
 func (p countingProvider) Control(name string) (tx.Database, error) {
 	inner, ok := p.Provider.(interface {
 		Control(name string) (tx.Database, error)
@@ -148,7 +144,7 @@ type countingHandle struct {
 
 func (h countingHandle) Commit() error { return h.commits.around(h.Handle.Commit) }
 
-// countingConn runs statements outside transactions: each that may write commits by itself.
+// Each statement outside a transaction that may write commits by itself.
 type countingConn struct {
 	tx.Conn
 	commits *commits

@@ -14,13 +14,9 @@ import (
 	"time"
 )
 
-// plainProgram is this test binary without the race detector, built once for all
-// of its tests.
 var plainProgram = sync.OnceValues(buildPlain)
 
-// runPlain runs the test in a process without the race detector. A job that is killed at each of its
-// commits takes hundreds of processes; with the detector each is ten times as slow, and no kill finds
-// more.
+// Hundreds of processes are ten times as slow with the race detector, and no kill finds more.
 func runPlain(t *testing.T) {
 	t.Helper()
 	program, err := plainProgram()
@@ -47,8 +43,7 @@ func runPlain(t *testing.T) {
 	t.Logf("without the race detector:\n%s", out)
 }
 
-// buildPlain returns the open file, which the process keeps. Its name is removed at once: the last use
-// is not known.
+// The file's name is removed at once, since the last use is not known: the process keeps it open.
 func buildPlain() (program *os.File, err error) {
 	dir, err := os.MkdirTemp("", "batchtest-")
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Postgres is for [Crash.Database] and, called with t, for [On]: each call makes an empty schema in the
-// PostgreSQL database of this URL and returns a URL that confines everything to that schema. It is
-// dropped when the test ends. That is many times faster than a database for each run.
+// Postgres is for [Crash.Database] and, called with t, for [On]: each call makes an empty schema in this
+// database and returns a URL confined to it. It is dropped when the test ends. That is much faster than a
+// database for each run.
 func Postgres(databaseURL string) func(t testing.TB) string {
 	return func(t testing.TB) string {
 		t.Helper()

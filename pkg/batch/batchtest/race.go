@@ -2,5 +2,4 @@
 
 package batchtest
 
-// raced means that this binary has the race detector.
 const raced = true

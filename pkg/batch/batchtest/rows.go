@@ -23,8 +23,8 @@ func (e *Env) ExecOn(database, statement string, args ...any) {
 	}
 }
 
-// Rows returns the rows of a query on the default database as texts, the values separated by "|": NULL
-// for no value, numbers in their canonical text (rule D7), times in UTC as RFC 3339.
+// Rows returns the rows of a query on the default database as texts, values separated by "|": NULL for
+// null, numbers in canonical text (rule D7), times in UTC as RFC 3339.
 func (e *Env) Rows(query string, args ...any) []string {
 	e.t.Helper()
 	return e.RowsOn("", query, args...)
@@ -101,10 +101,8 @@ func valueText(v any) string {
 	return fmt.Sprint(v)
 }
 
-// shown is the number of differing lines in a message.
 const shown = 20
 
-// difference lists the lines that only one of both has, and reports if only their order differs.
 func difference(want, got []string) string {
 	count := map[string]int{}
 	for _, l := range want {

@@ -9,12 +9,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Run is the result of a job as stored in the database.
+// Run is the stored result of a job.
 type Run struct {
 	Execution core.JobExecution
-	// Steps are the step executions of this execution, in order.
-	Steps []core.StepExecution
-	env   *Env
+	Steps     []core.StepExecution
+	env       *Env
 }
 
 func (e *Env) outcome(id core.JobExecutionID) *Run {
@@ -37,7 +36,7 @@ func (r *Run) Completed() *Run {
 	return r.is(core.StatusCompleted)
 }
 
-// Failed ends the test unless the job is FAILED, with an error that contains text.
+// Failed ends the test unless the job is FAILED with an error that contains text.
 func (r *Run) Failed(text string) *Run {
 	r.env.t.Helper()
 	r.is(core.StatusFailed)
@@ -55,7 +54,7 @@ func (r *Run) is(want core.Status) *Run {
 	return r
 }
 
-// Step returns the record of a step; it ends the test if the step did not run.
+// Step returns a step's record; a step that did not run ends the test.
 func (r *Run) Step(name string) core.StepExecution {
 	r.env.t.Helper()
 	for _, s := range r.Steps {
@@ -76,7 +75,7 @@ func (r *Run) Counters(step string, want core.Counters) *Run {
 	return r
 }
 
-// Skipped returns the stored skips of a step of this execution, in order.
+// Skipped returns the stored skips of a step, in order.
 func (r *Run) Skipped(step string) []core.SkippedItem {
 	r.env.t.Helper()
 	var of []core.SkippedItem
@@ -93,7 +92,7 @@ func (r *Run) Skipped(step string) []core.SkippedItem {
 	return of
 }
 
-// String shows status and error of the job and its steps, a line each.
+// String shows status and error of the job and its steps.
 func (r *Run) String() string {
 	var b strings.Builder
 	line := func(what string, status core.Status, exit, err string) {
@@ -115,8 +114,6 @@ func (r *Run) String() string {
 
 const page = 1000
 
-// skippedItems reads all stored skips of an execution. A repository without them
-// has none.
 func skippedItems(ctx context.Context, r ports.JobRepository, id core.JobExecutionID) ([]core.SkippedItem, error) {
 	store, ok := r.(ports.SkippedItems)
 	if !ok {

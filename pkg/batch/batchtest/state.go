@@ -16,14 +16,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// repositoryPrefix begins the names of the framework's own tables.
 const repositoryPrefix = "surfin_"
 
-// state is the result of a job, as sorted lines under headings such as "table default.orders". The
-// folder of the run is written as DIR.
+// The folder of the run is written as DIR.
 type state struct {
 	parts  map[string][]string
-	broken []string // violations, whatever another run left
+	broken []string
 }
 
 func newState(e *Env, ignore []string, before core.JobExecutionID) (*state, error) {
@@ -49,7 +47,6 @@ func newState(e *Env, ignore []string, before core.JobExecutionID) (*state, erro
 	return s, nil
 }
 
-// tables notes the rows of all tables except the framework's own.
 func (s *state) tables(ctx context.Context, db tx.Database, ignore []string) error {
 	list := "select name from sqlite_master where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
 	if db.Dialect() == tx.Postgres {
@@ -98,8 +95,7 @@ func (s *state) files(dir string, ignore []string) error {
 	})
 }
 
-// history notes the counters of all attempts together and the skipped items, and violations in the
-// history. Executions up to before are not the job's.
+// Executions up to before are not the job's.
 func (s *state) history(ctx context.Context, r ports.JobRepository, before core.JobExecutionID) error {
 	list, err := r.Executions(ctx, ports.ExecutionFilter{Limit: page})
 	if err != nil {
@@ -108,7 +104,7 @@ func (s *state) history(ctx context.Context, r ports.JobRepository, before core.
 	list = slices.DeleteFunc(list, func(e core.JobExecution) bool { return e.ID <= before })
 	totals := map[string]core.Counters{}
 	s.parts["skipped items"] = nil
-	for i, exec := range list { // newest first
+	for i, exec := range list {
 		switch {
 		case i == 0 && exec.Status != core.StatusCompleted:
 			s.brokenf("the last execution is %s: %s", exec.Status, exec.Error)
@@ -138,7 +134,7 @@ func (s *state) history(ctx context.Context, r ports.JobRepository, before core.
 	}
 	for _, name := range slices.Sorted(maps.Keys(totals)) {
 		if hasParts(totals, name) {
-			continue // it adds up its parts in its own attempt; the parts are compared
+			continue // it adds up its parts, which are compared
 		}
 		c := totals[name]
 		s.parts["counters"] = append(s.parts["counters"], fmt.Sprintf("step %s: read %d, filtered %d, written %d, skipped %d in read, %d in process, %d in write",
@@ -147,7 +143,6 @@ func (s *state) history(ctx context.Context, r ports.JobRepository, before core.
 	return nil
 }
 
-// hasParts reports whether a step is partitioned: its parts are recorded as STEP:PART.
 func hasParts(steps map[string]core.Counters, name string) bool {
 	for other := range steps {
 		if strings.HasPrefix(other, name+":") {
@@ -161,7 +156,6 @@ func (s *state) brokenf(format string, args ...any) {
 	s.broken = append(s.broken, fmt.Sprintf(format, args...))
 }
 
-// compare fails the test with every difference from the undisturbed run.
 func (s *state) compare(t *testing.T, want *state) {
 	t.Helper()
 	for _, b := range s.broken {

@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// damages writes other texts into the source: cut ones, garbage, texts of another form, and one with a
-// line longer than any reader should keep.
+// damages reads cut texts, garbage, texts of another form, and one with a very long line.
 func (c *readerCheck) damages(t *testing.T) {
 	whole, err := os.ReadFile(c.Source)
 	if err != nil {
@@ -27,10 +26,10 @@ func (c *readerCheck) damages(t *testing.T) {
 		if c.Joins {
 			continue
 		}
-		const open = 2 // the error of a cut line, and its item
+		const open = 2
 		for i := range min(len(got)-open, len(c.all)) {
 			if got[i].err != "" && c.all[i].err == "" {
-				break // the cut is in it
+				break
 			}
 			if got[i].then != c.all[i].then || got[i].err != c.all[i].err || got[i].meta != c.all[i].meta {
 				t.Fatalf("cut after byte %d: item %d is %v, and of the whole source %v", cut, i+1, got[i], c.all[i])
@@ -60,7 +59,6 @@ func (c *readerCheck) fill(t *testing.T, text []byte) {
 	}
 }
 
-// endures reads a malformed source to its end, and again from some of its positions.
 func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome {
 	t.Helper()
 	c.fill(t, text)
@@ -74,8 +72,7 @@ func (c *readerCheck) endures(t *testing.T, what string, text []byte) []outcome 
 	return all
 }
 
-// readAny reads up to io.EOF, or to an error that names the source, which is the last outcome then. A
-// source that cannot be opened has no positions.
+// readAny reads up to io.EOF, or to an error that names the source (the last outcome).
 func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (all []outcome, at []item.Position) {
 	t.Helper()
 	r := c.New(t)
@@ -103,7 +100,6 @@ func (c *readerCheck) readAny(t *testing.T, what string, from item.Position) (al
 	}
 }
 
-// maxOutcomes is more than any of the texts has.
 const maxOutcomes = 100_000
 
 func (c *readerCheck) names(t *testing.T, what string, err error) {

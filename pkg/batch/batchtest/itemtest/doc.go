@@ -22,10 +22,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// outcome is the result of one Read: an item, or the error of a consumed one.
 type outcome struct {
 	item any
-	then string // the item as it was when read: it must not change later
+	then string // when read: it must not change later
 	meta item.Meta
 	err  string
 }
@@ -63,7 +62,6 @@ func shut(t testing.TB, component any) {
 	}
 }
 
-// position returns the position, and checks the repository's requirements on it.
 func position(t testing.TB, component any) item.Position {
 	t.Helper()
 	p, ok := component.(item.Positioner)
@@ -79,11 +77,10 @@ func position(t testing.TB, component any) item.Position {
 		t.Fatalf("Position called twice returns %s, then %s (%v)", at, again, err)
 	}
 	checkPosition(t, at)
-	// The repository stores it and returns another slice: it must not be shared.
+	// The repository returns another slice: it must not be shared.
 	return append(item.Position(nil), at...)
 }
 
-// readOne reads one outcome into its own buffer; io.EOF at the end.
 func readOne(r item.Reader) (outcome, error) {
 	items := r.NewItems(1)
 	err := r.Fill(context.Background(), items, 1)
@@ -98,8 +95,7 @@ func readOne(r item.Reader) (outcome, error) {
 	return outcome{}, err
 }
 
-// readAll reads the outcomes up to the end. With positions it also returns the position before the
-// first and after each.
+// With positions, readAll also returns the position before the first outcome and after each.
 func readAll(t testing.TB, r item.Reader, positions bool) (all []outcome, at []item.Position) {
 	t.Helper()
 	if positions {
@@ -132,7 +128,6 @@ func same(t testing.TB, what string, want, got []outcome) {
 	}
 }
 
-// spread picks at most n of the numbers 0 to last, both ends included.
 func spread(last, n int) []int {
 	var picked []int
 	for i := 0; i <= last; i++ {

@@ -11,13 +11,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Use returns the build context of a writer of such items in an attempt.
+// Use returns a writer's build context.
 func Use(in item.Type, attempt core.Attempt) registry.BuildContext {
 	return registry.BuildContext{In: in, Attempt: func(context.Context) (core.Attempt, error) { return attempt, nil }}
 }
 
-// Parts returns the unpublished files of a shipped writer to path, by name: one for each attempt that
-// left one.
+// Parts returns the unpublished files to path, one for each attempt that left one.
 func Parts(t testing.TB, path string) []string {
 	t.Helper()
 	names, err := filepath.Glob(path + ".part.*")

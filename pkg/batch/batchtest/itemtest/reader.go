@@ -14,29 +14,26 @@ import (
 
 // ReaderConfig configures how to make and check a reader.
 type ReaderConfig struct {
-	// New returns a reader that is not open yet, always over the same data. item.EraseReader turns an
-	// item.ItemReader into an item.Reader.
+	// New returns a new unopened reader over the same data; item.EraseReader adapts an item.ItemReader.
 	New func(t testing.TB) item.Reader
-	// Want are the items, in order; nil means the items of the first pass. Reads that fail with an
-	// item.ConsumedError are not among them.
+	// Want are the items, in order, without those that fail with an item.ConsumedError; nil means as in the
+	// first pass.
 	Want []any
 	// Restarts is the number of positions to try, spread over all; 0 means 100.
 	Restarts int
-	// Source is the file that New reads; "" if it reads none. The suite writes other texts into it.
+	// Source is the file that New reads, or ""; the suite writes other texts into it.
 	Source string
-	// Joins means that items may depend on later text in Source.
+	// Joins: items may depend on later text in Source.
 	Joins bool
-	// Change changes the data so that a restart must be refused; nil if a change cannot be detected. It
-	// is called last.
+	// Change changes the data so that a restart must be refused, or nil. It is called last.
 	Change func(t testing.TB)
 }
 
-// Reader checks the contract of a reader: the same items in every pass, io.EOF again and again, a
-// restart at every position delivers exactly the rest, unreadable positions and changed data are
-// refused, the text of an item that could not be read fails again when read alone, a cancelled read
-// loses nothing, and Close works in every state. Source is also read empty, cut off, as garbage, in
-// another form and with a line of megabytes: that ends, in io.EOF or an error that names the file, and
-// a restart delivers the rest.
+// Reader checks the contract of a reader: the same items in every pass, io.EOF repeatedly, a restart at
+// every position delivers exactly the rest, unreadable positions and changed data are refused, the text of
+// a failed item fails again when read alone, a cancelled read loses nothing, and Close works in every
+// state. Source is also read damaged: that must end in io.EOF or an error that names the file, and a
+// restart deliver the rest.
 func Reader(t *testing.T, cfg ReaderConfig) {
 	t.Helper()
 	if cfg.Restarts == 0 {
@@ -115,7 +112,6 @@ func (c *readerCheck) endsForGood(t *testing.T) {
 	}
 }
 
-// texts reads the text of each failed item again, alone.
 func (c *readerCheck) texts(t *testing.T) {
 	r := c.opened(t, nil)
 	defer shut(t, r.Component())
@@ -145,7 +141,7 @@ func (c *readerCheck) readAgain(t *testing.T, failure *item.ConsumedError, raw i
 	if truncated {
 		return
 	}
-	for range 2 { // a reader receives one text after the other
+	for range 2 {
 		if err := alone.Component().(item.RawOpener).OpenRaw(context.Background(), failure.Meta, stored); err != nil {
 			t.Fatalf("OpenRaw of %q: %v", raw.Text, err)
 		}
@@ -162,7 +158,7 @@ func (c *readerCheck) readAgain(t *testing.T, failure *item.ConsumedError, raw i
 	}
 }
 
-// chunks reads many items into one buffer: an item must not change while later ones are read.
+// An item must not change while later ones are read.
 func (c *readerCheck) chunks(t *testing.T) {
 	for _, size := range []int{2, 7, len(c.all) + 1} {
 		r := c.opened(t, nil)
@@ -193,7 +189,6 @@ func (c *readerCheck) chunks(t *testing.T) {
 	}
 }
 
-// cancelled reads each item for a step that was stopped, and again if that failed.
 func (c *readerCheck) cancelled(t *testing.T) {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -222,7 +217,7 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			got = append(got, outcome{err: err.Error()})
 			continue
 		}
-		if after := position(t, r.Component()); string(after) != string(before) { // past text that is not an item
+		if after := position(t, r.Component()); string(after) != string(before) {
 			again := c.opened(t, after)
 			rest, _ := readAll(t, again, false)
 			shut(t, again.Component())
@@ -233,7 +228,7 @@ func (c *readerCheck) cancelled(t *testing.T) {
 			same(t, "read again after each cancelled read", c.all, got)
 			return
 		}
-		if err != nil { // it is broken for good, and a restart continues
+		if err != nil {
 			t.Logf("Read of item %d after a cancelled read: %v", len(got)+1, err)
 			same(t, "read up to a cancelled read", c.all[:min(len(got), len(c.all))], got)
 			return
@@ -261,8 +256,7 @@ func (c *readerCheck) resumes(t *testing.T) {
 	}
 }
 
-// resumeAgain checks the positions of a reader that was restarted after item i: most write the same
-// text as without the restart, and need no further check.
+// Most positions of a restarted reader are the same as without the restart, and need no further check.
 func (c *readerCheck) resumeAgain(t *testing.T, i int, at []item.Position) {
 	for k := range at {
 		if string(at[k]) == string(c.at[i+k]) {

@@ -16,8 +16,8 @@ type Unread struct {
 	Raw item.RawText
 }
 
-// UnreadItems reads everything and returns the items that could not be read, with their texts. The
-// reader is an item.RawReader; it is opened, and closed at the end.
+// UnreadItems reads everything and returns the items that could not be read, with their texts. r (an
+// item.RawReader) is opened and closed.
 func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
 	t.Helper()
 	source, ok := r.Component().(item.RawReader)

@@ -12,23 +12,22 @@ import (
 
 // WriterConfig configures how to make and check a writer.
 type WriterConfig struct {
-	// New returns a writer that is not open yet, always onto the same target.
+	// New returns a new unopened writer onto the same target.
 	New func(t testing.TB) item.Writer
-	// Chunks returns the items to write, at least two chunks; each call makes new ones. See [Chunks].
+	// Chunks returns new items at each call, at least two chunks. See [Chunks].
 	Chunks func(t testing.TB) []item.Items
-	// Contents returns the target as others see it; "" if there is none.
+	// Contents returns the target as others see it, or "".
 	Contents func(t testing.TB) string
-	// Clear removes the target and all leftovers of writers.
+	// Clear removes the target and all leftovers.
 	Clear func(t testing.TB)
-	// Want is the result of Contents when all is written; "" means the first pass's result.
+	// Want is the final Contents; "" means as in the first pass.
 	Want string
-	// Hidden means that nothing is visible before Finish.
+	// Hidden: nothing is visible before Finish.
 	Hidden bool
-	// NewFor returns a writer of an attempt, always onto the same target; nil for a writer that does
-	// not distinguish attempts.
+	// NewFor is New for an attempt; nil if attempts are not distinguished.
 	NewFor func(t testing.TB, attempt core.Attempt) item.Writer
-	// In runs f in a transaction of the target, which commits if f returns nil and rolls back if it
-	// fails; nil means that the target is outside transactions.
+	// In runs f in a transaction of the target, which commits if f returns nil; nil means outside
+	// transactions.
 	In func(t testing.TB, f func(ctx context.Context) error) error
 	// Lose destroys data that a restart needs, so that it must be refused; may be nil.
 	Lose func(t testing.TB)
@@ -43,10 +42,10 @@ func Chunks[T any](chunks ...[]T) []item.Items {
 	return out
 }
 
-// Writer checks the contract of a writer: wherever it is cut off, a restart at the last committed
-// position writes the same target; Finish may be called again, also after a crash; Rewind forgets a
-// chunk, and a cancelled write; an attempt that wakes after its successor has finished changes nothing;
-// and Close works in every state.
+// Writer checks the contract of a writer: wherever it is cut off, a restart at the last committed position
+// writes the same target; Finish may be called again, also after a crash; Rewind forgets a chunk, and a
+// cancelled write; an attempt that wakes after its successor has finished changes nothing; Close works in
+// every state.
 func Writer(t *testing.T, cfg WriterConfig) {
 	t.Helper()
 	c := &writerCheck{WriterConfig: cfg, chunks: len(cfg.Chunks(t))}
@@ -87,7 +86,6 @@ func (c *writerCheck) opened(t testing.TB, at item.Position) item.Writer {
 	return w
 }
 
-// errCut ends a transaction that does not commit.
 var errCut = errors.New("cut off")
 
 func (c *writerCheck) in(t testing.TB, f func(ctx context.Context) error) error {
@@ -105,7 +103,7 @@ func (c *writerCheck) lose(t testing.TB, f func(ctx context.Context)) {
 	}
 }
 
-// write writes chunk i. The items are void afterwards, as in the engine.
+// The items are void afterwards, as in the engine.
 func (c *writerCheck) write(ctx context.Context, t testing.TB, w item.Writer, i int) {
 	t.Helper()
 	items := c.Chunks(t)[i]
@@ -124,7 +122,6 @@ func prepare(ctx context.Context, t testing.TB, w item.Writer) {
 	}
 }
 
-// commit writes chunk i and returns the position that the engine would commit.
 func (c *writerCheck) commit(t testing.TB, w item.Writer, i int) (at item.Position) {
 	t.Helper()
 	c.committed(t, func(ctx context.Context) {
@@ -151,7 +148,6 @@ func release(t testing.TB, w item.Writer) {
 	}
 }
 
-// seal is the commit before Finish. It returns the position.
 func (c *writerCheck) seal(t testing.TB, w item.Writer) (at item.Position) {
 	t.Helper()
 	c.committed(t, func(ctx context.Context) {
@@ -167,7 +163,6 @@ func (c *writerCheck) seal(t testing.TB, w item.Writer) (at item.Position) {
 	return at
 }
 
-// finish does the engine's work after the last chunk. It returns the position committed before Finish.
 func (c *writerCheck) finish(t testing.TB, w item.Writer) item.Position {
 	t.Helper()
 	at := c.seal(t, w)
@@ -204,7 +199,6 @@ func (c *writerCheck) writesAll(t *testing.T) {
 	c.expect(t, "written in one go")
 }
 
-// resumes cuts the writer off after each commit, after the next Write and after the next Prepare.
 func (c *writerCheck) resumes(t *testing.T) {
 	cuts := []struct {
 		name string
@@ -268,8 +262,8 @@ func (c *writerCheck) finishesEmpty(t *testing.T) {
 	}
 }
 
-// wakes freezes an attempt after each commit, after the next Prepare and before Finish, lets its
-// successor write the target, and wakes it. The successor does not know whether the attempt is over.
+// wakes freezes an attempt after each commit, after the next Prepare and before Finish, lets its successor
+// write the target, and wakes it.
 func (c *writerCheck) wakes(t *testing.T) {
 	for committed := 0; committed <= c.chunks; committed++ {
 		for _, prepared := range []bool{false, true} {
@@ -304,7 +298,7 @@ func (c *writerCheck) wakes(t *testing.T) {
 	}
 }
 
-// attempt opens the writer of an attempt that has exclusive use of the target only if it is the first.
+// Only the first attempt has exclusive use of the target.
 func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Position) item.Writer {
 	t.Helper()
 	w := c.NewFor(t, core.Attempt{Repository: "itemtest", Instance: 1, Step: "step", ID: id, Exclusive: id == 1})
@@ -315,8 +309,7 @@ func (c *writerCheck) attempt(t testing.TB, id core.StepExecutionID, at item.Pos
 	return w
 }
 
-// wake makes the calls that the engine could still make: they may succeed or fail, except Finish, which
-// must not succeed.
+// The calls may succeed or fail, except Finish, which must not succeed.
 func (c *writerCheck) wake(t testing.TB, w item.Writer, at item.Position) {
 	t.Helper()
 	defer shut(t, w.Component())
@@ -371,7 +364,6 @@ func (c *writerCheck) rewind(t testing.TB, r item.Rewinder, at item.Position) {
 	}
 }
 
-// cancelled writes each chunk once for a step that was stopped meanwhile, and once for good.
 func (c *writerCheck) cancelled(t *testing.T) {
 	c.Clear(t)
 	gone, cancel := context.WithCancel(context.Background())

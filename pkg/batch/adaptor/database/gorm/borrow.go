@@ -15,24 +15,21 @@ import (
 )
 
 const (
-	// borrowedIdle is how long an unused borrowed connection is kept, so that the chunks of a step find their
-	// connection again. database/sql checks once a second.
+	// An unused borrowed connection is kept, so that the chunks of a step find it again. database/sql
+	// checks once a second.
 	borrowedIdle = time.Second
-	// maxUnusable bounds how many connections of a pool are skipped.
+	// connections of a pool that are skipped
 	maxUnusable = 100
 )
 
-// borrower opens connections by taking them out of a pool of the application. A closed connection goes back
-// there.
+// A closed connection goes back to the application's pool.
 type borrower struct {
-	name string
-	lent Lent
-	// settings of a borrowed session, in order.
+	name     string
+	lent     Lent
 	settings []setting
-	// answer is pgConn.answer.
-	answer time.Duration
-	// reconnects is a counter: a connection that was borrowed before the last reconnect is closed when it is
-	// borrowed again, as its prepared statements may be outdated (rule T7).
+	answer   time.Duration
+	// A connection borrowed before the last reconnect is closed when it is borrowed again, as its prepared
+	// statements may be outdated (rule T7).
 	reconnects atomic.Int64
 }
 
@@ -42,7 +39,7 @@ func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borro
 	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction), answer: answerTime(idleInTransaction)}
 }
 
-// ourSettings are the settings of a session that the rules need (D5, L7), in order.
+// ourSettings are those that the rules need (D5, L7), in order.
 func ourSettings(idleInTransaction time.Duration) []setting {
 	return append(textSettings(), []setting{
 		{"idle_in_transaction_session_timeout", strconv.FormatInt(idleInTransaction.Milliseconds(), 10)},
@@ -56,8 +53,7 @@ var _ driver.Connector = (*borrower)(nil)
 
 func (b *borrower) Driver() driver.Driver { return stdlib.GetDefaultDriver() }
 
-// Connect implements driver.Connector: it borrows a connection, which goes back when it
-// is closed.
+// Connect borrows a connection, which goes back when it is closed.
 func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 	lent, err := b.borrow(ctx)
 	if err != nil {
@@ -67,7 +63,6 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 	p.ownName = p.reportedName()
 	p.trace = trace{
 		keeps: keepsPostgres, distrusts: true, known: map[string]bool{},
-		// A step's settings look like the application's.
 		renew: func() error { return errors.Join(driver.ErrBadConn, p.loan.giveBack(true)) },
 		reopen: func(ctx context.Context) error {
 			before := p.loan.giveBack(true) // first: later calls may wait for it
@@ -82,17 +77,14 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 	return p, nil
 }
 
-// loan is a connection that is borrowed.
 type loan struct {
-	own *stdlib.Conn
-	// restore is the statement that restores the session.
+	own     *stdlib.Conn
 	restore string
 	back    func() error
 	isOver  bool
 }
 
-// giveBack gives the connection back, once: restored, or closed. A session that a step may have changed is
-// closed, and the pool opens another.
+// giveBack gives the connection back, once: restored, or, if a step may have changed the session, closed.
 func (l *loan) giveBack(changed bool) error {
 	if l.isOver {
 		return nil
@@ -105,8 +97,7 @@ func (l *loan) giveBack(changed bool) error {
 	return l.back()
 }
 
-// borrow waits for a connection of the pool. Dead connections, and those from before a reconnect, are closed
-// and skipped.
+// Dead connections, and those from before a reconnect, are closed and skipped.
 func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	var last error
 	for range maxUnusable {
@@ -138,8 +129,6 @@ func (b *borrower) borrow(ctx context.Context) (*loan, error) {
 	return nil, last
 }
 
-// isOutdated reports whether a connection was borrowed before the last reconnect, and marks any other as
-// borrowed now.
 func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	mark, now := "surfin."+b.name, b.reconnects.Load()
 	if before, known := conn.CustomData()[mark].(int64); known {
@@ -149,8 +138,8 @@ func (b *borrower) isOutdated(conn *pgconn.PgConn) bool {
 	return false
 }
 
-// prepare changes the session's settings as the rules need (D5, L7), and returns the statement that restores
-// them.
+// prepare changes the session's settings as the rules need (D5, L7), and returns the statement that
+// restores them.
 func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore string, err error) {
 	ask, set := make([]string, len(b.settings)), make([]string, len(b.settings))
 	for i, s := range b.settings {
@@ -171,9 +160,9 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 	return "SELECT " + strings.Join(back, ", "), nil
 }
 
-// copySettings returns the statement that gives another session the settings that this one has received since
-// it began (search_path and role, say), and then ours. The role comes last, as it may not be allowed to set
-// the others.
+// copySettings returns the statement that gives another session the settings that this one has received
+// (search_path and role, say), and then ours. The role comes last, as it may not be allowed to set the
+// others.
 func copySettings(ctx context.Context, conn *pgconn.PgConn, ours []setting) (string, error) {
 	results, err := conn.Exec(ctx, `SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings
 		WHERE source = 'session' AND context IN ('user', 'superuser') AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only', 'transaction_deferrable')

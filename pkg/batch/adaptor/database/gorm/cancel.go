@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// A cancelled statement is cancelled at the server, so that the transaction can roll back to a savepoint. Our
-// own connections are configured so. The pool of an application is usually configured to give the connection
-// up: on a borrowed connection the statement runs without its context, which is watched here.
+// A cancelled statement is cancelled at the server, so that the transaction can roll back to a savepoint.
+// The pool of an application usually gives the connection up instead: on a borrowed connection the
+// statement runs without its context, which is watched here.
 
 func (c *pgConn) execBorrowed(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	done, err := c.watch(ctx)
@@ -41,7 +41,6 @@ func (c *pgConn) queryBorrowed(ctx context.Context, query string, args []driver.
 	return &watchedRows{own, done}, nil
 }
 
-// watch asks the server to cancel the running statement when ctx ends, until done is called.
 func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -51,7 +50,6 @@ func (c *pgConn) watch(ctx context.Context) (done func(), err error) {
 	return w.Unwatch, nil
 }
 
-// watchedRows are rows of a statement that is watched until they are closed.
 type watchedRows struct {
 	*stdlib.Rows
 	done func()
@@ -62,25 +60,22 @@ func (r *watchedRows) Close() error {
 	return r.Rows.Close()
 }
 
-// canceller asks the server to cancel the running statement when its context ends. It repeats the request
-// until the statement has ended: a server that has not yet received or begun the statement forgets the
-// request. After the time of answer the connection is lost.
+// canceller asks the server to cancel the running statement when its context ends. It repeats the request,
+// since a server that has not yet begun the statement forgets it. After the time of answer the connection
+// is lost.
 type canceller struct {
 	conn   *pgconn.PgConn
 	answer time.Duration
-	ended  chan struct{} // closed when the statement has ended
-	done   chan struct{} // closed when no request is under way
+	ended  chan struct{}
+	done   chan struct{}
 }
 
 const (
-	// cancelAgain is the time between two requests.
 	cancelAgain = 250 * time.Millisecond
-	// cancelRest is how long a connection is not used after an answered request: a busy machine may deliver
-	// the request late, and cancel the next statement.
+	// A busy machine may deliver an answered request late, and cancel the next statement.
 	cancelRest = 100 * time.Millisecond
 )
 
-// HandleCancel implements ctxwatch.Handler.
 func (c *canceller) HandleCancel(context.Context) {
 	deadline := time.Now().Add(c.answer)
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
@@ -103,15 +98,14 @@ func (c *canceller) HandleCancel(context.Context) {
 	}()
 }
 
-// HandleUnwatchAfterCancel implements ctxwatch.Handler. It waits for a sent request: then the server has
-// delivered it, and it does not hit the next statement.
+// HandleUnwatchAfterCancel waits for a sent request, so that it does not hit the next statement.
 func (c *canceller) HandleUnwatchAfterCancel() {
 	close(c.ended)
 	<-c.done
 	c.setDeadline(time.Time{})
 }
 
-// setDeadline bounds the reads and writes of the connection. If that fails, they fail too.
+// If this fails, reads and writes fail too.
 func (c *canceller) setDeadline(at time.Time) {
 	_ = c.conn.Conn().SetDeadline(at) //nolint:errcheck // see above
 }

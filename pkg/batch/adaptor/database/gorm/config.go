@@ -14,31 +14,27 @@ import (
 
 // Config is one database.
 type Config struct {
-	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH, also written
-	// sqlite:///absolute/path. SQLite in memory is refused: each connection would have its own content. A
-	// session of PostgreSQL has timezone UTC, DateStyle ISO, IntervalStyle postgres, extra_float_digits 1 and
-	// bytea_output hex, whatever the settings of the server, the role, the URL or the environment: times are
-	// UTC (rule D5), and a value has one text (rule R10).
+	// URL is postgres://user:password@host:port/name?..., or sqlite:PATH. SQLite in memory is refused: each
+	// connection would have its own content. A session of PostgreSQL has timezone UTC, DateStyle ISO,
+	// IntervalStyle postgres, extra_float_digits 1 and bytea_output hex, whatever other settings say: times
+	// are UTC (rule D5), and a value has one text (rule R10).
 	URL string `yaml:"url"`
-	// Lent is a pool of the application, instead of a URL: see [Lend]. MaxOpen is then the maximum number of
-	// borrowed connections; 0 means as many as it has, or 10 if it has no limit.
+	// Lent is a pool of the application, instead of a URL (see [Lend]). MaxOpen then bounds the borrowed
+	// connections; 0 means the pool's limit, or 10.
 	Lent Lent `yaml:"-"`
-	// MaxOpen bounds the connections for data; 0 means 10 on PostgreSQL, and 4 readers on SQLite, which has
-	// one more connection as its writer. A running step or partition needs two, and one more is needed for
-	// all (rule R6): fewer than 3 are refused on PostgreSQL, where a step would wait for itself.
+	// MaxOpen bounds the connections for data; 0 means 10 on PostgreSQL, and 4 readers (and a writer) on
+	// SQLite. A running step or partition needs two, and one more is needed for all (rule R6): PostgreSQL
+	// needs 3.
 	MaxOpen int `yaml:"max_open"`
-	// ControlOpen bounds the connections of the control pool on PostgreSQL, see [DBProvider.Control]; 0 means
-	// 3.
+	// ControlOpen bounds the control pool on PostgreSQL ([DBProvider.Control]); 0 means 3.
 	ControlOpen int `yaml:"control_open"`
-	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its client before it ends the
-	// session; 0 means 30 s. It must not exceed the lease (rule L7).
+	// IdleInTransaction is how long PostgreSQL lets a transaction wait for its client; 0 means 30 s; at
+	// most the lease (rule L7).
 	IdleInTransaction time.Duration `yaml:"idle_in_transaction"`
-	// FileMode is the permissions of a new SQLite file; 0 means 0600. SQLite gives them to its accompanying
-	// files, too.
+	// FileMode is for a new SQLite file and its accompanying files; 0 means 0600.
 	FileMode fs.FileMode `yaml:"file_mode"`
 }
 
-// The defaults of Config.
 const (
 	defaultPostgresOpen      = 10
 	minPostgresOpen          = 3 // two for one running step, and one
@@ -67,7 +63,6 @@ func (c Config) withDefaults(dialect tx.Dialect) Config {
 	return c
 }
 
-// validate reports all mistakes, and returns the dialect and the path in the URL.
 func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	var wrong []error
 	switch {
@@ -95,7 +90,6 @@ func (c Config) validate() (dialect tx.Dialect, path string, err error) {
 	return dialect, path, errors.Join(wrong...)
 }
 
-// parseURL returns the dialect and, for SQLite, the file.
 func parseURL(raw string) (tx.Dialect, string, error) {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {
@@ -104,7 +98,7 @@ func parseURL(raw string) (tx.Dialect, string, error) {
 	switch scheme {
 	case "postgres", "postgresql":
 		if _, err := url.Parse(raw); err != nil {
-			return "", "", errors.New("the URL is malformed") // without its text, which has the password
+			return "", "", errors.New("the URL is malformed") // its text has the password
 		}
 		return tx.Postgres, "", nil
 	case "sqlite":

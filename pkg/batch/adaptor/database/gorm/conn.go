@@ -13,12 +13,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// txConn runs statements in a transaction. gorm and user code get it: it cannot end the transaction (rule
-// T8).
+// txConn runs statements in a transaction; gorm and user code cannot end it (rule T8).
 type txConn struct {
 	conn    *sql.Conn
 	tx      *sql.Tx
-	explain func(ctx context.Context, err error) error // the meaning of the dialect's error
+	explain func(ctx context.Context, err error) error
 	ended   atomic.Bool
 	expired atomic.Bool
 }
@@ -66,14 +65,14 @@ func (c *txConn) Raw(ctx context.Context, f func(driverConn any) error) error {
 	return c.say(ctx, raw(ctx, c.conn, f))
 }
 
-// Commit refuses: gorm finds it by its type assertion.
+// Commit refuses; gorm finds it by type assertion.
 func (c *txConn) Commit() error { return tx.ErrNotOwner }
 
-// Rollback refuses: gorm finds it by its type assertion.
+// Rollback refuses; gorm finds it by type assertion.
 func (c *txConn) Rollback() error { return tx.ErrNotOwner }
 
-// refuse rejects statements that would begin or end a transaction. Such statements inside a script are caught
-// by the dialects (the commit hook of SQLite, the transaction status of PostgreSQL).
+// refuse rejects statements that would begin or end a transaction; in scripts the dialects catch them (the
+// commit hook of SQLite, the transaction status of PostgreSQL).
 func (c *txConn) refuse(query string) error {
 	if word := transactionControl(query); word != "" {
 		return fmt.Errorf("%s: %w", word, tx.ErrNotOwner)
@@ -95,28 +94,26 @@ func (c *txConn) say(ctx context.Context, err error) error {
 	}
 }
 
-// handle is a physical transaction and the connection it was begun on.
 type handle struct {
-	c *txConn
-	// commit and rollback end the transaction in the dialect's way.
+	c                *txConn
 	commit, rollback func(c *txConn) error
-	// fence is Fence while the transaction is not over.
+	// Fence while the transaction is not over
 	fence func() (nonce string, err error)
-	// release restores the connection as it was before begin.
+	// restores the connection as before begin
 	release func(conn *sql.Conn) error
 
 	mu    sync.Mutex // of the end: commit, rollback or timeout
 	done  bool
 	timer *time.Timer
-	beat  *time.Timer // of keepAlive; nil means that there is none
+	beat  *time.Timer
 }
 
 var _ tx.Handle = (*handle)(nil)
 
 func (h *handle) Conn() tx.Conn { return h.c }
 
-// Commit commits. Whatever it returns, the transaction is over. An error is tx.ErrRolledBack if the database
-// rolled back (rule C10).
+// Commit commits. Whatever it returns, the transaction is over; the error is tx.ErrRolledBack if the
+// database rolled back (rule C10).
 func (h *handle) Commit() error {
 	err := h.end(h.commit)
 	if dberr.IsRolledBack(err) {
@@ -132,12 +129,12 @@ func (h *handle) Fence() (nonce string, err error) {
 	return h.fence()
 }
 
-// Rollback rolls back. tx.ErrForeignEnd means that a statement had ended the transaction before, and may have
-// committed it.
+// Rollback rolls back. tx.ErrForeignEnd means that a statement had ended the transaction before, and may
+// have committed it.
 func (h *handle) Rollback() error { return h.end(h.rollback) }
 
-// expireAfter rolls the transaction back after the timeout even if the work does not notice, so that its
-// locks are released. A commit in progress is not interrupted.
+// expireAfter rolls back after the timeout even if the work does not notice, to release locks. A commit in
+// progress is not interrupted.
 func (h *handle) expireAfter(timeout time.Duration) {
 	if timeout <= 0 {
 		return
@@ -176,9 +173,8 @@ func (h *handle) end(how func(*txConn) error) error {
 	return err
 }
 
-// raw calls f with the driver's connection. It hides f's error and panic from database/sql, which would
-// otherwise, at driver.ErrBadConn or a panic, close the connection and wait for the end of the open
-// transaction, forever.
+// raw hides f's error and panic from database/sql, which would otherwise, at driver.ErrBadConn or a panic,
+// close the connection and wait for the end of the open transaction, forever.
 func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) error {
 	var ferr error
 	var panicked any
@@ -202,7 +198,7 @@ func raw(ctx context.Context, conn *sql.Conn, f func(driverConn any) error) erro
 	return withoutBadConn(ferr)
 }
 
-// failed is a context that has ended with err: it passes an error to the scan of a *sql.Row.
+// failed is a context that passes an error to the scan of a *sql.Row.
 type failed struct {
 	context.Context
 	err error

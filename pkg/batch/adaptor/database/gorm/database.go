@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// backend holds the differences between dialects.
 type backend interface {
 	conn() tx.Conn
 	begin(ctx context.Context, attr tx.Attr) (*handle, error)
@@ -23,11 +22,10 @@ type backend interface {
 	close() error
 }
 
-// database is one configured database.
 type database struct {
 	name    string
 	dialect tx.Dialect
-	size    int // connections for data; those that read, on SQLite
+	size    int // for data; on SQLite those that read
 	backend backend
 	gorm    sessions
 
@@ -50,8 +48,7 @@ func (d *database) Reconnects() int64 { return d.reconnects.Load() }
 
 func (d *database) Open() (*sql.DB, error) { return d.backend.open() }
 
-// PoolSize is the maximum number of open connections for data; on SQLite the number of readers, without the
-// writer.
+// PoolSize is the maximum number of open connections for data; on SQLite of readers.
 func (d *database) PoolSize() int { return d.size }
 
 // Check refuses isolation levels that the database lacks (rules T4, T9).
@@ -62,7 +59,6 @@ func (d *database) Check(attr tx.Attr) error {
 	return fmt.Errorf("database %s (%s) does not have the isolation level %s", d.name, d.dialect, attr.Isolation)
 }
 
-// Begin starts a transaction on a separate connection.
 func (d *database) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
 	if err := d.Check(attr); err != nil {
 		return nil, err

@@ -11,31 +11,28 @@ import (
 )
 
 // gate admits work to a pool (rule O4). Some of the last connections are a reserve for work that already
-// holds others, the more so the more it holds. So the work admitted last can always have one more, and work
-// that needs several never waits for itself.
+// holds others, the more so the more it holds. So work that needs several never waits for itself.
 type gate struct {
 	name string
 	size int
-	// strict means that transactions count only against this pool, so that work which holds all connections
-	// waits for itself.
+	// Transactions count only against this pool, so that work which holds all connections waits for itself.
 	strict bool
-	// first and nested bound a wait without and with held connections.
+	// for a wait without and with held connections
 	first, nested time.Duration
 
 	mu      sync.Mutex
-	pending int // admitted, and not yet counted as in use
+	pending int
 }
 
 const (
-	// deep is how many connections one piece of work surely gets: a snapshot for reading, the transaction of
-	// its chunk, and one outside of that. In a pool of at least wide it is one more, for a second snapshot.
+	// deep is how many connections one piece of work surely gets: a snapshot, the transaction of its chunk,
+	// and one outside of that; in a pool of at least wide, a second snapshot.
 	deep, wide = 3, 8
-	// firstWait is long: work without a connection blocks no other.
+	// long: work without a connection blocks no other
 	firstWait  = 10 * time.Minute
 	nestedWait = time.Minute
-	// stopWait is how long a chunk that is about to commit keeps waiting after a request to stop.
-	stopWait = 5 * time.Second
-	// The pause between two polls of a busy pool.
+	// for a chunk that is about to commit, after a request to stop
+	stopWait                  = 5 * time.Second
 	shortestPoll, longestPoll = time.Millisecond, 10 * time.Millisecond
 )
 
@@ -43,7 +40,7 @@ func newGate(name string, size int, strict bool) *gate {
 	return &gate{name: name, size: size, strict: strict, first: firstWait, nested: nestedWait}
 }
 
-// reserve is how many connections stay for work that holds more than held.
+// connections for work that holds more than held
 func (g *gate) reserve(held int) int {
 	sure := min(deep, g.size)
 	if g.size >= wide {
@@ -52,8 +49,8 @@ func (g *gate) reserve(held int) int {
 	return max(0, sure-1-held)
 }
 
-// enter waits until a connection may be taken. The caller calls leave when the pool has counted the
-// connection, or failed. inUse returns how many the pool has given out.
+// The caller calls leave when the pool has counted the connection, or failed. inUse returns how many the
+// pool has given out.
 func (g *gate) enter(ctx context.Context, inUse func() int) (leave func(), err error) {
 	if g == nil {
 		return func() {}, nil
@@ -119,7 +116,7 @@ func (g *gate) say(began time.Time, held int, cause error) error {
 		time.Since(began).Round(time.Millisecond), g.name, g.size, also, cause)
 }
 
-// errPoolBusy ends a wait: an error of the class timeout.
+// an error of the class timeout
 type errPoolBusy struct{}
 
 func (errPoolBusy) Error() string {

@@ -9,11 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Transaction runs fn in a transaction of the application's own gorm, and joins it: ctx within fn carries it
-// as the current transaction of db (rule SM5). The work of fn with ctx, such as a move of a row or the
-// submission of tasks, is committed or rolled back with its work with session. If joined work has failed, the
-// transaction is rolled back even if fn returns nil (*tx.RollbackOnlyError). own must be on the same database
-// as db; it is refused if it is within a transaction.
+// Transaction runs fn in a transaction of the application's own gorm, which ctx within fn carries as the
+// current one of db (rule SM5). If joined work has failed, it is rolled back even if fn returns nil
+// (*tx.RollbackOnlyError). own must be on the same database as db, and not within a transaction.
 func Transaction(ctx context.Context, db tx.Database, own *gorm.DB, fn func(ctx context.Context, session *gorm.DB) error) error {
 	if _, within := own.Statement.ConnPool.(gorm.TxCommitter); within {
 		return fmt.Errorf("database %s: gorm is already within a transaction (use Join to join it): %w", db.Name(), tx.ErrTransaction)
@@ -35,8 +33,8 @@ func Transaction(ctx context.Context, db tx.Database, own *gorm.DB, fn func(ctx 
 	return err
 }
 
-// Join is tx.Join with the transaction of session, such as the *gorm.DB that gorm's Transaction passes to its
-// function, or the result of Begin. A session without a transaction is refused.
+// Join is tx.Join with the transaction of session, from gorm's Transaction or Begin. A session without a
+// transaction is refused.
 func Join(ctx context.Context, db tx.Database, session *gorm.DB) (joined context.Context, ended func(committed bool), err error) {
 	own, ok := session.Statement.ConnPool.(tx.Own)
 	if !ok {

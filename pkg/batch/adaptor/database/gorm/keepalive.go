@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// keepAlive sends an empty statement whenever a part of the limit has passed, until the transaction is over:
-// work without SQL may take longer than the server lets a transaction wait. It cannot send one while rows of
-// the transaction are open. A frozen process sends none, so that its session still ends (rule L7).
+// keepAlive sends an empty statement in intervals: work without SQL may take longer than the server lets a
+// transaction wait. While rows of the transaction are open it cannot. A frozen process sends none, so that
+// its session still ends (rule L7).
 func (h *handle) keepAlive(limit time.Duration) {
 	const perLimit = 3
 	every := limit / perLimit
@@ -26,8 +26,7 @@ func (h *handle) keepAlive(limit time.Duration) {
 	})
 }
 
-// ping reports whether the session is still in a transaction. A session that is busy with a statement needs
-// no ping; a problem of the session is the error of the next statement.
+// A session that is busy needs no ping; a problem of the session is the error of the next statement.
 func (h *handle) ping(limit time.Duration) (isInTransaction bool) {
 	err := h.c.conn.Raw(func(driverConn any) error {
 		c, ok := driverConn.(*pgConn)

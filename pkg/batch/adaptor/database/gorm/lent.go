@@ -19,31 +19,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Pool is a pool of connections that an application has opened: a *sql.DB of pgx's
-// stdlib or of modernc.org/sqlite, or a *pgxpool.Pool.
+// Pool is a pool of an application: a *sql.DB of pgx's stdlib or of modernc.org/sqlite, or a *pgxpool.Pool.
 type Pool interface{ *sql.DB | *pgxpool.Pool }
 
-// Lent is a pool that an application lends, see [Lend].
+// Lent is a pool lent by [Lend].
 type Lent struct {
-	db   *sql.DB
-	pool *pgxpool.Pool
-	// given means that Lend made it, even of a nil pool.
+	db    *sql.DB
+	pool  *pgxpool.Pool
 	given bool
 }
 
-// Lend makes a pool of the application the Config.Lent of a database. The pool belongs to the application:
-// [DBProvider.Close] does not close it, and the application closes it after that.
+// Lend makes a pool of the application the Config.Lent of a database. The application closes it, after
+// [DBProvider.Close].
 //
-// On PostgreSQL, work with data borrows connections of the pool. A connection that is not needed goes back
-// after a second or two, with the original settings of its session; if a step may have changed its session,
-// it is closed instead (rule T8b). The control pool (rule R6) and migrations open their own connections, with
-// the configuration of the pool and the settings (search_path, role) of one of its sessions: BeforeConnect
-// and AfterConnect of a *pgxpool.Pool are called for them; a *sql.DB does not show its own. A pooler in front
-// of the server must be in session mode (rule R9).
+// On PostgreSQL, work with data borrows connections. An unused one goes back after a second or two, with
+// the original settings of its session; if a step may have changed its session, it is closed instead (rule
+// T8b). The control pool (rule R6) and migrations open their own connections, with the configuration of the
+// pool and the settings (search_path, role) of one of its sessions: BeforeConnect and AfterConnect of a
+// *pgxpool.Pool are called for them, a *sql.DB does not show its own. A pooler in front of the server must
+// be in session mode (rule R9).
 //
-// On SQLite only the file is taken from the pool. The connections are opened as for a URL, since SQLite and
-// its driver fix the settings that the rules need (one immediate writer, readers that cannot write, UTC) when
-// a connection is opened. The file must be in WAL mode.
+// On SQLite only the file, in WAL mode, is taken from the pool: SQLite and its driver fix the settings that
+// the rules need (one immediate writer, readers that cannot write, UTC) when a connection is opened.
 func Lend[P Pool](pool P) Lent {
 	lent := Lent{given: true}
 	switch p := any(pool).(type) {
@@ -55,7 +52,6 @@ func Lend[P Pool](pool P) Lent {
 	return lent
 }
 
-// dialect returns the dialect of the pool's driver.
 func (l Lent) dialect() (tx.Dialect, error) {
 	switch {
 	case l.pool != nil:
@@ -73,7 +69,6 @@ func (l Lent) dialect() (tx.Dialect, error) {
 	}
 }
 
-// limit returns how many connections the pool may open; 0 means any number.
 func (l Lent) limit() int {
 	if l.pool != nil {
 		return int(l.pool.Config().MaxConns)
@@ -81,7 +76,6 @@ func (l Lent) limit() int {
 	return l.db.Stats().MaxOpenConnections
 }
 
-// share returns how many of the pool's connections may be borrowed at once.
 func (l Lent) share(maxOpen int) (int, error) {
 	limit := l.limit()
 	switch {
@@ -97,7 +91,6 @@ func (l Lent) share(maxOpen int) (int, error) {
 	return defaultPostgresOpen, nil
 }
 
-// acquire takes a connection out of a pool of PostgreSQL.
 func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() error, err error) {
 	if l.pool != nil {
 		made, err := stdlib.GetPoolConnector(l.pool).Connect(ctx)
@@ -137,8 +130,7 @@ func (l Lent) acquire(ctx context.Context) (_ *stdlib.Conn, giveBack func() erro
 	}, nil
 }
 
-// server describes how to open connections outside the pool with sessions that see the same data as the
-// pool's.
+// Sessions outside the pool must see the same data as the pool's.
 func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	own, giveBack, err := l.acquire(ctx)
 	if err != nil {
@@ -168,7 +160,6 @@ func (l Lent) server(ctx context.Context, ours []setting) (server, error) {
 	return s, nil
 }
 
-// queryLent returns copySettings of a session that belongs to only its connection.
 func queryLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connector, ours []setting) (string, error) {
 	pooled, err := isPooled(ctx, conn)
 	if err == nil && pooled {
@@ -186,7 +177,6 @@ func queryLent(ctx context.Context, conn *pgconn.PgConn, another driver.Connecto
 	return copied, nil
 }
 
-// file returns the file of a pool of SQLite.
 func (l Lent) file(ctx context.Context) (path string, err error) {
 	conn, err := l.db.Conn(ctx)
 	if err != nil {

@@ -18,11 +18,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// beginning is how the transaction of a connection begins.
 type beginning struct {
-	// late means that the next BEGIN may wait for its first statement.
+	// The next BEGIN may wait for its first statement.
 	late bool
-	// held is the BEGIN that waits to be sent; nil means none.
+	// the BEGIN that waits to be sent, or nil
 	held pgxconn.Begin
 }
 
@@ -51,12 +50,11 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 	return pgTx{ctx, c}, nil
 }
 
-// maxSessionName is how many bytes of application_name PostgreSQL keeps.
+// the bytes of application_name that PostgreSQL keeps
 const maxSessionName = 63
 
-// sessionName is the name of the session with the work of a transaction, which may be empty, in printable
-// ASCII: PostgreSQL allows no other characters. It is set with BEGIN if the session's name differs, so the
-// chunks of a step pay for it once for each connection (rule OP3).
+// PostgreSQL allows only printable ASCII. The name is set with BEGIN if it differs, so the chunks of a step
+// pay for it once per connection (rule OP3).
 func (c *pgConn) sessionName(work string) string {
 	if work == "" {
 		return c.ownName
@@ -70,8 +68,7 @@ func (c *pgConn) sessionName(work string) string {
 	return name[:min(len(name), maxSessionName)]
 }
 
-// nameSession names the work of a statement outside of a transaction: a round trip if the session has the
-// name of other work. A statement without work leaves the name unchanged.
+// Another name costs a round trip. A statement without work leaves it unchanged.
 func (c *pgConn) nameSession(ctx context.Context) error {
 	work := tx.WorkOf(ctx)
 	if work == "" {
@@ -84,7 +81,7 @@ func (c *pgConn) nameSession(ctx context.Context) error {
 	return c.Conn.Conn().PgConn().Exec(ctx, "set application_name = "+literal(name)).Close()
 }
 
-// reportedName is the session's current name: the server reports each change, also by a ROLLBACK.
+// The server reports each change, also by a ROLLBACK.
 func (c *pgConn) reportedName() string {
 	return c.Conn.Conn().PgConn().ParameterStatus("application_name")
 }
@@ -106,8 +103,7 @@ func beginText(opts driver.TxOptions) (string, error) {
 	return begin, nil
 }
 
-// sendBegin sends the waiting BEGIN. If it fails, the connection is closed: nothing may run on it outside of
-// the transaction.
+// If BEGIN fails, the connection is closed: nothing may run on it outside of the transaction.
 func (c *pgConn) sendBegin(ctx context.Context) error {
 	if c.begin.held == nil {
 		return nil
@@ -120,8 +116,7 @@ func (c *pgConn) sendBegin(ctx context.Context) error {
 	return nil
 }
 
-// notBegun adds tx.ErrNotBegun to the error of a statement sent with a BEGIN that got no answer, or was
-// refused. A BEGIN that ran out of time may have begun.
+// A BEGIN that ran out of time may have begun.
 func (c *pgConn) notBegun(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !c.Conn.Conn().IsClosed() && dberr.SQLState(err) == "" {
 		return err
@@ -129,7 +124,6 @@ func (c *pgConn) notBegun(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", tx.ErrNotBegun, err)
 }
 
-// ready notes a statement, and begins the transaction if it is the first one.
 func (c *pgConn) ready(ctx context.Context, query string) error {
 	if err := c.note(ctx, query); err != nil {
 		return err
@@ -140,7 +134,7 @@ func (c *pgConn) ready(ctx context.Context, query string) error {
 	return c.sendBegin(ctx)
 }
 
-// lend lends the driver's connection. A caller that takes BEGIN sends it with its own statement.
+// A caller that takes BEGIN sends it with its own statement.
 func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
 	taken := pgxconn.Taken(ctx)
 	if taken == nil || c.begin.held == nil {
@@ -154,7 +148,7 @@ func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
 	if c.status() != idle {
 		return err
 	}
-	if err == nil { // f has not sent it
+	if err == nil {
 		err = errEnded
 	} else {
 		err = c.notBegun(ctx, err)
@@ -162,7 +156,7 @@ func (c *pgConn) lend(ctx context.Context, f func(driverConn any) error) error {
 	return errors.Join(err, closeNow(c.Conn.Conn().PgConn()))
 }
 
-// status is the transaction status of the session in its last answer. A BEGIN that waits counts as sent.
+// A BEGIN that waits counts as sent.
 func (c *pgConn) status() byte {
 	if c.begin.held != nil {
 		return within
@@ -170,19 +164,17 @@ func (c *pgConn) status() byte {
 	return c.Conn.Conn().PgConn().TxStatus()
 }
 
-// The transaction statuses of a session.
 const (
 	idle   = 'I'
 	within = 'T'
 )
 
-// pgTx is a transaction for database/sql.
 type pgTx struct {
-	ctx  context.Context // as the interface takes none
+	ctx  context.Context
 	conn *pgConn
 }
 
-// Commit commits. The server answers ROLLBACK if a statement had failed.
+// The server answers ROLLBACK if a statement had failed.
 func (t pgTx) Commit() error {
 	tag, err := t.end("commit")
 	if err == nil && tag.String() == "ROLLBACK" {
@@ -196,7 +188,7 @@ func (t pgTx) Rollback() error {
 	return err
 }
 
-// end ends the transaction. A connection that may still be in it is closed.
+// A connection that may still be in the transaction is closed.
 func (t pgTx) end(statement string) (tag pgconn.CommandTag, err error) {
 	c := t.conn
 	c.nonce = ""

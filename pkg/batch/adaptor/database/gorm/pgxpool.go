@@ -10,9 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// PgxPool returns a separate pool of connections, for libraries that work with pgx, with at most that many
-// connections. They are opened like the control pool's: with the URL, or the configuration of the lent pool,
-// and the settings of our sessions. The caller closes it. Only PostgreSQL has one.
+// PgxPool returns a separate pool of at most that many connections, for libraries that work with pgx,
+// opened like the control pool's. The caller closes it. Only PostgreSQL has one.
 func (d *database) PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error) {
 	p, ok := d.backend.(*postgres)
 	if !ok {

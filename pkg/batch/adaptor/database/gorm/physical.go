@@ -13,25 +13,22 @@ import (
 	"modernc.org/sqlite"
 )
 
-// physical is a connection of database/sql: the driver's own, which Raw passes to its function, with a record
-// of the statements on it.
+// physical is the driver's connection, with a record of its statements.
 type physical interface {
 	driver.Conn
-	// lend calls f with the connection for Raw: the driver's, or one that can do the same.
+	// lend calls f with the driver's connection, or one that can do the same.
 	lend(ctx context.Context, f func(driverConn any) error) error
-	// note notes a statement before it runs, and may refuse it; "" is an unknown one.
+	// note notes a statement before it runs ("" is an unknown one), and may refuse it.
 	note(ctx context.Context, query string) error
-	// opensBy sets the function that opens another session after this one was given up.
+	// opensBy sets how to replace a session that was given up.
 	opensBy(open func(ctx context.Context) (driver.Conn, error))
 }
 
-// connector opens connections and wraps them.
 type connector struct {
 	driver.Connector
 	wrap func(c driver.Conn) (physical, error)
 }
 
-// Connect opens a connection.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -45,7 +42,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return wrapped, nil
 }
 
-// physicalOf returns the connection below conn, which the caller must hold.
+// The caller must hold conn.
 func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 	err = conn.Raw(func(driverConn any) error {
 		var ok bool
@@ -57,32 +54,30 @@ func physicalOf[T physical](conn *sql.Conn) (p T, err error) {
 	return p, err
 }
 
-// pgConn is a connection to PostgreSQL.
 type pgConn struct {
 	*stdlib.Conn
-	// nonce names the transaction in progress; "" means none.
-	nonce string
-	begin beginning
-	// ownName is application_name without any work.
+	// "" means no transaction
+	nonce   string
+	begin   beginning
 	ownName string
-	// scripted means that a statement since the last proof may have ended the transaction.
+	// A statement since the last proof may have ended the transaction.
 	scripted atomic.Bool
 	trace    trace
-	// loan is a connection of the application's pool; nil means that it is our own.
+	// nil means our own connection
 	loan *loan
-	// answer is the time limit for the server to end something.
+	// the server's time limit to end something
 	answer time.Duration
 }
 
 // mustAnswer gives the connection up if the server does not answer messages in time, until answered is
-// called. It does not wait for a statement in progress.
+// called.
 func (c *pgConn) mustAnswer() (answered func()) {
 	conn := c.Conn.Conn().PgConn().Conn()
 	_ = conn.SetDeadline(time.Now().Add(c.answer))      //nolint:errcheck // a connection that is closed waits for nothing
 	return func() { _ = conn.SetDeadline(time.Time{}) } //nolint:errcheck // likewise
 }
 
-// wrapPostgres wraps connections of our own. answer is pgConn.answer.
+// wrapPostgres wraps connections of our own.
 func wrapPostgres(answer time.Duration) func(c driver.Conn) (physical, error) {
 	return func(c driver.Conn) (physical, error) {
 		p, err := newPgConn(c, answer)
@@ -94,7 +89,7 @@ func wrapPostgres(answer time.Duration) func(c driver.Conn) (physical, error) {
 	}
 }
 
-// wrapSetByStatement is wrapPostgres for a session that is given up after a change.
+// wrapSetByStatement gives a session up after a change.
 func wrapSetByStatement(answer time.Duration) func(c driver.Conn) (physical, error) {
 	return func(c driver.Conn) (physical, error) {
 		p, err := newPgConn(c, answer)
@@ -153,12 +148,10 @@ func (c *pgConn) ResetSession(ctx context.Context) error {
 	return c.Conn.ResetSession(ctx)
 }
 
-// IsValid is called when the connection returns to the pool.
 func (c *pgConn) IsValid() bool {
 	return c.trace.released(func() bool { return !c.Conn.Conn().IsClosed() })
 }
 
-// Close closes the connection.
 func (c *pgConn) Close() error {
 	c.trace.mu.Lock()
 	defer c.trace.mu.Unlock()
@@ -170,11 +163,9 @@ func (c *pgConn) Close() error {
 	return c.Conn.Close()
 }
 
-// renewTime bounds renewal.
 const renewTime = 5 * time.Second
 
-// renew does the work of DISCARD ALL in one message, except for the statements that pgx has prepared and
-// knows.
+// renew is DISCARD ALL except for the statements that pgx has prepared and knows.
 func (c *pgConn) renew() error {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
 	defer cancel()
@@ -220,7 +211,6 @@ func (c *pgConn) PrepareContext(ctx context.Context, query string) (driver.Stmt,
 	return c.trace.statement(stmt), nil
 }
 
-// modernc is the interface of modernc's connection.
 type modernc interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -234,10 +224,8 @@ type modernc interface {
 	RegisterRollbackHook(hook sqlite.RollbackHookFn)
 }
 
-// liteConn is a connection to SQLite.
 type liteConn struct {
 	modernc
-	// watch is the writing transaction in progress, or nil.
 	watch   *sqliteTx
 	trace   trace
 	kept    preparedStmts
@@ -245,8 +233,7 @@ type liteConn struct {
 	writing writing
 }
 
-// wrapSQLite wraps connections. Writers count their time into w, and wait that long for the writer; a nil w
-// means that they only read.
+// A nil w means that the connections only read.
 func wrapSQLite(w *writerTime, wait time.Duration) func(c driver.Conn) (physical, error) {
 	return func(c driver.Conn) (physical, error) {
 		own, ok := c.(modernc)
@@ -293,7 +280,6 @@ func (c *liteConn) ResetSession(ctx context.Context) error {
 	return c.modernc.ResetSession(ctx)
 }
 
-// IsValid is called when the connection returns to the pool.
 func (c *liteConn) IsValid() bool { return c.trace.released(c.modernc.IsValid) }
 
 func (c *liteConn) Close() error {
@@ -311,7 +297,7 @@ func (c *liteConn) close() error {
 	return errors.Join(c.kept.close(), c.modernc.Close())
 }
 
-// renew gives the connection up: opening another takes no time, and a complete reset is not possible.
+// Opening another connection takes no time, and a complete reset is not possible.
 func (c *liteConn) renew() error { return errors.Join(driver.ErrBadConn, c.close()) }
 
 func (c *liteConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -347,7 +333,6 @@ func (c *liteConn) PrepareContext(ctx context.Context, query string) (driver.Stm
 	return c.trace.statement(stmt), nil
 }
 
-// watched sets the transaction that watches the connection, or nil.
 func (c *liteConn) watched(by *sqliteTx) {
 	c.watch = by
 	if by == nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pool is a *sql.DB that can be replaced while it is in use (rule T7).
+// pool is a *sql.DB that can be replaced while in use (rule T7).
 type pool struct {
 	open    func() (*sql.DB, error)
-	gate    *gate // nil admits everything
+	gate    *gate
 	current atomic.Pointer[generation]
 
-	mu     sync.Mutex // one swap at a time; guards failed
-	failed error      // closing an old *sql.DB
+	mu     sync.Mutex // guards failed; one swap at a time
+	failed error
 }
 
 func newPool(open func() (*sql.DB, error)) (*pool, error) {
@@ -30,9 +30,9 @@ func newPool(open func() (*sql.DB, error)) (*pool, error) {
 	return p, nil
 }
 
-// generation is one *sql.DB. It counts its users, including the pool, so that Close never meets a caller
-// between "which pool" and "a connection of it". Users are calls: the rows, statements and transactions that
-// a call returns live on without it, as database/sql keeps their connections until they end.
+// generation counts its users, including the pool, so that Close never meets a caller between "which pool"
+// and "a connection of it". Users are calls: the rows, statements and transactions that a call returns live
+// on without it, as database/sql keeps their connections until they end.
 type generation struct {
 	*sql.DB
 	pool  *pool
@@ -45,7 +45,7 @@ func newGeneration(p *pool, db *sql.DB) *generation {
 	return g
 }
 
-// use returns the current generation, to be left after the call.
+// The caller must leave the generation after the call.
 func (p *pool) use() *generation {
 	for {
 		g := p.current.Load()
@@ -54,7 +54,7 @@ func (p *pool) use() *generation {
 				return g
 			}
 		}
-		if p.current.Load() == g { // the pool itself is closed: let database/sql say it
+		if p.current.Load() == g {
 			g.users.Add(1)
 			return g
 		}
@@ -72,7 +72,6 @@ func (g *generation) leave() {
 	}
 }
 
-// swap replaces the *sql.DB.
 func (p *pool) swap() error {
 	p.mu.Lock()
 	db, err := p.open()
@@ -93,7 +92,6 @@ func (p *pool) close() error {
 	return p.failed
 }
 
-// poolConn runs statements on any free connection.
 type poolConn struct {
 	pool    *pool
 	explain func(ctx context.Context, err error) error

@@ -18,20 +18,17 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 )
 
-// errSharedSessions is the refusal of rule R9.
 var errSharedSessions = errors.New("a pooler in transaction or statement mode is between this process and the server: the session of a connection changes from one transaction to the next. " +
 	"UTC, the time limit of idle transactions, the mark of the current transaction and the locks of migrations would be lost (rules D5, L7, T8a). " +
 	"Connect to PostgreSQL directly, or to a pool in session mode (PgBouncer: pool_mode = session)")
 
-// protocolViolation is PgBouncer's answer to an unknown start-up parameter.
+// PgBouncer's answer to an unknown start-up parameter
 const protocolViolation = "08P01"
 
-// sharedRounds is how often sessions are compared: other clients of the pooler may take the session that
-// would reveal it.
+// Other clients of the pooler may take the session that would reveal it.
 const sharedRounds = 3
 
-// meet reaches the server with the first connection. With a pooler, which refuses start-up parameters or
-// drops them, a statement sets up the sessions from then on.
+// If a pooler refuses or drops start-up parameters, a statement sets up the sessions from then on.
 func (p *postgres) meet(ctx context.Context) error {
 	pooled := false
 	err := p.onFirst(ctx, func(conn *pgconn.PgConn) (err error) {
@@ -51,7 +48,6 @@ func (p *postgres) meet(ctx context.Context) error {
 	return p.onFirst(ctx, func(conn *pgconn.PgConn) error { return refuseSharedSessions(ctx, conn, p.server.connector()) })
 }
 
-// onFirst calls f with a connection of the pool.
 func (p *postgres) onFirst(ctx context.Context, f func(conn *pgconn.PgConn) error) error {
 	conn, err := p.pool.acquire(ctx)
 	if err != nil {
@@ -64,15 +60,14 @@ func (p *postgres) onFirst(ctx context.Context, f func(conn *pgconn.PgConn) erro
 	return errors.Join(err, conn.Close())
 }
 
-// isPooled reports whether another process answers than the one that accepted the connection.
+// Another process answers than the one that accepted the connection.
 func isPooled(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
 	answer, err := queryRow(ctx, conn, "SELECT pg_catalog.pg_backend_pid()")
 	return answer != strconv.FormatUint(uint64(conn.PID()), 10), err
 }
 
-// refuseSharedSessions fails if the statements of a connection run in changing sessions. It queries the
-// session twice on conn and once on another connection: a pooler gives out the most or the least recently
-// used session.
+// It queries the session twice on conn and once on another connection: a pooler gives out the most or the
+// least recently used session (rule R9).
 func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector driver.Connector) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -107,7 +102,6 @@ func refuseSharedSessions(ctx context.Context, conn *pgconn.PgConn, connector dr
 	return err
 }
 
-// queryRow returns the values of the only row of the last statement.
 func queryRow(ctx context.Context, conn *pgconn.PgConn, query string) (string, error) {
 	results, err := conn.Exec(ctx, query).ReadAll()
 	if err != nil {
@@ -123,7 +117,6 @@ func queryRow(ctx context.Context, conn *pgconn.PgConn, query string) (string, e
 	return strings.Join(answer, " "), nil
 }
 
-// setUpByStatement returns a server that sets up its sessions by a statement, and not by start-up parameters.
 func (s server) setUpByStatement() server {
 	config := s.config.Copy()
 	var set []string

@@ -25,12 +25,12 @@ import (
 
 const (
 	connectTimeout = 15 * time.Second
-	// A lost peer is noticed after idle + interval * count, on both sides.
+	// A lost peer is noticed after idle + interval * count.
 	keepAliveIdle     = 10 * time.Second
 	keepAliveInterval = 5 * time.Second
 	keepAliveCount    = 3
-	// A server that does not answer a cancel request, or a rollback, within this time loses the connection;
-	// the time is shorter for a short lease (answerTime).
+	// A server that does not answer a cancel request or a rollback within this time loses the connection;
+	// shorter for a short lease (answerTime).
 	longestAnswer  = 5 * time.Second
 	shortestAnswer = 250 * time.Millisecond
 	idleTime       = 5 * time.Minute
@@ -38,35 +38,30 @@ const (
 	beginAttempts = 3
 )
 
-// answerTime is the time limit for a server to end a statement or a transaction: an owner must not wait for
-// it until its lease is over (rule L9).
+// An owner must not wait for the server until its lease is over (rule L9).
 func answerTime(of time.Duration) time.Duration {
 	return max(shortestAnswer, min(longestAnswer, lease.EndTime(of)/2))
 }
 
-// forControl returns s for connections without transactions of steps. A heartbeat without an answer must
-// leave time for the next.
+// A heartbeat without an answer must leave time for the next.
 func (s server) forControl(idleLimit time.Duration) server {
 	s.config = s.config.Copy()
 	s.config.BuildContextWatcherHandler = cancelling(min(time.Second, answerTime(idleLimit)))
 	return s
 }
 
-// cancelling cancels a statement at the server, which must answer within that time.
 func cancelling(answer time.Duration) func(conn *pgconn.PgConn) ctxwatch.Handler {
 	return func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &canceller{conn: conn, answer: answer}
 	}
 }
 
-// server says how connections of our own are opened.
 type server struct {
 	config *pgx.ConnConfig
-	// before changes the configuration of each connection. after sets up its session. Either may be nil.
+	// before changes the configuration of each connection, after sets up its session; either may be nil.
 	before func(ctx context.Context, config *pgx.ConnConfig) error
 	after  func(ctx context.Context, conn *pgx.Conn) error
-	// byStatement means that a statement after connecting has made the settings of a session, which RESET
-	// would undo.
+	// A statement after connecting made the session's settings, which RESET would undo.
 	byStatement bool
 }
 
@@ -81,7 +76,6 @@ func (s server) connector() driver.Connector {
 	return stdlib.GetConnector(*s.config.Copy(), options...)
 }
 
-// server reads the URL, or the configuration of the lent pool.
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
 		s, err = c.Lent.server(ctx, ourSettings(c.IdleInTransaction))
@@ -123,9 +117,8 @@ func parseConfig(url string) (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// textSettings are the settings with which a session reads and writes texts of values. They are fixed, so
-// that a value has one text whatever the settings of the server, the role or the database: with
-// extra_float_digits of 0 or less the text of a float8[], a point or a row has fewer digits than the value.
+// textSettings are fixed, so that a value has one text whatever the settings of the server, the role or the
+// database: with extra_float_digits of 0 or less the text of a float8[], a point or a row loses digits.
 // lc_monetary is left alone: stored amounts of money depend on it.
 func textSettings() []setting {
 	return []setting{
@@ -137,22 +130,20 @@ func textSettings() []setting {
 	}
 }
 
-// forgetTexts removes text settings of the URL or the environment, in any letter case.
 func forgetTexts(params map[string]string) {
 	maps.DeleteFunc(params, func(name, _ string) bool {
 		return slices.ContainsFunc(textSettings(), func(s setting) bool { return strings.EqualFold(name, s.name) })
 	})
 }
 
-// postgres is a pool of pgx connections.
 type postgres struct {
 	name    string
 	server  server
 	maxOpen int
-	// idleLimit is how long the server lets a transaction wait for its client.
+	// how long the server lets a transaction wait for its client
 	idleLimit time.Duration
 	pool      *pool
-	// borrower takes the connections out of a pool of the application; nil means that they are our own.
+	// nil means our own connections
 	borrower *borrower
 }
 
@@ -199,8 +190,7 @@ func (p *postgres) reconnect() error {
 
 func (p *postgres) close() error { return p.pool.close() }
 
-// hasIsolation: READ UNCOMMITTED is READ COMMITTED, and snapshot is REPEATABLE
-// READ, as PostgreSQL documents them.
+// READ UNCOMMITTED is READ COMMITTED, and snapshot is REPEATABLE READ, as PostgreSQL documents them.
 func (p *postgres) hasIsolation(level sql.IsolationLevel) bool {
 	switch level {
 	case sql.LevelDefault, sql.LevelReadUncommitted, sql.LevelReadCommitted,
@@ -228,7 +218,7 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 		if cerr := conn.Close(); cerr != nil && !errors.Is(cerr, sql.ErrConnDone) {
 			err = errors.Join(err, cerr)
 		}
-		// A connection that died while it was idle, for example because the server had restarted.
+		// The connection died while it was idle, for example at a restart of the server.
 		if !errors.Is(err, driver.ErrBadConn) && !pgconn.SafeToRetry(err) && !dberr.IsConnectionLost(err) {
 			return nil, err
 		}
@@ -236,8 +226,8 @@ func (p *postgres) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	return nil, err
 }
 
-// beginTx begins a transaction that does not end with ctx (rule T8). If the server does not answer after the
-// end of ctx, the connection is lost.
+// beginTx begins a transaction that does not end with ctx (rule T8). If the server does not answer after
+// the end of ctx, the connection is lost.
 func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*sql.Tx, error) {
 	physical, err := physicalOf[*pgConn](conn)
 	if err != nil {
@@ -253,8 +243,8 @@ func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*
 	return t, explainPostgres(ctx, err)
 }
 
-// explainPostgres adds the end of the context to the server's answer to a request to cancel, and to the loss
-// of the connection that the end causes if the server is slow to answer. Other errors stay unchanged.
+// explainPostgres adds the end of the context to errors that it caused: the server's answer to a cancel
+// request, or the loss of the connection.
 func explainPostgres(ctx context.Context, err error) error {
 	cause := ctx.Err()
 	if err == nil || cause == nil || errors.Is(err, cause) {

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresTx is a transaction of PostgreSQL and the proof that it is still the one that was begun (rule T8a).
 type postgresTx struct {
 	physical *pgConn
 	nonce    string
@@ -33,7 +32,6 @@ func newPostgresHandle(conn *sql.Conn, t *sql.Tx, idleLimit time.Duration) (*han
 	return h, nil
 }
 
-// fence leaves the proof to the statement that queries the nonce.
 func (p postgresTx) fence(conn *sql.Conn) (string, error) {
 	if status, closed := state(conn); status == idle && !closed {
 		return "", errEnded
@@ -42,8 +40,7 @@ func (p postgresTx) fence(conn *sql.Conn) (string, error) {
 	return p.nonce, nil
 }
 
-// proofTime bounds the statements that prove a transaction at its end, which are run only after statements
-// that may have ended it.
+// for statements that prove a transaction at its end, run only after statements that may have ended it
 const proofTime = 10 * time.Second
 
 func (p postgresTx) commit(c *txConn) error {
@@ -56,8 +53,8 @@ func (p postgresTx) commit(c *txConn) error {
 	return withoutBadConn(c.tx.Commit())
 }
 
-// rollback succeeds if the connection is gone: the server has rolled back, or will when it notices. It fails
-// if the transaction had been committed before.
+// If the connection is gone, the server has rolled back, or will when it notices. rollback fails if the
+// transaction had been committed before.
 func (p postgresTx) rollback(c *txConn) error {
 	defer p.physical.mustAnswer()()
 	proof := p.prove(c)
@@ -83,11 +80,10 @@ func (p postgresTx) rollback(c *txConn) error {
 	return nil
 }
 
-// errEnded reports that a statement has ended the transaction, with unknown result.
 var errEnded = fmt.Errorf("rows written before it may be committed: %w", tx.ErrForeignEnd)
 
-// prove fails with ErrForeignEnd if the session is not in the transaction that was begun. In a failed
-// transaction nothing can be queried, and nothing can be committed.
+// prove fails with ErrForeignEnd if the session is not in the transaction that was begun (rule T8a). In a
+// failed transaction nothing can be queried, and nothing can be committed.
 func (p postgresTx) prove(c *txConn) error {
 	status, closed := state(c.conn)
 	switch {
@@ -119,8 +115,7 @@ func (p postgresTx) setting(on interface {
 	return value.String, err
 }
 
-// state asks the driver, once the statement in progress is over. A connection that database/sql has given up
-// counts as closed.
+// A connection that database/sql has given up counts as closed.
 func state(conn *sql.Conn) (status byte, closed bool) {
 	err := conn.Raw(func(driverConn any) error {
 		c, ok := driverConn.(*pgConn)

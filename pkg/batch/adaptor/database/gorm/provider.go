@@ -11,17 +11,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DBProvider owns the pools of the configured databases and is the tx.Provider of
-// the application. It may be used by many goroutines.
+// DBProvider owns the pools of the configured databases and is the application's tx.Provider. Safe for
+// concurrent use.
 type DBProvider struct {
 	databases map[string]*database
-	controls  map[string]*database // PostgreSQL only; SQLite controls through the same writer
+	controls  map[string]*database // PostgreSQL only; SQLite uses the one writer
 }
 
 var _ tx.Provider = (*DBProvider)(nil)
 
-// Open makes the pools of all databases and connects to each database once, so that a wrong address or
-// password is reported now. It reports all mistakes. The caller closes the provider.
+// Open makes all pools and connects to each database once, to report all wrong addresses and passwords now.
+// The caller closes the provider.
 func Open(ctx context.Context, configs map[string]Config) (*DBProvider, error) {
 	p := &DBProvider{databases: map[string]*database{}, controls: map[string]*database{}}
 	var wrong []error
@@ -58,7 +58,6 @@ func (p *DBProvider) add(ctx context.Context, name string, c Config) error {
 	return db.backend.ping(ctx)
 }
 
-// addPostgres adds a database with its control pool (rule R6).
 func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (err error) {
 	if c.Lent.given {
 		if c.MaxOpen, err = c.Lent.share(c.MaxOpen); err != nil {
@@ -94,7 +93,6 @@ func (p *DBProvider) addPostgres(ctx context.Context, name string, c Config) (er
 	return c.pingControl(ctx, control)
 }
 
-// pingControl connects to the server with a configuration taken from a pool.
 func (c Config) pingControl(ctx context.Context, control *postgres) error {
 	if !c.Lent.given {
 		return nil
@@ -114,9 +112,9 @@ func (p *DBProvider) Database(name string) (tx.Database, error) {
 	return db, nil
 }
 
-// Control returns the named database over a small pool of its own (rule R6), so that heartbeats, stop
-// requests and launches continue while the steps use up the data pool. Work in a transaction of the database
-// joins it as usual: the name is the same. On SQLite it is the database itself.
+// Control returns the named database over a small separate pool (rule R6), so that heartbeats, stop
+// requests and launches continue while the steps use up the data pool. Work in a transaction of the
+// database joins it as usual. On SQLite it is the database itself.
 func (p *DBProvider) Control(name string) (tx.Database, error) {
 	db, err := p.find(name)
 	if err != nil {
@@ -131,11 +129,9 @@ func (p *DBProvider) Control(name string) (tx.Database, error) {
 // Names returns the names of all databases, sorted.
 func (p *DBProvider) Names() []string { return slices.Sorted(maps.Keys(p.databases)) }
 
-// ForceReconnect replaces the pools of the named database, so that new work gets new connections, which know
-// the current schema (rule T7). Statements, rows and transactions in flight end undisturbed on their old
-// connections, which are closed as they become free. A statement that was prepared outside a transaction ends
-// with the old pool: prepare it again. A lent pool stays: its connections that were borrowed before are
-// closed when they are borrowed again.
+// ForceReconnect gives new work new connections, which know the current schema (rule T7). Statements, rows
+// and transactions in flight end undisturbed on their old ones. A statement prepared outside a transaction
+// must be prepared again. Connections of a lent pool are closed when they are borrowed again.
 func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 	db, err := p.find(name)
 	if err != nil {
@@ -156,8 +152,7 @@ func (p *DBProvider) ForceReconnect(ctx context.Context, name string) error {
 	return nil
 }
 
-// Close closes all pools except lent ones, which get their connections back. Nothing may use the provider any
-// more.
+// Close closes all pools except lent ones, which get their connections back.
 func (p *DBProvider) Close() error {
 	var failed []error
 	for _, set := range []map[string]*database{p.controls, p.databases} {

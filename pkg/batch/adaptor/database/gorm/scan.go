@@ -8,12 +8,11 @@ import (
 )
 
 // words yields the bare words of a statement in upper case, and ";", without literals, quoted names and
-// comments, until yield returns false. It recognizes the beginning of statements; it is not a parser.
+// comments. It is not a parser.
 func words(query string, yield func(word string) bool) {
 	tokens(query, func(word string, _ bool) bool { return yield(word) })
 }
 
-// tokens is words that also reports whether a parenthesis immediately follows a word.
 func tokens(query string, yield func(word string, call bool) bool) {
 	for i := 0; i < len(query); {
 		c := query[i]
@@ -60,7 +59,7 @@ func letter(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c >= 0x80
 }
 
-// reads reports whether a Query goes to a reader of SQLite.
+// A Query that reads goes to a reader of SQLite.
 func reads(query string) bool {
 	first, write := "", false
 	words(query, func(word string) bool {
@@ -83,7 +82,6 @@ func reads(query string) bool {
 	return false
 }
 
-// isScript reports whether more follows the first semicolon.
 func isScript(query string) bool {
 	ended, more := false, false
 	words(query, func(word string) bool {
@@ -97,8 +95,7 @@ func isScript(query string) bool {
 	return more
 }
 
-// mayBeScript reports whether something follows a semicolon, possibly in a literal: a text for which it is
-// false is one statement.
+// mayBeScript reports whether something follows a semicolon, possibly in a literal.
 func mayBeScript(query string) bool {
 	i := strings.IndexByte(query, ';')
 	return i >= 0 && strings.Trim(query[i:], "; \t\r\n") != ""
@@ -113,7 +110,6 @@ func resetsAll(query string) bool {
 	return len(first) == 2 && first[1] == "ALL"
 }
 
-// transactionControl returns the statement's first word if the statement begins or ends a transaction.
 // Savepoints do not count.
 func transactionControl(query string) string {
 	first, control := "", ""
@@ -132,7 +128,7 @@ func transactionControl(query string) string {
 			return false
 		case first == "ROLLBACK":
 			switch word {
-			case "TO": // a savepoint
+			case "TO":
 				control = ""
 				return false
 			case "WORK", "TRANSACTION":
@@ -149,7 +145,7 @@ func transactionControl(query string) string {
 	return control
 }
 
-// withoutBadConn hides driver.ErrBadConn, on which database/sql would act.
+// database/sql would act on driver.ErrBadConn.
 func withoutBadConn(err error) error {
 	if errors.Is(err, driver.ErrBadConn) {
 		return fmt.Errorf("the connection is broken: %v", err) //nolint:errorlint // the chain must end here

@@ -11,11 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Session returns gorm on the current transaction of db, or on db itself without one. It is valid as long as
-// the transaction: take a new one for each piece of work. Its Begin, Commit and Rollback refuse, as only the
-// owner ends a transaction (rule T8); Transaction within a transaction is a savepoint. PrepareStmt is refused
-// (rule T7), gorm's own transaction around each write is off, and errors are translated to
-// gorm.ErrDuplicatedKey and the like. On SQLite gorm's Migrator (AutoMigrate) is refused.
+// Session returns gorm on the current transaction of db, or on db itself without one. It is valid as long
+// as the transaction. Its Begin, Commit and Rollback refuse, as only the owner ends a transaction (rule
+// T8); Transaction within a transaction is a savepoint. PrepareStmt is refused (rule T7), gorm's own
+// transaction around each write is off, and errors are translated to gorm.ErrDuplicatedKey and the like. On
+// SQLite gorm's Migrator is refused.
 func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 	own, ok := ownOf(db)
 	if !ok {
@@ -28,7 +28,6 @@ func Session(ctx context.Context, db tx.Database) (*gorm.DB, error) {
 	return gormtx.Session(ctx, base, db), nil
 }
 
-// ownOf finds our database inside databases that decorate it and have Unwrap, as errors do.
 func ownOf(db tx.Database) (*database, bool) {
 	for {
 		if own, ok := db.(*database); ok {
@@ -42,8 +41,7 @@ func ownOf(db tx.Database) (*database, bool) {
 	}
 }
 
-// sessions holds the gorm.DB from which the sessions of a database are copied: making one registers its
-// callbacks again.
+// sessions is copied, since making a gorm.DB registers its callbacks again.
 type sessions struct {
 	once sync.Once
 	db   *gorm.DB

@@ -5,8 +5,8 @@ import (
 	"database/sql/driver"
 )
 
-// sessionStmt is a prepared statement of one session. database/sql keeps it as long as the connection. If the
-// connection's session is replaced, the statement is prepared again.
+// database/sql keeps a sessionStmt as long as the connection. If the connection's session is replaced, it
+// is prepared again.
 type sessionStmt struct {
 	driver.Stmt
 	trace   *trace

@@ -2,8 +2,8 @@ package gormdb
 
 import "strings"
 
-// keepsPostgres reports that a text leaves the session unchanged. It errs on the safe side: an unknown text
-// may have changed it, which costs a message at the end of the step.
+// keepsPostgres reports that a text leaves the session unchanged. An unknown text may have changed it,
+// which costs a message at the end of the step.
 func keepsPostgres(query string) bool {
 	if mayBeScript(query) && strings.Contains(query, `\`) {
 		return false // E'\'': words would take the rest for a literal
@@ -38,7 +38,6 @@ func keepsVerb(word string) bool {
 	return definesNames(word)
 }
 
-// definesNames reports whether a verb's text has names before parentheses.
 func definesNames(verb string) bool {
 	switch verb {
 	case "CREATE", "ALTER", "DROP", "TRUNCATE", "COMMENT", "GRANT", "REVOKE":
@@ -55,7 +54,6 @@ func keepsWord(word string) bool {
 	return true
 }
 
-// namesTable reports whether a word precedes the name of a table, which parentheses may follow.
 func namesTable(word string) bool {
 	switch word {
 	case "INTO", "COPY", "AS", "WITH", "RECURSIVE", "JOIN":
@@ -64,8 +62,6 @@ func namesTable(word string) bool {
 	return false
 }
 
-// isKnownCall reports whether a word before a parenthesis is neither a user's function nor one that changes
-// the session.
 func isKnownCall(word string) bool {
 	switch word {
 	case "VALUES", "IN", "EXISTS", "ANY", "ALL", "SOME", "AND", "OR", "NOT", "ON", "USING", "OVER", "FILTER", "CASE", "WHEN", "THEN", "ELSE",
@@ -90,7 +86,6 @@ func isKnownCall(word string) bool {
 // protect makes a reader of SQLite read-only; every transaction on one begins with it.
 const protect = "PRAGMA query_only = 1"
 
-// keepsSQLite is keepsPostgres for SQLite, which has no user-defined functions.
 func keepsSQLite(query string) bool {
 	if query == protect {
 		return true
@@ -115,7 +110,6 @@ func keepsSQLite(query string) bool {
 	return keeps
 }
 
-// readsOnly reports whether a pragma has an argument and changes nothing.
 func readsOnly(pragma string) bool {
 	switch pragma {
 	case "TABLE_INFO", "TABLE_XINFO", "TABLE_LIST", "INDEX_LIST", "INDEX_INFO", "INDEX_XINFO", "FOREIGN_KEY_LIST",

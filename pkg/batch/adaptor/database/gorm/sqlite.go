@@ -20,21 +20,19 @@ import (
 )
 
 const (
-	// busyTimeout is how long SQLite itself waits for a lock, blindly: a longer wait ignores the context and
-	// starves against writers that poll (rule R6).
+	// busyTimeout is SQLite's own blind wait for a lock: a longer one ignores the context and starves
+	// against writers that poll (rule R6).
 	busyTimeout = 20 * time.Millisecond
-	// pollMin and pollMax bound the pause between two tries for the write lock.
-	pollMin = time.Millisecond
-	pollMax = 5 * time.Millisecond
-	// ownBusyTimeout is for pools that do not poll: migrations.
+	pollMin     = time.Millisecond
+	pollMax     = 5 * time.Millisecond
+	// for migrations, which do not poll
 	ownBusyTimeout = 30 * time.Second
 )
 
-// sqliteFile is one file: one writer, several readers.
 type sqliteFile struct {
 	name    string
 	path    string
-	mode    fs.FileMode // of a file that is made
+	mode    fs.FileMode
 	writer  *pool
 	readers *pool
 	held    *writerTime
@@ -81,7 +79,7 @@ func (s *sqliteFile) openPool(size int, busy time.Duration, lock string, queryOn
 	return db, nil
 }
 
-// ping opens the writer first, which makes the file and puts it into WAL mode.
+// The writer makes the file and puts it into WAL mode, so it is opened first.
 func (s *sqliteFile) ping(ctx context.Context) error {
 	if err := s.make(); err != nil {
 		return err
@@ -99,14 +97,14 @@ func (s *sqliteFile) ping(ctx context.Context) error {
 	return nil
 }
 
-// make makes the file if it is missing: SQLite itself would make it readable for all users.
+// SQLite itself would make the file readable for all users.
 func (s *sqliteFile) make() error {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, s.mode)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err != nil {
-		return err // it names the file
+		return err
 	}
 	return f.Close()
 }
@@ -125,7 +123,7 @@ func (s *sqliteFile) reconnect() error { return errors.Join(s.writer.swap(), s.r
 
 func (s *sqliteFile) close() error { return errors.Join(s.readers.close(), s.writer.close()) }
 
-// hasIsolation: one writer, and readers on a snapshot, are serializable.
+// One writer, and readers on a snapshot, are serializable.
 func (s *sqliteFile) hasIsolation(level sql.IsolationLevel) bool {
 	return level == sql.LevelSerializable
 }
@@ -148,8 +146,8 @@ func (s *sqliteFile) begin(ctx context.Context, attr tx.Attr) (*handle, error) {
 	return newSQLiteHandle(conn, t)
 }
 
-// beginRead begins on a reader with query_only, SQLite's form of read-only transactions (rule T9). It is set
-// again in case a statement had unset it.
+// query_only is SQLite's form of read-only transactions (rule T9). It is set again in case a statement had
+// unset it.
 func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	conn, err := whileBusy(ctx, func() (*sql.Conn, error) { return s.readers.acquire(ctx) })
 	if err != nil {
@@ -183,8 +181,7 @@ func explainSQLite(_ context.Context, err error) error {
 	return err
 }
 
-// whileBusy repeats f, which must have no effect if it fails with BUSY, until another process's writer is
-// done or ctx ends.
+// f must have no effect if it fails with BUSY.
 func whileBusy[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	for {
 		v, err := f()

@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteConn runs statements outside a transaction: reads on a reader, writes on the writer. The package
-// documentation defines both.
+// Reads on a reader, writes on the writer: see the package documentation.
 type sqliteConn struct{ file *sqliteFile }
 
 var _ tx.Conn = sqliteConn{}
@@ -35,8 +34,7 @@ func (c sqliteConn) ExecContext(ctx context.Context, query string, args ...any) 
 	})
 }
 
-// script runs several statements in one transaction: otherwise BUSY in the middle could not be repeated, and
-// PostgreSQL does the same.
+// One transaction: otherwise BUSY in the middle could not be repeated, and PostgreSQL does the same.
 func (c sqliteConn) script(ctx context.Context, query string, args []any) (sql.Result, error) {
 	h, err := c.file.begin(ctx, tx.Attr{})
 	if err != nil {
@@ -80,7 +78,7 @@ func (c sqliteConn) QueryRowContext(ctx context.Context, query string, args ...a
 	return row
 }
 
-// Raw gets the writer's connection, since the use that f makes of it is unknown.
+// Raw gets the writer's connection, since f may write.
 func (c sqliteConn) Raw(ctx context.Context, f func(driverConn any) error) error {
 	if err := c.free(ctx); err != nil {
 		return err

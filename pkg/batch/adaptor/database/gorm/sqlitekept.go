@@ -8,27 +8,23 @@ import (
 	"strings"
 )
 
-// keptStatements and longestStatement bound the statements that a connection to SQLite keeps prepared.
 const (
 	keptStatements   = 100
 	longestStatement = 4096
 )
 
-// preparedStmts has the prepared statements of a connection to SQLite that are not in use, by their text: parsing and
-// planning one takes longer than running it. SQLite itself prepares a statement again that was planned for
-// another schema or setting. Each is used by one caller at a time, and closed after it failed. pgx does the
-// same for PostgreSQL.
+// preparedStmts has the unused prepared statements of a connection to SQLite, by text: planning one takes
+// longer than running it. SQLite itself prepares a statement again for another schema. Each is used by one
+// caller at a time, and closed after it failed. pgx does the same for PostgreSQL.
 type preparedStmts map[string]preparedStmt
 
-// preparedStmt is a prepared statement of modernc.
 type preparedStmt interface {
 	driver.Stmt
 	driver.StmtExecContext
 	driver.StmtQueryContext
 }
 
-// keepsPrepared reports whether keeping a text prepared is useful and safe: one statement on rows. A pragma
-// may do its work while it is prepared.
+// A pragma may do its work while it is prepared.
 func keepsPrepared(query string) bool {
 	if len(query) > longestStatement || strings.IndexByte(query, ';') >= 0 {
 		return false
@@ -44,7 +40,6 @@ func keepsPrepared(query string) bool {
 	return keeps
 }
 
-// take returns a statement for the caller alone.
 func (k preparedStmts) take(ctx context.Context, conn modernc, query string) (preparedStmt, error) {
 	if stmt, ok := k[query]; ok {
 		delete(k, query)
@@ -61,13 +56,12 @@ func (k preparedStmts) take(ctx context.Context, conn modernc, query string) (pr
 	return prepared, nil
 }
 
-// put takes a statement back that has run.
 func (k preparedStmts) put(query string, stmt preparedStmt) error {
-	if _, ok := k[query]; ok { // it ran while rows of the other one were open
+	if _, ok := k[query]; ok {
 		return stmt.Close()
 	}
 	if len(k) >= keptStatements {
-		for text, other := range k { // any
+		for text, other := range k {
 			delete(k, text)
 			if err := other.Close(); err != nil {
 				return errors.Join(err, stmt.Close())
@@ -79,7 +73,7 @@ func (k preparedStmts) put(query string, stmt preparedStmt) error {
 	return nil
 }
 
-// close closes all statements. SQLite keeps the file of a connection open while it has one.
+// SQLite keeps the file of a connection open while it has statements.
 func (k preparedStmts) close() error {
 	var errs []error
 	for text, stmt := range k {
@@ -125,7 +119,6 @@ func (k preparedStmts) query(ctx context.Context, conn modernc, query string, ar
 	}}, nil
 }
 
-// typedRows is the interface of modernc's rows.
 type typedRows interface {
 	driver.Rows
 	driver.RowsColumnTypeDatabaseTypeName
@@ -135,13 +128,12 @@ type typedRows interface {
 	driver.RowsColumnTypeScanType
 }
 
-// preparedRows gives its statement back when it is closed.
 type preparedRows struct {
 	typedRows
-	giveBack func(err error) error // nil: it has
+	giveBack func(err error) error
 }
 
-// Close closes the rows. database/sql calls it once or more.
+// database/sql calls Close once or more.
 func (r *preparedRows) Close() error {
 	if r.giveBack == nil {
 		return nil

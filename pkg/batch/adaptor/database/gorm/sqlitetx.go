@@ -12,13 +12,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteTx watches a writing transaction of SQLite (rule T8a). Only our commit commits: the hook turns every
-// other one into a rollback, whether from a script, or from a statement that runs after SQLite itself had
-// rolled back (an interrupted write takes its transaction with it) and would otherwise commit alone.
+// sqliteTx watches a writing transaction of SQLite (rule T8a). The hook turns every commit but ours into a
+// rollback, whether from a script, or from a statement after SQLite itself had rolled back (an interrupted
+// write takes its transaction with it), which would otherwise commit alone.
 type sqliteTx struct {
 	committing atomic.Bool
-	// dead means that the transaction was rolled back, by any side.
-	dead atomic.Bool
+	dead       atomic.Bool
 }
 
 func newSQLiteHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
@@ -57,7 +56,7 @@ func (w *sqliteTx) commit(c *txConn) error {
 	return commitSQLite(c)
 }
 
-// commitSQLite: SQLITE_ERROR at COMMIT means that SQLite had already rolled the transaction back.
+// SQLITE_ERROR at COMMIT means that SQLite had already rolled back.
 func commitSQLite(c *txConn) error {
 	err := c.tx.Commit()
 	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
@@ -66,7 +65,6 @@ func commitSQLite(c *txConn) error {
 	return err
 }
 
-// rollbackSQLite succeeds when SQLite had rolled back already.
 func rollbackSQLite(c *txConn) error {
 	err := c.tx.Rollback()
 	if dberr.SQLiteCode(err) == sqlite3.SQLITE_ERROR {
@@ -75,7 +73,6 @@ func rollbackSQLite(c *txConn) error {
 	return err
 }
 
-// errRolledBack reports that a statement ended a transaction of SQLite: nothing of it was committed.
 var errRolledBack = fmt.Errorf("the transaction was rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
 
 func lost(err error) error { return fmt.Errorf("%w: %w", errRolledBack, err) }

@@ -9,34 +9,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// trace records whether the session of a connection may have been changed, and by which step's work, so that
-// a step's changes do not outlive it (rule T8b). While the step runs, its connection stays unchanged, and a
-// chunk costs nothing more. The session is renewed when the step is over, or before another one gets the
+// trace records whether a step may have changed the session of its connection, so that changes do not
+// outlive the step (rule T8b): the session is renewed when the step is over, or before another one gets the
 // connection.
 //
-// For a step that runs statements of a job file, tx.Authored, every connection to PostgreSQL is renewed: a
-// function or a view may change anything. For statements in Go the text decides; changes by a trigger, a view
-// or a quoted name go unnoticed.
+// For a step with statements of a job file (tx.Authored), every connection to PostgreSQL is renewed: a
+// function or a view may change anything. For statements in Go the text decides; changes by a trigger, a
+// view or a quoted name go unnoticed.
 type trace struct {
-	renew func() error // called with mu held: restores the session, or fails
-	// reopen replaces the session by a new one. A broken connection that leaves the pool is replaced in the
-	// same slot: database/sql would retry only three times, and then pass driver.ErrBadConn to the caller
-	// (rule R8).
+	renew func() error // restores the session; mu is held
+	// reopen replaces the session of a broken connection that leaves the pool: database/sql would retry
+	// only three times, and then pass driver.ErrBadConn to the caller (rule R8).
 	reopen func(ctx context.Context) error
 	keeps  func(query string) bool
-	// distrusts means that an author's statement may do more than its text shows.
+	// An author's statement may do more than its text shows.
 	distrusts bool
-	known     map[string]bool // results of keeps, for the statements' goroutine
+	known     map[string]bool
 
 	mu      sync.Mutex
-	idle    bool // in the pool
+	idle    bool
 	changed bool
-	by      *tx.Aborter // the step's work; nil outside of steps
-	broken  bool        // not to be used any more
-	session int         // counts the sessions that the connection has had
+	by      *tx.Aborter // nil outside of steps
+	broken  bool
+	session int
 }
 
-// keptTexts and longestKept bound the stored results.
 const (
 	keptTexts   = 200
 	longestKept = 4096
@@ -53,7 +50,6 @@ func (t *trace) keepsSession(query string) bool {
 	return kept
 }
 
-// notice notes a statement; "" is an unknown one.
 func (t *trace) notice(ctx context.Context, query string) {
 	by := tx.AborterOf(ctx)
 	if query != "" && !(t.distrusts && by.IsAuthored()) && t.keepsSession(query) {
@@ -68,12 +64,11 @@ func (t *trace) notice(ctx context.Context, query string) {
 	t.by.AtEnd(t.stepEnded)
 }
 
-// acquired is called before a connection leaves the pool.
 func (t *trace) acquired(ctx context.Context) error {
 	if !t.leaves(tx.AborterOf(ctx)) {
 		return nil
 	}
-	if err := t.reopen(ctx); err != nil { // database/sql looks at driver.ErrBadConn only
+	if err := t.reopen(ctx); err != nil {
 		return fmt.Errorf("%w: the session cannot be reopened: %w", driver.ErrBadConn, err)
 	}
 	t.mu.Lock()
@@ -82,8 +77,6 @@ func (t *trace) acquired(ctx context.Context) error {
 	return nil
 }
 
-// leaves marks the connection as used, by the work of a step or by nil, and reports
-// whether it is broken.
 func (t *trace) leaves(by *tx.Aborter) (broken bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,8 +87,7 @@ func (t *trace) leaves(by *tx.Aborter) (broken bool) {
 	return t.broken
 }
 
-// released is called when it returns to the pool, and reports whether it may stay. valid asks the driver,
-// before over may touch the connection.
+// released asks valid before over may touch the connection.
 func (t *trace) released(valid func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +98,7 @@ func (t *trace) released(valid func() bool) bool {
 	return !t.broken
 }
 
-// stepEnded is called when the work of a step has ended. A connection in use is left to released.
+// A connection in use is left to released.
 func (t *trace) stepEnded() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 	"github.com/surfin-batch/surfin/internal/boottime"
 )
 
-// writerTime is how long this process has held the one writer of an SQLite file: no other process can take an
-// execution over meanwhile (rule L9).
+// writerTime is how long this process has held the one writer of an SQLite file: no other process can take
+// an execution over meanwhile (rule L9).
 type writerTime struct {
 	mu     sync.Mutex
 	total  time.Duration
 	active map[*hold]struct{}
 }
 
-// hold is a span of time that is not over. It may begin later than now: a statement outside of a transaction
-// certainly holds the writer only if it takes longer than it would wait for it.
+// hold may begin later than now: a statement outside of a transaction certainly holds the writer only if it
+// takes longer than it would wait for it.
 type hold struct{ from time.Duration }
 
 func newWriterTime() *writerTime { return &writerTime{active: map[*hold]struct{}{}} }
@@ -31,7 +31,7 @@ func (w *writerTime) begin(in time.Duration) *hold {
 	return h
 }
 
-// end ends a span. Time that other spans cover as well is counted once.
+// Time that other spans cover as well is counted once.
 func (w *writerTime) end(h *hold) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,15 +56,15 @@ func (w *writerTime) activeTime(now time.Duration) (longest time.Duration) {
 	return longest
 }
 
-// writing is the part of a connection that may write. Its zero value belongs to a connection that only reads.
+// The zero value belongs to a connection that only reads.
 type writing struct {
-	time *writerTime // nil: it only reads
-	// wait is how long a statement waits for the writer.
+	time *writerTime
+	// how long a statement waits for the writer
 	wait time.Duration
-	in   *hold // of the transaction in progress
+	in   *hold
 }
 
-// statement is called before a statement; call its result after it.
+// call the result after the statement
 func (w *writing) statement() (over func()) {
 	if w.time == nil || w.in != nil {
 		return func() {}
@@ -86,7 +86,7 @@ func (w *writing) ended() {
 	}
 }
 
-// BeginTx begins a transaction, which takes the writer at once.
+// BeginTx takes the writer at once.
 func (c *liteConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	t, err := c.modernc.BeginTx(ctx, opts)
 	if err != nil {
@@ -96,13 +96,12 @@ func (c *liteConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.T
 	return liteTx{t, c}, nil
 }
 
-// liteTx is modernc's transaction.
 type liteTx struct {
 	driver.Tx
 	conn *liteConn
 }
 
-// Commit commits. If COMMIT is refused, SQLite's driver has rolled back.
+// If COMMIT is refused, SQLite's driver has rolled back.
 func (t liteTx) Commit() error {
 	defer t.conn.writing.ended()
 	return t.Tx.Commit()

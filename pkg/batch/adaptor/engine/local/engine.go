@@ -15,16 +15,14 @@ import (
 // Name is the engine's name in the settings.
 const Name = "local"
 
-// DefaultScan is the time between two polls of the tables. It matters only for the work of other processes: a
-// worker is notified of its own process's work when it is committed. A poll is five short statements over
-// partial indexes of waiting work: 100 idle workers send the database 5,000 statements a second, which takes
-// half the time of one CPU.
+// DefaultScan is the time between two polls; a worker is notified of its own process's work at once. A poll
+// is five short statements over partial indexes: 100 idle workers send 5,000 statements a second, half the
+// time of one CPU.
 const DefaultScan = 100 * time.Millisecond
 
-// Source finds work that waits in the tables.
+// Source finds waiting work in the tables.
 type Source interface {
-	// Due returns deliveries of the queues with work that is waiting for a worker, at most limit, by priority
-	// and then by age.
+	// Due returns waiting deliveries of the queues, at most limit, by priority and then by age.
 	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
 }
 
@@ -34,21 +32,20 @@ type Config struct {
 	Database tx.Database
 	// Source is required.
 	Source Source
-	// Scan is the time between two polls of the tables; 0 means DefaultScan. A tenth of it is added at
-	// random, so that processes do not poll all at once.
+	// Scan is the time between two polls, plus a random tenth; 0 means DefaultScan.
 	Scan time.Duration
-	// Log is where failed polls and broken handlers are reported; nil means nowhere.
+	// Log receives failed polls and broken handlers; nil means none.
 	Log *slog.Logger
 }
 
-// Engine is the local engine. New makes one.
+// Engine is the local engine.
 type Engine struct {
 	config Config
 
 	mu   sync.Mutex
 	runs map[*run]bool
-	// held are the deliveries that this process does not take at present: current ones (zero time), and those
-	// that are to come again no sooner than that time.
+	// the deliveries not to take now: current ones (zero time), and those not to come again before that
+	// time
 	held map[engine.Key]time.Time
 }
 
@@ -71,8 +68,7 @@ func New(config Config) (*Engine, error) {
 	return &Engine{config: config, runs: map[*run]bool{}, held: map[engine.Key]time.Time{}}, nil
 }
 
-// Enqueue wakes the workers of this process once the transaction is committed. The caller has written the
-// work itself.
+// Enqueue wakes the workers of this process once the transaction is committed.
 func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return err
@@ -104,7 +100,6 @@ func (e *Engine) Capabilities() engine.Capabilities {
 	return engine.Capabilities{Name: Name, Transactional: true, Late: e.config.Scan + e.config.Scan/jitter}
 }
 
-// wake notifies the runs that their queues have new work at these times.
 func (e *Engine) wake(earliest map[string]time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +112,6 @@ func (e *Engine) wake(earliest map[string]time.Time) {
 	}
 }
 
-// take reports whether to hand out the delivery, and marks it as current.
 func (e *Engine) take(k engine.Key, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -128,7 +122,6 @@ func (e *Engine) take(k engine.Key, now time.Time) bool {
 	return true
 }
 
-// release lets go of a current delivery, which may come again after that time.
 func (e *Engine) release(k engine.Key, until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

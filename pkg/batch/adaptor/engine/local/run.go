@@ -10,37 +10,34 @@ import (
 )
 
 const (
-	// jitter is the part of the time between two polls that is added at random.
+	// the part of the time between two polls that is random
 	jitter = 10
-	// dropped is for how many polls a dropped delivery is left alone. Its work is mostly gone from the tables
-	// by then.
+	// polls for which a dropped delivery is left alone; by then its work is mostly gone
 	dropped = 10
-	// failed is the time after a failed poll: the database may be away.
+	// after a failed poll
 	failed = time.Second
-	// spread is the factor by which a worker polls for more than it can take if others take the same work, so
-	// that they do not all try the same rows.
+	// A worker polls for more than it can take if others take the same work, so that they do not all try
+	// the same rows.
 	spread = 4
 )
 
-// run is one call of Run.
 type run struct {
 	engine  *Engine
 	queues  []string
 	slots   int
 	handler engine.Handler
-	// again receives a reason to poll before the time.
+	// a reason to poll before the time
 	again    chan struct{}
 	handlers sync.WaitGroup
 
 	mu   sync.Mutex
 	busy int
-	// next is when to look next.
 	next time.Time
-	// hungry: the last poll found as many as there were slots, and there may be more.
+	// the last poll filled all slots
 	hungry bool
-	// contested: a delivery was dropped since the last poll, as another process had it.
+	// another process had a delivery of the last poll
 	contested bool
-	// stale is how many held deliveries the last poll found.
+	// held deliveries of the last poll
 	stale int
 }
 
@@ -73,7 +70,6 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 	}
 }
 
-// pollAt makes the run poll at that time, if it would poll later.
 func (r *run) pollAt(at time.Time) {
 	r.mu.Lock()
 	if at.Before(r.next) {
@@ -86,12 +82,11 @@ func (r *run) pollAt(at time.Time) {
 func (r *run) signal() {
 	select {
 	case r.again <- struct{}{}:
-	default: // a signal waits already
+	default:
 	}
 }
 
-// pause is the time until the next poll. Without a free slot there is no poll: the end of a handler frees
-// one.
+// Without a free slot there is no poll: the end of a handler frees one.
 func (r *run) pause() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +97,6 @@ func (r *run) pause() time.Duration {
 	return time.Until(r.next)
 }
 
-// plan returns how many slots are free, and how many deliveries to poll for.
 func (r *run) plan(now time.Time) (free, limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +114,6 @@ func (r *run) plan(now time.Time) (free, limit int) {
 	return free, limit + r.stale
 }
 
-// poll takes waiting deliveries, as far as there are slots.
 func (r *run) poll(ctx context.Context) {
 	now := time.Now()
 	r.engine.forget(now)
@@ -159,13 +152,13 @@ func (r *run) poll(ctx context.Context) {
 	r.after(taken == free, len(found) == limit && stale > 0, stale)
 }
 
-// after records the result of a poll. A poll that was filled up with held deliveries is repeated for more.
+// A poll that was filled up with held deliveries is repeated for more.
 func (r *run) after(full, covered bool, stale int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stale = stale
 	switch {
-	case full && r.busy < r.slots: // a handler has ended already
+	case full && r.busy < r.slots:
 		r.next = time.Time{}
 	case full:
 		r.hungry = true
@@ -174,7 +167,6 @@ func (r *run) after(full, covered bool, stale int) {
 	}
 }
 
-// shuffle mixes deliveries of the same priority.
 func shuffle(ds []engine.Delivery) {
 	for from := 0; from < len(ds); {
 		to := from + 1
@@ -187,7 +179,6 @@ func shuffle(ds []engine.Delivery) {
 	}
 }
 
-// hand calls the handler with a slot.
 func (r *run) hand(ctx context.Context, d engine.Delivery) {
 	r.mu.Lock()
 	r.busy++
@@ -201,7 +192,6 @@ func (r *run) hand(ctx context.Context, d engine.Delivery) {
 	})
 }
 
-// ended gives the slot back.
 func (r *run) ended(d engine.Delivery, answer engine.Answer) {
 	now := time.Now()
 	var until time.Time

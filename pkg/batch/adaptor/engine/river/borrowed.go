@@ -10,10 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// borrowed is a connection in a transaction of ours, as a transaction of pgx. It cannot end it.
+// borrowed shows a connection in a transaction of ours as a transaction of pgx, which it cannot end.
 type borrowed struct {
 	conn *pgx.Conn
-	// savepoint is the number of the enclosing savepoint; 0 means the transaction itself.
+	// 0 means the transaction itself
 	savepoint int
 }
 
@@ -29,7 +29,7 @@ func (b *borrowed) Begin(ctx context.Context) (pgx.Tx, error) {
 	return inner, nil
 }
 
-// Commit releases the savepoint. The transaction itself belongs to its owner.
+// Commit releases the savepoint.
 func (b *borrowed) Commit(ctx context.Context) error {
 	if b.savepoint == 0 {
 		return tx.ErrNotOwner

@@ -8,19 +8,17 @@ import (
 	"github.com/surfin-batch/surfin/internal/boottime"
 )
 
-// clock is the database's clock (rule L6). It is queried rarely: between two answers, the passing time is
-// measured with a clock of this machine that cannot be set. River uses the machine's wall clock for
-// deliveries due later, which may differ from the database's.
+// clock is the database's clock (rule L6): between two rare queries, time is measured with a clock of this
+// machine that cannot be set. River uses the machine's wall clock for deliveries due later.
 type clock struct {
 	mu       sync.Mutex
-	queried  time.Duration // the time of the last query, on the clock of this machine; 0 means never
+	queried  time.Duration
 	answered time.Time
 }
 
-// fresh is how long an answer of the database is valid: its clock may be set, too.
+// The database's clock may be set, too.
 const fresh = 10 * time.Second
 
-// now returns the database's time. ask asks the database for it.
 func (c *clock) now(ask func() (time.Time, error)) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,10 +33,8 @@ func (c *clock) now(ask func() (time.Time, error)) (time.Time, error) {
 	return c.answered.Add(began - c.queried), nil
 }
 
-// clockQuery is the statement for the database's time.
 const clockQuery = "SELECT clock_timestamp()"
 
-// atDatabase carries the database's time to the hook of inserts.
 type atDatabase struct{}
 
 func withTime(ctx context.Context, now time.Time) context.Context {

@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
 
-// delivery is a delivery as River stores it. All deliveries are of one kind: a leader of River discards jobs
-// of unknown kinds.
+// All deliveries are of one kind: a leader of River discards jobs of unknown kinds.
 type delivery struct {
 	// Work is KIND/ID: one value, which our index finds.
 	Work  string `json:"work"`
@@ -29,7 +28,7 @@ func deliveryOf(d engine.Delivery) delivery {
 	return delivery{Work: fmt.Sprintf("%s/%d", d.Kind, d.ID), Epoch: d.Epoch}
 }
 
-// deliveryFrom reads a job. names are the queues by their names in River.
+// names are the queues by their names in River.
 func deliveryFrom(job *river.Job[delivery], names map[string]string) (engine.Delivery, error) {
 	d := engine.Delivery{Epoch: job.Args.Epoch, Queue: names[job.Queue], Priority: job.Priority, NotBefore: job.ScheduledAt}
 	kind, id, _ := strings.Cut(job.Args.Work, "/")
@@ -43,7 +42,7 @@ func deliveryFrom(job *river.Job[delivery], names map[string]string) (engine.Del
 	return d, nil
 }
 
-// plain matches names of queues that River allows. Others are replaced by a hash.
+// River allows no other names: a hash replaces them.
 var plain = regexp.MustCompile(`^[a-z0-9]+([_-]?[a-z0-9]+)*$`)
 
 const (
@@ -61,17 +60,15 @@ func queueOf(name string) string {
 }
 
 const (
-	// soon is the time between two polls of River's leader for due jobs.
+	// between two polls of River's leader for due jobs
 	soon = 5 * time.Second
-	// skew is how much the database's clock may be set back between two readings.
+	// how much the database's clock may be set back between two readings
 	skew = time.Minute
 )
 
-// schedule decides when a job is due, by the database's clock. A job due soon needs no leader, as workers
-// poll for it.
+// schedule uses the database's clock. A job due soon needs no leader, as workers poll for it.
 type schedule struct{ river.HookDefaults }
 
-// InsertBegin implements rivertype.HookInsertBegin.
 func (schedule) InsertBegin(ctx context.Context, params *rivertype.JobInsertParams) error {
 	now := timeIn(ctx)
 	switch {

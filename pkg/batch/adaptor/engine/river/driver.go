@@ -16,11 +16,11 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// worked is the queue that River believes to work: all subscribed ones.
+// stands for all subscribed queues
 const worked = "deliveries"
 
-// driver is River's driver with one queue that stands for several. River has slots for each queue, but a
-// worker has slots for all queues together: it must hold no delivery without a slot.
+// River has slots for each queue, but a worker has slots for all queues together: it must hold no delivery
+// without a slot.
 type driver struct {
 	*riverpgxv5.Driver
 	queues []string
@@ -48,8 +48,7 @@ type executor struct {
 	driver *driver
 }
 
-// JobGetAvailable takes jobs from one queue after the other, starting with another one each time, so that
-// none starves.
+// JobGetAvailable starts with another queue each time, so that none starves.
 func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobGetAvailableParams) (*riverdriver.JobGetAvailableResult, error) {
 	all := &riverdriver.JobGetAvailableResult{DecodeErrors: map[int64]error{}}
 	queues := e.driver.queues
@@ -76,7 +75,6 @@ func (e *executor) JobGetAvailable(ctx context.Context, params *riverdriver.JobG
 	return all, nil
 }
 
-// ahead returns by how much the database's clock is ahead of this machine's.
 func (e *executor) ahead(ctx context.Context) (time.Duration, error) {
 	now, err := e.driver.clock.now(func() (now time.Time, err error) {
 		err = e.QueryRow(ctx, clockQuery).Scan(&now)
@@ -85,7 +83,6 @@ func (e *executor) ahead(ctx context.Context) (time.Duration, error) {
 	return time.Until(now), err
 }
 
-// JobSchedule makes jobs available that are due by the database's clock.
 func (e *executor) JobSchedule(ctx context.Context, params *riverdriver.JobScheduleParams) ([]*riverdriver.JobScheduleResult, error) {
 	ahead, err := e.ahead(ctx)
 	if err != nil {
@@ -96,7 +93,7 @@ func (e *executor) JobSchedule(ctx context.Context, params *riverdriver.JobSched
 	return e.Executor.JobSchedule(ctx, &own)
 }
 
-// JobSetStateIfRunningMany ends jobs. The database's clock decides when repeated ones come again.
+// The database's clock decides when repeated jobs come again.
 func (e *executor) JobSetStateIfRunningMany(ctx context.Context, params *riverdriver.JobSetStateIfRunningManyParams) ([]*rivertype.JobRow, error) {
 	if !slices.ContainsFunc(params.ScheduledAt, func(at *time.Time) bool { return at != nil }) {
 		return e.Executor.JobSetStateIfRunningMany(ctx, params)
@@ -121,16 +118,13 @@ func later(at *time.Time, by time.Duration) *time.Time {
 	return &moved
 }
 
-// listener receives an insert into a subscribed queue as an insert into worked.
 type listener struct {
 	riverdriver.Listener
 	subscribed map[string]bool
 }
 
-// inserted is the topic of River's notifications of inserts.
 const inserted = "river_insert"
 
-// WaitForNotification implements riverdriver.Listener.
 func (l *listener) WaitForNotification(ctx context.Context) (*riverdriver.Notification, error) {
 	n, err := l.Listener.WaitForNotification(ctx)
 	if err != nil || n.Topic != inserted {

@@ -32,24 +32,23 @@ const (
 
 // Config configures the engine.
 type Config struct {
-	// Database is on PostgreSQL, and has the tables of the work. Required; one of adaptor/database/gorm.
+	// Database is on PostgreSQL with the tables of the work, from adaptor/database/gorm. Required.
 	Database tx.Database
-	// Schema has River's tables, and nothing else; "" means DefaultSchema.
+	// Schema is for River's tables alone; "" means DefaultSchema.
 	Schema string
-	// PollOnly: workers do not LISTEN, and poll every Poll. A pooler in transaction mode, or a proxy that
-	// ends idle connections, blocks notifications.
+	// PollOnly workers poll every Poll and do not LISTEN: poolers in transaction mode, and proxies that end
+	// idle connections, block notifications.
 	PollOnly bool
-	// Poll is the time between two polls of an idle worker, for work without a notification; 0 means
-	// DefaultPoll.
+	// Poll is for an idle worker; 0 means DefaultPoll.
 	Poll time.Duration
-	// Grace is how long a delivery may be worked on without a worker having taken its work before it is
-	// missing; 0 means DefaultGrace.
+	// Grace is how long a delivery may be worked on, with its work not taken, before it is missing; 0 means
+	// DefaultGrace.
 	Grace time.Duration
-	// Log is where River's warnings and broken handlers are reported; nil means nowhere.
+	// Log receives River's warnings and broken handlers; nil means none.
 	Log *slog.Logger
 }
 
-// Engine is River as an engine. New makes one.
+// Engine is River as an engine.
 type Engine struct {
 	config  Config
 	db      pooled
@@ -60,15 +59,13 @@ type Engine struct {
 
 var _ engine.Engine = (*Engine)(nil)
 
-// pooled is a database that can be reached by pgx.
 type pooled interface {
 	PgxPool(ctx context.Context, maxConns int32) (*pgxpool.Pool, error)
 }
 
-// schemaName matches names that River allows and PostgreSQL takes without quotes.
 var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 
-// New checks the configuration and fills in the defaults. Nothing is opened.
+// New checks the configuration; nothing is opened.
 func New(config Config) (*Engine, error) {
 	if config.Database == nil {
 		return nil, errors.New("engine river: it needs a database")
@@ -97,8 +94,8 @@ func New(config Config) (*Engine, error) {
 	}
 	inserts, err := river.NewClient(riverpgxv5.New(nil), &river.Config{
 		Schema: config.Schema, Logger: quiet(config.Log), Hooks: []rivertype.Hook{&schedule{}}, MaxAttempts: 1,
-		// It is for how long the insert of one transaction also covers the notification of the next, though
-		// the first may roll back.
+		// This is for how long the insert of one transaction also covers the notification of the next,
+		// though the first may roll back.
 		FetchCooldown: river.FetchCooldownMin,
 	})
 	if err != nil {
@@ -153,8 +150,8 @@ func (e *Engine) Enqueue(ctx context.Context, ds ...engine.Delivery) error {
 	})
 }
 
-// supersede removes the deliveries of the same work with lower epochs, including current ones: no worker
-// takes their work any more, and the process that would end them may be dead.
+// Deliveries with lower epochs, including current ones, are removed: no worker takes their work, and the
+// process that would end them may be dead.
 func (e *Engine) supersede(ctx context.Context, again []delivery) error {
 	if len(again) == 0 {
 		return nil
@@ -178,13 +175,12 @@ const (
 	same    = `j.args->>'epoch' = d.epoch::text`
 )
 
-// jobs are the jobs of the work d.work. OFFSET 0 makes PostgreSQL search our index for each work, and nowhere
-// else, even if it has few statistics of the table.
+// OFFSET 0 makes PostgreSQL search our index for each work, even with few statistics of the table.
 func (e *Engine) jobs() string {
 	return `SELECT * FROM ` + e.config.Schema + `.river_job WHERE args->>'work' = d.work OFFSET 0`
 }
 
-// remove deletes jobs of the works of ds. A locked one is being fetched, or removed.
+// A locked job is being fetched, or removed.
 func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) error {
 	list, err := json.Marshal(ds)
 	if err != nil {
@@ -196,8 +192,8 @@ func (e *Engine) remove(ctx context.Context, ds []delivery, condition string) er
 	return err
 }
 
-// Missing implements engine.Engine. A delivery exists while its job waits, or has been running for less than
-// the grace.
+// Missing implements engine.Engine. A delivery exists while its job waits, or has run for less than the
+// grace.
 func (e *Engine) Missing(ctx context.Context, ds ...engine.Delivery) (missing []engine.Delivery, err error) {
 	if err := engine.CheckAll(ds); err != nil || len(ds) == 0 {
 		return nil, err

@@ -5,12 +5,11 @@ import (
 	"log/slog"
 )
 
-// quiet is a logger for River: its records about itself are useful only for debugging.
+// River's records about itself are useful only for debugging.
 func quiet(log *slog.Logger) *slog.Logger {
 	return slog.New(&lowered{log.Handler()}).With("engine", Name)
 }
 
-// lowered makes the level info debug.
 type lowered struct{ slog.Handler }
 
 func (l *lowered) level(of slog.Level) slog.Level {

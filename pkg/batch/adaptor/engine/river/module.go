@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Module offers the engine to an application, which uses it if its settings contain `engine: river`. Warnings
-// go to the application's *slog.Logger, or slog.Default().
+// Module offers the engine; settings select it by `engine: river`. Warnings go to the application's
+// *slog.Logger, or slog.Default().
 func Module() fx.Option {
 	return fx.Module("surfin.river", fx.Provide(fx.Annotate(makers, fx.ResultTags(engine.Makers))))
 }

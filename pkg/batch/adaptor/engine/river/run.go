@@ -15,22 +15,18 @@ import (
 )
 
 const (
-	// connections of the pool: for the listener, fetches, ends, and the leader's work.
+	// for the listener, fetches, ends, and the leader's work
 	connections = 5
-	// cooldown bounds how often a worker fetches, and thus its statements per second.
-	cooldown = 20 * time.Millisecond
-	// restart is the pause before River is started again.
-	restart = time.Second
-	// retention of jobs that are over. The tables of the work are the history.
+	cooldown    = 20 * time.Millisecond
+	restart     = time.Second
+	// The tables of the work are the history.
 	retention = time.Minute
-	// unknown is the time after which River gives up a job that some process had begun and no process has
-	// ended. It is not a limit of the work: handlers have contexts of their own, and River only forgets the
+	// River gives up a job that no process has ended. It does not limit the work: River only forgets the
 	// job.
 	unknown = 24 * time.Hour
 )
 
-// Run implements engine.Engine. It opens its connections with the settings of the database, and closes them
-// at its end.
+// Run implements engine.Engine. It opens its own connections, and closes them at its end.
 func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -63,7 +59,6 @@ func (e *Engine) Run(ctx context.Context, stop <-chan struct{}, s engine.Subscri
 	}
 }
 
-// serve runs River until stop is closed or ctx ends.
 func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subscription, h engine.Handler) error {
 	if err := e.CheckSchema(ctx); err != nil {
 		return err
@@ -87,8 +82,7 @@ func (e *Engine) serve(ctx context.Context, stop <-chan struct{}, s engine.Subsc
 	if err != nil {
 		return err
 	}
-	// River's own context does not end: handlers are waited for, and the end of their jobs is written, though
-	// ctx has ended.
+	// Handlers are waited for, and the end of their jobs is written, though ctx has ended.
 	outlasting := context.WithoutCancel(ctx)
 	if err := client.Start(outlasting); err != nil {
 		return err
@@ -112,7 +106,6 @@ func (e *Engine) clientConfig(slots int, workers *river.Workers) *river.Config {
 	}
 }
 
-// worker calls the handler.
 type worker struct {
 	river.WorkerDefaults[delivery]
 	handle engine.Handler
@@ -123,7 +116,6 @@ type worker struct {
 	log      *slog.Logger
 }
 
-// Work implements river.Worker.
 func (w *worker) Work(_ context.Context, job *river.Job[delivery]) error {
 	ctx := w.handlers
 	d, err := deliveryFrom(job, w.names)

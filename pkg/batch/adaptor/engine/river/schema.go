@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// migrationLock is the advisory lock that lets one process at a time migrate.
 const migrationLock = 0x5375_7266_696e_5276
 
 // CheckSchema returns an error with core.ErrSchemaMissing in its chain if Migrate is needed.
@@ -33,11 +32,9 @@ func (e *Engine) CheckSchema(ctx context.Context) error {
 	return nil
 }
 
-// ours is the index by which deliveries of a work are found. River's own index on args scans its whole list
-// of recent inserts: 5 ms for each work.
+// River's own index on args scans its whole list of recent inserts: 5 ms for each work.
 const ours = "surfin_delivery_work"
 
-// version returns the version of the tables; 0 means that there are none, or not all.
 func (e *Engine) version(ctx context.Context) (schema bool, version int, err error) {
 	conn, complete := tx.ConnOf(ctx, e.config.Database), false
 	err = conn.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1),
@@ -85,7 +82,7 @@ func (e *Engine) Migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if !schema { // a user that may not make one may use an existing one
+	if !schema {
 		if _, err := conn.Exec(ctx, "CREATE SCHEMA "+e.config.Schema); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-// Package httprequest executes tasks of type `http_request`: one request to a server.
+// Package httprequest executes tasks of type `http_request`.
 //
 // It imports core/task, core/exception and internal/httpcall.
 package httprequest
@@ -23,7 +23,7 @@ import (
 // Type is the type of the tasks.
 const Type = "http_request"
 
-// maxArtifactBytes is how much of the answer's body becomes an artifact.
+// of the answer's body
 const maxArtifactBytes = 256 << 10
 
 // Payload is the payload of a task.
@@ -33,22 +33,22 @@ type Payload struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is sent unchanged if it is a text, else as JSON.
 	Body json.RawMessage `json:"body,omitempty"`
-	// ExpectedStatus are the codes of success; empty means 200 to 299.
+	// ExpectedStatus is 200 to 299 if empty.
 	ExpectedStatus []int `json:"expected_status,omitempty"`
-	// Timeout is the request's, such as "10s"; "" means 30 s.
+	// Timeout is such as "10s"; "" means 30 s.
 	Timeout string `json:"timeout,omitempty"`
 }
 
-// Handler executes tasks. It is safe for concurrent use.
+// Handler executes tasks. Safe for concurrent use.
 type Handler struct {
 	client *http.Client
-	// secret finds a secret that may be sent to a host; nil means that none may be sent.
+	// nil means that no secret may be sent
 	secret func(ctx context.Context, name, host string) (string, error)
 }
 
 var _ task.Handler = (*Handler)(nil)
 
-// New returns a handler that uses the client; nil means http.DefaultClient.
+// New returns a handler; a nil client means http.DefaultClient.
 func New(client *http.Client) *Handler {
 	if client == nil {
 		client = http.DefaultClient
@@ -56,16 +56,15 @@ func New(client *http.Client) *Handler {
 	return &Handler{client: client}
 }
 
-// WithSecrets returns the handler with a function that finds the secrets that headers and bodies of tasks
-// name (${secret.NAME}), for the host of the task's URL.
+// WithSecrets returns the handler with a function that finds the secrets that headers and bodies name
+// (${secret.NAME}), for the URL's host.
 func (h *Handler) WithSecrets(find func(ctx context.Context, name, host string) (string, error)) *Handler {
 	return &Handler{client: h.client, secret: find}
 }
 
-// Execute sends the request. The outcome is SUCCESS if the status is expected, FAILURE for 5xx, 408, 429 and
-// without an answer, and BLOCKED for another 4xx. A Retry-After of the server is the retry hint. The
-// artifacts are the body, as Json if it is JSON and else as Stdout, and the Json {"status"}. An invalid
-// payload is fatal.
+// Execute sends the request. The outcome is SUCCESS if the status is expected, FAILURE for 5xx, 408, 429
+// and without an answer, and BLOCKED for another 4xx. Retry-After is the retry hint. The artifacts are the
+// body, as Json or Stdout, and the Json {"status"}. An invalid payload is fatal.
 func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	request, err := read(t.Spec.Payload)
 	if err == nil {

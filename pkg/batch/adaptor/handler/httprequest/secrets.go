@@ -12,10 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/httpcall"
 )
 
-// named finds the secrets that a text names.
 var named = regexp.MustCompile(`\$\{\s*secret\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
 
-// fill puts the secrets into the headers and the body that name them (rule SE6).
+// rule SE6
 func (h *Handler) fill(ctx context.Context, r *httpcall.Request) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -43,7 +42,6 @@ func (h *Handler) fill(ctx context.Context, r *httpcall.Request) error {
 	return nil
 }
 
-// filled returns the text with the values of the secrets that it names.
 func (h *Handler) filled(ctx context.Context, text, host string, form func(value string) string) (string, error) {
 	var failed error
 	filled := named.ReplaceAllStringFunc(text, func(hole string) string {

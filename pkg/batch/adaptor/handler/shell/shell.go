@@ -1,5 +1,5 @@
 // Package shell executes tasks of type `shell`: a command or a script in a separate process. A client that
-// may submit such tasks may run anything that the worker's user may.
+// may submit them may run anything that the worker's user may.
 //
 // It imports core/task, core/exception, internal/process and internal/secret.
 package shell
@@ -23,16 +23,16 @@ import (
 // Type is the type of the tasks.
 const Type = "shell"
 
-// maxArtifactBytes is how much of the ends of stdout and stderr become artifacts.
+// of the ends of stdout and stderr
 const maxArtifactBytes = 64 << 10
 
 // Payload is the payload of a task.
 type Payload struct {
-	// Command is the program and its arguments, without a shell. Script is a text for sh instead.
+	// Command is the program and its arguments; Script is a text for sh.
 	Command []string `json:"command,omitempty"`
 	Script  string   `json:"script,omitempty"`
-	// Env are further variables. The process has the worker's variables without SURFIN_*, DATABASE_URL and
-	// those that hold a secret; a process of an API client has only PATH, HOME, LANG and the like.
+	// Env are further variables. The process has the worker's without SURFIN_*, DATABASE_URL and secrets;
+	// for an API client only PATH, HOME, LANG and the like.
 	Env map[string]string `json:"env,omitempty"`
 	// Dir is the folder to run in; "" means the worker's.
 	Dir string `json:"dir,omitempty"`
@@ -40,13 +40,13 @@ type Payload struct {
 	Grace string `json:"grace,omitempty"`
 }
 
-// Handler executes tasks. It is safe for concurrent use.
+// Handler executes tasks. Safe for concurrent use.
 type Handler struct{ environ func() []string }
 
 var _ task.Handler = Handler{}
 
-// New returns the handler. environ returns the environment of its processes; nil means the worker's, without
-// the variables that configure it. A task of a client gets only a part of it (process.Allowed).
+// New returns the handler. environ returns the environment of its processes; nil means the worker's,
+// without its configuration. A client's task gets only a part (process.Allowed).
 func New(environ func() []string) Handler {
 	if environ == nil {
 		environ = func() []string { return (*secret.Vault)(nil).Environ(os.Environ()) }
@@ -54,9 +54,9 @@ func New(environ func() []string) Handler {
 	return Handler{environ}
 }
 
-// Execute runs the process to its end. The outcome is SUCCESS if it ends with 0, FAILURE with the end of
-// stderr if not, and BLOCKED if it cannot be started. The artifacts are Stdout, Stderr and the Json
-// {"exit_code"}. An invalid payload is fatal.
+// Execute runs the process to its end. The outcome is SUCCESS for exit code 0, else FAILURE with the end of
+// stderr, and BLOCKED if it cannot be started. The artifacts are Stdout, Stderr and the Json {"exit_code"}.
+// An invalid payload is fatal.
 func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	command, err := read(t.Spec.Payload)
 	if err != nil {
@@ -89,7 +89,6 @@ func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error)
 		WithArtifact(task.JSON(json.RawMessage(fmt.Sprintf(`{"exit_code":%d}`, r.Code)))), nil
 }
 
-// read decodes the payload.
 func read(payload json.RawMessage) (c process.Command, err error) {
 	var p Payload
 	if len(payload) == 0 {

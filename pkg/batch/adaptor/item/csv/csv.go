@@ -1,5 +1,4 @@
-// Package csv reads and writes files of delimited text: the components `csv` of a job file. Records become
-// items through item.Type, so the package serves both rows with a schema and Go structs.
+// Package csv reads and writes files of delimited text: the components `csv` of a job file.
 //
 // It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package csv
@@ -40,7 +39,6 @@ type ReaderConfig struct {
 	MaxLine     registry.Size              `key:"max_line" default:"16MB" doc:"The longest record; a longer one is an invalid item."`
 }
 
-// defaultMaxLine is the longest record where MaxLine is 0.
 const defaultMaxLine registry.Size = 16 << 20
 
 // WriterConfig configures the csv writer.
@@ -58,7 +56,6 @@ type WriterConfig struct {
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
-// The examples of the reference.
 const (
 	readerExample = `job: load
 flow:
@@ -156,7 +153,6 @@ func readerTypes(cfg any, _ item.Type) (item.Type, error) {
 
 func writerTypes(_ any, in item.Type) (item.Type, error) { return in, hasColumns(in, "") }
 
-// hasColumns refuses types without a record form, with the reason.
 func hasColumns(itemType item.Type, key string) error {
 	if itemType.Schema() != nil {
 		return nil

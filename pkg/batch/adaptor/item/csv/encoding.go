@@ -11,40 +11,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// form is how a record becomes a line. It does not change.
 type form struct {
 	nulls    string
 	quoteAll bool
 	quote    byte
-	escape   byte // 0 means that a quote is doubled
+	escape   byte
 	comma    string
-	wide     bool // comma is a character of several bytes
-	// special are the bytes that a field may have only in quotes.
-	special [256]bool
-	end     string
+	wide     bool
+	special  [256]bool
+	end      string
 }
 
-// encoded is records as the bytes of a file: an item.RecordEncoding.
 type encoded struct {
 	*form
 	enc    *filestream.Encoder
-	schema *row.Schema // of the records
-	cells  []cell      // of its fields
+	schema *row.Schema
+	cells  []cell
 	field  []byte
-	buf    []byte // all lines
+	buf    []byte
 }
 
-// cell says how a field is written.
 type cell struct {
-	// plain: numbers, dates and truth values are written without the check for quotes, since their texts
-	// never need them.
+	// Numbers, dates and truth values never need quotes.
 	plain bool
-	null  []byte // the text of a null, in quotes if it needs them
-	// marks are texts that are written in quotes because a reader could take them for null.
+	null  []byte
+	// marks are written in quotes because a reader could take them for null.
 	marks [][]byte
 }
 
-// EncodeRecords replaces the current content.
 func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	l.buf = l.buf[:0]
 	if l.schema != schema {
@@ -62,7 +56,6 @@ func (l *encoded) EncodeRecords(schema *row.Schema, records [][]row.Value) error
 	return nil
 }
 
-// use notes the schema of the records.
 func (l *encoded) use(schema *row.Schema) {
 	l.schema, l.cells = schema, make([]cell, schema.Len())
 	inValues := strings.ContainsFunc(l.comma, func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("+-.:", c) })
@@ -75,7 +68,7 @@ func (l *encoded) use(schema *row.Schema) {
 			}
 		}
 		isText, single := f.Kind == row.String || f.Kind == row.BytesKind, len(l.cells) == 1
-		if single && !f.Nullable && len(c.null) == 0 { // an empty line is not a record
+		if single && !f.Nullable && len(c.null) == 0 {
 			c.null = l.inQuotes(nil, nil)
 		}
 		if isText && f.Nullable || single {
@@ -91,12 +84,11 @@ func (l *encoded) use(schema *row.Schema) {
 	}
 }
 
-// addRecord appends the fields of a record.
 func (l *encoded) addRecord(record []row.Value) error {
 	buf := l.buf
 	for i := range record {
 		v, f := &record[i], l.schema.Field(i)
-		if i > 0 && len(l.comma) == 1 { // copying one byte costs less than a call
+		if i > 0 && len(l.comma) == 1 { // faster than a call
 			buf = append(buf, l.comma[0])
 		} else if i > 0 {
 			buf = append(buf, l.comma...)
@@ -104,7 +96,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 		at := len(buf)
 		switch v.Kind() {
 		case row.Float:
-			if err := v.Finite(); err != nil { // the reader would refuse its text
+			if err := v.Finite(); err != nil {
 				return fmt.Errorf("field %s: %w", f.Name, err)
 			}
 			fallthrough
@@ -128,7 +120,6 @@ func (l *encoded) addRecord(record []row.Value) error {
 	return nil
 }
 
-// endField puts quotes around the field from at on if it needs them or equals one of the marks.
 func (l *encoded) endField(buf []byte, at int, marks [][]byte) []byte {
 	if !l.quoteAll && !l.needsQuotes(buf[at:]) && !isMark(buf[at:], marks) && (l.escape == 0 || bytes.IndexByte(buf[at:], l.escape) < 0) {
 		return buf
@@ -146,7 +137,6 @@ func isMark(text []byte, marks [][]byte) bool {
 	return false
 }
 
-// inQuotes appends the text in quotes.
 func (l *encoded) inQuotes(buf, text []byte) []byte {
 	buf = append(buf, l.quote)
 	if l.escape != 0 {
@@ -169,7 +159,6 @@ func (l *encoded) inQuotes(buf, text []byte) []byte {
 	return append(append(buf, text...), l.quote)
 }
 
-// needsQuotes reports whether the text would be read differently without quotes.
 func (l *encoded) needsQuotes(text []byte) bool {
 	if len(text) == 0 {
 		return false
@@ -185,7 +174,6 @@ func (l *encoded) needsQuotes(text []byte) bool {
 	return l.wide && bytes.Contains(text, []byte(l.comma))
 }
 
-// endRecord ends the line from start on, and turns it into the file's encoding.
 func (l *encoded) endRecord(start int) error {
 	l.buf = append(l.buf, l.end...)
 	if l.enc.IsUTF8() {

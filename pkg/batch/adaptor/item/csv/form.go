@@ -11,10 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// formColumns is the setting of the form that names the columns.
 const formColumns = "columns"
 
-// formOf returns the properties of a file that are the same in each record (rule C15b). The columns of an
+// formOf returns the properties that are the same in each record of a file (rule C15b). The columns of an
 // open schema are known with the first item.
 func formOf(cfg WriterConfig, comma string, schema *row.Schema) filestream.Form {
 	form := filestream.Form{
@@ -34,12 +33,9 @@ func formOf(cfg WriterConfig, comma string, schema *row.Schema) filestream.Form 
 	return form
 }
 
-// maxColumnsText keeps the columns of a wide file short: a step has 8 KB for its reader and its writers
-// together (rule D4). A checksum stands for the rest.
+// A step has 8 KB for its reader and writers together (rule D4). A checksum stands for the rest.
 const maxColumnsText = 512
 
-// columnsText lists the columns in their order, each with the settings that decide its text; nulls is the
-// text of a null if the field has none of its own.
 func columnsText(schema *row.Schema, nulls string) string {
 	var whole, short strings.Builder
 	for i := range schema.Len() {

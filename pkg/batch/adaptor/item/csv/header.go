@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// bind finds the column of each field, and completes an open schema.
 func (r *reader) bind() error {
 	if err := r.findColumns(); err != nil {
 		return err
@@ -40,16 +39,14 @@ func columnNames(n int) []string {
 	return names
 }
 
-// setWidth records the number of fields of a record. In a file of one column, an empty line is a record if
-// its field may be null.
+// In a file of one column, an empty line is a record if its field may be null.
 func (r *reader) setWidth(n int) {
 	r.width = n
 	first := slices.Index(r.index, 0)
 	r.csv.blanks = first >= 0 && r.schema.Field(first).Nullable && (n == 1 || n == 0 && len(r.index) == 1)
 }
 
-// learnWidth finds the width of a file without a header, which is the width of its first record, before the
-// offset.
+// learnWidth takes the width of the first record, before the offset.
 func (r *reader) learnWidth(ctx context.Context, before int64) error {
 	for r.width == 0 && r.next < before {
 		_, err := r.record(ctx)
@@ -65,7 +62,6 @@ func (r *reader) learnWidth(ctx context.Context, before int64) error {
 	return nil
 }
 
-// findColumns finds the column of each field.
 func (r *reader) findColumns() error {
 	switch {
 	case r.cfg.Columns > 0:
@@ -115,7 +111,6 @@ func (r *reader) findColumns() error {
 	return nil
 }
 
-// checkColumns reports all fields with no column or more than one.
 func (r *reader) checkColumns() error {
 	var errs []error
 	if other := r.otherDelimiter(); other != "" {
@@ -135,8 +130,7 @@ func (r *reader) checkColumns() error {
 	return errors.Join(errs...)
 }
 
-// columnOf returns the column of the name, or -1, and whether others have it, too. With a loose header a
-// column with the exact name takes precedence.
+// With a loose header a column with the exact name takes precedence.
 func (r *reader) columnOf(name string) (first int, twice bool) {
 	if first = slices.Index(r.columns, name); first >= 0 {
 		return first, slices.Contains(r.columns[first+1:], name)
@@ -151,7 +145,7 @@ func (r *reader) columnOf(name string) (first int, twice bool) {
 	return first, slices.ContainsFunc(r.columns[first+1:], same)
 }
 
-// loose is a name without case, blanks, no-break spaces and zero-width characters.
+// loose removes case, blanks, no-break spaces and zero-width characters.
 func loose(name string) string {
 	return strings.ToLower(strings.Map(func(c rune) rune {
 		if unicode.IsSpace(c) || c == '\uFEFF' || c == '\u200B' {
@@ -161,7 +155,6 @@ func loose(name string) string {
 	}, name))
 }
 
-// checkUnknown applies the key unknown to columns without a field.
 func (r *reader) checkUnknown() error {
 	if r.want.IsOpen() || r.cfg.Unknown != unknownError && r.cfg.Unknown != unknownWarn {
 		return nil
@@ -185,8 +178,7 @@ func (r *reader) checkUnknown() error {
 	return core.Warn(r.context(), fmt.Sprintf("%s: columns not read, because the item has no field for them: %s", r.cfg.Path, list))
 }
 
-// otherDelimiter returns the probable delimiter of a header that was read as one column. It is empty if the
-// header is as expected or no delimiter is found.
+// otherDelimiter returns the probable delimiter of a header that was read as one column, or empty.
 func (r *reader) otherDelimiter() string {
 	if len(r.columns) != 1 || r.want.Len() == 0 {
 		return ""

@@ -7,8 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// bareNulls are the texts for null in a field without quotes (rule D11b), from the file and from the field;
-// an empty text if neither sets any.
+// bareNulls are the texts for null in a field without quotes (rule D11b).
 func bareNulls(f *row.Field, ofFile []string) []string {
 	isText := f.Kind == row.String || f.Kind == row.BytesKind
 	switch {
@@ -22,15 +21,14 @@ func bareNulls(f *row.Field, ofFile []string) []string {
 		nulls = []string{""}
 	}
 	for _, text := range ofFile {
-		if text != "" || !isText || f.Nullable { // an empty text is a value of a string
+		if text != "" || !isText || f.Nullable {
 			nulls = append(nulls, text)
 		}
 	}
 	return nulls
 }
 
-// quotedNulls are the field's texts for null in quotes. A text such as \N is an escape, which means null only
-// without quotes.
+// A text such as \N means null only without quotes.
 func quotedNulls(f *row.Field) []string {
 	if f.Nulls == nil || f.Kind != row.String && f.Kind != row.BytesKind {
 		return f.Nulls

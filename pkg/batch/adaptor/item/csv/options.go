@@ -11,14 +11,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The values of ReaderConfig.Header. An empty one is HeaderNone in Go.
+// Empty is HeaderNone in Go.
 const (
 	HeaderNone  = "false"
-	HeaderExact = "exact" // and true
+	HeaderExact = "exact"
 	HeaderLoose = "loose"
 )
 
-// Values of other keys.
 const (
 	shortNull       = "null"
 	longIgnore      = "ignore"
@@ -32,7 +31,6 @@ const (
 
 func (c *ReaderConfig) hasHeader() bool { return c.Header != "" && c.Header != HeaderNone }
 
-// problems collects the mistakes in the keys of a configuration.
 type problems struct{ errs []error }
 
 func (p *problems) add(key string, err error) {
@@ -109,7 +107,7 @@ func (c *WriterConfig) Validate() error {
 	return errors.Join(p.errs...)
 }
 
-// delimiter returns the delimiter of fields; runs means any number of blanks.
+// runs means any number of blanks.
 func (c *ReaderConfig) delimiter() (comma string, runs bool, err error) {
 	if c.Delimiter == delimiterBlanks {
 		return " ", true, nil
@@ -118,7 +116,6 @@ func (c *ReaderConfig) delimiter() (comma string, runs bool, err error) {
 	return comma, false, err
 }
 
-// delimiter reads the key of that name; empty means the comma.
 func delimiter(text string) (string, error) {
 	switch text {
 	case "":
@@ -148,7 +145,6 @@ func character(text string) (rune, error) {
 	return r, nil
 }
 
-// readerQuote reads the reader's key quote; 0 means that no character is one.
 func readerQuote(text string) (byte, error) {
 	switch text {
 	case "":
@@ -163,7 +159,6 @@ func readerQuote(text string) (byte, error) {
 	return quote, err
 }
 
-// quote reads the writer's key quote.
 func (c *WriterConfig) quote() (quote byte, all bool, err error) {
 	switch c.Quote {
 	case "", quoteMinimal:
@@ -177,7 +172,7 @@ func (c *WriterConfig) quote() (quote byte, all bool, err error) {
 	return quote, c.QuoteAll, err
 }
 
-// escapeOf reads the key escape; 0 means that a quote is doubled.
+// 0 means that a quote is doubled.
 func escapeOf(text string, quote byte) (byte, error) {
 	switch {
 	case text == "" || text == string(rune(quote)):
@@ -192,7 +187,7 @@ func escapeOf(text string, quote byte) (byte, error) {
 	return escape, err
 }
 
-// mark reads a quote or an escape: an ASCII character that is not a letter, a digit or a blank.
+// an ASCII character that is not a letter, a digit or a blank
 func mark(text string) (byte, error) {
 	if len(text) != 1 || text[0] <= ' ' || text[0] >= utf8.RuneSelf-1 || unicode.IsLetter(rune(text[0])) || unicode.IsDigit(rune(text[0])) {
 		return 0, fmt.Errorf("%q is not allowed here: write one ASCII character that is not a letter, digit or blank", text)

@@ -9,8 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// preamble skips the lines before the header, or before the first record if there is none: one that declares
-// the delimiter, and skip_lines.
 func (r *reader) preamble(ctx context.Context) error {
 	r.rewindTo(r.in.Start(), 0)
 	sep, skip := sepLine(r.in.Buffered(r.next)), int64(r.cfg.SkipLines)
@@ -37,8 +35,7 @@ func (r *reader) preamble(ctx context.Context) error {
 	return nil
 }
 
-// sepLine returns the delimiter that the first line declares, as Excel writes it: sep=; with or without
-// quotes. Empty means that it is another line.
+// as Excel writes it: sep=; with or without quotes
 func sepLine(text []byte) string {
 	const longest = len(`"sep=`) + utf8.UTFMax + len(`"`)
 	n := bytes.IndexAny(text[:min(len(text), longest+1)], "\r\n")
@@ -62,10 +59,9 @@ func sepLine(text []byte) string {
 	return line[len(sep):]
 }
 
-// useDelimiter sets the delimiter of fields: sep, from the file itself, or the key.
 func (r *reader) useDelimiter(sep string) {
 	comma, runs, err := r.cfg.delimiter()
-	if err != nil { // Validate has refused it
+	if err != nil {
 		return
 	}
 	r.sep = sep
@@ -77,9 +73,8 @@ func (r *reader) useDelimiter(sep string) {
 	r.csv.trim = r.cfg.Trim && !unicode.IsSpace(first) // else empty fields would be trimmed away
 }
 
-// footerStart returns the position in the text, which reaches to the end of the data read, where the footer
-// begins: at the last lines that are neither blank nor comments. More text only moves it further, so a record
-// before it stays a record.
+// The footer begins at the last lines that are neither blank nor comments. More text only moves it further,
+// so a record before it stays a record.
 func (r *reader) footerStart(text []byte, atEnd bool) int {
 	end := len(text)
 	for lines := 0; lines < r.footer && end > 0; {
@@ -96,8 +91,7 @@ func (r *reader) footerStart(text []byte, atEnd bool) int {
 	return end
 }
 
-// inFooter reports whether footer_lines counts the line: it has more than blanks and is not a comment. An
-// incomplete line may become a comment.
+// An incomplete line may become a comment.
 func (r *reader) inFooter(line []byte, whole bool) bool {
 	comment := r.csv.comment
 	if len(comment) > 0 && (bytes.HasPrefix(line, comment) || !whole && bytes.HasPrefix(comment, line)) {
@@ -106,5 +100,5 @@ func (r *reader) inFooter(line []byte, whole bool) bool {
 	if n := blankRun(line); n < len(line) || r.csv.runs {
 		return n < len(line)
 	}
-	return bytes.Contains(line, r.csv.comma) // blanks that are between fields
+	return bytes.Contains(line, r.csv.comma)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// RawText implements item.RawReader: the last record as written in the file, without the empty lines and
-// comments before it.
+// RawText implements item.RawReader: the last record without the empty lines and comments before it.
 func (r *reader) RawText() item.RawText {
 	raw := item.RawText{}
 	if r.lost != nil {
@@ -30,28 +29,26 @@ func (r *reader) RawText() item.RawText {
 	if !r.cfg.hasHeader() {
 		columns = columnNames(r.width)
 	}
-	if fitsPosition(columns) { // otherwise they are read again
+	if fitsPosition(columns) {
 		raw.Columns = columns
 	}
 	return raw
 }
 
-// OpenRaw implements item.RawOpener. A header that was too wide to be stored is read from
-// the file.
+// OpenRaw implements item.RawOpener. A header too wide to be stored is read from the file.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	if err := r.bindRaw(ctx, raw); err != nil {
 		return err
 	}
 	r.in, r.dead = filestream.TextInput(raw.Text, raw.Offset), nil
-	r.csv.cr, r.footer = false, 0 // it is one record
+	r.csv.cr, r.footer = false, 0
 	r.useDelimiter(raw.Delimiter)
 	r.cfg.Path = meta.Path
 	r.rewindTo(raw.Offset, max(meta.Line-1, 0))
 	return nil
 }
 
-// bindRaw finds the columns of a text, unless they equal those of the previous text: the records of one
-// header have one schema.
+// The records of one header have one schema, so equal columns are kept.
 func (r *reader) bindRaw(ctx context.Context, raw item.RawText) error {
 	switch {
 	case r.index != nil && (raw.Columns == nil || slices.Equal(raw.Columns, r.columns)):

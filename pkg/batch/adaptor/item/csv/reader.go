@@ -16,13 +16,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type. A nil type means rows with string columns, which are known
-// when the reader is open.
+// NewReader returns a reader of items of the type; nil means rows with string columns, known after Open.
 func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	return newReader(cfg, itemType, nil)
 }
 
-// newReader is NewReader with the context of a step, which may be nil.
 func newReader(cfg ReaderConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
 	r, itemType, err := recordReader(cfg, itemType)
 	if err != nil {
@@ -69,55 +67,52 @@ func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, err
 	return r, itemType, nil
 }
 
-// reader is the item.RecordReader. Offsets are offsets of filestream.Input.
 type reader struct {
 	cfg    ReaderConfig
-	want   *row.Schema // of the item type
-	schema *row.Schema // of the records; want, unless that is open
+	want   *row.Schema
+	schema *row.Schema
 
-	columns []string // the header; nil without one
-	index   []int    // column of each field
-	width   int      // fields of a record; 0 means unknown, and at least as many as index needs
-	// bare and quoted are the fields of the schema for texts without and with quotes.
+	columns []string
+	index   []int
+	width   int // 0 means unknown; at least as many as index needs
+	// for texts without and with quotes
 	bare, quoted []row.Field
-	isText       []bool // every text except an empty one is a value of the field
+	isText       []bool // every text except an empty one is a value
 
 	in  *filestream.Input
 	csv scanner
-	cr  bool // lines end with a carriage return
+	cr  bool
 
-	next  int64 // offset of the next record, and lines before it
+	// next is the offset of the next record, lines those before it.
+	next  int64
 	lines int64
-	line  int64 // of the last record
-	// from and fromLines are next and lines before the last record; lost is the last line that was given up.
+	line  int64
+	// next and lines before the last record; lost is the last line that was given up
 	from, fromLines int64
 	lost            *item.RawText
-	dead            error // nothing can be read any more
+	dead            error
 
-	accept bool // changes of the file
-	// begin and beginLines are next and lines of the header, or of the first record without one.
+	accept bool
+	// next and lines of the header, or of the first record without one
 	begin, beginLines int64
-	sep               string // the delimiter in the file itself, or empty
-	footer            int    // lines at the end that are not records
-	// context returns the context of the step; nil means that there is none.
-	context func() *core.ExecutionContext
+	sep               string
+	footer            int
+	context           func() *core.ExecutionContext
 }
 
-// position is the reader's item.Position.
 type position struct {
 	filestream.InputPosition
 	Lines   int64    `json:"lines"`
-	CR      bool     `json:"cr,omitempty"`  // lines end with a carriage return
-	Sep     string   `json:"sep,omitempty"` // the delimiter that the file says itself
+	CR      bool     `json:"cr,omitempty"`
+	Sep     string   `json:"sep,omitempty"`
 	Columns []string `json:"columns,omitempty"`
-	Width   int      `json:"width,omitempty"` // fields of a record of a file without a header
+	Width   int      `json:"width,omitempty"`
 }
 
-// maxColumnBytes keeps the columns of a very wide file out of the position: a
-// step has 8 KB for its reader and its writers together (rule D4).
+// A step has 8 KB for its reader and its writers together (rule D4).
 const maxColumnBytes = 2 << 10
 
-// Schema returns the fields of the records; complete after Open.
+// Schema is complete after Open.
 func (r *reader) Schema() *row.Schema { return r.schema }
 
 func (r *reader) Meta() item.Meta { return item.Meta{Path: r.cfg.Path, Line: r.line} }
@@ -171,7 +166,6 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	return r.openAt(ctx, pos)
 }
 
-// needsHead reports whether the columns are known only from the first record.
 func (r *reader) needsHead() bool { return r.cfg.hasHeader() || r.want.IsOpen() }
 
 func (r *reader) openAt(ctx context.Context, pos *position) error {
@@ -206,7 +200,6 @@ func (r *reader) openAt(ctx context.Context, pos *position) error {
 	return nil
 }
 
-// readHead reads the header, or names the columns of a file without one.
 func (r *reader) readHead(ctx context.Context) error {
 	if !r.needsHead() || r.cfg.Columns > 0 {
 		return nil
@@ -239,15 +232,13 @@ func (r *reader) readHead(ctx context.Context) error {
 	return nil
 }
 
-// rewindTo makes the record at offset, with that many lines before it, the next one.
 func (r *reader) rewindTo(offset, lines int64) {
 	r.in.Rewind(offset)
 	r.in.Keep(offset)
 	r.next, r.lines = offset, lines
 }
 
-// ReadRecord reads the next record. One that does not fit is an item.ConsumedError: the next call reads the
-// following record.
+// ReadRecord reads the next record. One that does not fit is an item.ConsumedError.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	record, err := r.record(ctx)
 	if err != nil {
@@ -259,7 +250,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	valid := utf8.ValidString(record)
 	for i, column := range r.index {
 		f := &r.bare[i]
-		if uint(column) >= uint(len(r.csv.fields)) { // an optional field without a column, or short: null
+		if uint(column) >= uint(len(r.csv.fields)) {
 			if dst[i], err = r.absent(f, column); err != nil {
 				return err
 			}
@@ -285,7 +276,6 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// absent returns the value of a field without a column in the record.
 func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
 	if column < 0 {
 		return f.Default, nil
@@ -297,8 +287,7 @@ func (r *reader) absent(f *row.Field, column int) (row.Value, error) {
 	return v, nil
 }
 
-// place describes where a field of the last record begins: its column in the line, in bytes from 1, and the
-// line if an earlier quoted text has line ends.
+// place is the column in the line, in bytes from 1, and the line if an earlier quoted text has line ends.
 func (r *reader) place(column int) string {
 	before := r.in.Buffered(r.from)[:r.csv.fields[column].at]
 	lines, begin := r.csv.linesIn(before)
@@ -330,7 +319,6 @@ func (r *reader) invalid(err error) error {
 	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// record reads the next record. It returns a text with the fields at the places in r.csv.
 func (r *reader) record(ctx context.Context) (string, error) {
 	if r.dead != nil {
 		return "", r.dead
@@ -346,9 +334,8 @@ func (r *reader) record(ctx context.Context) (string, error) {
 	return string(r.csv.content), nil
 }
 
-// scan parses the next record. If the record is not complete yet, it reads twice as much each time, so that a
-// long record is not parsed again for each buffer. It returns the length of the record, with the empty lines
-// and comments before it.
+// scan reads twice as much each time while the record is incomplete, so that a long record is not parsed
+// again for each buffer. length includes the empty lines and comments before the record.
 func (r *reader) scan(ctx context.Context) (length int64, err error) {
 	for {
 		text := r.in.Buffered(r.next)
@@ -374,7 +361,6 @@ func (r *reader) consumed(end int64) {
 	r.in.Keep(end)
 }
 
-// IndependentOf implements item.Independent: no step changes the file that it reads.
 func (r *reader) IndependentOf(string) bool { return true }
 
 // Position returns where the next record starts.

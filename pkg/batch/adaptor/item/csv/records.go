@@ -27,16 +27,15 @@ type RecordType struct {
 	Sums    map[string]int `key:"sums" doc:"Of a trailer: the fields that hold the sums of fields of the item, such as amount: 3; int and decimal only."`
 }
 
-// types is a checked configuration of record types.
 type types struct {
 	plan    *recordtypes.Plan
-	kinds   []RecordType // by the place of the type in the plan
-	columns [][]int      // of each type: the field of the record for each of its columns, from 0
-	sums    [][]int      // and for each of its sums
-	typeAt  int          // from 0
+	kinds   []RecordType
+	columns [][]int // of each type: the field for each of its columns, from 0
+	sums    [][]int
+	typeAt  int
 }
 
-// compileRecords checks the record types. It returns nil if the file has only one type.
+// compileRecords returns nil if the file has only one type.
 func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 	if cfg.Records == nil {
 		return nil, nil
@@ -89,7 +88,6 @@ func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 	return p, errors.Join(errs...)
 }
 
-// bindColumns finds the item's fields for the columns of a type.
 func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (columns []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Columns)) {
 		at, f := kind.Columns[name], schema.Index(name)
@@ -115,7 +113,6 @@ func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Sc
 	return columns
 }
 
-// bindSums finds the fields with sums in a trailer.
 func (p *types) bindSums(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (sums []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Sums)) {
 		at, f := kind.Sums[name], schema.Index(name)

@@ -18,17 +18,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordsReader is the item.RecordReader of a file with several record types (rule C15p).
+// recordsReader reads a file with several record types (rule C15p).
 type recordsReader struct {
 	*reader
 	of     *types
 	state  *recordtypes.State
 	widths map[string]int // of the types with a number of fields that the first record decides
-	text   string         // has the fields of the last record
-	single bool           // the input is the text of one record
+	text   string
+	single bool
 }
 
-// recordsPosition is its item.Position.
 type recordsPosition struct {
 	position
 	recordtypes.Position
@@ -71,7 +70,7 @@ func (r *recordsReader) openRecords(ctx context.Context, at item.Position) error
 	return nil
 }
 
-// bindTypes finds the texts for null in each field. An empty line is not a record of any type.
+// An empty line is not a record of any type.
 func (r *recordsReader) bindTypes() error {
 	err := r.bind()
 	r.csv.blanks = false
@@ -86,7 +85,6 @@ func (r *recordsReader) headOf(_ *recordtypes.Type, raw []byte) (recordtypes.Rec
 	return headRecord{r, raw}, nil
 }
 
-// headRecord is a header by itself: its fields have no places.
 type headRecord struct {
 	*recordsReader
 	raw []byte
@@ -98,8 +96,7 @@ func (h headRecord) Column(t *recordtypes.Type, column int) (row.Value, error) {
 
 func (h headRecord) Raw(*recordtypes.Type) []byte { return h.raw }
 
-// ReadRecord reads the next record that is an item. One that does not fit is an item.ConsumedError: the next
-// call reads the following record.
+// One that does not fit is an item.ConsumedError.
 func (r *recordsReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	for {
 		t, err := r.take(ctx)
@@ -124,7 +121,6 @@ func (r *recordsReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	}
 }
 
-// take reads the next record, and returns its type.
 func (r *recordsReader) take(ctx context.Context) (*recordtypes.Type, error) {
 	text, err := r.record(ctx)
 	if err != nil {
@@ -133,7 +129,7 @@ func (r *recordsReader) take(ctx context.Context) (*recordtypes.Type, error) {
 	r.text = text
 	t := r.typeOf()
 	if t == nil {
-		name := "" // of a record that is too short for it
+		name := ""
 		if len(r.csv.fields) > r.of.typeAt {
 			name = r.text[r.csv.fields[r.of.typeAt].from:r.csv.fields[r.of.typeAt].to]
 		}
@@ -142,7 +138,6 @@ func (r *recordsReader) take(ctx context.Context) (*recordtypes.Type, error) {
 	return t, nil
 }
 
-// typeOf returns the type of the last record, or nil if it has none.
 func (r *recordsReader) typeOf() *recordtypes.Type {
 	if len(r.csv.fields) <= r.of.typeAt {
 		return r.of.plan.Find(recordtypes.Any)
@@ -176,7 +171,6 @@ func (r *recordsReader) detail(ctx context.Context, t *recordtypes.Type, dst []r
 	return r.settle(ctx)
 }
 
-// checkFields reports a number of fields other than the type's.
 func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 	want, n := r.of.kinds[t.Number()].Fields, len(r.csv.fields)
 	if want == 0 && !r.single {
@@ -196,7 +190,6 @@ func (r *recordsReader) checkFields(t *recordtypes.Type) error {
 	return nil
 }
 
-// follow processes a record that is not an item.
 func (r *recordsReader) follow(t *recordtypes.Type) error {
 	err := error(nil)
 	switch t.Role {
@@ -279,10 +272,8 @@ func (r *recordsReader) Count(t *recordtypes.Type) (int64, error) {
 	return n, nil
 }
 
-// Raw implements recordtypes.Record: the record as written in the file.
 func (r *recordsReader) Raw(*recordtypes.Type) []byte { return []byte(r.reader.RawText().Text) }
 
-// at reads a field of the item from a field of the record. Its error has the position.
 func (r *recordsReader) at(field, column int) (row.Value, error) {
 	v, err := r.parse(field, column)
 	if err != nil && column < len(r.csv.fields) {
@@ -321,7 +312,7 @@ func (r *recordsReader) Position() (item.Position, error) {
 	})
 }
 
-// RawText implements item.RawReader: the last record, with the headers above it.
+// the last record, with the headers above it
 func (r *recordsReader) RawText() item.RawText {
 	raw := r.reader.RawText()
 	raw.Columns = nil
@@ -329,7 +320,6 @@ func (r *recordsReader) RawText() item.RawText {
 	return raw
 }
 
-// OpenRaw implements item.RawOpener: the text is a record, wherever it comes from.
 func (r *recordsReader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single = true
 	heads := slices.Clone(raw.Heads)

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// refused decides how a record is handled that has a wrong form, cannot be read (err) or is too long.
 func (r *reader) refused(ctx context.Context, length int64, err error) (string, error) {
 	var wrong *scanError
 	switch {
@@ -30,11 +29,10 @@ func (r *reader) refused(ctx context.Context, length int64, err error) (string, 
 	case errors.Is(err, io.EOF):
 		return "", err
 	}
-	return "", fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, err) // nothing is consumed
+	return "", fmt.Errorf("csv: %s:%d: %w", r.cfg.Path, r.lines+1, err)
 }
 
-// skipEmptyLines skips the empty lines and comments before the current record, which do not count to its
-// length.
+// Skipped lines do not count to the record's length.
 func (r *reader) skipEmptyLines(ctx context.Context) (skipped bool, err error) {
 	offset, lines := r.next, r.lines
 	for {
@@ -66,8 +64,7 @@ func (r *reader) again(ctx context.Context, err error) (string, error) {
 	return r.record(ctx)
 }
 
-// giveUpLine skips the lines up to first, where the current record starts, so that a stray quote costs one
-// line and not the text up to the next quote.
+// giveUpLine skips one line, so that a stray quote costs one line and not the text up to the next quote.
 func (r *reader) giveUpLine(ctx context.Context, first int64, cause error) error {
 	offset := r.next
 	for line := r.lines + 1; line <= first; line++ {

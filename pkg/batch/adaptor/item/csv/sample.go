@@ -10,25 +10,24 @@ import (
 // Cell is a field of a record as its text.
 type Cell struct {
 	Text string
-	// Quoted means that it is in quotes: "" is an empty text, and an empty field without them is a null.
+	// Quoted: "" is an empty text, and an empty field without quotes a null.
 	Quoted bool
 }
 
-// Sample reads the records of a file as the reader does, whatever their types: when you draft an item type,
-// you see the texts that the reader will see.
+// Sample reads the records of a file as the reader does, whatever their types, to draft an item type.
 type Sample struct {
 	r     *reader
 	head  string
 	cells []Cell
 }
 
-// OpenSample opens the file at its first record; its header, if any, is read. Item is ignored.
+// OpenSample opens the file at its first record. Item is ignored.
 func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	made, err := NewReader(cfg, nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sample{r: made.(interface{ Component() any }).Component().(*reader)} // of an open schema
+	s := &Sample{r: made.(interface{ Component() any }).Component().(*reader)}
 	if err := s.r.openAt(ctx, nil); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -39,18 +38,17 @@ func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
 	if cfg.hasHeader() {
 		s.head = s.Text()
 	}
-	s.r.csv.blanks = len(s.r.columns) == 1 // as where its field may be null
+	s.r.csv.blanks = len(s.r.columns) == 1
 	return s, nil
 }
 
-// Columns returns the names of the columns; for a file without a header, one for each field of its first
-// record.
+// Columns returns the names of the columns; without a header, one for each field of the first record.
 func (s *Sample) Columns() []string { return s.r.columns }
 
-// Head returns the text of the header; empty without one.
+// Head returns the header, or "".
 func (s *Sample) Head() string { return s.head }
 
-// Next returns the fields of the next record, valid until the next call. An invalid item of the reader is an
+// Next returns the fields of the next record, valid until the next call. An invalid item is an
 // item.ConsumedError.
 func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 	record, err := s.r.record(ctx)
@@ -67,14 +65,13 @@ func (s *Sample) Next(ctx context.Context) ([]Cell, error) {
 // Line returns the line on which the last record begins.
 func (s *Sample) Line() int64 { return s.r.line }
 
-// Text returns the text of the last record as written in the file.
+// Text returns the text of the last record.
 func (s *Sample) Text() string { return s.r.RawText().Text }
 
 // Offset returns how many bytes of the text, as UTF-8, were read.
 func (s *Sample) Offset() int64 { return s.r.next }
 
-// Damage returns the first byte of the last record that is not UTF-8, its line and its offset in the
-// text.
+// Damage returns the first byte of the last record that is not UTF-8, its line and offset.
 func (s *Sample) Damage() (found byte, line, offset int64) {
 	text := s.r.in.Buffered(s.r.from)[:s.r.next-s.r.from]
 	at := 0
@@ -88,7 +85,7 @@ func (s *Sample) Damage() (found byte, line, offset int64) {
 	return 0, s.r.line, s.r.from
 }
 
-// NotValid is the predicate of a message about text with damage, which names the encoding.
+// NotValid is a message about text with damage.
 func (s *Sample) NotValid() string { return s.r.in.NotValid() }
 
 // Close closes the file.

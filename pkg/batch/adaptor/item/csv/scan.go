@@ -9,46 +9,42 @@ import (
 	"unicode"
 )
 
-// scanner parses records in place, as encoding/csv does: the same fields, and the same errors at the same
-// places. A record is copied once, into the text of its values, and not from buffer to buffer.
+// scanner parses records as encoding/csv does, with the same errors at the same places, but copies a record
+// only once.
 type scanner struct {
 	comma   []byte
-	comment []byte // empty: there are none
-	runs    bool   // fields are separated by runs of blanks, and not by comma
-	quote   byte   // around a field; 0 means none
-	escape  byte   // before a quote in quotes, and before itself; 0 means that a quote is only doubled
-	lazy    bool   // quotes inside of a field are text
-	trim    bool   // white space before a field is left out
-	cr      bool   // a carriage return alone ends a line, too
-	blanks  bool   // an empty line is a record of one empty field
+	comment []byte
+	runs    bool // separated by runs of blanks, not by comma
+	quote   byte // 0 means none
+	escape  byte // before a quote in quotes, and itself; 0: a quote is doubled
+	lazy    bool // quotes inside a field are text
+	trim    bool // leading white space is left out
+	cr      bool // a CR alone ends a line, too
+	blanks  bool // an empty line is a record
 
 	// The rest is about the last record.
-	content []byte // has the fields: the line itself if it has no quotes, else own
+	content []byte // the line itself if it has no quotes, else own
 	own     []byte
 	fields  []field
-	before  int // empty lines and comments before it
-	lines   int // its own
+	before  int
+	lines   int
 }
 
-// field is the position of a field in the scanned text, and in content.
 type field struct {
 	at, from, to int
 	quoted       bool
 }
 
-// errShort says that the text ends within the record.
 var errShort = errors.New("the record has no end yet")
 
-// scanError is a mistake in the form of a record. Line counts from the line of its first field, which is 1,
-// column from 1 in bytes.
+// Line counts from the record's first line, column from 1 in bytes.
 type scanError struct {
 	line, column int
 	err          error
-	hint         string // the cure; may be empty
+	hint         string
 }
 
-// hintBelow is the hint for a record with several lines. Putting more text in quotes would not help there:
-// the first quote may be the wrong one.
+// More text in quotes would not help a record of several lines: the first quote may be the wrong one.
 func (e *scanError) hintBelow() string {
 	if e.hint == hintEscape {
 		return e.hint
@@ -56,7 +52,6 @@ func (e *scanError) hintBelow() string {
 	return ""
 }
 
-// The cures of quotes where none belong.
 const (
 	hintLazy   = " (lazy_quotes: true accepts it as text)"
 	hintEscape = ` (if \ escapes a quote, set escape: '\')`
@@ -64,9 +59,8 @@ const (
 
 func (e *scanError) Error() string { return e.err.Error() }
 
-// scan parses the first record of the text. It returns the length of the text up to the record's end or, with
-// a scanError, to the end of its line. atEnd means that the text is complete; otherwise a record that may
-// continue is errShort. It returns io.EOF if there is no record.
+// scan returns the length of the text up to the first record's end or, with a scanError, to the end of its
+// line. Unless atEnd, a record that may continue is errShort. Without a record it returns io.EOF.
 func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	s.before, s.lines, s.fields = 0, 1, s.fields[:0]
 	for {
@@ -97,8 +91,7 @@ func (s *scanner) scan(text []byte, atEnd bool) (end int, err error) {
 	}
 }
 
-// cutLine returns the first line of the text, without its end, and its length with it; 0 means that it has no
-// end yet, or that there is no line.
+// n is 0 if the line has no end yet, or there is none.
 func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	if s.cr {
 		return cutReturn(text, atEnd)
@@ -116,7 +109,6 @@ func (s *scanner) cutLine(text []byte, atEnd bool) (line []byte, n int) {
 	return line, n
 }
 
-// cutReturn is cutLine for lines that end with CR, LF or CRLF.
 func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
 	n = bytes.IndexAny(text, "\r\n")
 	switch {
@@ -130,7 +122,6 @@ func cutReturn(text []byte, atEnd bool) (line []byte, n int) {
 	return text[:n], n + 1
 }
 
-// linesIn returns the number of complete lines in the text, and the position of the line after them.
 func (s *scanner) linesIn(text []byte) (lines, begin int) {
 	ends := "\n"
 	if s.cr {
@@ -148,7 +139,6 @@ func (s *scanner) linesIn(text []byte) (lines, begin int) {
 	}
 }
 
-// split finds the fields of a line without quotes, which begins at place at of the text.
 func (s *scanner) split(line []byte, at int) {
 	for from := 0; ; {
 		if s.trim {
@@ -171,7 +161,6 @@ func (s *scanner) index(text []byte) int {
 	return bytes.Index(text, s.comma)
 }
 
-// splitRuns is split for fields with runs of blanks between them.
 func (s *scanner) splitRuns(line []byte, at int) {
 	for from, last := blankRun(line), false; !last; {
 		var n, size int
@@ -181,8 +170,7 @@ func (s *scanner) splitRuns(line []byte, at int) {
 	}
 }
 
-// cut returns the end of the field at the beginning of rest, and the length of the delimiter after it; last
-// means that there is no next field.
+// last means that there is no next field.
 func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	if s.runs {
 		if end = bytes.IndexAny(rest, " \t"); end < 0 {
@@ -197,7 +185,6 @@ func (s *scanner) cut(rest []byte) (end, size int, last bool) {
 	return end, len(s.comma), false
 }
 
-// blankRun returns the number of blanks and tabs at the beginning of the text.
 func blankRun(text []byte) int { return len(text) - len(bytes.TrimLeft(text, " \t")) }
 
 func blanks(text []byte) int {
@@ -208,8 +195,6 @@ func blanks(text []byte) int {
 	return n
 }
 
-// quoted finds the fields of a record with fields in quotes, which may span lines. It begins at position at
-// of the text.
 func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	c := cursor{text: text, at: at, atEnd: atEnd}
 	c.line, c.length = s.cutLine(text[at:], atEnd)
@@ -237,17 +222,15 @@ func (s *scanner) quoted(text []byte, at int, atEnd bool) (end int, err error) {
 	return c.at + c.length, err
 }
 
-// cursor is a position in the text of a record.
 type cursor struct {
 	text   []byte
 	atEnd  bool
-	at     int    // where the line begins in the text
-	line   []byte // without its end
-	length int    // with it
-	offset int    // in the line
+	at     int
+	line   []byte
+	length int
+	offset int
 }
 
-// bare adds a field that does not begin with a quote to own; last means that it is the last one.
 func (s *scanner) bare(c *cursor) (last bool, err error) {
 	rest := c.line[c.offset:]
 	n, size, last := s.cut(rest)
@@ -260,7 +243,6 @@ func (s *scanner) bare(c *cursor) (last bool, err error) {
 	return last, nil
 }
 
-// inQuotes adds a field that begins with a quote to own; last means that it is the last one.
 func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	c.offset++
 	for {
@@ -301,7 +283,6 @@ func (s *scanner) inQuotes(c *cursor) (last bool, err error) {
 	}
 }
 
-// wrong returns the error of encoding/csv with this scanner's quote.
 func (s *scanner) wrong(err error) error {
 	if s.quote == '"' {
 		return err
@@ -309,7 +290,6 @@ func (s *scanner) wrong(err error) error {
 	return errors.New(strings.ReplaceAll(err.Error(), `"`, string(rune(s.quote))))
 }
 
-// endOfQuoted returns the position of the next quote or escape in the line, or -1.
 func (s *scanner) endOfQuoted(rest []byte) int {
 	n := bytes.IndexByte(rest, s.quote)
 	if s.escape == 0 {
@@ -321,7 +301,6 @@ func (s *scanner) endOfQuoted(rest []byte) int {
 	return n
 }
 
-// between returns the length of the delimiter at the beginning of the text, or 0.
 func (s *scanner) between(text []byte) int {
 	switch {
 	case s.runs:
@@ -332,8 +311,8 @@ func (s *scanner) between(text []byte) int {
 	return 0
 }
 
-// nextLine moves to the next line, in which a quoted field continues: the end of the line is part of the
-// field, unchanged. ended means that the text is over, and that the field may end there.
+// The end of the line is part of the field, unchanged. ended means that the text is over, and that the
+// field may end there.
 func (s *scanner) nextLine(c *cursor) (ended bool, err error) {
 	end := c.text[c.at+len(c.line) : c.at+c.length]
 	s.own = append(s.own, end...)

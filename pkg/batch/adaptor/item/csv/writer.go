@@ -16,8 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewWriter returns a writer of items of the type use.In. The file belongs to
-// use.Attempt (rule C15b).
+// NewWriter returns a writer of items of the type use.In. The file belongs to use.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
@@ -56,7 +55,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	f.end = lineEnd(cfg)
 	f.special[quote], f.special['\n'], f.special['\r'] = true, true, true
 	if f.wide = len(comma) > 1 && utf8.RuneCountInString(comma) == 1; !f.wide {
-		for _, c := range []byte(comma) { // of several characters each: a field may end with the first
+		for _, c := range []byte(comma) { // a field may end with the first character of several
 			f.special[c] = true
 		}
 	}
@@ -70,19 +69,17 @@ func lineEnd(cfg WriterConfig) string {
 	return "\n"
 }
 
-// writer is the item.RecordWriter.
 type writer struct {
 	cfg   WriterConfig
 	lines encoded
-	item  *row.Schema // of the item type
+	item  *row.Schema
 	out   *filestream.Output
 
-	begun   bool        // the text before the first record is written
-	columns []string    // the columns that this attempt writes; nil if they are unknown (open schemas)
-	schema  *row.Schema // the schema of the last columns compared
+	begun   bool
+	columns []string
+	schema  *row.Schema
 }
 
-// Open starts the file, or continues after the committed part.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
@@ -92,7 +89,7 @@ func (w *writer) Rewind(_ context.Context, at item.Position) error {
 }
 
 func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) error) error {
-	var pos *filestream.OutputPosition // the writer's item.Position
+	var pos *filestream.OutputPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
 			return fmt.Errorf("csv: cannot restart: the stored position is unreadable: %w", err)
@@ -117,7 +114,6 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.begin(w.item)
 }
 
-// checkHeader compares the header of the existing file with the columns.
 func (w *writer) checkHeader(columns []string) error {
 	head := w.out.Appended()
 	if !w.cfg.Header || head == nil {
@@ -131,7 +127,6 @@ func (w *writer) checkHeader(columns []string) error {
 	return exception.Fatal("", fmt.Errorf("csv: cannot append to %s: its header is %.200q, but this step's header is %.200q", w.cfg.Path, bytes.TrimSuffix(first, []byte("\r")), want))
 }
 
-// begin writes the text before the first record.
 func (w *writer) begin(schema *row.Schema) error {
 	columns := columnsOf(schema)
 	l := &w.lines
@@ -150,7 +145,6 @@ func (w *writer) begin(schema *row.Schema) error {
 	return w.declare(schema)
 }
 
-// appendHeader appends the names of the columns.
 func (l *encoded) appendHeader(buf []byte, columns []string) []byte {
 	var marks [][]byte
 	if len(columns) == 1 {
@@ -181,8 +175,7 @@ func columnsOf(schema *row.Schema) []string {
 	return columns
 }
 
-// WriteRecords appends the records. All of them are encoded first: if one cannot be, the file stays
-// unchanged.
+// All records are encoded first: if one cannot be, the file stays unchanged.
 func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
 	if schema != w.schema {
 		if err := w.use(schema); err != nil {
@@ -210,7 +203,6 @@ func (w *writer) NewEncoding() item.RecordEncoding {
 	return &encoded{form: w.lines.form, enc: enc}
 }
 
-// WriteEncoded implements item.RecordEncoder.
 func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, error) {
 	l, ok := of.(*encoded)
 	if !ok {
@@ -224,14 +216,13 @@ func (w *writer) WriteEncoded(_ context.Context, of item.RecordEncoding) (bool, 
 	return true, w.write(l)
 }
 
-// use checks that records of the schema fit the file's columns.
 func (w *writer) use(schema *row.Schema) error {
 	switch columns := columnsOf(schema); {
 	case !w.begun:
 		if err := w.begin(schema); err != nil {
 			return err
 		}
-	case w.columns == nil: // an earlier attempt began the file, or it existed before
+	case w.columns == nil:
 		if err := w.checkHeader(columns); err != nil {
 			return err
 		}
@@ -253,7 +244,6 @@ func (w *writer) Prepare(context.Context) error {
 	return nil
 }
 
-// Position returns the end of the file, with its form.
 func (w *writer) Position() (item.Position, error) { return json.Marshal(w.out.Position()) }
 
 func (w *writer) Release(context.Context) error {

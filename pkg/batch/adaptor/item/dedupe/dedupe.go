@@ -1,5 +1,5 @@
-// Package dedupe is the processor `dedupe`: it passes only the first of the items with one key. It keeps the
-// keys in a table, in the chunk's transaction.
+// Package dedupe is the processor `dedupe`: it passes only the first item of each key, and keeps the keys
+// in a table, in the chunk's transaction.
 //
 // It imports core with its folders, tx, internal/expression and internal/nearest.
 package dedupe
@@ -17,13 +17,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The possible handling of an item with a repeated key.
 const (
 	repeatedDrop   = "drop"
 	repeatedReject = "reject"
 )
 
-// Table is the table of the keys, in the database that the step writes to.
+// Table has the keys, in the database that the step writes to.
 const Table = "surfin_seen_key"
 
 // Config is the configuration of `dedupe`.
@@ -32,8 +31,8 @@ type Config struct {
 	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"How to treat an item whose key was seen before: drop leaves it out and counts it as filtered; reject makes it invalid."`
 }
 
-// Connections implements registry.Connector: the table of keys is made outside of the transaction, which a
-// failure would end.
+// Connections implements registry.Connector: the table is made outside of the transaction, which a failure
+// would end.
 func (c *Config) Connections() []registry.Connection {
 	return []registry.Connection{{OfStep: true, Use: registry.Within}}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// processor asks the table about each item.
 type processor struct {
 	in      item.Type
 	key     []*expression.ItemProgram
@@ -24,13 +23,13 @@ type processor struct {
 	reject  bool
 	db      tx.Database
 	attempt func(ctx context.Context) (core.Attempt, error)
-	begins  bool // the step begins, so that older keys do not count
-	keeps   bool // the keys are another step's to delete
+	begins  bool // the step begins: older keys do not count
+	keeps   bool // another step deletes the keys
 
 	scope   string
 	insert  string
 	isReady bool // the table exists, without older keys
-	// dry holds the keys of a dry run, which has read-only transactions; otherwise nil.
+	// the keys of a dry run, which has read-only transactions
 	dry map[string]bool
 }
 
@@ -64,16 +63,14 @@ func (p *processor) NewItems(capacity int) item.Items { return p.in.NewItems(cap
 
 func (p *processor) Component() any { return p }
 
-// Revocable implements item.Revocable: a key counts only if its transaction is committed.
+// A key counts only if its transaction is committed.
 func (p *processor) Revocable() {}
 
-// Close forgets the keys of a dry run.
 func (p *processor) Close(context.Context) error {
 	p.dry = nil
 	return nil
 }
 
-// Finish deletes the keys: the step is complete.
 func (p *processor) Finish(ctx context.Context) error {
 	if p.keeps || !there(ctx, p.db.Conn()) {
 		return nil
@@ -90,7 +87,7 @@ func (p *processor) findScope(ctx context.Context) error {
 	return err
 }
 
-// ready makes the table if it is absent, and deletes older keys, in the first transaction that commits.
+// in the first transaction that commits
 func (p *processor) ready(ctx context.Context, current tx.Tx) error {
 	if p.isReady {
 		return nil
@@ -145,7 +142,6 @@ func (p *processor) forget(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// Chain returns its input cell: an item that passes stays in place.
 func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {
@@ -181,7 +177,6 @@ func (p *processor) shown(values []row.Value) string {
 	return strings.Join(texts, ", ")
 }
 
-// isFirst adds the key to the table, and reports whether it is new.
 func (p *processor) isFirst(ctx context.Context, key []byte) (bool, error) {
 	current, ok := tx.From(ctx, p.db.Name())
 	if !ok {

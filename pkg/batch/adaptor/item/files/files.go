@@ -1,5 +1,4 @@
-// Package files is the reader `files`: it reads the files that a pattern matches, one after
-// the other, each by another reader.
+// Package files is the reader `files`: it reads matching files one after the other, each by another reader.
 //
 // It imports core with its folders and internal/filestream.
 package files
@@ -15,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The orders of files.
 const (
 	byName     = "name"
 	byModified = "modified"

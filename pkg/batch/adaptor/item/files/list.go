@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// find makes the list.
 func find(ctx context.Context, glob, order string) ([]filestream.Listed, error) {
 	paths, err := filestream.Find(ctx, glob)
 	if err != nil {
@@ -43,7 +42,7 @@ func find(ctx context.Context, glob, order string) ([]filestream.Listed, error) 
 	return files, nil
 }
 
-// sum identifies a list by its paths, whatever the current state of its files.
+// of the paths, whatever the current state of the files
 func sum(files []filestream.Listed) string {
 	var paths strings.Builder
 	for _, f := range files {
@@ -52,5 +51,5 @@ func sum(files []filestream.Listed) string {
 	return sumOfText(paths.String())
 }
 
-// sumOfText of the stored list is the sum in positions of earlier versions.
+// in positions of earlier versions
 func sumOfText(list string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(list))) }

@@ -14,27 +14,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// reader reads one file after the other: an item.Reader, and its own component.
 type reader struct {
 	config  Config
 	context func() *core.ExecutionContext // nil means that the list is only in memory
 	open    func(ctx context.Context, path string) (item.Reader, error)
-	none    item.Reader // never open
+	none    item.Reader
 
 	files  []filestream.Listed
-	list   string // their sum
-	at     int    // the current file, or the next one
+	list   string
+	at     int
 	inner  item.Reader
 	accept bool
-	// text is the path of the file for texts that OpenRaw reads; empty means that files are read.
+	// the file of texts for OpenRaw, or empty
 	text string
 }
 
-// position is the reader's item.Position.
 type position struct {
 	List   string          `json:"list"`
 	At     int             `json:"at"`
-	Path   string          `json:"path,omitempty"` // for people
+	Path   string          `json:"path,omitempty"`
 	Reader json.RawMessage `json:"reader,omitempty"`
 }
 
@@ -44,7 +42,7 @@ func (r *reader) Component() any { return r }
 
 func (r *reader) AcceptChanges() { r.accept = true }
 
-// Open finds the files, or continues with the previous attempt's files and position.
+// Open finds the files, or continues with the previous attempt's.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	err := r.start(ctx, at)
 	if err != nil {
@@ -73,7 +71,6 @@ func (r *reader) start(ctx context.Context, at item.Position) error {
 	return r.next(ctx, item.Position(pos.Reader))
 }
 
-// fix makes the list, and keeps it.
 func (r *reader) fix(ctx context.Context) (err error) {
 	if r.files, err = find(ctx, r.config.Glob, r.config.Order); err != nil {
 		return err
@@ -85,7 +82,6 @@ func (r *reader) fix(ctx context.Context) (err error) {
 	return r.keep()
 }
 
-// keep puts the list into the step's context.
 func (r *reader) keep() error {
 	list, err := filestream.EncodeList(r.files)
 	if err != nil {
@@ -98,7 +94,6 @@ func (r *reader) keep() error {
 	return r.context().Put(filestream.ListKey, list)
 }
 
-// recall reads the list that was kept.
 func (r *reader) recall(pos position) error {
 	if r.context == nil {
 		return errNoContext
@@ -121,7 +116,7 @@ func (r *reader) recall(pos position) error {
 	return nil
 }
 
-// check refuses files that have changed; at is the current one.
+// at is the current file
 func (r *reader) check(ctx context.Context, at int) error {
 	var errs []error
 	accepted := false
@@ -152,8 +147,7 @@ func (r *reader) check(ctx context.Context, at int) error {
 	return nil
 }
 
-// markAgain stores the current state of the files that are still to be read, at the first of them: this is
-// the state that the step will have read (rule TL3a). Files that were read before keep their marks.
+// This is the state that the step will have read (rule TL3a). Files that were read before keep their marks.
 func (r *reader) markAgain(ctx context.Context, at int) error {
 	for i := at; i < len(r.files); i++ {
 		info, err := confine.From(ctx).Stat(r.files[i].Path)
@@ -165,10 +159,8 @@ func (r *reader) markAgain(ctx context.Context, at int) error {
 	return r.keep()
 }
 
-// maxNamed bounds a message.
 const maxNamed = 5
 
-// next opens the current file.
 func (r *reader) next(ctx context.Context, at item.Position) error {
 	inner, err := r.open(ctx, r.files[r.at].Path)
 	if err != nil {
@@ -187,8 +179,7 @@ func (r *reader) next(ctx context.Context, at item.Position) error {
 	return nil
 }
 
-// unopened is the error of a file that cannot be opened. An error of the header, which is read like a record,
-// has consumed nothing: the next read would find it again.
+// An error of the header has consumed nothing: the next read would find it again.
 func unopened(err error) error {
 	if item.IsConsumed(err) {
 		return exception.Fatal("", errors.New(err.Error()))
@@ -203,7 +194,6 @@ func shut(ctx context.Context, r item.Reader) error {
 	return nil
 }
 
-// Fill appends items, of one file after the other.
 func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 	for items.Len() < n {
 		if r.inner == nil {
@@ -227,7 +217,6 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 	return nil
 }
 
-// IndependentOf implements item.Independent: it asks the reader of the files.
 func (r *reader) IndependentOf(database string) bool {
 	return item.IsIndependent(r.none.Component(), database)
 }
@@ -254,7 +243,6 @@ func (r *reader) Close(ctx context.Context) error {
 	return shut(ctx, inner)
 }
 
-// RawText implements item.RawReader, for readers that do.
 func (r *reader) RawText() item.RawText {
 	if r.inner == nil {
 		return item.RawText{}
@@ -266,7 +254,7 @@ func (r *reader) RawText() item.RawText {
 	return raw.RawText()
 }
 
-// OpenRaw implements item.RawOpener: the text is read by the reader of its file.
+// The text is read by the reader of its file.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	if r.inner == nil || r.text != meta.Path {
 		if err := r.Close(ctx); err != nil {

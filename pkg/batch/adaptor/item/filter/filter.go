@@ -1,5 +1,5 @@
-// Package filter is the processor `filter`: it keeps the items for which an
-// expression is true. The others are left out and counted as filtered (rule C4).
+// Package filter is the processor `filter`: items for which an expression is false are counted as filtered
+// (rule C4).
 //
 // It imports core with its folders and internal/expression.
 package filter

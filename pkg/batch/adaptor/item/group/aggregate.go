@@ -16,15 +16,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// aggregate is a field of a group's row.
 type aggregate struct {
 	field    row.Field
 	function string
 	program  *expression.ItemProgram // nil means count()
-	between  string                  // of join
+	between  string
 }
 
-// The functions of a group.
 const (
 	count = "count"
 	sum   = "sum"
@@ -38,7 +36,7 @@ const (
 
 func functions() []string { return []string{count, sum, least, most, first, last, join, list} }
 
-// newAggregate compiles NAME: FUNCTION(EXPRESSION) over rows.
+// NAME: FUNCTION(EXPRESSION) over rows
 func newAggregate(e registry.NamedExpression, rows item.Type) (aggregate, error) {
 	call := regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*\(`)
 	found := call.FindStringSubmatchIndex(e.Text)
@@ -82,7 +80,6 @@ func newAggregate(e registry.NamedExpression, rows item.Type) (aggregate, error)
 	return a, a.check(offset)
 }
 
-// check sets the type of the field.
 func (a *aggregate) check(offset int) error {
 	kind, nullable := a.program.Kind(), a.program.Nullable()
 	wrong := func(format string, args ...any) error {
@@ -123,15 +120,14 @@ func (a *aggregate) check(offset int) error {
 	return nil
 }
 
-// accumulator is an aggregate of the rows of one group.
 type accumulator struct {
 	*aggregate
-	n     int64 // values
+	n     int64
 	value row.Value
 	text  bytes.Buffer
 }
 
-// add adds the value of the row in the frame. It returns how much the text grew.
+// add returns how much the text grew.
 func (a *accumulator) add(f *expression.Frame) (grown int, err error) {
 	if a.program == nil {
 		a.n++
@@ -177,7 +173,6 @@ func (a *accumulator) add(f *expression.Frame) (grown int, err error) {
 	return a.text.Len() - before, err
 }
 
-// append adds an element to the array.
 func (a *accumulator) append(v row.Value) error {
 	if a.n > 1 {
 		a.text.WriteByte(',')
@@ -208,7 +203,6 @@ func (a *accumulator) append(v row.Value) error {
 	return err
 }
 
-// result is the value of the group.
 func (a *accumulator) result() row.Value {
 	switch {
 	case a.function == count:
@@ -229,7 +223,7 @@ func (a *accumulator) result() row.Value {
 
 var errOverflow = errors.New("the sum is larger than an int")
 
-// plus adds numbers of one kind; a is null before the first.
+// a is null before the first
 func plus(a, b row.Value) (row.Value, error) {
 	switch {
 	case a.IsNull():

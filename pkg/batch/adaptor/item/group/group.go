@@ -1,5 +1,5 @@
-// Package group is the reader `group`: it makes one row of consecutive rows of another reader that belong
-// together, by a key or by the form of the first of them.
+// Package group is the reader `group`: it makes one row of consecutive rows that belong together, by a key
+// or by the form of the first.
 //
 // It imports core with its folders, internal/expression and internal/nearest.
 package group
@@ -29,7 +29,6 @@ type Config struct {
 	Fields    registry.Expressions `key:"fields" rest:"true" doc:"The other fields of the group's row: count(), sum(x), min(x), max(x), first(x), last(x), join(x, ', ') or list(x), where x is an expression over item and meta of each row."`
 }
 
-// defaultMaxGroup is max_group where it is 0.
 const defaultMaxGroup = 1 << 20
 
 // Validate checks the options that need no item type.
@@ -105,18 +104,16 @@ flow:
 	}}
 }
 
-// plan is a checked configuration.
 type plan struct {
-	rows   item.Type // after the processors
+	rows   item.Type
 	key    []*expression.ItemProgram
 	starts *expression.ItemProgram // nil: there is a key
 	sorted bool
 	most   int
 	fields []aggregate
-	schema *row.Schema // of a group's row: the key, and the fields
+	schema *row.Schema
 }
 
-// compile checks the configuration and its nested components.
 func compile(cfg *Config) (*plan, error) {
 	rows, err := cfg.Reader.Types(nil)
 	if err != nil {

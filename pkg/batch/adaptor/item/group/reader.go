@@ -16,29 +16,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader makes groups: an item.ItemReader. It keeps the current group, and no rows.
+// reader keeps the current group, and no rows.
 type reader struct {
 	*plan
 	source *source
 	frame  *expression.Frame
-	// hand is the current group, or nil.
-	hand *group
-	meta item.Meta // of the last group
-	// start is the outcome of the source at which the current group began.
+	hand   *group
+	meta   item.Meta
+	// the outcome of the source at which the current group began
 	start rowPosition
-	// silent counts the outcomes of the source with errors that were reported before a restart.
+	// outcomes with errors that were reported before a restart
 	silent int64
-	// broken is the reason why nothing can be read any more; nil means that reading is possible.
+	// why nothing can be read any more
 	broken error
 }
 
-// group is the state of a group.
 type group struct {
 	key    []row.Value
 	meta   item.Meta
 	fields []accumulator
-	text   int   // the size of the texts collected by join and list
-	bad    error // it cannot be computed
+	text   int // of the texts collected by join and list
+	bad    error
 }
 
 // New returns a reader of groups.
@@ -66,11 +64,10 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	return item.EraseReader[item.Row](&positioned{r}), nil
 }
 
-// positioned is a reader over a source with positions.
 type positioned struct{ *reader }
 
-// position is the reader's item.Position: the start of the current group. Drop outcomes after Reader's
-// position belong to earlier groups. Feed outcomes of it were read, so that an error among them was reported.
+// position is the start of the current group. Drop outcomes after Reader's position belong to earlier
+// groups; errors among Feed outcomes were reported.
 type position struct {
 	Reader json.RawMessage `json:"reader,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
@@ -96,13 +93,11 @@ func (r *reader) AcceptChanges() {
 	}
 }
 
-// Meta is the origin of the first row of the last group.
 func (r *reader) Meta() item.Meta { return r.meta }
 
-// RawText is the text of the row that could not be read.
 func (r *reader) RawText() item.RawText { return r.source.raw() }
 
-// Open opens the source, at the start of the group that was current.
+// Open continues at the start of the group that was current.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	var from item.Position
@@ -133,7 +128,7 @@ func notEnd(err error) error {
 	return err
 }
 
-// IndependentOf implements item.Independent: it asks the reader of the rows, and their processors.
+// It depends on the reader of the rows, and their processors.
 func (r *reader) IndependentOf(database string) bool {
 	return item.IsIndependent(r.source.reader.Component(), database) &&
 		!slices.ContainsFunc(r.source.processors, func(p item.Processor) bool { return !item.IsIndependent(p.Component(), database) })
@@ -143,7 +138,6 @@ func (r *reader) Close(ctx context.Context) error { return r.source.close(ctx) }
 
 func (r *reader) Rereads() {}
 
-// Read returns the next group.
 func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	for {
 		if r.broken != nil {
@@ -182,7 +176,6 @@ func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	}
 }
 
-// answer returns a finished group.
 func (r *reader) answer(done *group, err error) (item.Row, error) {
 	if err != nil {
 		return item.Row{}, err
@@ -204,8 +197,7 @@ func (r *reader) finish(next *group, start rowPosition) (item.Row, error) {
 	return r.answer(done, nil)
 }
 
-// take adds the row of the source to its group. It returns the previous group if that is complete. before is
-// the place of the row.
+// take returns the previous group if that is complete. before is the place of the row.
 func (r *reader) take(before rowPosition) (done *group, err error) {
 	key := make([]row.Value, len(r.key))
 	for i, program := range r.key {
@@ -255,7 +247,6 @@ func (r *reader) newGroup(key []row.Value) *group {
 	return g
 }
 
-// add adds the row in the frame.
 func (g *group) add(f *expression.Frame, most int) {
 	for i := range g.fields {
 		if g.bad != nil {

@@ -10,40 +10,37 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// source returns the rows one after the other, after their processors.
+// source returns the rows after their processors.
 type source struct {
 	reader     item.Reader
 	positioner item.Positioner // nil: the reader has no positions
 	marker     item.Marker
 	processors []item.Processor
 
-	items   item.Items // one row, as it was read
-	in, out any        // cells: of a row as it was read, and after the processors
+	items   item.Items
+	in, out any // cells before and after the processors
 	moves   []item.Advance
 	opened  []any
-	// pending means that the current row is to be processed again.
+	// the current row is to be processed again
 	pending bool
-	failed  bool // the reader failed to read the last row
+	failed  bool
 
-	count int64 // outcomes of the reader since it was opened
-	// anchor is a position of the reader, with the count there.
+	count  int64
 	anchor anchor
-	// mark belongs to the last row, and marked is the count after it; nil means that there is none.
+	// of the last row, or nil; marked is the count after it
 	mark   any
 	marked int64
 }
 
-// anchorEvery is the number of outcomes per position of the reader: making a position costs something.
+// making a position costs something
 const anchorEvery = 64
 
-// anchor is a position of the reader.
 type anchor struct {
 	at    item.Position
 	count int64
 }
 
-// rowPosition is after that many outcomes of the reader: drop after a position of it, which is the position of mark
-// unless mark is nil.
+// drop outcomes after a position of the reader, the one of mark unless mark is nil
 type rowPosition struct {
 	count, drop int64
 	at          item.Position
@@ -57,7 +54,7 @@ func (s *source) position(p rowPosition) (item.Position, error) {
 	return s.marker.PositionAt(p.mark)
 }
 
-// fixed is the place with its position: a mark is valid only for a while.
+// A mark is valid only for a while.
 func (s *source) fixed(p rowPosition) (rowPosition, error) {
 	at, err := s.position(p)
 	p.at, p.mark = at, nil
@@ -134,8 +131,7 @@ func (s *source) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// next puts the next row into the cell out; there means that it is not filtered. An error that does not
-// belong to the row has consumed nothing.
+// there is false for a filtered row. An error that does not belong to the row has consumed nothing.
 func (s *source) next(ctx context.Context) (there bool, err error) {
 	if !s.pending {
 		if err := s.read(ctx); err != nil {
@@ -170,7 +166,6 @@ func (s *source) done() {
 	}
 }
 
-// read reads a row into the cell in.
 func (s *source) read(ctx context.Context) error {
 	if s.positioner != nil && s.marker == nil && s.count-s.anchor.count >= anchorEvery {
 		at, err := s.positioner.Position()
@@ -192,7 +187,6 @@ func (s *source) read(ctx context.Context) error {
 	return nil
 }
 
-// raw is the text of the row that could not be read, or zero.
 func (s *source) raw() item.RawText {
 	r, ok := s.reader.Component().(item.RawReader)
 	if !ok || !s.failed {

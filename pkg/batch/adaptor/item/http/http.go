@@ -1,5 +1,4 @@
-// Package httpitem is the reader `http`: it reads the items of a JSON API, page by page. It
-// keeps one page in memory.
+// Package httpitem is the reader `http`: it reads the items of a JSON API, with one page in memory.
 //
 // It imports core with its folders and internal/httpcall.
 package httpitem
@@ -33,7 +32,7 @@ type Config struct {
 	MaxPage registry.Size     `key:"max_page" default:"16MB" doc:"The longest response; a longer one is an error. A page is kept in memory."`
 }
 
-// Page is how the next page is asked for.
+// Page configures how to request the next page.
 type Page struct {
 	Cursor string `key:"cursor" doc:"The path of the cursor of the next page in a response. If it is missing, null or empty, the page is the last one."`
 	Next   string `key:"next" doc:"The path of the next page's URL in a response; it must be on the same host."`
@@ -84,7 +83,6 @@ func (c *Config) page() *Page {
 	return c.Page
 }
 
-// check returns the mistake and a hint.
 func (p *Page) check(given bool) (hint string, err error) {
 	ways, named := 0, p.Cursor != "" || p.Offset || p.Number
 	for _, is := range []bool{p.Cursor != "", p.Next != "", p.Link, p.Offset, p.Number} {
@@ -104,7 +102,6 @@ func (p *Page) check(given bool) (hint string, err error) {
 	return "", nil
 }
 
-// everyOf is the time between two requests at a rate.
 func everyOf(rate string) (time.Duration, error) {
 	if rate == "" {
 		return 0, nil

@@ -22,7 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// longestWait bounds the wait that a server may request by Retry-After.
+// a wait that a server requests by Retry-After
 const longestWait = time.Minute
 
 // NewReader returns a reader of items of the type.
@@ -44,34 +44,31 @@ type reader struct {
 	cfg    Config
 	every  time.Duration
 
-	at     position          // of the next item
-	items  []json.RawMessage // of the current page; nil means that it is not read yet
-	next   *string           // the page's name of the next one; nil means that it is the last
-	soon   time.Time         // no request before
+	at     position
+	items  []json.RawMessage // of the current page; nil means not read yet
+	next   *string           // nil means the last page
+	soon   time.Time
 	meta   item.Meta
-	last   []byte // the item that was read last
-	single []byte // the text of a redrive, or nil
+	last   []byte
+	single []byte
 	raw    bool
 }
 
-// position is the item.Position: a page, and how many of its items are done.
+// a page, and how many of its items are done
 type position struct {
-	// Page is the cursor or the address of the page; empty means the first one.
+	// Page is a cursor or an address; empty means the first page.
 	Page string `json:"page,omitempty"`
-	// Before is the number of items of all pages before it, Pages the number of those pages.
+	// Before and Pages count the items and pages before the page.
 	Before int64 `json:"before"`
 	Pages  int64 `json:"pages"`
-	// Done is the number of finished items of the page, Sum a hash of them.
-	Done int64  `json:"done,omitempty"`
-	Sum  string `json:"sum,omitempty"`
-	// Ended means that there are no more pages.
-	Ended bool `json:"ended,omitempty"`
+	// Done counts the finished items of the page, Sum is their hash.
+	Done  int64  `json:"done,omitempty"`
+	Sum   string `json:"sum,omitempty"`
+	Ended bool   `json:"ended,omitempty"`
 }
 
-// Meta is the address, and the number of the last item among all.
 func (r *reader) Meta() item.Meta { return r.meta }
 
-// Open begins with the first page, or continues.
 func (r *reader) Open(_ context.Context, at item.Position) error {
 	r.at, r.items, r.next, r.raw, r.single = position{}, nil, nil, false, nil
 	if at == nil {
@@ -83,7 +80,7 @@ func (r *reader) Open(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// IndependentOf implements item.Independent: a writer may change the server's answers.
+// A writer may change the server's answers.
 func (r *reader) IndependentOf(string) bool { return false }
 
 func (r *reader) Position() (item.Position, error) { return json.Marshal(r.at) }
@@ -131,7 +128,6 @@ func (r *reader) turn() {
 	r.items, r.next = nil, nil
 }
 
-// sumOf is the hash of the items up to this one, computed from the hash of the items before it.
 func sumOf(before string, text []byte) string {
 	h := sha256.New()
 	h.Write([]byte(before))
@@ -139,14 +135,13 @@ func sumOf(before string, text []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// address is the address of the page.
 func (r *reader) address() string {
 	p := r.cfg.page()
 	if (p.Next != "" || p.Link) && r.at.Page != "" {
 		return r.at.Page
 	}
 	u, err := url.Parse(r.cfg.URL)
-	if err != nil { // Validate has parsed it
+	if err != nil {
 		return r.cfg.URL
 	}
 	query := u.Query()
@@ -165,7 +160,7 @@ func (r *reader) address() string {
 	return u.String()
 }
 
-// fetch reads the page. If it fails, nothing is consumed.
+// If fetch fails, nothing is consumed.
 func (r *reader) fetch(ctx context.Context) error {
 	if err := r.wait(ctx); err != nil {
 		return err
@@ -194,7 +189,7 @@ func (r *reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// wait obeys the rate, and the server's Retry-After.
+// the rate, and the server's Retry-After
 func (r *reader) wait(ctx context.Context) error {
 	if pause := time.Until(r.soon); pause > 0 {
 		timer := time.NewTimer(pause)
@@ -209,7 +204,7 @@ func (r *reader) wait(ctx context.Context) error {
 	return nil
 }
 
-// same refuses a page if finished items have changed.
+// Finished items must not have changed.
 func (r *reader) same(items []json.RawMessage) error {
 	if r.at.Done == 0 {
 		return nil
@@ -224,7 +219,6 @@ func (r *reader) same(items []json.RawMessage) error {
 	return nil
 }
 
-// parse finds the items and the next page in an answer.
 func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMessage, next *string, err error) {
 	p := r.cfg.page()
 	find := jsontext.NewFinder()
@@ -274,7 +268,7 @@ func (r *reader) parse(address string, a *httpcall.Answer) (items []json.RawMess
 	return items, &named, nil
 }
 
-// following checks the address of the next page: it must be on the same host, and not be this page.
+// The next page must be on the same host, and not be this page.
 func (r *reader) following(address, named string) (string, error) {
 	if p := r.cfg.page(); p.Cursor != "" {
 		if named == r.at.Page {
@@ -298,7 +292,7 @@ func (r *reader) following(address, named string) (string, error) {
 	return to.String(), nil
 }
 
-// textOf is a cursor: a text or a number; null and a missing one are "".
+// A text or a number; null and a missing one are "".
 func textOf(raw json.RawMessage) (string, error) {
 	switch {
 	case len(raw) == 0 || string(raw) == "null" || string(raw) == "false":

@@ -34,7 +34,6 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(checkReading(c.Explode, c.MaxLine), checkMember(c.Member, c.Compression))
 }
 
-// itemsOf returns the keys under which the array is.
 func itemsOf(items string) ([]string, error) {
 	if items == "" {
 		return nil, nil
@@ -89,8 +88,7 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	return newReader(file, itemType, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, keys) })
 }
 
-// NewWriter returns a writer of an array with items of the type b.In. The file
-// belongs to b.Attempt (rule C15b).
+// NewWriter returns a writer of an array. The file belongs to b.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
 	if cfg.Append {
 		return nil, fmt.Errorf("json: %w", errAppend())

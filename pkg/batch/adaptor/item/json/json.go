@@ -1,6 +1,5 @@
-// Package json reads and writes JSON files: the components `json`, an array, and
-// `jsonl`, one value per line. They differ by the framing only. Values become items
-// through item.Type. A file of any size takes the memory of one value.
+// Package json reads and writes JSON files: the components `json`, an array, and `jsonl`, one value per
+// line. A file of any size takes the memory of one value.
 //
 // It imports core, core/registry, internal/filestream and internal/jsonfile.
 package json
@@ -19,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// defaultMaxLine is the longest value where MaxLine is 0.
 const defaultMaxLine registry.Size = 16 << 20
 
 // WriterConfig configures the writers.
@@ -35,7 +33,6 @@ type WriterConfig struct {
 // Components returns the readers and writers `json` and `jsonl`.
 func Components() []registry.Component { return slices.Concat(arrayComponents(), linesComponents()) }
 
-// aboutReading ends the descriptions of both readers.
 const aboutReading = `
 
 If no object of the file has a field's key, that is an error before anything is read, as a
@@ -50,7 +47,6 @@ A string field takes an object or an array as its JSON text.
 A plain file restarts by a seek; a compressed one is read again from its start up
 to the position. A file that changed since the last attempt is refused.`
 
-// writer completes the description of a writer.
 func writer(c registry.Component, make func(WriterConfig, registry.BuildContext) (item.Writer, error)) registry.Component {
 	c.Kind = registry.KindWriter
 	c.Doc = "The file is published only when the step is complete. Each chunk costs one fsync."
@@ -77,7 +73,6 @@ func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
 	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append}
 }
 
-// newReader returns a reader of items; open makes the reader of its documents.
 func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Config) *jsonfile.Reader) (item.Reader, error) {
 	itemType, err := itemOf(itemType)
 	if err == nil && cfg.Unknown != "" && cfg.Unknown != jsonfile.UnknownIgnore && itemType.GoType() != reflect.TypeFor[item.Row]() {
@@ -95,7 +90,6 @@ func newReader(cfg jsonfile.Config, itemType item.Type, open func(jsonfile.Confi
 	return itemType.FromDocuments(open(cfg))
 }
 
-// checkReading checks the options of both readers.
 func checkReading(explode string, size registry.Size) error {
 	if err := jsontext.CheckName(explode); explode != "" && err != nil {
 		return &registry.ConfigError{Key: "explode", Err: err}
@@ -113,8 +107,7 @@ func checkMember(member string, compression filestream.ReadCompression) error {
 	return nil
 }
 
-// itemOf refuses item types that JSON cannot fill: the keys of an object are unknown before it is read, so an
-// open schema has no columns.
+// The keys of an object are unknown before it is read, so an open schema has no columns.
 func itemOf(itemType item.Type) (item.Type, error) {
 	switch {
 	case itemType == nil:

@@ -63,8 +63,7 @@ func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, err
 	return newReader(file, itemType, jsonfile.NewLines)
 }
 
-// NewLinesWriter returns a writer of lines with items of the type b.In. The file
-// belongs to b.Attempt (rule C15b).
+// NewLinesWriter returns a writer of lines. The file belongs to b.Attempt (rule C15b).
 func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
 	out, err := jsonfile.NewLinesWriter(fileOf(cfg), b)
 	if err != nil {

@@ -18,24 +18,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// member is a document's content at one place: a field, or an object of members.
+// a field, or an object of members
 type member struct {
-	key     string // as JSON, with the colon
-	field   int    // of layout.find; -1 means an object
-	name    string // of the field
-	raw     bool   // the field's text is JSON
+	key     string
+	field   int // -1 means an object
+	name    string
+	raw     bool
 	members []*member
 }
 
-// layout describes how the fields of a row become a document.
 type layout struct {
 	find *jsontext.Finder
 	root member
 	scan jsontext.Scanner
 }
 
-// newLayout returns the configured layout, or nil if a document has the fields of the row unchanged. All
-// mistakes of the configuration are reported.
+// newLayout returns nil if a document has the fields of the row unchanged.
 func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	if len(cfg.Keys) == 0 && len(cfg.Raw) == 0 {
 		return nil, nil
@@ -92,7 +90,6 @@ func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	return l, errors.Join(errs...)
 }
 
-// put takes of at the end of keys.
 func (m *member) put(keys []string, of member) error {
 	quoted, err := json.Marshal(keys[0])
 	if err != nil {
@@ -114,7 +111,6 @@ func (m *member) put(keys []string, of member) error {
 	return m.members[at].put(keys[1:], of)
 }
 
-// write appends the value at m of the current document.
 func (l *layout) write(dst []byte, m *member) ([]byte, error) {
 	if m.field >= 0 {
 		return l.value(dst, m)
@@ -147,7 +143,6 @@ func (l *layout) value(dst []byte, m *member) ([]byte, error) {
 	return append(dst, text...), nil
 }
 
-// nesting writes documents in a layout.
 type nesting struct {
 	*jsonfile.Writer
 	layout *layout
@@ -176,7 +171,6 @@ func (n *nesting) WriteDocuments(ctx context.Context, docs [][]byte) (err error)
 	return n.Writer.WriteDocuments(ctx, n.docs)
 }
 
-// newWriter returns a writer of items of the type b.In over the file.
 func newWriter(cfg WriterConfig, b registry.BuildContext, file *jsonfile.Writer) (item.Writer, error) {
 	l, err := newLayout(&cfg, b.In)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package lookup is the processor `lookup`: it adds to each row the fields of another row, which it finds by
-// a key in the rows of a reader, kept in memory, or in a table.
+// Package lookup is the processor `lookup`: it adds to each row the fields of another row, found by a key
+// in the rows of a reader (in memory) or in a table.
 //
 // It imports core with its folders, tx, internal/expression, internal/nearest and internal/sqlvalue.
 package lookup
@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// The possible handling of an item without a row.
 const (
 	missingError   = "error"
 	missingSkip    = "skip"
@@ -141,10 +140,8 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Process
 	return p, nil
 }
 
-// defaultMemory is max_memory where it is 0.
 const defaultMemory = 64 << 20
 
-// compile checks the configuration against the items and the other rows.
 func compile(cfg *Config, in item.Type) (*processor, error) {
 	switch schema := in.Schema(); {
 	case in.GoType() != reflect.TypeFor[item.Row]():
@@ -174,7 +171,6 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	return p, err
 }
 
-// keys compiles the key.
 func (p *processor) keys(cfg *Config) error {
 	var errs []error
 	bad := func(name string, err error) {
@@ -199,7 +195,6 @@ func (p *processor) keys(cfg *Config) error {
 	return errors.Join(errs...)
 }
 
-// takes finds the fields to take, and makes the schema of the output.
 func (p *processor) takes(cfg *Config) error {
 	names := cfg.Take
 	if len(names) == 0 {
@@ -230,7 +225,6 @@ func (p *processor) takes(cfg *Config) error {
 	return nil
 }
 
-// defaults compiles the values for an item without a row.
 func (p *processor) defaults(cfg *Config) error {
 	if cfg.Missing != missingDefault {
 		return nil

@@ -11,17 +11,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// memory holds all rows of a reader.
 type memory struct {
 	reader item.Reader
 	plan   *processor
 	rows   map[string][]row.Value
-	// padded are the parts of the key in which trailing blanks are ignored; nil means none.
+	// parts of the key in which trailing blanks are ignored, or nil
 	padded []bool
 	bytes  int64
 }
 
-// load reads all rows.
 func (m *memory) load(ctx context.Context) (err error) {
 	component := m.reader.Component()
 	if closer, ok := component.(item.Closer); ok {
@@ -58,7 +56,7 @@ func (m *memory) load(ctx context.Context) (err error) {
 	return nil
 }
 
-// add keeps a row. A row with a null in its key never matches.
+// A row with a null in its key never matches.
 func (m *memory) add(r item.Row, at item.Meta) error {
 	var text []byte
 	key := make([]row.Value, len(m.plan.key))
@@ -89,8 +87,7 @@ func (m *memory) find(_ context.Context, of []byte, key []row.Value) ([]row.Valu
 	return m.rows[string(of)], nil
 }
 
-// findPadding asks the reader which parts of the key are padded with blanks, such as a char(n): a table
-// finds their rows by texts with fewer blanks.
+// A table finds the rows of a char(n) by texts with fewer blanks.
 func (m *memory) findPadding(reader any) {
 	padder, ok := reader.(interface{ IsPadded(field int) bool })
 	if !ok {
@@ -107,7 +104,6 @@ func (m *memory) findPadding(reader any) {
 	}
 }
 
-// compared is the value by which part i of a key is compared.
 func (m *memory) compared(i int, v row.Value) row.Value {
 	if m.padded == nil || !m.padded[i] || v.Kind() != row.String {
 		return v
@@ -115,7 +111,7 @@ func (m *memory) compared(i int, v row.Value) row.Value {
 	return row.StringValue(strings.TrimRight(v.Str(), " "))
 }
 
-// taken copies the taken values of a row. It is not nil, which would mean no row.
+// not nil, which would mean no row
 func (p *processor) taken(values []row.Value) []row.Value {
 	list := make([]row.Value, len(p.take))
 	for i, t := range p.take {
@@ -124,7 +120,7 @@ func (p *processor) taken(values []row.Value) []row.Value {
 	return list
 }
 
-// sizeOf is the approximate size of a row in memory.
+// approximate
 func sizeOf(key []byte, values []row.Value) int64 {
 	const entry, value = 112, 40 // of a map and a list; of a row.Value
 	n := int64(entry + 2*len(key) + value*len(values))

@@ -13,39 +13,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// processor adds the fields. It is shared by all goroutines of a step.
+// shared by all goroutines of a step
 type processor struct {
 	in      item.Type
-	other   *row.Schema // of the rows that are looked up
+	other   *row.Schema
 	key     []keyPart
 	take    []taken
 	missing string
-	fields  []row.Field // of schema
-	schema  *row.Schema // of the output: the fields of the input, and the taken ones
-	width   int         // fields of the input
-	bound   int64       // bytes of memory
+	fields  []row.Field
+	schema  *row.Schema // the fields of the input, and the taken ones
+	width   int
+	bound   int64
 	rows    rows
 }
 
-// keyPart is a field of the key, and the expression that it must equal.
 type keyPart struct {
 	name    string
-	at      int // in other
+	at      int
 	program *expression.ItemProgram
 }
 
-// taken is a field that the item gets.
 type taken struct {
 	name string
-	at   int // in other
-	// otherwise is its value if there is no row; nil means null.
+	at   int
+	// if there is no row; nil means null
 	otherwise *expression.ItemProgram
 }
 
-// rows is the source of the lookup.
 type rows interface {
-	// find returns the taken values of the row with the key, or nil if there is no such row. of is the
-	// encoded key. The values belong to rows.
+	// find returns the taken values of the row, or nil. of is the encoded key. The values belong to rows.
 	find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error)
 }
 
@@ -55,7 +51,7 @@ func (p *processor) NewCell() any { return p.in.NewCell() }
 
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 
-// IndependentOf implements item.Independent: rows in memory were read at the start.
+// Rows in memory were read at the start.
 func (p *processor) IndependentOf(database string) bool {
 	t, asks := p.rows.(*table)
 	return !asks || t.db.Name() != database
@@ -63,7 +59,6 @@ func (p *processor) IndependentOf(database string) bool {
 
 func (p *processor) Component() any { return p }
 
-// Open reads the rows that are kept in memory.
 func (p *processor) Open(ctx context.Context, _ item.Position) error {
 	m, ok := p.rows.(*memory)
 	if !ok {
@@ -75,7 +70,6 @@ func (p *processor) Open(ctx context.Context, _ item.Position) error {
 	return nil
 }
 
-// Chain connects the processor to a cell of rows.
 func (p *processor) Chain(in any) (any, item.Advance, error) {
 	frame, err := expression.NewFrame(in)
 	if err != nil {
@@ -89,14 +83,13 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 	return &c.out, c.advance, nil
 }
 
-// chain is the processor in one goroutine.
 type chain struct {
 	*processor
 	frame *expression.Frame
 	in    *item.Cell[item.Row]
 	out   item.Cell[item.Row]
 	key   []row.Value
-	text  []byte // the key, encoded
+	text  []byte
 }
 
 func (c *chain) advance(ctx context.Context) error {
@@ -129,7 +122,6 @@ func (c *chain) advance(ctx context.Context) error {
 	return nil
 }
 
-// find returns the values for the item, or nil if it has no row.
 func (c *chain) find(ctx context.Context) ([]row.Value, error) {
 	c.text = c.text[:0]
 	for i, k := range c.processor.key {

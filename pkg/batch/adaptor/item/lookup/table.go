@@ -12,14 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// table queries a table for one row, and keeps the most recently used answers.
+// table keeps the most recently used answers.
 type table struct {
 	db        tx.Database
 	plan      *processor
 	statement string
-	// written has the places in the answer of the texts of times, by the place of the column (see sqlvalue.AsWritten).
+	// places of texts of times, by column (see sqlvalue.AsWritten)
 	written map[int]int
-	fields  []row.Field // of the columns that the statement answers
+	fields  []row.Field
 
 	mu    sync.Mutex
 	known map[string]*list.Element
@@ -27,7 +27,7 @@ type table struct {
 	bytes int64
 }
 
-// answer is the table's answer to a key; values is nil if there is no row.
+// values is nil if there is no row
 type answer struct {
 	key    string
 	values []row.Value
@@ -82,7 +82,6 @@ func (t *table) remembered(of []byte) *answer {
 	return e.Value.(*answer) //nolint:forcetypeassert // a list of them
 }
 
-// remember keeps an answer, and forgets others.
 func (t *table) remember(a *answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +96,6 @@ func (t *table) remember(a *answer) {
 	}
 }
 
-// query returns the taken values of the row, or nil if there is none.
 func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value, err error) {
 	args := make([]any, len(key))
 	for i, v := range key {
@@ -134,7 +132,7 @@ func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value,
 		sqlvalue.Scanned(types, cells)
 		values = make([]row.Value, len(t.fields))
 		for i := range t.fields {
-			if text, ok := cells[i].([]byte); ok && t.db.Dialect() == tx.Postgres { // types that the driver hands on as text
+			if text, ok := cells[i].([]byte); ok && t.db.Dialect() == tx.Postgres { // types that the driver passes as text
 				cells[i] = string(text)
 			}
 			fit, x := sqlvalue.Fit, cells[i]

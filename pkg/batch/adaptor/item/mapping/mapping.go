@@ -1,5 +1,4 @@
-// Package mapping is the processor `map`: it makes rows out of items by one
-// expression per field.
+// Package mapping is the processor `map`: it makes rows out of items by one expression per field.
 //
 // It imports core with its folders and internal/expression.
 package mapping
@@ -89,7 +88,6 @@ func New(cfg Config, in item.Type) (item.Processor, error) {
 	return compile(&cfg, in)
 }
 
-// compile checks every expression, and reports all mistakes.
 func compile(cfg *Config, in item.Type) (*processor, error) {
 	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[item.Row]()}
 	var fields []row.Field
@@ -132,8 +130,7 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	return p, err
 }
 
-// setField puts field at the position of its name, or at the end, and returns the position. A field that keeps
-// its type also keeps its text form.
+// A field that keeps its type also keeps its text form.
 func setField(fields *[]row.Field, field row.Field) int {
 	for i, old := range *fields {
 		if old.Name != field.Name {
@@ -151,7 +148,6 @@ func setField(fields *[]row.Field, field row.Field) int {
 	return len(*fields) - 1
 }
 
-// keep passes a field of a Go struct through.
 func (p *processor) keep(i int, name string, in item.Type) error {
 	program, err := expression.CompileItem(registry.Expression{Text: "item[" + strconv.Quote(name) + "]"}, in)
 	if err != nil {

@@ -11,30 +11,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// processor makes rows. It is shared by all goroutines of a step; the state that changes per item is in each
-// goroutine's chain.
+// shared by all goroutines of a step; state per item is in each goroutine's chain
 type processor struct {
 	in      item.Type
-	schema  *row.Schema // of the output; while it is open, shapes are made at run time
+	schema  *row.Schema // while it is open, shapes are made at run time
 	open    bool
-	copies  bool // the input is a row, and its fields are kept
+	copies  bool
 	assigns []assign
 
 	mu   sync.Mutex
 	seen atomic.Pointer[shape]
 }
 
-// assign is one field that an expression sets.
 type assign struct {
-	index   int // in schema
+	index   int
 	name    string
 	program *expression.ItemProgram
 }
 
-// shape is the output for one schema of the input.
 type shape struct {
 	in, out *row.Schema
-	indexes []int // of each assign in out
+	indexes []int
 }
 
 var _ item.Processor = (*processor)(nil)
@@ -43,7 +40,6 @@ func (p *processor) NewCell() any                     { return p.in.NewCell() }
 func (p *processor) NewItems(capacity int) item.Items { return item.NewSlice[item.Row](capacity) }
 func (p *processor) Component() any                   { return p }
 
-// IndependentOf implements item.Independent: expressions know only the item and the launch.
 func (p *processor) IndependentOf(string) bool { return true }
 
 func (p *processor) Chain(in any) (any, item.Advance, error) {
@@ -95,8 +91,8 @@ func (c *chain) advance(context.Context) error {
 	return nil
 }
 
-// take returns room for n values. Rows live until their chunk is written, and
-// only the collector knows when the last of a slab is gone, so slabs are not reused.
+// Rows live until their chunk is written, and only the collector knows when the last of a slab is gone, so
+// slabs are not reused.
 func (c *chain) take(n int) []row.Value {
 	const slabValues = 4096
 	if cap(c.slab)-len(c.slab) < n {
@@ -107,8 +103,7 @@ func (c *chain) take(n int) []row.Value {
 	return c.slab[from : from+n : from+n]
 }
 
-// shapeOf makes the output's schema for a schema that was known only when the source was opened: once, and
-// the same one for all goroutines.
+// once, and the same schema for all goroutines
 func (p *processor) shapeOf(in *row.Schema) (*shape, error) {
 	if s := p.seen.Load(); s != nil && s.in == in {
 		return s, nil

@@ -1,5 +1,5 @@
-// Package merge is the reader `merge`: it joins the rows of two readers that are sorted by the
-// same key. It keeps the rows of one key of the right reader in memory.
+// Package merge is the reader `merge`: it joins the rows of two readers sorted by the same key. The right
+// rows of one key are in memory.
 //
 // It imports core with its folders, internal/nearest and internal/sqlvalue.
 package merge
@@ -27,9 +27,8 @@ type Config struct {
 }
 
 const (
-	kindLeft = "left"
-	kindFull = "full"
-	// rightPrefix precedes the names of right fields that the left rows have, too.
+	kindLeft         = "left"
+	kindFull         = "full"
 	rightPrefix      = "right_"
 	defaultMaxMemory = 16 << 20
 )
@@ -87,15 +86,13 @@ flow:
 	}}
 }
 
-// plan is a checked configuration.
 type plan struct {
 	schema *row.Schema
-	keys   [2][]int // of the key's fields: on the left, on the right
-	rest   []int    // the right fields of a row, in their order
-	left   int      // how many fields a left row has
+	keys   [2][]int // on the left, on the right
+	rest   []int
+	left   int
 }
 
-// compile checks the configuration and its nested readers.
 func compile(cfg *Config) (*plan, error) {
 	p := &plan{}
 	var schemas [2]*row.Schema
@@ -137,7 +134,6 @@ func compile(cfg *Config) (*plan, error) {
 	return p, p.fields(cfg, schemas)
 }
 
-// fields makes the schema of the rows.
 func (p *plan) fields(cfg *Config, schemas [2]*row.Schema) (err error) {
 	var fields []row.Field
 	for i := range schemas[0].Len() {

@@ -14,31 +14,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader joins rows: an item.ItemReader. It works in steps. A step begins with a current row of each side and
-// gives the rows of one left row, or of one right row that has no left row.
+// A step of reader begins with a current row of each side and gives the rows of one left row, or of one
+// right row without a left row.
 type reader struct {
 	*plan
 	cfg         Config
 	left, right *side
 
-	// group are the right rows with the key of the current left row.
+	// the right rows with the key of the current left row
 	group   [][]row.Value
-	grouped bool // group is whole
+	grouped bool
 	size    int64
-	begin   rowPosition // before the group
-	given   int         // rows that the current step has given
+	begin   rowPosition
+	given   int
 
-	// step is the start of the current step, and events counts its rows and errors since.
+	// the start of the current step, and its rows and errors since
 	step   position
 	events int64
-	// replay counts the events of a step that were given before a restart.
+	// events of a step that were given before a restart
 	replay int64
 	meta   item.Meta
-	failed *side // the last error is of it
+	failed *side
 }
 
-// position is the reader's item.Position: the start of a step, and the number of rows and errors since. Known
-// outcomes of a side after its place were read before the step, so that their errors were reported.
+// position is the start of a step, and the rows and errors since. Errors among Known outcomes of a side
+// after its place were reported.
 type position struct {
 	Left       rowPosition `json:"left"`
 	Right      rowPosition `json:"right"`
@@ -82,7 +82,6 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 	return item.EraseReader[item.Row](&positioned{r}), nil
 }
 
-// positioned is a reader over sides with positions.
 type positioned struct{ *reader }
 
 func (r *positioned) Position() (item.Position, error) {
@@ -101,7 +100,6 @@ func (r *reader) AcceptChanges() {
 
 func (r *reader) Meta() item.Meta { return r.meta }
 
-// RawText is the text of the row that could not be read.
 func (r *reader) RawText() item.RawText {
 	if r.failed != nil {
 		if raw, ok := r.failed.reader.Component().(item.RawReader); ok {
@@ -111,7 +109,6 @@ func (r *reader) RawText() item.RawText {
 	return item.RawText{}
 }
 
-// Open opens both sides, at the start of the step that was current.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	var pos position
 	if at != nil {
@@ -144,7 +141,6 @@ func (r *reader) Close(ctx context.Context) error {
 
 func (r *reader) Rereads() {}
 
-// Read returns the next row.
 func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	for {
 		values, err := r.next(ctx)
@@ -152,7 +148,7 @@ func (r *reader) Read(ctx context.Context) (item.Row, error) {
 		if !event {
 			return item.Row{}, err
 		}
-		if r.replay > 0 { // it was given before the restart
+		if r.replay > 0 { // given before the restart
 			r.replay--
 			r.events++
 			continue
@@ -165,7 +161,6 @@ func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	}
 }
 
-// next is the next row or error of the sides.
 func (r *reader) next(ctx context.Context) ([]row.Value, error) {
 	for {
 		for _, s := range []*side{r.left, r.right} {
@@ -205,8 +200,7 @@ func (r *reader) next(ctx context.Context) ([]row.Value, error) {
 	}
 }
 
-// order compares the current rows: less than 0 means that the left one comes first. over means that there are
-// none.
+// less than 0: the left one comes first; over: there are none
 func (r *reader) order() (order int, over bool) {
 	left, right := r.left.row, r.right.row
 	switch {
@@ -229,15 +223,12 @@ func (r *reader) compare(left, right []row.Value) int {
 	return 0
 }
 
-// matches reports whether the group belongs to the current left row.
 func (r *reader) matches() bool {
 	return len(r.group) > 0 && r.left.row != nil && r.compare(r.left.row, r.group[0]) == 0
 }
 
-// loading reports that a group is read, but not completely.
 func (r *reader) loading() bool { return len(r.group) > 0 && !r.grouped }
 
-// begins notes where a step begins.
 func (r *reader) begins(order int) {
 	right := r.right.at
 	if r.matches() {
@@ -248,12 +239,12 @@ func (r *reader) begins(order int) {
 	left := r.left.at
 	r.step = position{Left: left, Right: right, LeftKnown: r.left.reported(left), RightKnown: r.right.reported(right)}
 	r.events = 0
-	if order == 0 { // a new group begins with the current right row
+	if order == 0 {
 		r.begin = r.right.at
 	}
 }
 
-// pair gives the next row of the current left row with the group, or nil if there are no more.
+// nil means no more rows
 func (r *reader) pair(ctx context.Context) ([]row.Value, error) {
 	for !r.grouped {
 		if r.right.row == nil || r.compare(r.left.row, r.right.row) != 0 {
@@ -280,7 +271,6 @@ func (r *reader) pair(ctx context.Context) ([]row.Value, error) {
 	return nil, nil
 }
 
-// keep adds a right row to the group.
 func (r *reader) keep(values []row.Value) error {
 	const perValue = 40
 	for _, v := range values {
@@ -293,7 +283,7 @@ func (r *reader) keep(values []row.Value) error {
 	return nil
 }
 
-// joined makes a row; a nil side has nulls.
+// a nil side has nulls
 func (r *reader) joined(left, right []row.Value) []row.Value {
 	values := make([]row.Value, r.schema.Len())
 	copy(values, left)

@@ -14,30 +14,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// anchorEvery is how many rows are read after a stored position before a newer one is taken: a restart reads
-// as many again.
+// A restart reads the rows after a stored position again.
 const anchorEvery = 500
 
-// side is one of both readers, with its current row.
 type side struct {
 	name   string
 	reader item.Reader
 	items  item.Items
 	key    []int
 
-	anchor item.Position // of the reader
-	since  int64         // outcomes after the anchor
-	count  int64         // outcomes in all
-	known  int64         // outcomes with errors that were reported before a restart
+	anchor item.Position
+	since  int64
+	count  int64
+	known  int64 // outcomes with errors reported before a restart
 
-	row    []row.Value // the current row; nil means that the next one is to be read
+	row    []row.Value // nil means that the next one is to be read
 	meta   item.Meta
-	at     rowPosition // before the current row
+	at     rowPosition
 	before []row.Value
 	ended  bool
 }
 
-// rowPosition is before an outcome: Drop outcomes after a position of the reader.
+// Drop outcomes after a position of the reader
 type rowPosition struct {
 	Anchor json.RawMessage `json:"anchor,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
@@ -74,7 +72,6 @@ func (s *side) open(ctx context.Context, at rowPosition, known int64) error {
 	return nil
 }
 
-// outcome reads a row, or its error.
 func (s *side) outcome(ctx context.Context) ([]row.Value, error) {
 	if s.since >= anchorEvery {
 		if p, ok := s.reader.Component().(item.Positioner); ok {
@@ -105,7 +102,7 @@ func (s *side) here() rowPosition {
 	return rowPosition{Anchor: json.RawMessage(s.anchor), Drop: s.since, count: s.count}
 }
 
-// fill reads the next row into row. Errors that were reported before are skipped.
+// Errors that were reported before are skipped.
 func (s *side) fill(ctx context.Context) error {
 	for s.row == nil && !s.ended {
 		at, first := s.here(), s.count
@@ -156,5 +153,4 @@ func (s *side) close(ctx context.Context) error {
 	return nil
 }
 
-// reported counts the outcomes after a place with reported errors, in this attempt or before it.
 func (s *side) reported(from rowPosition) int64 { return max(s.count, s.known) - from.count }

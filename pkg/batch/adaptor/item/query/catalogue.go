@@ -12,13 +12,12 @@ func (e *postgres) notNull(ctx context.Context, conn tx.Conn, of plainTable) (ca
 	if of.schema != "" {
 		name = quoted(of.schema) + "." + name
 	}
-	// For a view, no column is known to be never null.
 	return readCatalogue(ctx, conn, `select a.attname, a.attnotnull from pg_catalog.pg_attribute a
 		where a.attrelid = pg_catalog.to_regclass($1) and a.attnum > 0 and not a.attisdropped`, name)
 }
 
-// notNull: a primary key of SQLite may hold nulls, except for an integer primary key, which is the rowid, and
-// in a table without rowids.
+// A primary key of SQLite may hold nulls, except for an integer primary key (the rowid), and in a table
+// without rowids.
 func (e *sqlite) notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error) {
 	schema := any(nil)
 	if of.schema != "" {

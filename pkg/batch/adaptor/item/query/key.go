@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// fetchPage reads the page after the last row. If the database may take two adjacent keys for equal although
-// they look different (accents and case, 1.0 and 1.00, '1 day' and '24:00'), it reads the page with the
-// statement in which the database compares them.
+// If adjacent keys may be equal to the database although they look different (accents and case, 1.0 and
+// 1.00, '1 day' and '24:00'), fetchPage reads the page with the statement in which the database compares
+// them.
 func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
 	if r.compares {
@@ -38,8 +38,8 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 	return r.fetchPage(ctx)
 }
 
-// refuseDuplicates compares adjacent keys: after a page or a restart, the second of two rows with one key
-// would never be read. unsure means that the database has to compare them.
+// After a page or a restart, the second of two rows with one key would never be read. unsure means that the
+// database has to compare them.
 func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 	before, key := append([]row.Value(nil), r.done...), []row.Value(nil)
 	for i := range p.len() {
@@ -81,14 +81,13 @@ func (r *Reader) differ(a, b []row.Value) bool {
 	return false
 }
 
-// differ reports whether two values of the column are certainly different to the database.
 func (c *resultColumn) differ(a, b row.Value) bool {
 	switch {
 	case a == b:
 		return false
 	case c.exact:
 		return true
-	case a.Kind() != b.Kind(): // 1 and 1.0 of SQLite
+	case a.Kind() != b.Kind():
 		return false
 	case c.isNumeric():
 		return trimZeros(a.String()) != trimZeros(b.String())
@@ -96,7 +95,6 @@ func (c *resultColumn) differ(a, b row.Value) bool {
 	return isExact(a.Kind())
 }
 
-// isExact reports whether values of the kind are equal to a database only if they are identical.
 func isExact(k row.Kind) bool {
 	switch k {
 	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.BytesKind:
@@ -113,7 +111,6 @@ func trimZeros(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-// key returns the raw key of a row, stored in dst.
 func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 	dst = dst[:0]
 	for i, column := range r.keys {
@@ -132,14 +129,13 @@ func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 	return dst, nil
 }
 
-// keyOf describes the key of a row of the page, for messages.
 func (r *Reader) keyOf(at int) string {
 	if r.config.Snapshot {
 		return fmt.Sprintf("number %d", r.read)
 	}
 	key, err := r.key(r.page, at, nil)
 	if err != nil {
-		return err.Error() // cannot be: it was decoded when the page came
+		return err.Error()
 	}
 	return r.describe(key)
 }

@@ -8,13 +8,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// keyColumn is a column of the key with its direction.
 type keyColumn struct {
 	name string
 	desc bool
 }
 
-// keyColumns splits the direction off the columns of the key: `day desc`.
 func keyColumns(key []string) []keyColumn {
 	columns := make([]keyColumn, len(key))
 	for i, text := range key {
@@ -27,8 +25,6 @@ func keyColumns(key []string) []keyColumn {
 	return columns
 }
 
-// unknown is the error for a column that is not among the names, in the words of otherwise unless its
-// direction is wrong.
 func (k keyColumn) unknown(names []string, otherwise string) error {
 	if name, direction, given := cutLast(k.name); given && slices.Contains(names, name) {
 		return fmt.Errorf("%s is not a direction of %s: write `%s` to read in ascending order, `%s desc` in descending order", direction, name, name, name)
@@ -53,8 +49,7 @@ func (k keyColumn) direction() string {
 	return ""
 }
 
-// statements builds the statements of the pages. Columns are named, so that a column added by a migration
-// does not change a prepared statement's result.
+// Columns are named, so that a column added by a migration does not change a prepared statement's result.
 func (r *Reader) statements() {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
@@ -64,11 +59,10 @@ func (r *Reader) statements() {
 	r.comparing = r.pages(outputs, r.keys)
 }
 
-// pageSQL holds the statements of the first page and of every other page.
 type pageSQL struct{ first, next string }
 
-// pages returns the statements of pages. With compared, the database also compares the key of each row with
-// the previous row's, by its own equality; the answer is one more column.
+// With compared, the database also compares the key of each row with the previous row's; the answer is one
+// more column.
 func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 	order := make([]string, len(r.keys))
 	for i := range r.keys {
@@ -84,8 +78,7 @@ func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 		}
 	}
 	from := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
-	// One extra row shows whether there is another page, and whether its first key equals the key of our last
-	// row.
+	// One extra row shows whether there is another page, and whether its first key equals our last.
 	tail := fmt.Sprintf(" order by %s limit %d", strings.Join(order, ", "), r.config.Fetch+1)
 	first, next := from+tail, from+" where "+r.after()+tail
 	if len(compared) == 0 {
@@ -95,8 +88,7 @@ func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 	return pageSQL{head + first + window, head + next + window}
 }
 
-// comparison is the text before and after the statement of a page that compares adjacent keys. The window has
-// only the rows of the page, whatever the statement costs.
+// The window has only the rows of the page, whatever the statement costs.
 func (r *Reader) comparison() (head, tail string) {
 	list, order, equal := make([]string, len(r.columns)), make([]string, len(r.keys)), make([]string, len(r.keys))
 	for i := range list {
@@ -111,7 +103,6 @@ func (r *Reader) comparison() (head, tail string) {
 		fmt.Sprintf("\n) p window w as (order by %s) order by %s", by, by)
 }
 
-// after is the condition for the rows after the last key.
 func (r *Reader) after() string {
 	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
 	same := true
@@ -129,7 +120,6 @@ func (r *Reader) after() string {
 			condition = behind
 			continue
 		}
-		// An index is searched by the bound on the first column.
 		condition = fmt.Sprintf("%s %s= %s and (%s or %s = %s and %s)", keys[i], r.order[i].comparison(), values[i], behind, keys[i], values[i], condition)
 		if i > 0 {
 			condition = "(" + condition + ")"
@@ -145,7 +135,6 @@ func (k keyColumn) comparison() string {
 	return ">"
 }
 
-// keyColumn names a key by its column, which may differ from the field's name because of the item's `from`.
 func (r *Reader) keyColumn(i int) string {
 	return `q.` + r.columns[r.keys[i]].source()
 }

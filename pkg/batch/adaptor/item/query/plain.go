@@ -14,16 +14,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// plainTable is a statement that only reads a table: its columns are the catalogue's columns, which shows
-// which are never null.
+// plainTable is a statement that only reads a table: the catalogue shows which columns are never null.
 type plainTable struct {
 	schema, table string
-	// star means that all columns are selected; columns are the named ones, by their name in the result.
-	star    bool
-	columns map[string]string
+	star          bool
+	columns       map[string]string
 }
 
-// token is a word, a quoted name or a sign of a statement.
 type token struct {
 	text   string
 	quoted bool
@@ -36,7 +33,6 @@ func (t token) isName() bool {
 	return t.quoted || first == '_' || unicode.IsLetter(first)
 }
 
-// tokens splits a statement; texts in quotes and numbers are tokens that are not names.
 func tokens(text string) []token {
 	var list []token
 	for i := 0; i < len(text); {
@@ -71,7 +67,6 @@ func before(text, mark string) string {
 	return found
 }
 
-// quotedEnd is the end of a quoted text with doubled inner quotes.
 func quotedEnd(text string, quote byte) int {
 	for i := 1; i < len(text); i++ {
 		if text[i] != quote {
@@ -85,8 +80,7 @@ func quotedEnd(text string, quote byte) int {
 	return len(text)
 }
 
-// plainOf returns the table of a statement, if it is SELECT of columns FROM one table, with WHERE and ORDER
-// BY at most.
+// plainOf accepts SELECT of columns FROM one table, with WHERE and ORDER BY at most.
 func plainOf(s registry.SQL, d tx.Dialect) (plainTable, bool) {
 	text, _ := s.Render(func(int) string { return "''" })
 	p := plainTable{columns: map[string]string{}}
@@ -115,7 +109,6 @@ func plainOf(s registry.SQL, d tx.Dialect) (plainTable, bool) {
 	return p, endsPlain(in)
 }
 
-// selects takes the list between SELECT and FROM.
 func (p *plainTable) selects(list []token, fold func(token) string) bool {
 	for len(list) > 0 {
 		end := slices.IndexFunc(list, func(t token) bool { return t.is(",") })
@@ -142,13 +135,12 @@ func (p *plainTable) selects(list []token, fold func(token) string) bool {
 	return true
 }
 
-// endsPlain reports whether the clauses after the table leave its rows unchanged.
 func endsPlain(in []token) bool {
 	if len(in) > 1 && in[0].is("as") {
 		in = in[1:]
 	}
 	if len(in) > 0 && in[0].isName() && !in[0].is("where") && !in[0].is("order") {
-		in = in[1:] // an alias, or a word that is refused next
+		in = in[1:]
 	}
 	if len(in) > 0 && !in[0].is("where") && !in[0].is("order") {
 		return false
@@ -158,8 +150,7 @@ func endsPlain(in []token) bool {
 	})
 }
 
-// catalogue asks the database which columns of a statement that reads a plain table are never null, and
-// refuses a key that is not stable.
+// catalogue finds which columns are never null, and refuses a key that is not stable.
 func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error {
 	plain, is := plainOf(r.config.SQL, r.db.Dialect())
 	if !is {
@@ -189,8 +180,7 @@ func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error 
 	return nil
 }
 
-// warnUnread stores a warning about columns that `select *` has and the item lacks: they may be new in the
-// table.
+// Columns that `select *` has and the item lacks may be new in the table.
 func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
 	if r.context == nil || r.schema.IsOpen() || !plain.star {
 		return nil
@@ -216,9 +206,8 @@ func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
 	return core.Warn(r.context(), fmt.Sprintf("%s of table %s: not in the item, so not read; add new columns to `item`, or select columns by name", columns, plain.table))
 }
 
-// catalogued is a table's entry in the catalogue.
 type catalogued struct {
 	has, notNull map[string]bool
-	// rowid reports whether a column is an alias of the rowid; nil means that there are no rowids.
+	// nil means no rowids
 	rowid *bool
 }

@@ -19,14 +19,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgres reads the wire format of known types, and the text of others.
 type postgres struct{ page postgresPage }
 
 func (e *postgres) output(c *resultColumn) string { return "q." + c.source() }
 
 func (e *postgres) bind(v row.Value) any { return sqlvalue.Postgres(v) }
 
-// binaryFormats are the types that are received in their wire format.
 func binaryFormats() pgx.QueryResultFormatsByOID {
 	return pgx.QueryResultFormatsByOID{
 		pgtype.Int2OID: 1, pgtype.Int4OID: 1, pgtype.Int8OID: 1, pgtype.Float4OID: 1, pgtype.Float8OID: 1,
@@ -61,8 +59,7 @@ func kindOf(oid uint32) row.Kind {
 	return row.String
 }
 
-// fits checks the type of a column against its field: a text may hold anything, every other type must convert
-// exactly.
+// A text may hold anything, every other type must convert exactly.
 func (e *postgres) fits(c *resultColumn) error {
 	want := c.field.Kind
 	switch {
@@ -71,7 +68,7 @@ func (e *postgres) fits(c *resultColumn) error {
 	case c.kind == want, c.isText(), c.kind == row.Int && (want == row.Float || want == row.DecimalKind), c.kind == row.Float && want == row.DecimalKind:
 		return nil
 	case c.kind != row.Null && (c.field.Coerce != row.CoerceError || c.kind == row.Int && c.field.Counts()):
-		return nil // by its text
+		return nil
 	}
 	return fmt.Errorf("column %s is of type %s, which does not fit field %s: %s", c.name, c.typ, c.field.Name, c.field.Type())
 }
@@ -79,7 +76,7 @@ func (e *postgres) fits(c *resultColumn) error {
 func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
 	var columns []resultColumn
 	err := pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
-		// Described again: a statement cached before a migration would be wrong.
+		// A statement cached before a migration would be wrong.
 		rows, err := c.Query(ctx, text, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
 		if err != nil {
 			return err
@@ -98,7 +95,6 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, text string, args
 	return columns, err
 }
 
-// postgresPage is the values of all rows in one text, with the end of each.
 type postgresPage struct {
 	columns []resultColumn
 	bytes   []byte
@@ -106,8 +102,7 @@ type postgresPage struct {
 	cells   []cell
 }
 
-// isText reports whether the values of the column are received as texts. Numeric is, since its field may be
-// any number.
+// Numeric is received as text, since its field may be any number.
 func (c *resultColumn) isText() bool {
 	switch c.kind {
 	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
@@ -117,10 +112,9 @@ func (c *resultColumn) isText() bool {
 	}
 }
 
-// isNumeric reports whether the values are texts of numbers, which may differ in trailing zeros.
 func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
-// cell is a value's position in the text; from is -1 for a null.
+// from is -1 for a null
 type cell struct{ from, to int32 }
 
 func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error) {
@@ -129,8 +123,8 @@ func (e *postgres) fetch(ctx context.Context, conn tx.Conn, columns []resultColu
 	err := pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
 		err := p.fetch(ctx, c, text, args)
 		if dberr.SQLState(err) == "0A000" {
-			// A migration changed a type since the statement was prepared; pgx has
-			// forgotten it now, and outside a transaction it may be prepared again.
+			// A migration changed a type since the statement was prepared; outside a transaction it may be
+			// prepared again.
 			err = p.fetch(ctx, c, text, args)
 		}
 		return err
@@ -142,7 +136,6 @@ func (p *postgresPage) fetch(ctx context.Context, c *pgx.Conn, text string, args
 	return p.fill(c.Query(ctx, text, append([]any{binaryFormats()}, args...)...))
 }
 
-// fill takes all rows of an answer.
 func (p *postgresPage) fill(rows pgx.Rows, err error) error {
 	p.bytes, p.cells = p.bytes[:0], p.cells[:0]
 	if err != nil {
@@ -164,14 +157,13 @@ func (p *postgresPage) fill(rows pgx.Rows, err error) error {
 		}
 	}
 	rows.Close()
-	p.text = string(p.bytes) // the texts of all rows, in one piece
+	p.text = string(p.bytes)
 	if err := rows.Err(); err != nil {
 		return err
 	}
 	return p.sameTypes(rows.FieldDescriptions())
 }
 
-// sameTypes checks that the columns have the types of Open, which decoding relies on.
 func (p *postgresPage) sameTypes(fields []pgconn.FieldDescription) error {
 	for i := range p.columns {
 		if c := &p.columns[i]; fields[i].DataTypeOID != c.oid {
@@ -221,7 +213,6 @@ func (p *postgresPage) value(at, column int) (row.Value, error) {
 	return f.Known(v)
 }
 
-// bytesOf is a field's value for bytes: the bytes, or their text.
 func bytesOf(f *row.Field, b string) (row.Value, error) {
 	v := row.BytesText(b)
 	if f.Kind != row.BytesKind {
@@ -244,11 +235,8 @@ func (p *postgresPage) raw(at, column int) (row.Value, error) {
 	return decode(c, p.bytes[cell.from:cell.to])
 }
 
-// PostgreSQL counts days and microseconds from 2000-01-01; the ends of the range
-// are its infinities.
 const epochDays = 10957
 
-// decode returns the value of a column in its wire format.
 func decode(c *resultColumn, b []byte) (row.Value, error) {
 	switch c.oid {
 	case pgtype.Int2OID:

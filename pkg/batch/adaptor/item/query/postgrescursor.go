@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresCursor is a cursor of the server, so that at most one page is in memory.
 type postgresCursor struct {
 	page *postgresPage
 	conn tx.Conn
@@ -37,5 +36,4 @@ func (c *postgresCursor) next(ctx context.Context, n int) (page, error) {
 	return c.page, err
 }
 
-// close has nothing to do: the cursor ends with its transaction.
 func (c *postgresCursor) close() error { return nil }

@@ -12,11 +12,10 @@ import (
 
 func (e *postgres) answer() resultColumn { return resultColumn{oid: pgtype.BoolOID} }
 
-// firstOwnOID is the lowest oid of objects that are not built in.
 const firstOwnOID = 16384
 
-// judge finds which texts are compared byte by byte: those with a deterministic collation. Pages are ordered
-// by a type's default operators, and compared by the operators in search_path: both must be the same.
+// Only texts with a deterministic collation are compared byte by byte. Pages are ordered by a type's
+// default operators, and compared by those in search_path: both must be the same.
 func (e *postgres) judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error {
 	for _, k := range keys {
 		switch {
@@ -37,7 +36,6 @@ func (e *postgres) judge(ctx context.Context, conn tx.Conn, text string, args []
 	return nil
 }
 
-// isDeterministic reports whether the column's collation never takes different texts for equal.
 func isDeterministic(ctx context.Context, conn tx.Conn, text string, args []any, column string) (exact bool, err error) {
 	err = conn.QueryRowContext(ctx, fmt.Sprintf(`select coalesce((select c.collisdeterministic from pg_catalog.pg_collation c
 		where c.oid = pg_catalog.pg_collation_for(q.%s)::pg_catalog.regcollation), false)
@@ -45,8 +43,8 @@ func isDeterministic(ctx context.Context, conn tx.Conn, text string, args []any,
 	return exact, err
 }
 
-// findOperators refuses a type of an extension if its operators are not in the search path: the comparison
-// with the last key would use another type's operators, and rows would be lost.
+// With a type's operators outside the search path, the comparison with the last key would use another
+// type's, and rows would be lost.
 func findOperators(ctx context.Context, conn tx.Conn, k *resultColumn) error {
 	var schemas *string
 	err := conn.QueryRowContext(ctx, `select string_agg(distinct pg_catalog.quote_ident(n.nspname), ', ')

@@ -1,8 +1,6 @@
-// Package query is the reader `query`: it reads the rows of a SELECT, page by
-// page along a key, for Go structs and for rows.
+// Package query is the reader `query`: it reads the rows of a SELECT, page by page along a key.
 //
-// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its
-// connections.
+// It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package query
 
 import (
@@ -19,21 +17,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// defaultFetch is the default number of rows per page.
 const defaultFetch = 1000
 
 // Config configures the reader.
 type Config struct {
-	SQL      registry.SQL   `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
-	Key      []string       `key:"key" doc:"The columns, never null, that together identify a row; they define the order of reading and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column in descending order."`
-	Snapshot bool           `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns identify: all rows as they are when the step begins, in any order, by one cursor on its own connection. There is no position to resume at, so after a commit a restart is refused, and --from-start begins again: committed rows stay, so empty the target first, or write in mode upsert or replace. Not in a partitioned step."`
-	Item     item.Type      `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table in which the column is declared not null."`
-	Database string         `key:"database" doc:"The database; default: the job's."`
-	Since    string         `key:"since" doc:"A column, never null, whose values only grow, such as updated_at: reads only rows with a greater value than the greatest one that the last completed instance of the job has read."`
-	First    string         `key:"first" doc:"The value at which the first instance begins, inclusive; without it, it reads all rows. For since only."`
-	Overlap  time.Duration  `key:"overlap" doc:"How far before the last value the next instance begins, to catch rows that commit late; dates and timestamps only. Those rows are read again, so write them with mode upsert."`
-	zone     *time.Location // of the job, for times without an offset; nil means UTC
-	Fetch    int            `key:"fetch" default:"1000" doc:"Rows per page."`
+	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
+	Key      []string      `key:"key" doc:"The columns, never null, that together identify a row; they define the order of reading and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column in descending order."`
+	Snapshot bool          `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns identify: all rows as they are when the step begins, in any order, by one cursor on its own connection. There is no position to resume at, so after a commit a restart is refused, and --from-start begins again: committed rows stay, so empty the target first, or write in mode upsert or replace. Not in a partitioned step."`
+	Item     item.Type     `key:"item" doc:"The type of the items; without it the database describes them. A field is nullable unless the statement reads a plain table in which the column is declared not null."`
+	Database string        `key:"database" doc:"The database; default: the job's."`
+	Since    string        `key:"since" doc:"A column, never null, whose values only grow, such as updated_at: reads only rows with a greater value than the greatest one that the last completed instance of the job has read."`
+	First    string        `key:"first" doc:"The value at which the first instance begins, inclusive; without it, it reads all rows. For since only."`
+	Overlap  time.Duration `key:"overlap" doc:"How far before the last value the next instance begins, to catch rows that commit late; dates and timestamps only. Those rows are read again, so write them with mode upsert."`
+	zone     *time.Location
+	Fetch    int `key:"fetch" default:"1000" doc:"Rows per page."`
 }
 
 // Validate checks the options that need no item type.
@@ -156,7 +153,6 @@ flow:
 	}}
 }
 
-// types returns the item type, after checking the key against it.
 func types(cfg any, _ item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	if c.Item == nil {
@@ -170,7 +166,6 @@ func types(cfg any, _ item.Type) (item.Type, error) {
 	return c.Item, c.check(schema)
 }
 
-// check reports key columns without a field in a known schema.
 func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil
@@ -190,7 +185,6 @@ func (c *Config) check(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-// checkSince reports a column of `since` that cannot be.
 func (c *Config) checkSince(schema *row.Schema) error {
 	i := schema.Index(c.Since)
 	switch {

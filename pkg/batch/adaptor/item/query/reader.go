@@ -19,104 +19,84 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Reader reads records along a key. Only one goroutine at a time may use it.
+// Reader reads records along a key. Not for concurrent use.
 type Reader struct {
 	db     tx.Database
 	config Config
-	schema *row.Schema // open until Open if the database is to describe it
+	schema *row.Schema
 	engine engine
 
-	sql       string // the author's statement, with the dialect's placeholders
+	sql       string
 	args      []any
-	columns   []resultColumn // one per field of schema
-	order     []keyColumn    // the key
-	keys      []int          // the key's places in schema
-	plain     pageSQL        // the statements of pages
-	comparing pageSQL        // the same, with the database's answer whether a key equals the previous one
-	compares  bool           // asking is used
+	columns   []resultColumn
+	order     []keyColumn
+	keys      []int
+	plain     pageSQL
+	comparing pageSQL // also asks the database whether a key equals the previous one
+	compares  bool    // comparing is used
 
-	// previous returns the position at which the reader ended in the previous instance; nil means none.
+	// the position at the end of the previous instance, or nil
 	previous func(ctx context.Context) (item.Position, error)
-	// context is the step's, for warnings; nil means that there is none.
-	context func() *core.ExecutionContext
-	since   *sinceRange // the range of Config.Since; nil means all rows
+	context  func() *core.ExecutionContext
+	since    *sinceRange // nil means all rows
 
-	// cursor reads a snapshot, and snapshot is its transaction; nil means that pages are read along the key.
+	// cursor reads a snapshot in the transaction snapshot; nil means pages along the key.
 	cursor   cursor
 	snapshot tx.Handle
-	release  func() // of its connection
+	release  func()
 
 	page  page
-	at    int         // the next row of the page
-	limit int         // the rows of the page that are handed out
-	last  bool        // no page comes after this one
+	at    int
+	limit int
+	last  bool
 	done  []row.Value // the raw key of the last row returned
-	read  int64       // the items handed out, those before a restart included
+	read  int64       // includes the items before a restart
 }
 
-// resultColumn is a column of the statement's result.
 type resultColumn struct {
 	name string
-	// inner is the name that the statement's column gets in an outer statement; empty means name. SQLite uses
-	// column2 for true.
+	// inner is the column's name in an outer statement, if different: SQLite uses column2 for true.
 	inner string
-	// field is the field of the reader's schema for this column.
 	field *row.Field
-	// stored is field with the text form of a column of dates, times or lists: ISO 8601, and arrays; nil
-	// means as in field.
+	// stored is field with the text form of a column of dates, times or lists: ISO 8601, and arrays.
 	stored *row.Field
-	// oid is PostgreSQL's type.
-	oid uint32
-	// typ is the database's name of the type, for messages.
-	typ string
-	// kind is the kind that describes it best.
-	kind row.Kind
-	// exact means that the database takes two values for equal only if they are identical.
+	oid    uint32
+	typ    string
+	kind   row.Kind
+	// The database takes two values for equal only if they are identical.
 	exact bool
-	// notNull means that the catalogue declares it NOT NULL.
+	// declared NOT NULL
 	notNull bool
-	// guessed means that the kind comes from the first values: as text, any value fits.
+	// The kind comes from the first values: as text, any value fits.
 	guessed bool
 }
 
-// source names the column if the statement is a part of another one.
 func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) }
 
-// page is some rows, fetched at once and decoded one by one.
 type page interface {
 	len() int
-	// value is one value in its field's form; a misfit is an invalid item.
+	// A misfit is an invalid item.
 	value(row, column int) (row.Value, error)
-	// raw is one value in its original form in the database, by which keys are compared. 007 in a column of
-	// text is not 7.
+	// raw is a value as in the database, by which keys are compared: 007 in a column of text is not 7.
 	raw(row, column int) (row.Value, error)
 }
 
-// engine holds the differences between databases.
 type engine interface {
-	// describe returns the columns of the statement's result.
 	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
-	// fits reports why no value of the column can fit the field.
 	fits(c *resultColumn) error
-	// output is the outer statement's expression for the column of q.
 	output(c *resultColumn) string
 	// judge determines which key columns are exact, and refuses columns that cannot be a key.
 	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
-	// answer is the column of a comparison.
 	answer() resultColumn
-	// bind is the form in which a value is sent.
 	bind(v row.Value) any
-	// notNull reads a table's entry in the catalogue.
 	notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error)
-	// cursor begins to read the rows of a statement in a transaction.
 	cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error)
-	// fetch reads the rows of one page. It invalidates the previous page.
+	// fetch invalidates the previous page.
 	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
 }
 
-// cursor is the result of a statement that is read in pieces.
 type cursor interface {
-	// next returns up to n rows; fewer means that there are no more.
+	// fewer than n rows means that there are no more.
 	next(ctx context.Context, n int) (page, error)
 	close() error
 }
@@ -150,13 +130,11 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	return r, nil
 }
 
-// explain adds the position in the job file of the statement that the database refuses; sent has it.
 func (r *Reader) explain(sent string, err error) error {
 	return sqlerr.In(r.config.SQL, r.db.Dialect(), sent, err)
 }
 
-// Open describes the statement, checks that the key holds no null, and goes to
-// the position.
+// Open describes the statement, refuses a null in the key, and goes to the position.
 func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	tx.Authored(ctx)
 	err := r.open(ctx, at)
@@ -201,8 +179,7 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-// match finds the column of every field: by the field's name, or its name in the
-// source. Columns without a field are not fetched.
+// Columns without a field are not fetched.
 func (r *Reader) match(described []resultColumn) error {
 	names := make([]string, len(described))
 	index := map[string]int{}
@@ -256,8 +233,7 @@ func (r *Reader) match(described []resultColumn) error {
 	return errors.Join(errs...)
 }
 
-// arrayField is the field in the text form of a column of lists: an array with ISO 8601 and decimal points,
-// whatever the field's own text form. A field that is not a list has the list of the column.
+// an array with ISO 8601 and decimal points, whatever the field's own text form
 func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
 	stored := row.Field{Name: f.Name, Kind: column, Nullable: true, Nulls: []string{}, Hidden: f.Hidden}
 	if f.Kind.IsList() {
@@ -273,7 +249,6 @@ func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
 	return schema.Field(0), nil
 }
 
-// arrayOf is a field's value for the text of a list.
 func arrayOf(c *resultColumn, text string) (row.Value, error) {
 	f := c.field
 	if f.Kind != row.JSONKind && !f.Kind.IsList() {
@@ -301,8 +276,7 @@ func (r *Reader) describeItems(described []resultColumn) error {
 	return err
 }
 
-// refuseNulls checks once whether a key is null: the comparison with the last key would silently skip such
-// rows.
+// The comparison with the last key would silently skip rows with a null key.
 func (r *Reader) refuseNulls(ctx context.Context) error {
 	tests := make([]string, len(r.order))
 	for i := range r.order {
@@ -319,7 +293,6 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	return nil
 }
 
-// judgeKey asks the database about the key's columns.
 func (r *Reader) judgeKey(ctx context.Context) error {
 	keys := make([]*resultColumn, len(r.keys))
 	for i := range keys {
@@ -338,8 +311,7 @@ func (r *Reader) Schema() *row.Schema { return r.schema }
 // Meta returns the ordinal of the last item read.
 func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.read} }
 
-// ReadRecord reads the next row. A row that does not fit the fields is an invalid item; it is consumed, since
-// reading it again would not help.
+// ReadRecord reads the next row. A row that does not fit the fields is an invalid item, and is consumed.
 func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if r.at == r.limit {
 		if r.last {
@@ -370,7 +342,6 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// fetch reads the page after the last row.
 func (r *Reader) fetch(ctx context.Context) error {
 	if r.config.Snapshot {
 		return r.fetchSnapshot(ctx)
@@ -384,32 +355,28 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// position is the stored form of the reader's position.
 type position struct {
 	Read int64      `json:"read"`
 	Key  []keyValue `json:"key"`
-	// Since is the range of rows that the instance reads; nil means all.
-	Since *sinceRange `json:"since,omitempty"`
-	// Snapshot means that the rows were read without a key.
-	Snapshot bool `json:"snapshot,omitempty"`
+	// Since is nil for all rows.
+	Since    *sinceRange `json:"since,omitempty"`
+	Snapshot bool        `json:"snapshot,omitempty"`
 }
 
 type keyValue struct {
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`
 	Value string `json:"value"`
-	// Desc says that the key was read downwards.
-	Desc bool `json:"desc,omitempty"`
+	Desc  bool   `json:"desc,omitempty"`
 }
 
-// mark is where the reader stood after a row.
 type mark struct {
 	read int64
 	key  []row.Value
 }
 
-// Mark is the key of the last row that was read (rule C15a): rows that appear or disappear before it do not
-// change the rows that a restart reads after it.
+// Mark is the key of the last row read (rule C15a): rows that appear or disappear before it do not change
+// the rows that a restart reads.
 func (r *Reader) Mark() any { return mark{r.read, r.done} }
 
 // PositionAt returns the position after the row of the mark.
@@ -421,8 +388,8 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return r.position(at)
 }
 
-// IndependentOf implements item.Independent: the pages of a query are as old as their fetch, so that writes
-// to its own database may change them.
+// IndependentOf implements item.Independent: pages are as old as their fetch, so writes to its own database
+// may change them.
 func (r *Reader) IndependentOf(database string) bool {
 	return r.config.Snapshot || r.db.Name() != database
 }
@@ -443,7 +410,6 @@ func (r *Reader) position(at mark) (item.Position, error) {
 	return json.Marshal(p)
 }
 
-// resume continues at a position, which must have this key.
 func (r *Reader) resume(p position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
 	if r.config.Snapshot || p.Snapshot {

@@ -14,21 +14,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sinceRange is the range of rows that an instance reads (rule IL1): it is stored with the position, so that
-// all attempts have it, and the next instance begins after Until.
+// sinceRange is stored with the position, so that all attempts have it; the next instance begins after
+// Until (rule IL1).
 type sinceRange struct {
-	// From is the least value that is read, or the greatest that is not; nil means no bound.
+	// From is the least value that is read, or, without With, the greatest that is not; nil means no bound.
 	From *keyValue `json:"from,omitempty"`
-	// With says that rows with From are read.
-	With bool `json:"with,omitempty"`
+	With bool      `json:"with,omitempty"`
 	// Until is the greatest value that is read; nil means that there were no rows.
 	Until *keyValue `json:"until,omitempty"`
 }
 
 func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
 
-// narrow restricts the statement to the rows of this instance. of is the range that an earlier attempt has
-// fixed, or nil.
+// of is the range that an earlier attempt has fixed, or nil.
 func (r *Reader) narrow(ctx context.Context, of *sinceRange) error {
 	r.since = nil
 	if r.config.Since == "" {
@@ -69,7 +67,7 @@ func (r *Reader) sinceColumn() (*resultColumn, error) {
 	return &r.columns[r.schema.Index(r.config.Since)], nil
 }
 
-// begin returns the start of this instance: after the last complete one, or at `first`.
+// after the last complete instance, or at `first`
 func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, error) {
 	if r.previous != nil {
 		at, err := r.previous(ctx)
@@ -97,7 +95,6 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// rangeAfter returns the range after the last value read, or the range of the overlap.
 func (r *Reader) rangeAfter(last keyValue) (*sinceRange, error) {
 	if r.config.Overlap == 0 {
 		return &sinceRange{From: &last}, nil
@@ -113,7 +110,6 @@ func (r *Reader) rangeAfter(last keyValue) (*sinceRange, error) {
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-// layoutOf is the layout of a time in a SQLite text, or empty if it is unknown.
 func layoutOf(text string) (layout string, at time.Time) {
 	for _, layout := range []string{
 		"2006-01-02T15:04:05.000000Z", time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05.000",
@@ -126,8 +122,6 @@ func layoutOf(text string) (layout string, at time.Time) {
 	return "", at
 }
 
-// earlier returns a value that is earlier by by, in the same form: a timestamp, a date (by whole days, at
-// least one), or a text with a time of SQLite.
 func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	const day = 24 * time.Hour
 	days := row.Date((by + day - 1) / day)
@@ -147,12 +141,11 @@ func earlier(v row.Value, by time.Duration) (row.Value, error) {
 	return v, fmt.Errorf("%s is not a time from which an overlap can be subtracted", v)
 }
 
-// firstValue is the value of `first`. SQLite compares texts: there it is written like the greatest value of
-// the column.
+// SQLite compares texts: `first` is written there like the greatest value of the column.
 func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
 	f := column.field
 	zone := r.config.zone
-	if column.oid == pgtype.TimestampOID { // it stores times without an offset unchanged
+	if column.oid == pgtype.TimestampOID {
 		zone = nil
 	}
 	v, err := (&row.Field{Name: "first", Kind: f.Kind, Zone: zone, Nulls: []string{}}).Parse(r.config.First)
@@ -171,7 +164,7 @@ func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Valu
 	}
 	if layout, _ := layoutOf(last.Value); layout != "" {
 		at := v.Time()
-		if zone != nil && !strings.HasSuffix(layout, "Z") && !strings.Contains(layout, "07") { // the column has local times
+		if zone != nil && !strings.HasSuffix(layout, "Z") && !strings.Contains(layout, "07") {
 			at = at.In(zone)
 		}
 		return row.StringValue(at.Format(layout)), nil
@@ -179,13 +172,11 @@ func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Valu
 	return v, fmt.Errorf("%q does not have a format that `first` can be compared with", last.Value)
 }
 
-// where is a condition with its arguments.
 type where struct {
 	text string
 	args []any
 }
 
-// bounds is the condition of the range.
 func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 	var conditions []string
 	add := func(operator string, k *keyValue) error {
@@ -212,7 +203,6 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 	return w, err
 }
 
-// greatest returns the greatest value of the rows that the condition finds, or nil.
 func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
 	name := "q." + column.source()
 	if w.text == "" {
@@ -231,7 +221,7 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 	return &until, nil
 }
 
-// refuseNullSince checks in the first instance whether there are rows that would never be read.
+// Rows with a null would never be read.
 func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
 	var found bool
 	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, column.source())

@@ -9,14 +9,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// connect returns the connection of Open: for a snapshot it has a transaction, which ends with Close and not
-// with a chunk.
+// For a snapshot, the connection has a transaction, which ends with Close and not with a chunk.
 func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	if !r.config.Snapshot {
 		return r.db.Conn(), nil
 	}
 	attr := tx.Attr{ReadOnly: true}
-	if r.db.Dialect() == tx.Postgres { // a transaction of SQLite is a snapshot anyway
+	if r.db.Dialect() == tx.Postgres { // SQLite's is a snapshot anyway
 		attr.Isolation = sql.LevelRepeatableRead
 	}
 	var err error
@@ -27,7 +26,6 @@ func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	return r.snapshot.Conn(), nil
 }
 
-// conn is the connection for the statements of Open: in the snapshot, or by themselves.
 func (r *Reader) conn() tx.Conn {
 	if r.snapshot != nil {
 		return r.snapshot.Conn()
@@ -35,7 +33,7 @@ func (r *Reader) conn() tx.Conn {
 	return r.db.Conn()
 }
 
-// refuseResume refuses a restart if rows of a snapshot were read before, or are to be read now (rule C15m).
+// refuseResume refuses a restart if rows of a snapshot were or are to be read (rule C15m).
 func refuseResume(p position) error {
 	switch {
 	case p.Read == 0:
@@ -49,7 +47,6 @@ func refuseResume(p position) error {
 		"after emptying the target, as rows that the step has committed stay")
 }
 
-// declare begins to read the snapshot.
 func (r *Reader) declare(ctx context.Context) error {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {

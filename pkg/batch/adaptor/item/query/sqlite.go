@@ -14,24 +14,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sampleRows is the number of rows from which the type of a column is taken if its declaration does not show
-// it.
+// for a column with a declaration that shows no type
 const sampleRows = 100
 
-// sqlite reads values as they are stored.
 type sqlite struct{ page sqlitePage }
 
-// output keeps the driver from interpreting values by the column's declared type: an expression has none.
+// The driver interprets values by the column's declared type: an expression has none.
 func (e *sqlite) output(c *resultColumn) string { return "+q." + c.source() }
 
-// judge leaves the decision to the values: a column may hold any value, under any collation.
 func (e *sqlite) judge(context.Context, tx.Conn, string, []any, []*resultColumn) error { return nil }
 
 func (e *sqlite) answer() resultColumn { return resultColumn{} }
 
 func (e *sqlite) bind(v row.Value) any { return sqlvalue.SQLite(v) }
 
-// fits accepts all columns: any of them may hold any value.
+// Any column of SQLite may hold any value.
 func (e *sqlite) fits(*resultColumn) error { return nil }
 
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error) {
@@ -54,11 +51,9 @@ func (e *sqlite) describe(ctx context.Context, conn tx.Conn, text string, args [
 	return columns, e.sample(ctx, conn, columns, unknown, strings.TrimSuffix(text, " limit 0"), args)
 }
 
-// generatedName matches a name that SQLite gives to a column of a nested statement.
 var generatedName = regexp.MustCompile(`^column\d+(:\d+)?$`)
 
-// rename restores the columns' original names: in a nested statement SQLite replaces the names true and
-// false.
+// In a nested statement SQLite replaces the names true and false.
 func (e *sqlite) rename(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) error {
 	if !slices.ContainsFunc(columns, func(c resultColumn) bool { return generatedName.MatchString(c.name) }) {
 		return nil
@@ -94,8 +89,7 @@ func declared(ctx context.Context, conn tx.Conn, text string, args []any) (colum
 	return columns, rows.Err()
 }
 
-// sample finds in the first rows the kinds of columns with an inconclusive declared type (none, as for an
-// expression, or NUMERIC).
+// for an inconclusive declared type (none, as for an expression, or NUMERIC)
 func (e *sqlite) sample(ctx context.Context, conn tx.Conn, columns []resultColumn, unknown []int, text string, args []any) (err error) {
 	types := make([]string, len(unknown))
 	for i, at := range unknown {
@@ -141,7 +135,6 @@ func sampledKind(seen map[string]bool) (row.Kind, string) {
 	return row.String, "null"
 }
 
-// sqlitePage holds the rows' values one after the other.
 type sqlitePage struct {
 	columns []resultColumn
 	cells   []any
@@ -157,7 +150,6 @@ func (e *sqlite) fetch(ctx context.Context, conn tx.Conn, columns []resultColumn
 	return &e.page, e.page.fill(rows, columns, -1)
 }
 
-// fill takes up to n rows; below 0: all.
 func (p *sqlitePage) fill(rows *sql.Rows, columns []resultColumn, n int) error {
 	clear(p.cells)
 	p.columns, p.cells = columns, p.cells[:0]
@@ -177,7 +169,6 @@ func (p *sqlitePage) fill(rows *sql.Rows, columns []resultColumn, n int) error {
 	return rows.Err()
 }
 
-// sqliteCursor is a statement that is read in pieces.
 type sqliteCursor struct {
 	page    *sqlitePage
 	columns []resultColumn
@@ -230,7 +221,7 @@ func (p *sqlitePage) value(at, column int) (row.Value, error) {
 		f = stored
 	}
 	if text, ok := x.(string); ok && f.Kind == row.BytesKind && p.columns[column].kind == row.BytesKind {
-		return f.Known(row.BytesText(text)) // a text in a column of bytes
+		return f.Known(row.BytesText(text))
 	}
 	return sqlvalue.Fit(f, x)
 }

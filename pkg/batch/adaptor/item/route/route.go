@@ -37,7 +37,6 @@ type Way struct {
 	Name   string              `key:"name" doc:"The name of its item count in the step's context, route.NAME [its position, from 1]."`
 }
 
-// nameForm matches valid names of routes.
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Validate checks the options that need no item type.
@@ -97,7 +96,6 @@ flow:
 	}}
 }
 
-// compile checks the conditions and the writers.
 func compile(cfg *Config, in item.Type) ([]*expression.ItemProgram, error) {
 	programs := make([]*expression.ItemProgram, len(cfg.To))
 	var errs []error

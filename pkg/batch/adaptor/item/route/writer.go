@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// writer passes items to writers: an item.Writer, and its own component.
 type writer struct {
 	routes    []*route
 	all       bool
@@ -23,19 +22,18 @@ type writer struct {
 	context   func() *core.ExecutionContext // nil means that the numbers are not read
 	cell      any
 	frame     *expression.Frame
-	opened    int   // ways that were opened
-	countsErr error // the error of publishing the numbers, if that failed
+	opened    int
+	countsErr error
 }
 
-// route is a writer with its condition.
 type route struct {
 	name      string
 	program   *expression.ItemProgram // nil means the items that no other route receives
 	writer    item.Writer
 	component any
-	items     item.Items // of the current chunk
-	count     int64      // items of all chunks
-	committed int64      // of committed chunks
+	items     item.Items
+	count     int64
+	committed int64
 }
 
 // New returns a writer of items of type b.In.
@@ -63,13 +61,11 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Writer,
 
 func (w *writer) Component() any { return w }
 
-// position is the writer's item.Position (see item.InnerPositions).
 type position struct {
 	Writers []json.RawMessage `json:"writers"`
 	Counts  []int64           `json:"counts"`
 }
 
-// parse decodes a position; a new step's is nil.
 func (w *writer) parse(at item.Position) (position, error) {
 	pos := position{Writers: make([]json.RawMessage, len(w.routes)), Counts: make([]int64, len(w.routes))}
 	if at == nil {
@@ -91,7 +87,6 @@ func (p position) of(i int) item.Position {
 	return item.Position(p.Writers[i])
 }
 
-// Open opens the writers, each at its part of the position.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	pos, err := w.parse(at)
 	if err != nil {
@@ -115,7 +110,7 @@ func (y *route) failed(err error) error {
 	return fmt.Errorf("route %s: %w", y.name, err)
 }
 
-// Close closes the writers, the last first, and leaves the committed numbers.
+// Close closes the last writer first, and leaves the committed numbers.
 func (w *writer) Close(ctx context.Context) error {
 	var errs []error
 	for i := w.opened - 1; i >= 0; i-- {
@@ -130,7 +125,6 @@ func (w *writer) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// storeCounts writes the numbers to the step's context.
 func (w *writer) storeCounts(number func(*route) int64) error {
 	if w.context == nil {
 		return nil
@@ -143,7 +137,6 @@ func (w *writer) storeCounts(number func(*route) int64) error {
 	return nil
 }
 
-// Write hands the items on.
 func (w *writer) Write(ctx context.Context, items item.Items) error {
 	for _, way := range w.routes {
 		way.items.Reset()
@@ -166,7 +159,6 @@ func (w *writer) Write(ctx context.Context, items item.Items) error {
 	return nil
 }
 
-// hand passes the item in the cell to its writers.
 func (w *writer) hand(meta item.Meta) error {
 	taken := false
 	for _, way := range w.routes {
@@ -193,7 +185,7 @@ func (w *writer) hand(meta item.Meta) error {
 	return exception.InvalidItem("route", exception.ClassValidate, fmt.Errorf("%s: no writer accepts the item: add a last one without a condition, or filter it before", meta))
 }
 
-// Prepare prepares the writers, and publishes the numbers with the commit.
+// The numbers are published with the commit.
 func (w *writer) Prepare(ctx context.Context) error {
 	for _, way := range w.routes {
 		if preparer, ok := way.component.(item.Preparer); ok {
@@ -238,7 +230,6 @@ func (w *writer) Position() (item.Position, error) {
 	return json.Marshal(pos)
 }
 
-// Rewind takes the writers back to a position.
 func (w *writer) Rewind(ctx context.Context, at item.Position) error {
 	pos, err := w.parse(at)
 	if err != nil {
@@ -255,7 +246,7 @@ func (w *writer) Rewind(ctx context.Context, at item.Position) error {
 	return nil
 }
 
-// Release releases the files and rows that only earlier positions need.
+// for files and rows that only earlier positions need
 func (w *writer) Release(ctx context.Context) error {
 	for _, way := range w.routes {
 		if releaser, ok := way.component.(item.Releaser); ok {
@@ -271,7 +262,6 @@ func (w *writer) Publishes() bool {
 	return slices.ContainsFunc(w.routes, func(way *route) bool { return item.Publishes(way.component) })
 }
 
-// Finish finishes the writers.
 func (w *writer) Finish(ctx context.Context) error {
 	for _, way := range w.routes {
 		if finisher, ok := way.component.(item.Finisher); ok {

@@ -14,21 +14,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// pageSize is how many skips one statement reads.
 const pageSize = 500
 
-// Reader reads records of skipped items. Only one goroutine at a time may use it.
+// Reader reads skipped items. Not for concurrent use.
 type Reader struct {
 	from   ports.SkipReader
 	filter ports.SkipFilter
 	schema *row.Schema
 
 	at   position
-	page []core.SkippedItem // the unread skips of the page
-	last bool               // no page comes after this one
+	page []core.SkippedItem
+	last bool
 }
 
-// position is the stored form of the reader's position.
 type position struct {
 	// After is the last skip that was read, UpTo the last one to read.
 	After int64 `json:"after"`
@@ -36,8 +34,7 @@ type position struct {
 	Read  int64 `json:"read"`
 }
 
-// New makes a reader of the skips of this instance, or of the one that the configuration names. from may be
-// nil, which means no skips.
+// New makes a reader of the skips of this instance, or of the configured one. A nil from means no skips.
 func New(from ports.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -79,7 +76,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 // Schema has the fields of a skip.
 func (r *Reader) Schema() *row.Schema { return r.schema }
 
-// Meta returns the ordinal of the last skip read.
+// Meta returns the ordinal of the last skip.
 func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.at.Read} }
 
 // ReadRecord reads the next skip.
@@ -96,7 +93,6 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-// fetch reads the page after the last skip, or returns io.EOF.
 func (r *Reader) fetch(ctx context.Context) error {
 	if r.last || r.at.After >= r.at.UpTo {
 		return io.EOF
@@ -114,7 +110,6 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-// record sets the values of the fields.
 func record(s *core.SkippedItem, dst []row.Value) {
 	whole, raw := s.Whole()
 	values := []row.Value{
@@ -128,7 +123,6 @@ func record(s *core.SkippedItem, dst []row.Value) {
 	}
 }
 
-// rawField is the place of the field raw.
 const rawField = 11
 
 func text(s string) row.Value {
@@ -145,7 +139,7 @@ func number(n int64) row.Value {
 	return row.IntValue(n)
 }
 
-// Mark is the reader's position: others may store skips, or a purge may delete them, before it.
+// Mark is the reader's position: others may store or purge skips before it.
 func (r *Reader) Mark() any { return r.at }
 
 // PositionAt returns the position after the skip of the mark.
@@ -157,6 +151,5 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// Position is after the last skip that was read. It contains the last skip to read, so that a restart reads
-// no later ones.
+// Position contains the last skip to read, so that a restart reads no later ones.
 func (r *Reader) Position() (item.Position, error) { return r.PositionAt(r.at) }

@@ -1,4 +1,4 @@
-// Package skips is the reader `skips`: it reads the items that steps have skipped from the history.
+// Package skips is the reader `skips`: it reads the skipped items of steps from the history.
 //
 // It imports core with its folders.
 package skips
@@ -88,7 +88,7 @@ flow:
 	}}
 }
 
-// fields are the fields of a row, in the order of Reader.record.
+// in the order of Reader.record
 func fields() []row.Field {
 	return []row.Field{
 		{Name: "id", Kind: row.Int}, {Name: "execution", Kind: row.Int}, {Name: "step", Kind: row.String}, {Name: "phase", Kind: row.String},

@@ -20,8 +20,8 @@ func (c creator) Complete(ctx context.Context) error { return c.createAbsent(ctx
 // PrepareParts implements item.PartsPreparer: concurrent parts would wait for the first of them.
 func (w *Writer) PrepareParts(ctx context.Context) error { return w.createAbsent(ctx) }
 
-// createAbsent creates the table in the transaction of ctx if it is absent. The columns of an open schema are
-// known only from items: without one, no table is created.
+// The columns of an open schema are known only from items: without one, no
+// table is created.
 func (w *Writer) createAbsent(ctx context.Context) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
@@ -37,7 +37,6 @@ func (w *Writer) createAbsent(ctx context.Context) error {
 	return w.addColumns(ctx, t.Conn(), w.schema)
 }
 
-// toAdd returns the missing columns of the table that are to be added.
 func (w *Writer) toAdd(schema *row.Schema) (names []string) {
 	if w.config.Schema != SchemaAdd || w.table.absent() || schema.IsOpen() {
 		return nil
@@ -50,8 +49,7 @@ func (w *Writer) toAdd(schema *row.Schema) (names []string) {
 	return names
 }
 
-// addColumns adds the columns in the transaction of the first rows. They may be null, since existing rows
-// have no value for them.
+// Added columns may be null, since existing rows have no value for them.
 func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	names, d := w.toAdd(schema), w.db.Dialect()
 	if len(names) == 0 {
@@ -80,7 +78,6 @@ func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schem
 	return nil
 }
 
-// warn stores the omitted fields with the step.
 func (w *Writer) warn(ignored []string) error {
 	list := strings.Join(ignored, ", ")
 	if len(ignored) == 0 || w.warned == list {
@@ -96,8 +93,7 @@ func (w *Writer) warn(ignored []string) error {
 	return nil
 }
 
-// noteEarlier notes how the existing table differs from the one that the items would make: an earlier run
-// with other types may have made it.
+// An earlier run with other types may have made the table.
 func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	var differences, cures []string
 	d := w.db.Dialect()
@@ -134,8 +130,8 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// typeOf is the type of a column for the field. SQLite drops trailing zeros of a decimal; a reader of the
-// table adds them again if its type has the scale.
+// SQLite drops trailing zeros of a decimal; a reader of the table adds them
+// again if its type has the scale.
 func (w *Writer) typeOf(f *row.Field) string {
 	name := w.engine.typeName(f.Kind)
 	if f.Kind == row.DecimalKind && f.Scale != nil && w.db.Dialect() == tx.SQLite {
@@ -144,8 +140,7 @@ func (w *Writer) typeOf(f *row.Field) string {
 	return name
 }
 
-// createStatement is the CREATE TABLE for items of the schema, with IF NOT EXISTS because two jobs may create
-// one table at the same moment.
+// IF NOT EXISTS, because two jobs may create one table at the same moment.
 func (w *Writer) createStatement(schema *row.Schema) string {
 	d := w.db.Dialect()
 	var b strings.Builder

@@ -10,29 +10,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// batch is some records in the form sent to a database.
 type batch interface {
-	// encode replaces the current content by the records, which are not empty. It changes nothing else: the
-	// plan may be in use on another goroutine.
+	// encode replaces the content by the records (not empty). The plan may be
+	// in use on another goroutine: it is not changed.
 	encode(p *plan, records [][]row.Value) error
-	// send runs the statements for the records that the plan encoded.
 	send(ctx context.Context, conn tx.Conn, p *plan) error
-	// forget drops the records: a writer keeps no items.
+	// forget drops the records.
 	forget()
 }
 
 // encoding is the encoded form of one chunk's records (rule C20b).
 type encoding struct {
 	writer *Writer
-	plan   *plan // the plan that encoded them; nil means that nothing is encoded
+	plan   *plan
 	batch  batch
 }
 
-// errNoPlan says that the records cannot be encoded yet.
 var errNoPlan = errors.New("there is no plan to write the records")
 
-// NewEncoding implements item.RecordEncoder. It is nil if the configuration sets the number of rows of a
-// statement.
+// NewEncoding implements item.RecordEncoder.
 func (w *Writer) NewEncoding() item.RecordEncoding {
 	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
@@ -40,11 +36,10 @@ func (w *Writer) NewEncoding() item.RecordEncoding {
 	return &encoding{writer: w, batch: w.engine.newBatch()}
 }
 
-// EncodeRecords encodes them by the writer's last plan.
 func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) error {
 	e.plan = nil
 	p := e.writer.planned.Load()
-	if p == nil || p.rekeys || (p.schema != schema && !p.schema.SameShape(schema)) { // as in writeRekeyed, which may write parts
+	if p == nil || p.rekeys || (p.schema != schema && !p.schema.SameShape(schema)) {
 		return errNoPlan
 	}
 	if err := e.batch.encode(p, records); err != nil {

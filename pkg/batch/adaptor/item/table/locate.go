@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// locateCopyError adds the record that PostgreSQL names in the context of a COPY error, in any language: COPY
-// table, line 3, column x.
+// locateCopyError finds the record in the error's context, in any language:
+// COPY table, line 3, column x.
 func (p *plan) locateCopyError(err error, records int) error {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) {
@@ -41,8 +41,8 @@ func (p *plan) locateCopyError(err error, records int) error {
 	return err
 }
 
-// LocateRecord implements item.RecordLocator: it halves the records until one is left. Earlier ones are
-// written first, as it may be their duplicate.
+// LocateRecord implements item.RecordLocator: it halves the records until one
+// is left. Earlier ones are written first, as it may be their duplicate.
 func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (int, bool) {
 	if !dberr.IsInvalidData(failure) && !dberr.IsConstraintViolation(failure) && !isOfValue(failure) {
 		return 0, false
@@ -67,9 +67,9 @@ func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [
 	return from, isSame(attempt(records[from:to]), failure)
 }
 
-// isOfValue reports whether a value is the reason for an error of one of our statements, though its code is
-// one of statements: 'a b' is a syntax error in tsquery, and regclass 'nope' a missing table. Unlike an error
-// of our statement or of a trigger, such an error has no position in a statement.
+// isOfValue reports an error caused by a value though its code is one of
+// statements ('a b' as tsquery, 'nope' as regclass): it has no position in a
+// statement.
 func isOfValue(err error) bool {
 	var pg *pgconn.PgError
 	if !errors.As(err, &pg) || pg.Position != 0 || pg.InternalPosition != 0 || pg.InternalQuery != "" || strings.Contains(pg.Where, "PL/") {

@@ -15,31 +15,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Sync upserts rows and deletes those with keys that did not come (rule TW7). The received keys are in a
-// separate table, which is filled in the transactions of the chunks and dropped in the one that deletes. Only
-// one goroutine at a time may use it.
+// Sync upserts rows and deletes those with keys that did not come (rule TW7).
+// The table of received keys is filled in the chunks' transactions and dropped
+// in the one that deletes. Not for concurrent use.
 type Sync struct {
 	writer  *Writer
-	seen    *Writer // of the keys; nil before the first rows
+	seen    *Writer
 	attempt func(ctx context.Context) (core.Attempt, error)
 	of      core.Attempt
-	resumed bool // an earlier attempt has committed
+	resumed bool
 	at      syncPosition
 	tally   item.Tally
 }
 
-// syncPosition is the position of a Sync.
 type syncPosition struct {
 	// Begun means that the attempts so far have kept their keys.
-	Begun bool `json:"begun"`
-	// Keys is the table of the keys; empty means that no row came.
-	Keys string `json:"keys,omitempty"`
+	Begun bool   `json:"begun"`
+	Keys  string `json:"keys,omitempty"`
 	// Done means that rows were deleted, or that they were to stay.
 	Done bool `json:"done,omitempty"`
 }
 
-// NewSync returns the writer of `delete_missing`. attempt comes from registry.BuildContext; resumed reports
-// that the step continues after a commit of an earlier attempt.
+// NewSync returns the writer of `delete_missing`.
 func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*Sync, error) {
 	if attempt == nil {
 		return nil, errors.New("table: delete_missing needs a step with a recorded history")
@@ -48,7 +45,6 @@ func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx
 	return &Sync{writer: w, attempt: attempt, resumed: resumed}, err
 }
 
-// syncWriter makes the component. A redrive adds its rows and deletes none.
 func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	s, err := NewSync(db, c, b.In.Schema(), b.Attempt, b.Continues)
 	if err != nil {
@@ -93,7 +89,7 @@ func (s *Sync) Open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-// deletedMark returns the expression that marks a row as deleted, and the condition for unmarked rows.
+// unmarked is the condition for unmarked rows.
 func (w *Writer) deletedMark() (mark, unmarked string, err error) {
 	if w.config.DeleteMissing != DeleteSoft {
 		return "", "", nil
@@ -118,7 +114,7 @@ func (w *Writer) deletedMark() (mark, unmarked string, err error) {
 	return mark, quoted(name) + " is null", nil
 }
 
-// WriteRecords writes the records and their keys in the chunk's transaction, from ctx.
+// WriteRecords writes the records and their keys in the chunk's transaction.
 func (s *Sync) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, s.writer.db.Name())
 	if !ok {
@@ -136,7 +132,6 @@ func (s *Sync) WriteRecords(ctx context.Context, schema *row.Schema, records [][
 	return s.seen.WriteRecords(ctx, schema, records)
 }
 
-// keep makes the table of the keys, with the types of their columns, and its writer.
 func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error) {
 	w := s.writer
 	name := shadowName(w.config.Name+"_keys", s.of)
@@ -241,8 +236,8 @@ func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 	return err
 }
 
-// checkKeys fails if a received key has no row: a trigger or a rule of the table gives its rows other keys,
-// and the deletion would take received rows.
+// A trigger or rule of the table may give its rows other keys: the deletion
+// would then take received rows.
 func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 	w := s.writer
 	rows, err := conn.QueryContext(ctx, fmt.Sprintf("select s.* from %s as s where %s limit 1", w.db.Dialect().Quote(s.at.Keys), s.without("s", w.config.Name, "t")))
@@ -270,8 +265,8 @@ func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 		"and start again with --from-start", strings.Join(key, ", ")))
 }
 
-// without is the condition that a row of outer, t or s, has no row of equal key in the table inner. Keys are
-// compared as in the column of t: SQLite takes the collation of the left side.
+// Keys are compared as in the column of t: SQLite takes the collation of the
+// left side.
 func (s *Sync) without(outer, inner, alias string) string {
 	w := s.writer
 	var ofOuter, ofInner, equal []string
@@ -285,7 +280,6 @@ func (s *Sync) without(outer, inner, alias string) string {
 	return fmt.Sprintf("not exists (select 1 from %s as %s where %s)", w.db.Dialect().Quote(inner), alias, strings.Join(equal, " and "))
 }
 
-// warn stores the reason why no row is deleted with the step.
 func (s *Sync) warn(why string) error {
 	if s.writer.context == nil {
 		return nil
@@ -299,7 +293,7 @@ func (s *Sync) Position() (item.Position, error) {
 	return json.Marshal(s.at)
 }
 
-// Rewind implements item.Rewinder: the database has undone the rest.
+// Rewind implements item.Rewinder.
 func (s *Sync) Rewind(_ context.Context, at item.Position) error {
 	s.at = syncPosition{}
 	if s.seen != nil {

@@ -14,32 +14,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// plan says which field goes where, for one schema.
 type plan struct {
-	config *Config
-	into   string // the table of the statements, quoted
-	// relation is its name in messages of the server.
-	relation string
-	schema   *row.Schema
-	cols     []column
-	fields   []int // fields[i] goes to cols[i]
-	keys     []int // places in cols
-	// onPostgres means that the database may take different keys for equal (see exactKeys).
+	config     *Config
+	into       string
+	relation   string
+	schema     *row.Schema
+	cols       []column
+	fields     []int
+	keys       []int
 	onPostgres bool
-	fits       []bool   // values for cols[i] are made to fit its kind
-	limits     []*limit // of cols[i], if values of the field may be changed
-	copies     bool     // as in relation, and the next two fields
+	fits       []bool
+	limits     []*limit
+	copies     bool
 	drops      bool
 	rekeys     bool
-	counts     bool     // the number of rows that the table takes is compared with the records
+	counts     bool
 	ignored    []string // fields without a column that are left out
-	cleared    string   // the additional assignments of an upsert, or empty
-	// leaveOut is called with the number of rows that the table did not take.
-	leaveOut func(n int64) error
-	texts    map[int]string // the statements, by the engine's keys
+	cleared    string
+	leaveOut   func(n int64) error
+	texts      map[int]string
 }
 
-// newPlan matches fields and columns, and reports all misfits.
 func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
@@ -86,9 +81,9 @@ func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) 
 	return p, errors.Join(errs...)
 }
 
-// add assigns a field to a column. Values of another kind are converted to the column's kind, so that both
-// databases store the same value or refuse the item alike. PostgreSQL itself converts everything but bytes
-// and lists to text.
+// Values of another kind are converted to the column's kind, so that both
+// databases store the same value or refuse the item alike. PostgreSQL itself
+// converts everything but bytes and lists to text.
 func (p *plan) add(c column, field int, d tx.Dialect) {
 	from := p.schema.Field(field).Kind
 	fits := from != c.kind && c.kind != row.Null
@@ -99,7 +94,7 @@ func (p *plan) add(c column, field int, d tx.Dialect) {
 	if l != nil && l.from != row.Null && l.from != from && !fits {
 		l = nil
 	}
-	if l == nil && c.taken != nil && from == row.String { // decided here, not for each value
+	if l == nil && c.taken != nil && from == row.String {
 		l = &limit{keep: func(v row.Value) (row.Value, change) { return v, unchanged }}
 	}
 	p.cols, p.fields = append(p.cols, c), append(p.fields, field)
@@ -108,8 +103,6 @@ func (p *plan) add(c column, field int, d tx.Dialect) {
 
 func (p *plan) isKey(i int) bool { return slices.Contains(p.keys, i) }
 
-// value returns the checked value of record for column i: it fits the field, it fits a database, and a key is
-// not null.
 func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	f := p.schema.Field(p.fields[i])
 	v := record[p.fields[i]]
@@ -133,8 +126,8 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 	return v, p.keepsDigits(v, i)
 }
 
-// fitted returns v as column i stores it. A value that the column would change is an invalid item, except for
-// the key of an upsert, which is the value that the column stores (rule D8a).
+// A value that the column would change is an invalid item, except for the key
+// of an upsert, which is the value that the column stores (rule D8a).
 func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 	c := &p.cols[i]
 	if v.IsNull() {
@@ -170,7 +163,6 @@ func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 	return v, nil
 }
 
-// unfit is the error of a value that column i does not store as it is.
 func (p *plan) unfit(v row.Value, i int, why string) error {
 	f, c := p.schema.Field(p.fields[i]), &p.cols[i]
 	if why != "" {
@@ -182,7 +174,6 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 
 func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
 
-// hint describes the form of a text that fits a column.
 func hint(v row.Value, kind row.Kind) string {
 	if v.Kind() != row.String {
 		return ""
@@ -201,13 +192,10 @@ func hint(v row.Value, kind row.Kind) string {
 	}
 }
 
-// isArray reports whether v is an array text of PostgreSQL: of any number of dimensions, with or without
-// bounds.
 func isArray(v row.Value) bool {
 	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
-// keepsDigits refuses a decimal if the column would silently drop some of its digits.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
 	switch v.Kind() {
@@ -228,7 +216,6 @@ func (p *plan) keepsDigits(v row.Value, i int) error {
 	return nil
 }
 
-// keeps is keepsDigits for a decimal or null, which messages call name.
 func (p *plan) keeps(v row.Value, i int, name string) error {
 	c := &p.cols[i]
 	if v.IsNull() || !c.isDecimal() && !c.binary {
@@ -249,7 +236,6 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
 }
 
-// isDecimal reports whether the column, or each of its elements, is a decimal.
 func (c *column) isDecimal() bool {
 	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
 }
@@ -261,7 +247,6 @@ func numberOf(v row.Value) row.Value {
 	return row.Value{}
 }
 
-// isMultiple reports a number with at least zeros zeros before its point.
 func isMultiple(d row.Decimal, zeros int) bool {
 	text := d.String()
 	return d.Scale() == 0 && (text == "0" || len(text)-len(strings.TrimRight(text, "0")) >= zeros)
@@ -272,7 +257,6 @@ func isInt64(d row.Decimal) bool {
 	return whole
 }
 
-// key describes the key of a record for messages.
 func (p *plan) key(record []row.Value) string {
 	var b strings.Builder
 	for n, i := range p.keys {
@@ -284,10 +268,8 @@ func (p *plan) key(record []row.Value) string {
 	return b.String()
 }
 
-// changesRows reports that each record of an upsert changes a row: there are columns in addition to the key.
 func (p *plan) changesRows() bool { return len(p.cols) > len(p.keys) }
 
-// tookAll compares the number of rows that the table took with the number sent.
 func (p *plan) tookAll(took int64, sent int) error {
 	if !p.counts || took >= int64(sent) {
 		return nil
@@ -298,13 +280,13 @@ func (p *plan) tookAll(took int64, sent int) error {
 	return exception.Fatal("", leftOut(int64(sent)-took, int64(sent)))
 }
 
-// leftOut is the error for rows that the table did not take. It is not the fault of an item.
+// Rows that the table did not take are not the fault of an item.
 func leftOut(n, of int64) error {
 	return fmt.Errorf("the table took %d of %d rows: a trigger, a rule or a conflict clause of the table leaves rows out; if it puts them elsewhere, set `left_out: ignore`", of-n, of)
 }
 
-// action is the part of an upsert for existing rows. A key that the database takes for equal but that is a
-// different text or number is written too: the last record wins with all of its columns.
+// A key that the database takes for equal but that is a different text or
+// number is written too: the last record wins with all of its columns.
 func (p *plan) action() string {
 	set, inexact := make([]string, 0, len(p.cols)), p.changesRows() && p.onPostgres && !p.exactKeys()
 	for i := range p.cols {
@@ -329,7 +311,6 @@ func (p *plan) conflict() string {
 	return text
 }
 
-// clearDeleted makes an upsert remove the mark of delete_missing: soft, unless a field writes it.
 func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	name := p.config.deletedColumn()
 	i := table.indexOf(name, d)

@@ -19,24 +19,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgres writes with COPY, or with one statement over an array per column. Values are sent as text, which
-// the type of the column reads, or in an array in binary form if that has the same meaning. The kind of table
-// decides which of both inserts, never the number of records.
+// postgres writes with COPY, or with one statement over an array per column.
+// The kind of table decides which of both inserts, never the number of records.
 type postgres struct{ zone *time.Location }
 
 func (e *postgres) newBatch() batch { return &postgresBatch{} }
 
-// postgresBatch is the text of a COPY, or one array per column.
 type postgresBatch struct {
-	buf    []byte
-	arrays arrays
-	lasts  lasts
-	// records are those that were encoded, for messages.
+	buf     []byte
+	arrays  arrays
+	lasts   lasts
 	records [][]row.Value
 }
 
-// oneByOne takes a lock until the transaction ends: on PostgreSQL two CREATE TABLE IF
-// NOT EXISTS of one name at once fail with a unique violation in the catalog.
+// oneByOne takes a lock until the transaction ends: two CREATE TABLE IF NOT
+// EXISTS of one name at once fail with a unique violation in the catalog.
 func (e *postgres) oneByOne(create string) string {
 	return "do $surfin$ begin perform pg_advisory_xact_lock(hashtext('surfin: create table')); " + create + "; end $surfin$"
 }
@@ -83,7 +80,6 @@ func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	return inOrder(b.arrays.encode(p, b.records), records, b.records)
 }
 
-// inOrder makes a record's error name its position among all; sent are a part of them.
 func inOrder(err error, all, sent [][]row.Value) error {
 	var of *item.RecordError
 	if len(all) == len(sent) || !errors.As(err, &of) {
@@ -108,7 +104,7 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 		return b.copy(ctx, conn, p)
 	}
 	repeated, err := b.statement(ctx, conn, p)
-	for err == nil && repeated != "" { // a key's later records follow, one after the other
+	for err == nil && repeated != "" {
 		if err = b.keep(repeated); err != nil {
 			return err
 		}
@@ -122,8 +118,8 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	return err
 }
 
-// statement runs the statement over the arrays. It returns the numbers of the records that it did not write
-// because earlier records have their keys.
+// It returns the numbers of the records that it did not write because earlier
+// records have their keys.
 func (b *postgresBatch) statement(ctx context.Context, conn tx.Conn, p *plan) (repeated string, err error) {
 	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
 	switch {
@@ -138,7 +134,6 @@ func (b *postgresBatch) statement(ctx context.Context, conn tx.Conn, p *plan) (r
 	return result.repeated, err
 }
 
-// keep leaves the records of these numbers.
 func (b *postgresBatch) keep(numbers string) error {
 	var list [][]row.Value
 	for number := range strings.SplitSeq(numbers, ",") {
@@ -152,8 +147,8 @@ func (b *postgresBatch) keep(numbers string) error {
 	return nil
 }
 
-// exactKeys reports whether PostgreSQL takes two keys for equal only if they are equal in Go. Otherwise
-// (citext, numeric, ...) it removes duplicates itself.
+// exactKeys reports whether keys equal for PostgreSQL are equal in Go, unlike
+// citext or numeric.
 func (p *plan) exactKeys() bool {
 	for _, i := range p.keys {
 		if !p.cols[i].exact || p.cols[i].kind != p.schema.Field(p.fields[i]).Kind {
@@ -163,7 +158,6 @@ func (p *plan) exactKeys() bool {
 	return true
 }
 
-// copy sends them with COPY on the transaction's own connection.
 func (b *postgresBatch) copy(ctx context.Context, conn tx.Conn, p *plan) error {
 	text, ok := p.texts[0]
 	if !ok {
@@ -204,7 +198,6 @@ func (b *postgresBatch) encodeCopy(p *plan) error {
 	return nil
 }
 
-// appendCopyText escapes characters with a meaning in COPY's text format.
 func appendCopyText(dst []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {
@@ -227,7 +220,6 @@ func appendCopyText(dst []byte, s string) []byte {
 	return append(dst, s[from:]...)
 }
 
-// checkCount compares the number of rows that the table took with the records.
 func (b *postgresBatch) checkCount(p *plan, result arraysResult) error {
 	switch {
 	case p.config.mode() == Insert:
@@ -242,8 +234,8 @@ func (b *postgresBatch) checkCount(p *plan, result arraysResult) error {
 	return nil
 }
 
-// arrayStatement is the statement over one array per column. Its text does not depend on the number of rows,
-// so it is prepared once per connection.
+// The text does not depend on the number of rows, so it is prepared once per
+// connection.
 func (p *plan) arrayStatement() string {
 	if text, ok := p.texts[0]; ok {
 		return text
@@ -270,9 +262,9 @@ func (p *plan) arrayStatement() string {
 	return text
 }
 
-// comparedUpsert is an upsert of the first record of each key that PostgreSQL itself distinguishes. It
-// returns how many of these the table did not take, if it may leave rows out, and the numbers of the other
-// records.
+// comparedUpsert upserts the first record of each key that PostgreSQL itself
+// distinguishes. It returns how many the table did not take, if it may leave
+// rows out, and the numbers of the other records.
 func (p *plan) comparedUpsert(action string) string {
 	taken, left := "", "0"
 	if p.drops && action != "nothing" {
@@ -284,17 +276,16 @@ select %s, %s`,
 		p.firsts(), p.into, quotedList(p.names()), p.values(), p.conflict(), action, taken, left, repeatedRecords)
 }
 
-// firsts are the records as a, and the first one of each key as s.
 func (p *plan) firsts() string {
 	keys := p.compared()
 	return fmt.Sprintf("a as materialized (select * from %s), s as materialized (select distinct on (%s) * from a as s order by %s, s.ord)", p.source(true), keys, keys)
 }
 
-// repeatedRecords are the numbers of the records in a that are not in s.
 const repeatedRecords = "(select string_agg(a.ord::text, ',' order by a.ord) from a where a.ord not in (select s.ord from s))"
 
-// updateStatement returns the number of one record without a row, if any, and, if PostgreSQL compares the
-// keys itself, the numbers of the records that are not the first of their key.
+// updateStatement returns the number of one record without a row, if any, and,
+// if PostgreSQL compares the keys itself, of the records that are not the first
+// of their key.
 func (p *plan) updateStatement(table string) string {
 	source, repeated := fmt.Sprintf("s as materialized (select * from %s)", p.source(true)), ""
 	if !p.exactKeys() {
@@ -305,7 +296,6 @@ select (select min(s.ord) from s where s.ord not in (select done.ord from done))
 		source, table, strings.Join(p.pick(p.isValue, "{column} = {value}"), ", "), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "), repeated)
 }
 
-// source is the rows of the arrays as s, with their number if numbered.
 func (p *plan) source(numbered bool) string {
 	arrays, names := make([]string, len(p.cols)), make([]string, len(p.cols))
 	for i := range p.cols {
@@ -321,7 +311,7 @@ func (p *plan) source(numbered bool) string {
 	return fmt.Sprintf("unnest(%s) as s(%s)", strings.Join(arrays, ", "), strings.Join(names, ", "))
 }
 
-// pick fills the form for the columns that fit: {value} is the sent value, {column} the quoted name.
+// pick fills the form for the columns that fit: {value}, {column} (quoted).
 func (p *plan) pick(fits func(i int) bool, form string) []string {
 	var list []string
 	for i, c := range p.cols {
@@ -338,7 +328,6 @@ func (p *plan) pick(fits func(i int) bool, form string) []string {
 	return list
 }
 
-// compared is the key for DISTINCT ON, under the collation of its columns.
 func (p *plan) compared() string {
 	list := p.pick(p.isKey, "{value}")
 	for n, i := range p.keys {

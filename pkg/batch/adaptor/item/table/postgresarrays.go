@@ -21,14 +21,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// arrays are records as one array per column, as parameters of a statement: in PostgreSQL's binary format if
-// that is the column's type and holds all values, else as a text.
+// arrays are records as one array per column: in PostgreSQL's binary format if
+// the type and all values have one, else as a text.
 type arrays struct {
 	values  [][]byte
 	formats []int16
 }
 
-// encode replaces the current content by the records, which are not empty.
 func (a *arrays) encode(p *plan, records [][]row.Value) error {
 	if len(a.values) != len(p.cols) {
 		a.values, a.formats = make([][]byte, len(p.cols)), make([]int16, len(p.cols))
@@ -47,7 +46,7 @@ func (a *arrays) encode(p *plan, records [][]row.Value) error {
 	return nil
 }
 
-// encodeBinary makes the array of column i; false means that a value has no binary form there.
+// encodeBinary returns false if a value has no binary form.
 func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool, err error) {
 	const dimensions, lowerBound, nulls = 1, 1, 4
 	element := p.cols[i].element()
@@ -79,7 +78,8 @@ func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool,
 	return true, nil
 }
 
-// element is the type of the elements of the column's array if it has a binary form here; else 0.
+// element is the type of the elements of the column's array, or 0 if it has no
+// binary form here.
 func (c *column) element() uint32 {
 	if c.asText {
 		return pgtype.TextOID
@@ -92,7 +92,7 @@ func (c *column) element() uint32 {
 	return 0
 }
 
-// appendBinary appends the value in the form that the element's type reads; false means that there is none.
+// appendBinary returns false if the value has no binary form.
 func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
 	const day, micro = 10957, 946_684_800_000_000 // 2000-01-01, where PostgreSQL begins to count
 	switch element {
@@ -132,7 +132,7 @@ func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
 	return dst, false
 }
 
-// appendInt appends n if the type can hold it; for other values the server reports the mistake.
+// For values outside the type the server reports the mistake.
 func appendInt(dst []byte, element uint32, n int64) ([]byte, bool) {
 	switch {
 	case element == pgtype.Int8OID:
@@ -145,7 +145,6 @@ func appendInt(dst []byte, element uint32, n int64) ([]byte, bool) {
 	return dst, false
 }
 
-// encodeText makes the array literal of column i.
 func (a *arrays) encodeText(p *plan, i int, records [][]row.Value) error {
 	dst := append(a.values[i][:0], '{')
 	for n, record := range records {
@@ -180,18 +179,15 @@ func appendArrayText(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// arraysResult is the result of a statement over arrays: the number of rows that it changed, the number in
-// its one row, if it has one, and the other column.
 type arraysResult struct {
 	rows   int64
 	found  bool
 	number int
-	// repeated are the numbers, separated by commas, of the records with keys that PostgreSQL takes for equal
-	// to earlier ones. They are not written yet.
+	// repeated are the numbers, separated by commas, of the records with keys
+	// that PostgreSQL takes for equal to earlier ones.
 	repeated string
 }
 
-// exec runs the statement over the arrays.
 func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysResult, err error) {
 	err = pgxconn.RunFirst(ctx, conn, text, func(c *pgx.Conn, begin pgxconn.Begin) error {
 		result, err := a.execOn(ctx, c, begin, text)
@@ -215,8 +211,7 @@ func (a *arrays) exec(ctx context.Context, conn tx.Conn, text string) (r arraysR
 	return r, err
 }
 
-// execOn prepares the statement once per connection, if the connection may keep statements. A prepared one is
-// executed in one round trip with begin.
+// A prepared one is executed in one round trip with begin.
 func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, text string) (*pgconn.Result, error) {
 	keeps, kept := c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement, preparedOn(c)
 	if !keeps || !kept.has(text) {
@@ -240,13 +235,12 @@ func (a *arrays) execOn(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin, t
 	return result, err
 }
 
-// preparedTexts are the texts that a connection keeps prepared, the newest last.
 type preparedTexts struct{ texts []string }
 
-// maxPrepared is their maximum number: a worker may write into endlessly many tables.
+// A worker may write into endlessly many tables.
 const maxPrepared = 64
 
-// preparedOn finds them at the connection, since both have one lifetime.
+// At the connection, since both have one lifetime.
 func preparedOn(c *pgx.Conn) *preparedTexts {
 	const key = "surfin.arrays"
 	data := c.PgConn().CustomData()
@@ -260,7 +254,6 @@ func preparedOn(c *pgx.Conn) *preparedTexts {
 
 func (k *preparedTexts) has(text string) bool { return slices.Contains(k.texts, text) }
 
-// prepare returns the name of the prepared statement.
 func (k *preparedTexts) prepare(ctx context.Context, c *pgx.Conn, text string) (name string, err error) {
 	i := slices.Index(k.texts, text)
 	if i < 0 && len(k.texts) >= maxPrepared {
@@ -284,8 +277,6 @@ func (k *preparedTexts) forget(ctx context.Context, c *pgx.Conn, text string) er
 	return c.Deallocate(ctx, text)
 }
 
-// isStale reports whether the prepared statement may be the reason for an error, for example after a type in
-// it was dropped and created again.
 func isStale(err error) bool {
 	state := dberr.SQLState(err)
 	return slices.Contains([]string{"0A000", "26000", "XX000"}, state) || strings.HasPrefix(state, "42")

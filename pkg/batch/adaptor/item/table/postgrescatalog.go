@@ -14,18 +14,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// catalogQuery names types with typmod -1: without length, so that no cast cuts a text short, and "bpchar"
-// where plain "character" would mean one character.
+// Types are named with typmod -1: without length, so that no cast cuts a text
+// short, and "bpchar" where plain "character" would mean one character.
 //
-// COPY passes by the rules of a table, refuses one with row-level security and most views, and overrides an
-// identity: it has the effect of INSERT only for plain and partitioned tables.
+// COPY bypasses the rules of a table, refuses one with row-level security and
+// most views, and overrides an identity: it has the effect of INSERT only for
+// plain and partitioned tables.
 //
-// A trigger for each row (1) that comes before (2) or instead of (64) the change may leave the row out.
+// A trigger for each row (1) before (2) or instead of (64) the change may leave
+// the row out.
 //
-// A domain is judged by its base type, and its values are cast to the domain.
-//
-// A column is sent as text if unnest would take its array apart (arrays, composite types), or if the comma
-// does not separate elements (box).
+// A column is sent as text if unnest would take its array apart (arrays,
+// composite types), or if the comma does not separate elements (box).
 const catalogQuery = `
 select c.relkind::text, c.relkind in ('r', 'p') and not c.relrowsecurity and not c.relhasrules,
        exists (select from pg_catalog.pg_trigger g where not g.tgisinternal and g.tgtype & 1 <> 0 and g.tgtype & 66 <> 0
@@ -84,7 +84,7 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 		c.setLimit(modifier)
 		base := c.oid
 		bases, modifiers = append(bases, base), append(modifiers, int(modifier))
-		if !isBase { // an array of the domain has no binary form here
+		if !isBase {
 			c.oid = 0
 		}
 		r.columns = append(r.columns, c)
@@ -106,13 +106,12 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 	return r, nil
 }
 
-// refusals are the refused modes of the relation, with the reason.
 func refusals(kind string, events int64) map[Mode]string {
 	names := map[string]string{
 		"r": "table", "p": "partitioned table", "v": "view", "f": "foreign table", "m": "materialized view",
 		"S": "sequence", "i": "index", "I": "index", "c": "composite type", "t": "TOAST table",
 	}
-	const update, insert, remove = 1 << 2, 1 << 3, 1 << 4 // as pg_relation_is_updatable says
+	const update, insert, remove = 1 << 2, 1 << 3, 1 << 4 // from pg_relation_is_updatable
 	refused := map[Mode]string{}
 	for mode, event := range map[Mode]int64{Insert: insert, Upsert: insert, Update: update, Delete: remove} {
 		if events&event == 0 {
@@ -122,8 +121,7 @@ func refusals(kind string, events int64) map[Mode]string {
 	return refused
 }
 
-// setKind sets the kind of the type's values. Types with their own rules of equality (citext, numeric, real)
-// are not exact.
+// Types with their own rules of equality (citext, numeric, real) are not exact.
 func (c *column) setKind(oid int64, ownCollation bool) {
 	c.oid = uint32(oid) //nolint:gosec // an oid has 32 bits
 	switch oid {
@@ -154,15 +152,14 @@ func (c *column) setKind(oid int64, ownCollation bool) {
 	}
 }
 
-// setZone sets the time zone in which a text without an offset is read and days begin. A timestamp without a
-// zone keeps its text.
+// A timestamp without a zone keeps its text.
 func (c *column) setZone(zone *time.Location) {
 	if c.oid == pgtype.TimestamptzOID || c.oid == pgtype.TimestamptzArrayOID {
 		c.zone = zone
 	}
 }
 
-// setLimit sets how the column changes values. Different keys may then be one key to the database.
+// With a limit, different keys may be one key to the database.
 func (c *column) setLimit(modifier int64) {
 	c.limit = postgresLimit(c.oid, int(modifier))
 	if c.limit != nil && c.kind != row.BytesKind {
@@ -170,8 +167,8 @@ func (c *column) setLimit(modifier int64) {
 	}
 }
 
-// setScale sets the scale of numeric(p, s), to which PostgreSQL rounds silently. A modifier is 4 more than p
-// << 16 | s, where s has 11 bits and may be negative.
+// PostgreSQL rounds to the scale silently. A modifier is 4 more than p << 16 |
+// s, where s has 11 bits and may be negative.
 func (c *column) setScale(modifier int64) {
 	const header, bits = 4, 0x7ff
 	if !c.isDecimal() || modifier < header {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	oidMoney       = 790 // pgtype has no name for it
-	modifierHeader = 4   // in the modifier of a length: varchar(2) has 6
+	oidMoney       = 790
+	modifierHeader = 4 // varchar(2) has the modifier 6
 	microDigits    = 6
 )
 
-// postgresLimit returns how PostgreSQL changes values of a type with a modifier from pg_attribute (-1 means
-// none). nil means that it stores values unchanged. A view over such a column has its modifier, too.
+// modifier is from pg_attribute (-1 means none). nil means that values are
+// stored unchanged.
 func postgresLimit(oid uint32, modifier int) *limit {
 	switch oid {
 	case pgtype.Float4OID:
@@ -57,8 +57,8 @@ func postgresLimit(oid uint32, modifier int) *limit {
 	return textLimit(oid, modifier)
 }
 
-// textLimit is postgresLimit for types without a row.Kind. The server accepts more texts for them than the
-// texts of their values: it reads 10:00 from a text with a date as a time, and also reads now.
+// The server accepts more texts for these types: it reads 10:00 from a text
+// with a date as a time, and also reads now.
 func textLimit(oid uint32, modifier int) *limit {
 	digits := microDigits
 	if modifier >= 0 && modifier < microDigits {
@@ -102,14 +102,11 @@ func textLimit(oid uint32, modifier int) *limit {
 	return nil
 }
 
-// floats finds the numbers of geometric texts.
 var floats = regexp.MustCompile(`[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?`)
 
-// amounts matches unambiguous texts of money: a plain number, and the server's own output.
 var amounts = regexp.MustCompile(`^\s*-?(\d+(\.\d{1,2}0*)?|\$\d{1,3}(,\d{3})*(\.\d{2})?)\s*$`)
 
-// isUnsigned reports whether a text is a number of that many bits: the server takes -1 for the highest one,
-// and reads 010 as octal.
+// The server takes -1 for the highest number, and reads 010 as octal.
 func isUnsigned(bits int) func(text string) bool {
 	return func(text string) bool {
 		n, err := strconv.ParseUint(text, 10, bits)
@@ -117,13 +114,13 @@ func isUnsigned(bits int) func(text string) bool {
 	}
 }
 
-// ofReal keeps a float with the shortest text of the nearest float32 (rule D7).
+// ofReal keeps the shortest text of the nearest float32 (rule D7).
 func ofReal() *limit {
 	return &limit{
 		why: "a real keeps about 7 digits; declare the column double precision or numeric",
 		keep: func(v row.Value) (row.Value, change) {
 			x := v.Float()
-			if v.Kind() == row.Int { // which is stored unchanged in a column of floats
+			if v.Kind() == row.Int {
 				x = float64(v.Int())
 			}
 			near := row.Real(float32(x))
@@ -138,7 +135,6 @@ func ofReal() *limit {
 	}
 }
 
-// ofEscapes refuses a text that the server reads as bytes with escapes.
 func ofEscapes() *limit {
 	return &limit{
 		from: row.String,
@@ -152,7 +148,6 @@ func ofEscapes() *limit {
 	}
 }
 
-// ofSeconds is the limit of a timestamp with that many digits of a second.
 func ofSeconds(digits int) *limit {
 	if digits < 0 || digits >= microDigits {
 		return nil
@@ -173,7 +168,7 @@ func ofSeconds(digits int) *limit {
 	}
 }
 
-// roundMicros rounds as PostgreSQL does: half away from 2000-01-01, where it begins to count.
+// PostgreSQL rounds half away from 2000-01-01, where it begins to count.
 func roundMicros(micros, unit int64) int64 {
 	const epoch = 946_684_800_000_000
 	since := micros - epoch
@@ -183,8 +178,7 @@ func roundMicros(micros, unit int64) int64 {
 	return epoch + (since+unit/2)/unit*unit
 }
 
-// ofInterval refuses digits that the column drops. The server reads many forms of an interval, and itself
-// reports invalid ones.
+// The server reads many forms of an interval, and itself reports invalid ones.
 func ofInterval(modifier int) *limit {
 	const fieldsShift, allFields, precision, allDigits = 16, 0x7fff, 0xffff, 0xffff
 	digits, fields := microDigits, allFields
@@ -214,8 +208,8 @@ func ofInterval(modifier int) *limit {
 	}
 }
 
-// unitsOf matches the texts that an interval with these fields keeps whole: numbers with their units. False
-// means that the fields go down to the second, so nothing is dropped.
+// unitsOf returns false if the fields go down to the second, so nothing is
+// dropped.
 func unitsOf(fields int) (*regexp.Regexp, bool) {
 	const month, year, day, hour, minute, second = 1 << 1, 1 << 2, 1 << 3, 1 << 10, 1 << 11, 1 << 12
 	units := "years?"
@@ -236,7 +230,7 @@ func unitsOf(fields int) (*regexp.Regexp, bool) {
 	return regexp.MustCompile(`^\s*([+-]?\d+ *(` + units + `)\s*)+$`), true
 }
 
-// ofRange is the limit of ranges: the server reads their bounds by its DateStyle and TimeZone.
+// The server reads bounds by its DateStyle and TimeZone.
 func ofRange(why string, kind row.Kind, also func(text string) bool) *limit {
 	return onlyTexts(why, func(text string) bool {
 		bounds := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(`[](){},"`, r) })

@@ -32,7 +32,6 @@ where c.oid = to_regclass($1) order by 3`, tx.Postgres.Quote(table))
 	return r, rows.Err()
 }
 
-// empty uses TRUNCATE if PostgreSQL allows it.
 func (e *postgres) empty(ctx context.Context, conn tx.Conn, table string, r refillable) error {
 	text := "truncate table " + tx.Postgres.Quote(table)
 	if len(r.referredBy) > 0 {
@@ -47,9 +46,9 @@ func (e *postgres) exclude(ctx context.Context, conn tx.Conn, table string) erro
 	return err
 }
 
-// shadow makes a table with the checks, unique indexes and foreign keys of another one, so that a bad row is
-// found with its item. Columns that are not written are left out: their values are made when the rows reach
-// the table itself. A foreign key of the table to itself is also checked then.
+// shadow makes a table with the checks, unique indexes and foreign keys of
+// another one, so that a bad row is found with its item. Unwritten columns and
+// foreign keys to the table itself are left to the copy into the table.
 func (e *postgres) shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error {
 	from, to := tx.Postgres.Quote(table), tx.Postgres.Quote(shadow)
 	if _, err := conn.ExecContext(ctx, "create table "+to+" (like "+from+" including constraints including indexes)"); err != nil {
@@ -79,7 +78,6 @@ func (e *postgres) shadow(ctx context.Context, conn tx.Conn, table, shadow strin
 	return err
 }
 
-// foreignKeys are the foreign keys of the table over written columns.
 func (e *postgres) foreignKeys(ctx context.Context, conn tx.Conn, table string, columns []string) (keys []string, err error) {
 	rows, err := conn.QueryContext(ctx, `
 select pg_get_constraintdef(f.oid), a.attname

@@ -12,16 +12,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// shape is the structure of a PostgreSQL type, so that each part of a text obeys the rules of its own type
-// (rule D8a). A domain has the shape of its base type.
+// shape is the structure of a PostgreSQL type: each part of a text obeys the
+// rules of its own type (rule D8a). A domain has its base's shape.
 type shape struct {
 	scalar column
-	elem   *shape   // of an array
-	delim  byte     // between the elements
-	fields []*shape // of a composite
+	elem   *shape
+	delim  byte
+	fields []*shape
 }
 
-// shapeQuery finds the base of a type, its elements and its fields.
 const shapeQuery = `
 with recursive base(oid, modifier, depth) as (
   select $1::text::oid, $2::text::int, 0
@@ -34,13 +33,11 @@ left join pg_catalog.pg_type e on e.oid = t.typelem and e.typarray = t.oid
 left join pg_catalog.pg_attribute a on t.typtype = 'c' and a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
 order by a.attnum`
 
-// part is a type and its modifier.
 type part struct {
 	oid      uint32
 	modifier int
 }
 
-// shapeOf queries the catalog for the shape of a type.
 func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *time.Location) (*shape, error) {
 	s := &shape{}
 	elem, fields, err := s.readCatalog(ctx, conn, oid, &modifier)
@@ -62,7 +59,6 @@ func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *
 	return s, nil
 }
 
-// readCatalog applies one row of the catalog, and returns the type of the elements or of the fields.
 func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []part, err error) {
 	rows, err := conn.QueryContext(ctx, shapeQuery, fmt.Sprint(oid), fmt.Sprint(*modifier))
 	if err != nil {
@@ -87,7 +83,6 @@ func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modif
 	return elem, fields, rows.Err()
 }
 
-// setShape makes texts be parsed into parts if a part may be stored with changes.
 func (c *column) setShape(s *shape) {
 	if s.elem == nil && !s.isLimited() {
 		return
@@ -97,7 +92,6 @@ func (c *column) setShape(s *shape) {
 	}
 }
 
-// isLimited reports whether some part of the type has a limit, even if it only requires a form of text.
 func (s *shape) isLimited() bool {
 	if s.elem != nil {
 		return s.elem.isLimited()
@@ -110,8 +104,8 @@ func (s *shape) isLimited() bool {
 	return s.fields == nil && (s.scalar.limit != nil || s.scalar.kind != row.Null && s.scalar.kind != row.String)
 }
 
-// fitted returns the stored form of a text of the type; false means that it would be changed, or cannot be
-// parsed.
+// fitted returns the stored form of a text; false means that it would be
+// changed or cannot be parsed.
 func (s *shape) fitted(text string) (stored, why string, ok bool) {
 	switch {
 	case !s.isLimited():
@@ -154,7 +148,6 @@ func (s *shape) fittedScalar(text string) (stored, why string, ok bool) {
 
 const notTakenApart = "it is not an array or a composite of the form that PostgreSQL writes"
 
-// fittedArray fits the elements of an array's text, of any number of dimensions. Explicit bounds are kept.
 func (s *shape) fittedArray(text string) (stored, why string, ok bool) {
 	var b strings.Builder
 	if strings.HasPrefix(text, "[") {
@@ -192,7 +185,6 @@ func (s *shape) fittedArray(text string) (stored, why string, ok bool) {
 	return b.String(), notTakenApart, depth == 0
 }
 
-// cutElement returns the text of the element at the beginning, and the length of its form.
 func (s *shape) cutElement(rest string) (element string, length int, null, ok bool) {
 	var b strings.Builder
 	quotes := rest[0] == '"'
@@ -221,7 +213,6 @@ func (s *shape) cutElement(rest string) (element string, length int, null, ok bo
 	return "", 0, false, false
 }
 
-// fittedFields fits the fields of the text of a composite.
 func (s *shape) fittedFields(text string) (stored, why string, ok bool) {
 	text = strings.TrimSpace(text)
 	if len(text) < 2 || text[0] != '(' {
@@ -250,8 +241,7 @@ func (s *shape) fittedFields(text string) (stored, why string, ok bool) {
 	return string(append(b, ')')), "", true
 }
 
-// cutField returns the field at the beginning, and the position of the comma or parenthesis after it. An
-// empty field without quotes is null.
+// An empty field without quotes is null.
 func cutField(rest string) (field string, length int, null, ok bool) {
 	var b strings.Builder
 	quotes, quoted := false, false

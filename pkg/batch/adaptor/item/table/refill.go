@@ -16,43 +16,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Refill refills a table in the modes truncate and replace (rules TW2, TW3). All its changes to a table are
-// part of a transaction that commits its position under the guard of the step's owner: an attempt that wakes
-// after its successor has begun changes nothing. Only one goroutine at a time may use it.
+// Refill refills a table in the modes truncate and replace (rules TW2, TW3). All its changes are in a
+// transaction that commits its position under the guard of the step's owner: an attempt that wakes after
+// its successor has begun changes nothing. Not for concurrent use.
 type Refill struct {
-	writer *Writer
-	mode   Mode
-	// attemptOf returns the attempt, which names the shadow; attempt is its result.
+	writer    *Writer
+	mode      Mode
 	attemptOf func(ctx context.Context) (core.Attempt, error)
 	attempt   core.Attempt
 	found     refillable
-	at        refillPosition // as of the current transaction
+	at        refillPosition
 }
 
-// refillPosition is the position of a Refill.
 type refillPosition struct {
-	// Shadow is the table with the rows so far; empty means that there are none, or that they are in the
-	// table itself.
+	// Shadow is the table with the rows so far, or empty.
 	Shadow string `json:"shadow,omitempty"`
-	// Done means that the table was emptied, or its rows exchanged: rows go to it.
+	// Done means that rows now go to the table itself.
 	Done bool `json:"done,omitempty"`
 }
 
-// refillable is the catalog's information about a table to refill.
 type refillable struct {
-	// isTable is false for a view and the like.
-	isTable bool
-	// referredBy are the other tables with foreign keys that refer to it.
+	isTable    bool
 	referredBy []string
-	// toItself means that one of its foreign keys refers to itself.
-	toItself bool
+	toItself   bool
 }
 
-// maxName is the longest name of a table on PostgreSQL, in bytes.
 const maxName = 63
 
-// NewRefill returns the writer of the modes truncate and replace. Open calls attempt, which comes from
-// registry.BuildContext: all attempts of one step of one instance have one shadow table.
+// NewRefill returns the writer of the modes truncate and replace. All attempts of one step of one instance
+// have one shadow table, named by attempt (from registry.BuildContext).
 func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
 	r := &Refill{mode: config.Mode, attemptOf: attempt}
 	if attempt == nil {
@@ -67,7 +59,6 @@ func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(c
 	return r, err
 }
 
-// refill makes the component: a redrive of skipped items adds their rows.
 func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	if b.RedriveOf != 0 {
 		return addTo(ctx, db, c, b)
@@ -80,8 +71,8 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 	return b.In.ToRecords(r)
 }
 
-// addTo makes the writer of a redrive. A step that has not completed may still empty the table, or exchange
-// its rows, and rows added by a redrive would then be lost.
+// Until the step has completed, it may still empty the table or exchange its rows, and rows added by a
+// redrive would be lost.
 func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
 	if err := b.RedriveLater(ctx); err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
@@ -94,7 +85,7 @@ func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContex
 	return b.In.ToRecords(w)
 }
 
-// Open checks the table. Rows of earlier attempts must still be there.
+// Open checks the table, and that rows of earlier attempts are still there.
 func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	if err := r.Rewind(ctx, at); err != nil {
 		return err
@@ -119,14 +110,13 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 			return fmt.Errorf("table %s: table %s with the rows of earlier attempts is missing: start again with --from-start", name, r.at.Shadow)
 		}
 	}
-	if r.writer.table.absent() { // the first chunk creates it
+	if r.writer.table.absent() {
 		r.found.isTable = true
 		return nil
 	}
 	return r.check(ctx, conn)
 }
 
-// check refuses a table if refilling it would lose more than its rows.
 func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	name := r.writer.config.Name
 	found, err := r.writer.engine.refill(ctx, conn, name)
@@ -148,7 +138,7 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// WriteRecords writes the records in the chunk's transaction, from ctx.
+// WriteRecords writes the records in the chunk's transaction.
 func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	if len(records) == 0 {
 		return nil
@@ -166,7 +156,6 @@ func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return r.writer.WriteRecords(ctx, schema, records)
 }
 
-// begin makes room for the first rows.
 func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if r.mode == Truncate {
 		if err := r.empty(ctx, conn); err != nil {
@@ -200,8 +189,7 @@ func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
 	return nil
 }
 
-// Complete implements item.Completer: it exchanges the rows of the table, and empties it for a step without
-// items.
+// Complete implements item.Completer.
 func (r *Refill) Complete(ctx context.Context) error {
 	if r.at.Done {
 		return nil
@@ -231,8 +219,7 @@ func (r *Refill) Complete(ctx context.Context) error {
 	return nil
 }
 
-// exchange removes the rows of the table and inserts the shadow's. DELETE does not block readers, which see
-// the old rows until the commit; other writers wait.
+// DELETE does not block readers, which see the old rows until the commit; other writers wait.
 func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	w, d := r.writer, r.writer.db.Dialect()
 	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
@@ -271,8 +258,6 @@ func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	return r.exchanged(ctx, conn, took)
 }
 
-// exchanged compares the number of rows that the table took with the number in the shadow, which has no
-// triggers.
 func (r *Refill) exchanged(ctx context.Context, conn tx.Conn, took int64) error {
 	w := r.writer
 	var sent int
@@ -302,7 +287,7 @@ func (r *Refill) Position() (item.Position, error) {
 	return json.Marshal(r.at)
 }
 
-// Rewind implements item.Rewinder: the database has undone the rest.
+// Rewind implements item.Rewinder.
 func (r *Refill) Rewind(_ context.Context, at item.Position) error {
 	var p refillPosition
 	if at != nil {
@@ -329,7 +314,6 @@ func (r *Refill) transaction(ctx context.Context) (tx.Tx, error) {
 	return t, nil
 }
 
-// shadowName is the name of the table with a step's new rows, in the schema of the table.
 func shadowName(table string, attempt core.Attempt) string {
 	schema, name := "", table
 	if i := strings.LastIndexByte(table, '.'); i >= 0 {

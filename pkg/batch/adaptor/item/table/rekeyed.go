@@ -9,9 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// writeRekeyed writes a part for a table in which a trigger of PostgreSQL may make keys equal: the statement
-// then fails, as it would change a row twice (21000). The records are written one by one instead, like chunks
-// of one item (rule D8). Only the failure shows this case, so each part has a savepoint.
+// A trigger may make keys equal: the statement then fails, as it would change a row twice (21000), and the
+// records are written one by one instead (rule D8). Only the failure shows this, so each part has a
+// savepoint.
 func (w *Writer) writeRekeyed(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	if _, err := conn.ExecContext(ctx, "savepoint surfin_table"); err != nil {
 		return err

@@ -17,17 +17,15 @@ import (
 )
 
 const (
-	// sqliteValues is the approximate number of values in a statement unless the configuration sets the
-	// number of rows: fewer cost more statements, and for each value the driver searches the previous ones.
+	// sqliteValues is the approximate number of values in a statement: fewer cost more statements, and for
+	// each value the driver searches the previous ones.
 	sqliteValues = 100
 	// sqliteVariables is the limit of bind variables per statement.
 	sqliteVariables = 32766
 )
 
-// sqlite writes with multi-row statements, which each connection keeps prepared.
 type sqlite struct{ zone *time.Location }
 
-// oneByOne does nothing: there is one writer.
 func (e *sqlite) oneByOne(create string) string { return create }
 
 func (e *sqlite) typeName(kind row.Kind) string {
@@ -47,7 +45,7 @@ func (e *sqlite) typeName(kind row.Kind) string {
 		return "timestamp"
 	case row.DecimalKind:
 		return "decimal"
-	case row.JSONKind: // text: in a column of type json SQLite turns texts into numbers
+	case row.JSONKind: // in a column of type json SQLite turns texts into numbers
 		return "json text"
 	case row.UUIDKind:
 		return "uuid"
@@ -60,7 +58,7 @@ func (e *sqlite) typeName(kind row.Kind) string {
 
 func (e *sqlite) describe(ctx context.Context, conn tx.Conn, table string) (r relation, err error) {
 	schema, name := schemaOf(table)
-	// hidden: 0 is a plain column, 2 and 3 are generated ones.
+	// 0 is a plain column, 2 and 3 are generated ones.
 	rows, err := conn.QueryContext(ctx, `select name, type, hidden,
 coalesce((select t.type = 'view' from pragma_table_list t where t.schema = ?2 collate nocase and t.name = ?1 collate nocase), false),
 coalesce((select t.strict from pragma_table_list t where t.schema = ?2 collate nocase and t.name = ?1 collate nocase), false)
@@ -93,15 +91,13 @@ from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`, name, schema)
 
 func (e *sqlite) newBatch() batch { return &sqliteBatch{} }
 
-// sqliteBatch is the values of records, for statements of that many rows. They go to the driver's own
-// connection, since database/sql would check them one by one.
+// They go to the driver's own connection, since database/sql would check them one by one.
 type sqliteBatch struct {
-	// args are numbered from the start for each statement.
 	args    []driver.NamedValue
 	records [][]row.Value
 }
 
-// encode makes the values fit. SQLite would store a value unchanged that does not fit the declared type.
+// SQLite would store a value unchanged that does not fit the declared type.
 func (b *sqliteBatch) encode(p *plan, records [][]row.Value) error {
 	b.records, b.args = records, slices.Grow(b.args[:0], len(records)*len(p.cols))
 	size := p.perStatement() * len(p.cols)
@@ -168,7 +164,7 @@ func (p *plan) sqliteStatement(n int) string {
 	return p.rowsStatement(n)
 }
 
-// oneStatement updates or deletes by the key of one record; column i is ?i+1.
+// column i is ?i+1
 func (p *plan) oneStatement() string {
 	if text, ok := p.texts[0]; ok {
 		return text
@@ -191,8 +187,7 @@ func (p *plan) oneStatement() string {
 	return text
 }
 
-// rowsStatement inserts or upserts n rows. Rows with one key are upserted in
-// their order, so the last wins.
+// Rows with one key are upserted in their order, so the last wins.
 func (p *plan) rowsStatement(n int) string {
 	if text, ok := p.texts[n]; ok {
 		return text

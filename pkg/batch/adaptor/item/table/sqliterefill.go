@@ -43,7 +43,6 @@ func (e *sqlite) empty(ctx context.Context, conn tx.Conn, table string, _ refill
 	return err
 }
 
-// exclude does nothing: there is one writer.
 func (e *sqlite) exclude(context.Context, tx.Conn, string) error { return nil }
 
 const (
@@ -51,8 +50,8 @@ const (
 	createUnique = "CREATE UNIQUE INDEX "
 )
 
-// shadow makes a table from the statements of another one and of its unique indexes, which SQLite keeps from
-// the name on. Numbers of AUTOINCREMENT continue.
+// shadow makes a table from the statements of another one and of its unique indexes. AUTOINCREMENT
+// continues.
 func (e *sqlite) shadow(ctx context.Context, conn tx.Conn, table, shadow string, _ []string) error {
 	schema, name := schemaOf(table)
 	text, err := e.statement(ctx, conn, schema, name)
@@ -96,7 +95,6 @@ func (e *sqlite) statement(ctx context.Context, conn tx.Conn, schema, name strin
 	return text, err
 }
 
-// uniqueIndexes are the definitions of the unique indexes, starting at the columns.
 func (e *sqlite) uniqueIndexes(ctx context.Context, conn tx.Conn, schema, name string) (list []string, err error) {
 	rows, err := conn.QueryContext(ctx, "select sql from "+quoted(schema)+".sqlite_schema where type = 'index' and lower(tbl_name) = lower(?1) and sql is not null order by name", name)
 	if err != nil {
@@ -132,7 +130,6 @@ func schemaOf(table string) (schema, name string) {
 	return "main", table
 }
 
-// cutName removes the name at the beginning of the text, in quotes of any kind or none.
 func cutName(text string) (rest string, ok bool) {
 	text = strings.TrimSpace(text)
 	if text == "" {

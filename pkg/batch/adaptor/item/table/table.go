@@ -1,5 +1,5 @@
-// Package table is the writer `table`: it inserts, upserts, updates or deletes the rows of a table, or
-// refills it, in the chunk's transaction, for Go structs and for rows.
+// Package table is the writer `table`: it inserts, upserts, updates or deletes rows of a table, or refills
+// it, in the chunk's transaction.
 //
 // It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package table
@@ -21,7 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Mode is the operation of the writer for each item.
+// Mode is the operation of the writer.
 type Mode string
 
 // The modes.
@@ -30,15 +30,14 @@ const (
 	Upsert Mode = "upsert"
 	Update Mode = "update"
 	Delete Mode = "delete"
-	// Truncate and Replace insert into a table that they refill (rules TW2, TW3).
+	// Truncate and Replace refill the table (rules TW2, TW3).
 	Truncate Mode = "truncate"
 	Replace  Mode = "replace"
 )
 
-// Missing is the handling of an update without an existing row.
+// Missing handles an update without an existing row.
 type Missing string
 
-// The fates of an update without a row.
 const (
 	// MissingError makes the item invalid, so that the step may skip it.
 	MissingError Missing = "error"
@@ -46,10 +45,10 @@ const (
 	MissingIgnore Missing = "ignore"
 )
 
-// LeftOut is the handling of rows that the table does not take.
+// LeftOut handles rows that the table does not take.
 type LeftOut string
 
-// The possible handling of rows that a trigger, a rule or a conflict clause of the table leaves out.
+// A trigger, rule or conflict clause of the table leaves rows out.
 const (
 	// LeftOutError fails the step.
 	LeftOutError LeftOut = "error"
@@ -57,10 +56,9 @@ const (
 	LeftOutIgnore LeftOut = "ignore"
 )
 
-// SchemaChange is the handling of fields without a column in the table.
+// SchemaChange handles fields without a column.
 type SchemaChange string
 
-// The fates of fields without a column.
 const (
 	// SchemaFail fails the step.
 	SchemaFail SchemaChange = "fail"
@@ -70,10 +68,9 @@ const (
 	SchemaAdd SchemaChange = "add"
 )
 
-// DeleteMissing is the handling of rows with keys that did not come.
+// DeleteMissing handles rows with keys that did not come; empty keeps them.
 type DeleteMissing string
 
-// The values of DeleteMissing. Empty means that the rows stay.
 const (
 	// DeleteSoft marks them in a column.
 	DeleteSoft DeleteMissing = "soft"
@@ -83,23 +80,21 @@ const (
 
 // Config configures the writer.
 type Config struct {
-	Name string `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
-	Mode Mode   `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must exist; delete removes rows if they exist; truncate empties the table once and then inserts; replace inserts into a second table, and exchanges all rows when the step is done."`
-	// Key names columns, not fields.
-	Key     []string          `key:"key" doc:"The columns that identify a row; required for upsert, update and delete. An upsert needs a unique index on them."`
-	Missing Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"How to treat an update of a row that does not exist: error makes the item invalid, which the step may skip; ignore accepts it."`
-	LeftOut LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"How to treat rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts only the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
-	Columns map[string]string `key:"columns" doc:"Maps columns to fields, and nothing else is written; without it every field is written to the column of the same name."`
-	Create  bool              `key:"create" default:"false" doc:"Create the table if it does not exist, with key as its primary key."`
-	Schema  SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"How to treat a field without a column in the table: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored with the step; add adds a nullable column, in the transaction of the first rows. A column of the key is never left out or added."`
-	Where   string            `key:"where" doc:"The predicate of the partial unique index for an upsert, as SQL, such as deleted_at is null. Rows outside it are never updated, nor deleted by delete_missing [none]."`
-	// DeleteMissing and the next two are for upserts.
-	DeleteMissing DeleteMissing  `key:"delete_missing" enum:"soft,hard" doc:"How to treat rows of the table whose key no item of the step has: hard deletes them, soft marks them in the column deleted, in the last transaction of the step. Nothing is deleted after a skip, because its key is not known, or if the input has no rows; a warning says so [they stay]."`
-	Deleted       string         `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: a timestamp or date to the current time or day, a boolean to true. If the row comes again, the column is cleared, unless a field writes it."`
-	DeleteAll     bool           `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows if the input has no rows."`
-	Database      string         `key:"database" doc:"The database; default: the job's."`
-	zone          *time.Location // of the job: see column.zone
-	Batch         int            `key:"batch" default:"0" doc:"Rows per statement; 0 means the whole chunk on PostgreSQL, and as many rows as have about 100 values on SQLite."`
+	Name          string            `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
+	Mode          Mode              `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must exist; delete removes rows if they exist; truncate empties the table once and then inserts; replace inserts into a second table, and exchanges all rows when the step is done."`
+	Key           []string          `key:"key" doc:"The columns that identify a row; required for upsert, update and delete. An upsert needs a unique index on them."`
+	Missing       Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"How to treat an update of a row that does not exist: error makes the item invalid, which the step may skip; ignore accepts it."`
+	LeftOut       LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"How to treat rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts only the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
+	Columns       map[string]string `key:"columns" doc:"Maps columns to fields, and nothing else is written; without it every field is written to the column of the same name."`
+	Create        bool              `key:"create" default:"false" doc:"Create the table if it does not exist, with key as its primary key."`
+	Schema        SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"How to treat a field without a column in the table: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored with the step; add adds a nullable column, in the transaction of the first rows. A column of the key is never left out or added."`
+	Where         string            `key:"where" doc:"The predicate of the partial unique index for an upsert, as SQL, such as deleted_at is null. Rows outside it are never updated, nor deleted by delete_missing [none]."`
+	DeleteMissing DeleteMissing     `key:"delete_missing" enum:"soft,hard" doc:"How to treat rows of the table whose key no item of the step has: hard deletes them, soft marks them in the column deleted, in the last transaction of the step. Nothing is deleted after a skip, because its key is not known, or if the input has no rows; a warning says so [they stay]."`
+	Deleted       string            `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: a timestamp or date to the current time or day, a boolean to true. If the row comes again, the column is cleared, unless a field writes it."`
+	DeleteAll     bool              `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows if the input has no rows."`
+	Database      string            `key:"database" doc:"The database; default: the job's."`
+	zone          *time.Location
+	Batch         int `key:"batch" default:"0" doc:"Rows per statement; 0 means the whole chunk on PostgreSQL, and as many rows as have about 100 values on SQLite."`
 }
 
 // Validate checks the options that need no item type.
@@ -169,12 +164,10 @@ func (c *Config) mode() Mode {
 	return c.Mode
 }
 
-// defaultDeleted is the column that marks rows as deleted.
 const defaultDeleted = "deleted_at"
 
 func (c *Config) deletedColumn() string { return cmp.Or(c.Deleted, defaultDeleted) }
 
-// needsRows reports that an item is invalid if its key is not in the table.
 func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
 
 func (c *Config) refills() bool { return c.mode() == Truncate || c.mode() == Replace }
@@ -193,7 +186,6 @@ func (c *Config) Refills() string {
 // Creates implements registry.Creator.
 func (c *Config) Creates() bool { return c.Create || c.Schema == SchemaAdd }
 
-// onlyCompares reports that the key only finds rows and is not written.
 func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
 
 // Components describes the writer.
@@ -250,7 +242,6 @@ Infinite floats, years outside 1 to 9999, and text with a NUL are invalid items.
 	}}
 }
 
-// example is the example of the reference page.
 const example = `job: load
 flow:
 - step: load
@@ -274,7 +265,6 @@ flow:
     reader: {csv: {path: prices.csv, item: {id: int, price: decimal, remark: string}}}
     writer: {table: {name: price, mode: upsert, key: [id], schema: ignore, left_out: ignore, delete_missing: hard, delete_all: true}}`
 
-// build makes the writer that the configuration asks for.
 func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 	c := cfg.(*Config)
 	c.zone = b.Zone
@@ -299,7 +289,6 @@ func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 	return b.In.ToRecords(w)
 }
 
-// types checks mapping and key against the item's schema.
 func types(cfg any, in item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	schema := in.Schema()
@@ -312,8 +301,6 @@ func types(cfg any, in item.Type) (item.Type, error) {
 	return in, nil
 }
 
-// check reports options of the config that do not fit the schema. For an open schema, missing fields are
-// reported with the first chunk.
 func (c *Config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil
@@ -327,8 +314,6 @@ func (c *Config) check(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-// checkFields is check without nullability, which is unknown if a source describes its columns: each may be
-// null then, and a null in a key is an invalid item.
 func (c *Config) checkFields(schema *row.Schema) error {
 	var errs []error
 	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {

@@ -19,68 +19,54 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Writer writes records into one table. It does not keep its input. Only one goroutine at a time may use it.
+// Writer writes records into one table. Not for concurrent use.
 type Writer struct {
-	db     tx.Database
-	config Config
-	schema *row.Schema // of the items; open if it is known only from them
-	engine engine
-	batch  batch    // for records that are not encoded ahead
-	table  relation // the catalog's answer; without columns before the query
-	plan   *plan    // for the schema of the last chunk
-	// planned is the last plan, for encodings.
+	db      tx.Database
+	config  Config
+	schema  *row.Schema
+	engine  engine
+	batch   batch
+	table   relation // without columns before the query
+	plan    *plan
 	planned atomic.Pointer[plan]
-	// reconnects counts the database's reconnections at the last query of the catalog: after another one (a
-	// migration) it is queried again.
+	// After a reconnection (a migration) the catalog is queried again.
 	reconnects int64
-	// createdIn is the transaction that created the table: once it is over, the existence of the table must
-	// be checked again.
+	// Once the transaction that created the table is over, its existence must be checked again.
 	createdIn tx.Tx
-	// context is the step's, for warnings; nil means that there is none. warned are the fields of the last
-	// warning.
+	// nil means no warnings
 	context func() *core.ExecutionContext
 	warned  string
-	// counted says that the engine asks for leftOut.
 	counted bool
 	leftOut int64
 	// earlier completes errors about an existing table that `create: true` would make differently.
 	earlier string
-	// into is the target of the rows instead of the table; empty means the table.
+	// the target of the rows instead of the table, or empty
 	into string
 }
 
-// engine holds the differences between databases.
 type engine interface {
-	// describe queries the catalog for the table. The result has no columns if the table is absent.
+	// describe returns no columns if the table is absent.
 	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
-	// typeName is the column type that CREATE TABLE gives to a kind.
 	typeName(kind row.Kind) string
-	// oneByOne makes a CREATE TABLE IF NOT EXISTS that several may run at once.
 	oneByOne(create string) string
-	// newBatch returns room for records.
 	newBatch() batch
-	// refill reads the properties of an existing table for the modes truncate and replace.
 	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
-	// empty removes all rows of the table.
 	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
-	// shadow makes an empty table like another one, for the written columns.
 	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error
-	// exclude keeps other writers away from the table until the transaction ends.
 	exclude(ctx context.Context, conn tx.Conn, table string) error
 }
 
-// relation is the object with the table's name in the database: a table, a view, ... Everything that decides
-// how it is written is here, so that chunks of one item and of a thousand are written alike.
+// relation is a table, view, ... Everything that decides how it is written is here, so that chunks of one
+// item and of a thousand are written alike.
 type relation struct {
 	columns []column
-	// copies means that COPY has the effect of INSERT on it (PostgreSQL).
+	// COPY has the effect of INSERT (PostgreSQL).
 	copies bool
-	// drops means that triggers may leave rows out, rekeys that they may change keys (PostgreSQL).
+	// Triggers may leave rows out (drops), or change keys (rekeys) (PostgreSQL).
 	drops, rekeys bool
-	// uncounted means that the database does not count the rows that it takes (a view of SQLite).
+	// The rows that a view of SQLite takes are not counted.
 	uncounted bool
-	// refuses are the refused modes, with the reason.
-	refuses map[Mode]string
+	refuses   map[Mode]string
 }
 
 func (r *relation) indexOf(name string, d tx.Dialect) int {
@@ -89,46 +75,39 @@ func (r *relation) indexOf(name string, d tx.Dialect) int {
 
 func (r *relation) absent() bool { return len(r.columns) == 0 }
 
-// column is a column of the table.
 type column struct {
-	name string
-	// typ is the type's name, without length or precision, as in a cast.
-	typ string
-	// shown is the type in messages; empty means typ.
+	name  string
+	typ   string
 	shown string
-	// oid is the oid of the type (PostgreSQL).
-	oid uint32
-	// refused is the reason why no value can be written, or empty.
+	oid   uint32
+	// why no value can be written
 	refused string
-	// asText means that the values are sent as an array of texts, which a cast turns into the type, since an
-	// array of the type would be read differently (PostgreSQL).
+	// Values are sent as an array of texts with a cast, since an array of the type would be read
+	// differently (PostgreSQL).
 	asText bool
-	// kind is the kind of the declared type's values; Null means any.
+	// Null means any
 	kind row.Kind
-	// zone is the job's, for times without an offset; nil means UTC.
+	// for times without an offset
 	zone *time.Location
-	// scale is the scale of a numeric(p, s); nil means any.
+	// of numeric(p, s)
 	scale *int
-	// binary means that the column stores decimals, or JSON numbers, as floats (SQLite).
+	// The column stores decimals, or JSON numbers, as floats (SQLite).
 	binary bool
-	// exact reports that the database takes values of kind for equal only if they are equal in Go; it decides
-	// where duplicates are removed from an upsert.
+	// The database takes values of kind for equal only if they are equal in Go; it decides where duplicates
+	// are removed from an upsert.
 	exact bool
-	// limit describes how the database changes values of the kind; nil means that it stores all unchanged.
 	limit *limit
-	// taken is the shape of arrays and composites with texts that are parsed into parts; nil means that they
-	// are not (PostgreSQL).
+	// the shape of arrays and composites with texts that are parsed into parts (PostgreSQL)
 	taken *shape
-	// verbatim means that a text of the kind is stored unchanged (JSON of PostgreSQL).
+	// A text of the kind is stored unchanged (JSON of PostgreSQL).
 	verbatim bool
-	// collation is a nondeterministic one of PostgreSQL, quoted; else empty.
+	// a nondeterministic one of PostgreSQL, quoted
 	collation string
 }
 
 // AbsentTableError reports that the table is missing, and how to make it.
 type AbsentTableError struct {
-	Table string
-	// Statement is the CREATE TABLE for the items to write.
+	Table     string
 	Statement string
 }
 
@@ -141,9 +120,8 @@ func (e *AbsentTableError) Error() string {
 	return text
 }
 
-// New checks config against the schema of the items. For rows with columns that only their source knows, the
-// schema is open and the check comes with the first chunk. The modes truncate and replace belong to
-// [NewRefill].
+// New checks config against the schema of the items: for an open schema, with the first chunk. The modes
+// truncate and replace belong to [NewRefill].
 func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	if schema == nil {
 		return nil, errors.New("table: the items have no record form")
@@ -167,8 +145,8 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 	return w, nil
 }
 
-// Open checks the table. A table to create is created in the transaction of the first chunk, so that a
-// failure leaves none (rule TW5).
+// Open checks the table. An absent one is created in the transaction of the first chunk, so that a failure
+// leaves none (rule TW5).
 func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
 	if err := w.readCatalog(ctx, conn, nil); err != nil {
@@ -185,13 +163,13 @@ func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 			return err
 		}
 	}
-	if len(w.toAdd(w.schema)) > 0 { // with the first rows
+	if len(w.toAdd(w.schema)) > 0 {
 		return nil
 	}
 	return w.prepare(ctx, conn, w.schema)
 }
 
-// WriteRecords writes the records in the chunk's transaction, from ctx.
+// WriteRecords writes the records in the chunk's transaction.
 func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
@@ -227,7 +205,6 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return nil
 }
 
-// writePart writes a part of the records, possibly with repeated keys.
 func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.write(ctx, conn, records, part)
 	if errors.Is(err, errRepeated) {
@@ -244,12 +221,10 @@ func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.
 	return inOrder(err, records, part)
 }
 
-// errRepeated reports that records for one statement have a key twice.
 var errRepeated = errors.New("a key is repeated")
 
-// writeLayers writes records in which keys are repeated, with a statement for the first record of each key,
-// one for the second, and so on: each record is written as it would be alone, and the last one of a key stays
-// (rule D8).
+// writeLayers writes repeated keys with one statement for the first record of each key, one for the second,
+// and so on: the last one of a key stays (rule D8).
 func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	for _, layer := range w.layers(part, true) {
 		if err := w.write(ctx, conn, records, layer); err != nil {
@@ -259,8 +234,8 @@ func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part []
 	return nil
 }
 
-// rounds splits the records into parts without repeated keys, if the predicate of an index decides whether
-// two rows of one key conflict: PostgreSQL refuses the second one in a statement.
+// If the predicate of an index decides whether two rows of one key conflict, PostgreSQL refuses the second
+// one in a statement.
 func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
 		return [][][]row.Value{records}
@@ -268,7 +243,7 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 	return w.layers(records, w.plan.exactKeys())
 }
 
-// layers are the records in parts without a repeated key. Without exact keys, each record is a part.
+// Without exact keys, each record is a layer.
 func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	var list [][][]row.Value
 	var keys lasts
@@ -318,7 +293,6 @@ func (w *Writer) LeftOutError(n, of int64) error {
 	return fmt.Errorf("table %s: %w", w.config.Name, leftOut(n, of))
 }
 
-// forgetOld drops the catalog's answer if it may have changed.
 func (w *Writer) forgetOld(t tx.Tx) {
 	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
 		w.table, w.plan, w.createdIn = relation{}, nil, nil
@@ -329,7 +303,6 @@ func (w *Writer) noTransaction() error {
 	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another database", w.config.Name, w.db.Name())
 }
 
-// prepare makes the plan for items of the schema.
 func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if err := w.readCatalog(ctx, conn, schema); err != nil {
 		return err
@@ -357,7 +330,6 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-// readCatalog queries the catalog once; with a schema it creates an absent table if it may.
 func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if !w.table.absent() {
 		return nil
@@ -393,7 +365,6 @@ func (w *Writer) present(schema *row.Schema) error {
 	return e
 }
 
-// lasts finds, in a chunk, the last record of every key.
 type lasts struct {
 	one  map[row.Value]int
 	many map[string]int
@@ -401,14 +372,12 @@ type lasts struct {
 	keep [][]row.Value
 }
 
-// forget drops the records: a writer keeps no items.
 func (l *lasts) forget() {
 	clear(l.one)
 	clear(l.many)
 	clear(l.keep[:cap(l.keep)])
 }
 
-// lastRecords returns the records without those that a later one with the same key replaces, in their order.
 func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
 	if ascending(p, records) {
 		return records
@@ -446,8 +415,7 @@ func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
 	return l.keep
 }
 
-// ascending reports whether each record has a greater number as its key than the previous one, as pages by
-// key have: then clearly no two keys are equal.
+// In pages by key, clearly no two keys are equal.
 func ascending(p *plan, records [][]row.Value) bool {
 	at := p.fields[p.keys[0]]
 	if len(p.keys) > 1 || p.schema.Field(at).Kind != row.Int {
@@ -468,7 +436,7 @@ func (l *lasts) indexOf(p *plan, record []row.Value) int {
 	return l.many[string(l.text(p, record))]
 }
 
-// text is one text per key: every part ends with a NUL, which no value contains.
+// Every part ends with a NUL, which no value contains.
 func (l *lasts) text(p *plan, record []row.Value) []byte {
 	l.buf = l.buf[:0]
 	for _, i := range p.keys {

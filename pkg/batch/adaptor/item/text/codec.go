@@ -8,8 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// codec is the encoding of records with a length in bytes. They are decoded field by field, as packed and
-// binary numbers have no encoding.
+// Records with a length in bytes are decoded field by field, as packed and binary numbers have no encoding.
 type codec struct {
 	*filestream.FieldCodec
 	ebcdic bool
@@ -24,7 +23,7 @@ func newCodec(name filestream.EncodingName) (*codec, error) {
 	return &codec{FieldCodec: c, ebcdic: c.IsEBCDIC(), blank: c.Blank()}, nil
 }
 
-// checkEncoding reports an encoding that is not possible for records of the length, which is 0 for lines.
+// length is 0 for lines
 func checkEncoding(name filestream.EncodingName, length int) error {
 	if length > 0 {
 		_, err := newCodec(name)
@@ -37,11 +36,9 @@ func (c *codec) decode(raw string) (string, error) { return c.Decode(raw) }
 
 func (c *codec) encode(dst []byte, text string) ([]byte, error) { return c.Append(dst, text) }
 
-// hexMark begins the text of a record that is not text.
 const hexMark = "hex:"
 
-// textOf returns a record as a text that bytesOf turns back: its characters, or hexadecimal digits if some of
-// its bytes are not text.
+// characters, or hexadecimal digits if some bytes are not text
 func (c *codec) textOf(raw string, binary bool) string {
 	if !binary {
 		text, err := c.decode(raw)
@@ -54,7 +51,6 @@ func (c *codec) textOf(raw string, binary bool) string {
 	return hexMark + hex.EncodeToString([]byte(raw))
 }
 
-// bytesOf returns the bytes of a record from its text.
 func (c *codec) bytesOf(text string) ([]byte, error) {
 	digits, is := strings.CutPrefix(text, hexMark)
 	if !is {

@@ -12,26 +12,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// file reads the lines of a file. Offsets are offsets of filestream.Input.
+// Offsets are offsets of filestream.Input.
 type file struct {
 	name, path, member string
 	compression        filestream.ReadCompression
 	encoding           filestream.EncodingName
 	longest            registry.Size
-	accept             bool // changes of the file
-	size               int  // bytes of a record; 0 means that a record is a line
+	accept             bool
+	size               int // 0 means that a record is a line
 
 	in   *filestream.Input
-	at   int64 // offset of the next line, and lines before it
-	past int64
-	line int64 // number of the last line
-	dead error // nothing can be read any more
-	// last is the position of the last line; lost is the line that was given up last.
+	at   int64 // offset of the next line
+	past int64 // lines before it
+	line int64
+	dead error
+	// of the last line; lost is the line that was given up last
 	last, length int64
 	lost         *item.RawText
 }
 
-// filePosition is where a restart continues in a file.
 type filePosition struct {
 	filestream.InputPosition
 	Lines int64 `json:"lines"`
@@ -69,7 +68,7 @@ func (f *file) open(ctx context.Context, at *filePosition) error {
 	return nil
 }
 
-// odd reports that the file, of that many bytes, does not end with a record.
+// The file does not end with a record.
 func (f *file) odd(ctx context.Context, bytes int64) error {
 	rest, hint := bytes%int64(f.size), ""
 	if f.at == 0 {
@@ -81,7 +80,6 @@ func (f *file) odd(ctx context.Context, bytes int64) error {
 	return f.cut(bytes-rest, rest, hint)
 }
 
-// cut is the error for a file that ends within a record.
 func (f *file) cut(at, has int64, hint string) error {
 	return fmt.Errorf("byte %d: the file ends within a record, which has %d bytes instead of %d (length)%s", at, has, f.size, hint)
 }
@@ -92,8 +90,7 @@ func (f *file) goTo(offset, lines int64) {
 	f.at, f.past, f.line, f.lost = offset, lines, lines, nil
 }
 
-// next returns the next line without its end, or the bytes of the next record, or io.EOF after the last one.
-// A line that is too long is consumed.
+// next returns a line without its end, or a record's bytes, or io.EOF. A line that is too long is consumed.
 func (f *file) next(ctx context.Context) (string, error) {
 	if f.in == nil {
 		return "", fmt.Errorf("%s: the reader is not open", f.name)
@@ -119,7 +116,7 @@ func (f *file) next(ctx context.Context) (string, error) {
 	return string(whole), nil
 }
 
-// take returns the next line with its end, nil if it is too long, or the next record.
+// nil means that the line is too long.
 func (f *file) take(ctx context.Context) ([]byte, error) {
 	if f.size > 0 {
 		return f.in.Record(ctx, f.at, f.size)
@@ -134,8 +131,7 @@ func (f *file) without(line []byte) []byte {
 	return filestream.WithoutEnd(line)
 }
 
-// peek returns the next result of next without advancing; ok reports whether next will return it. The text is
-// invalid after the next call.
+// peek is next without advancing; its text is invalid after the next call.
 func (f *file) peek(ctx context.Context) (text []byte, ok bool, err error) {
 	text, err = f.take(ctx)
 	if err != nil || text == nil || len(text) < f.size {
@@ -151,7 +147,6 @@ func (f *file) move(size int64) {
 	f.in.Keep(f.at)
 }
 
-// skip passes a line that is too long.
 func (f *file) skip(ctx context.Context) error {
 	end, err := f.in.SkipLine(ctx, f.at)
 	if err != nil { // some of it is no longer buffered, so that it cannot be read again
@@ -168,7 +163,6 @@ func (f *file) broken(line int64, err error) error {
 	return f.dead
 }
 
-// notValid is the error for a last line with bytes that its encoding does not have.
 func (f *file) notValid() error { return fmt.Errorf("the line %s", f.in.NotValid()) }
 
 func (f *file) invalid(err error) error {

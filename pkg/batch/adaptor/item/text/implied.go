@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// parse reads the value of the column, with its implied decimal point.
 func (c *cell) parse(l line, schema *row.Schema) (row.Value, error) {
 	f := schema.Field(c.field)
 	if c.form != formText {
@@ -44,7 +43,6 @@ func (c *cell) parse(l line, schema *row.Schema) (row.Value, error) {
 	return f.FitDecimal(d)
 }
 
-// textOf appends the text of a value in its column's form.
 func (c cell) textOf(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	if c.decimals < 0 || v.Kind() != row.DecimalKind {
 		return appendText(dst, f, v)

@@ -23,18 +23,17 @@ type Column struct {
 	Decimals *int   `key:"decimals" doc:"Of a decimal: the number of digits after an implied point, one that is not written: with 2, 12.50 is 1250. The formats zoned, packed and binary of a decimal need it."`
 	Format   string `key:"format" enum:"text,zoned,packed,binary" doc:"How a number is written; without it as text. zoned: a digit in each position, the sign in the last one ({ A to I and } J to R, or the zone of EBCDIC). packed (COMP-3): two digits in a byte, the sign in the last half. binary (COMP): two's complement of 1 to 8 bytes, the highest first. packed and binary need length."`
 	Sign     string `key:"sign" enum:"trailing,leading,trailing_separate,leading_separate,none" doc:"The position of a zoned number's sign: in the last digit (trailing, the default), in the first, or as + or - after or before the digits. none: the number has no sign, which also packed and binary accept; a negative value is an invalid item."`
-	// Overflow is of the writer only.
+	// Overflow is for the writer only.
 	Overflow string `key:"overflow" default:"error" enum:"error,cut" doc:"How the writer treats a value that is too long: the item is invalid, or the text is cut. A number is never cut."`
 }
 
-// span is a range of characters in a line, from 1, both ends included.
+// characters from 1, both ends included
 type span struct{ first, last int }
 
 func (s span) width() int { return s.last - s.first + 1 }
 
 func (s span) String() string { return fmt.Sprintf("%d-%d", s.first, s.last) }
 
-// maxWidth is the most characters of a line.
 const maxWidth = 1 << 20
 
 func spanOf(text string) (span, error) {
@@ -50,30 +49,27 @@ func spanOf(text string) (span, error) {
 	return span{a, b}, nil
 }
 
-// cell is a column, bound to its field.
 type cell struct {
 	span
 	name   string
-	field  int // of the schema
+	field  int
 	right  bool
 	number bool
 	pad    rune
 	cut    bool
-	// decimals is the number of digits after an implied decimal point; -1 means that the point is written.
+	// digits after an implied decimal point; -1 means that the point is written
 	decimals int
 	form     form
 	sign     sign
 }
 
-// layout is the form of a type's records.
 type layout struct {
-	mark  string // that each record begins with
-	cells []cell // by their place
-	width int    // where the last one ends
+	mark  string
+	cells []cell
+	width int
 	shape
 }
 
-// shape holds the common properties of all records of a file.
 type shape struct {
 	length int    // in bytes; 0 means that a record is a line
 	codec  *codec // nil means that a record is a line
@@ -87,7 +83,6 @@ func shapeOf(length int, encoding filestream.EncodingName) (shape, error) {
 	return shape{length: length, codec: c}, err
 }
 
-// marked returns, as bytes of the record, a text that records begin with.
 func (s shape) marked(text string) (string, error) {
 	if s.codec == nil {
 		return text, nil
@@ -96,7 +91,7 @@ func (s shape) marked(text string) (string, error) {
 	return string(raw), err
 }
 
-// unitOfPositions is the unit of places: bytes or characters.
+// bytes or characters
 func (s shape) unitOfPositions() string {
 	if s.codec != nil {
 		return "bytes"
@@ -104,7 +99,7 @@ func (s shape) unitOfPositions() string {
 	return "characters"
 }
 
-// newLayout binds columns to the fields of a schema. A reader's columns must include all of them.
+// A reader's columns must include all fields.
 func newLayout(columns map[string]Column, mark string, s shape, schema *row.Schema, reading bool) (*layout, error) {
 	l, errs := bindColumns(columns, mark, s, schema)
 	for i := range schema.Len() {
@@ -117,7 +112,6 @@ func newLayout(columns map[string]Column, mark string, s shape, schema *row.Sche
 	return l, errors.Join(errs...)
 }
 
-// bindColumns makes the layout of some columns.
 func bindColumns(columns map[string]Column, mark string, s shape, schema *row.Schema) (*layout, []error) {
 	l := &layout{mark: mark, width: utf8.RuneCountInString(mark), shape: s}
 	var errs []error
@@ -194,11 +188,11 @@ func cellOf(name string, column Column, s shape, schema *row.Schema) (cell, erro
 	return c, nil
 }
 
-// line is a record, cut into columns by characters, or by bytes if it has a codec.
+// cut by characters, or by bytes with a codec
 type line struct {
 	text  string
 	runes []rune // unless each place is one byte
-	size  int    // in places
+	size  int
 	codec *codec
 }
 
@@ -219,7 +213,6 @@ func (s shape) lineOf(text string) line {
 	return line{text: text, size: len(text), codec: s.codec}
 }
 
-// at returns the raw places of the span, as far as the record has them.
 func (l line) at(s span) string {
 	first, last := min(s.first-1, l.size), min(s.last, l.size)
 	if l.runes != nil {
@@ -235,7 +228,6 @@ func (l line) read(s span) (string, error) {
 	return l.codec.decode(l.at(s))
 }
 
-// value returns the text of the column without its padding.
 func (c *cell) value(text string) string {
 	filler := string(c.pad)
 	switch {
@@ -256,7 +248,6 @@ func (c *cell) value(text string) string {
 	return sign + digits
 }
 
-// appendTo appends the text of a value, padded to the column's width.
 func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return dst, fmt.Errorf("field %s: its text has a line end, but each record is one line", c.name)
@@ -272,7 +263,6 @@ func (c cell) appendTo(dst []byte, text string) ([]byte, error) {
 	return c.appendPadded(dst, []byte(text), hasSign(text), c.width()-size, func(dst []byte) []byte { return utf8.AppendRune(dst, c.pad) }), nil
 }
 
-// appendBytes is appendTo for records of bytes.
 func (c cell) appendBytes(dst []byte, of *codec, text string) ([]byte, error) {
 	raw, err := of.encode(nil, text)
 	if err != nil {
@@ -301,7 +291,7 @@ func (c cell) tooLong(size int, places string) error {
 
 func hasSign(text string) bool { return strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") }
 
-// appendPadded appends a text, which may begin with a sign, with its padding: n times the output of pad.
+// The text may begin with a sign; the padding is n times pad.
 func (c cell) appendPadded(dst, text []byte, signed bool, n int, pad func([]byte) []byte) []byte {
 	if !c.right {
 		dst = append(dst, text...)

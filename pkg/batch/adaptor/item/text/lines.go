@@ -91,10 +91,8 @@ flow:
 	}
 }
 
-// defaultField is the name of the field with the line.
 const defaultField = "line"
 
-// itemType is the type of the items: rows with one field, or the type of the key item.
 func (c *LinesConfig) itemType() (item.Type, error) {
 	if c.Item == nil {
 		return lineType(cmp.Or(c.Field, defaultField))
@@ -117,7 +115,6 @@ func lineType(field string) (item.Type, error) {
 	return item.RowOf("", schema), nil
 }
 
-// oneField refuses items that are not a single value.
 func oneField(in item.Type) error {
 	if err := named(in, ""); err != nil {
 		return errors.Unwrap(err)
@@ -144,7 +141,6 @@ func NewLinesReader(cfg LinesConfig) (item.Reader, error) {
 	})
 }
 
-// lines is the item.RecordReader of whole lines.
 type lines struct {
 	file
 	schema *row.Schema
@@ -185,8 +181,7 @@ func (r *lines) Position() (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// NewLinesWriter returns a writer of items of the type use.In, which have one field. The file belongs to
-// use.Attempt (rule C15b).
+// NewLinesWriter returns a writer of items with one field. The file belongs to use.Attempt (rule C15b).
 func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	if err == nil {

@@ -9,29 +9,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// form is how a column has its number.
 type form uint8
 
 const (
-	formText   form = iota
-	formZoned       // a digit in each character, the sign in one of them or next to them
-	formPacked      // two digits in a byte, the sign in the last half: COMP-3
-	formBinary      // two's complement, the first byte is the highest: COMP
+	formText form = iota
+	formZoned
+	formPacked // COMP-3: two digits in a byte, the sign in the last half
+	formBinary // COMP: two's complement, big-endian
 )
 
 var formNames = [...]string{formText: "text", formZoned: "zoned", formPacked: "packed", formBinary: "binary"}
 
 func (f form) String() string { return formNames[f] }
 
-// sign is where the sign of a number stands.
 type sign uint8
 
 const (
-	signTrailing         sign = iota // in the last digit
-	signLeading                      // in the first digit
-	signTrailingSeparate             // a + or - after the digits
-	signLeadingSeparate              // a + or - before them
-	signNone                         // there are no negative numbers
+	signTrailing sign = iota
+	signLeading
+	signTrailingSeparate
+	signLeadingSeparate
+	signNone
 )
 
 var signNames = [...]string{"trailing", "leading", "trailing_separate", "leading_separate", "none"}
@@ -47,7 +45,6 @@ func byName[T ~uint8](names []string, name string) T {
 	return 0
 }
 
-// setForm binds the keys format, sign and decimals of a number that is not plain text.
 func (c *cell) setForm(column Column, kind row.Kind, length int) error {
 	c.form, c.sign = byName[form](formNames[:], column.Format), byName[sign](signNames[:], column.Sign)
 	if c.form == formText {
@@ -76,7 +73,7 @@ func (c *cell) setForm(column Column, kind row.Kind, length int) error {
 	return nil
 }
 
-// parseNumber reads a number that is not plain text. raw is its characters, or its bytes with a codec.
+// raw is the characters, or with a codec the bytes.
 func (c cell) parseNumber(raw string, of *codec, f *row.Field) (row.Value, error) {
 	if c.isBlank(raw, of) && (f.Nullable || !f.Default.IsNull()) {
 		return f.Parse("")
@@ -110,7 +107,6 @@ func (c cell) parseNumber(raw string, of *codec, f *row.Field) (row.Value, error
 	return f.FitDecimal(d)
 }
 
-// plainText returns a number as text with a point.
 func (c cell) plainText(negative bool, digits string) string {
 	decimals := max(c.decimals, 0)
 	digits = strings.TrimLeft(digits, "0")
@@ -126,8 +122,7 @@ func (c cell) plainText(negative bool, digits string) string {
 	return digits
 }
 
-// isBlank reports whether a column has no number: blanks, and for packed also zero bytes. Every bit pattern
-// of a binary number is a number.
+// Blanks are not a number, for packed nor are zero bytes. Every bit pattern of a binary number is one.
 func (c cell) isBlank(raw string, of *codec) bool {
 	blank := byte(' ')
 	if of != nil {
@@ -137,7 +132,6 @@ func (c cell) isBlank(raw string, of *codec) bool {
 	return c.form != formBinary && all(blank) || c.form == formPacked && all(0)
 }
 
-// digits takes a number apart.
 func (c cell) digits(raw string, of *codec) (negative bool, digits string, err error) {
 	if len(raw) < c.width() {
 		return false, "", fmt.Errorf("it has %d of %d characters", len(raw), c.width())
@@ -152,7 +146,6 @@ func (c cell) digits(raw string, of *codec) (negative bool, digits string, err e
 	}
 }
 
-// packedDigits reads two digits of each byte, and the sign in the last half of the last one.
 func packedDigits(raw string) (negative bool, digits string, err error) {
 	text := make([]byte, 0, 2*len(raw))
 	for i := range len(raw) {
@@ -173,7 +166,7 @@ func packedDigits(raw string) (negative bool, digits string, err error) {
 	return negative, string(text), err
 }
 
-// signOfHalf reads the half of a byte that is a sign: C, F, A and E are plus, D and B are minus.
+// C, F, A and E are plus, D and B are minus.
 func signOfHalf(half byte) (negative bool, err error) {
 	switch half {
 	case 0xA, 0xC, 0xE, 0xF:
@@ -184,7 +177,6 @@ func signOfHalf(half byte) (negative bool, err error) {
 	return false, fmt.Errorf("%X is not a sign: C, F, A and E are plus, D and B are minus", half)
 }
 
-// binaryDigits reads two's complement, or a number without a sign.
 func binaryDigits(raw string, unsigned bool) (negative bool, digits string, err error) {
 	var n uint64
 	for i := range len(raw) {
@@ -196,9 +188,8 @@ func binaryDigits(raw string, unsigned bool) (negative bool, digits string, err 
 	return false, strconv.FormatUint(n, 10), nil
 }
 
-// zonedDigits reads a digit from each character, and the sign at the column's position for it.
 func (c cell) zonedDigits(raw string, ebcdic bool) (negative bool, digits string, err error) {
-	at := -1 // of the digit that has the sign
+	at := -1
 	switch c.sign {
 	case signTrailing:
 		at = len(raw) - 1
@@ -238,8 +229,8 @@ func signOfByte(b byte, ebcdic bool) (negative bool, err error) {
 	return b == minus, nil
 }
 
-// zonedDigit reads one place; signed means that it may have the sign: in the zone of EBCDIC, else by the
-// characters { A to I and } J to R, or p to y for minus as in Micro Focus.
+// The sign is in the zone of EBCDIC, else in the characters { A to I and } J to R, or p to y for minus as
+// in Micro Focus.
 func zonedDigit(b byte, ebcdic, signed bool) (digit byte, minus, ok bool) {
 	if ebcdic {
 		zone := b >> 4
@@ -269,7 +260,6 @@ func zonedDigit(b byte, ebcdic, signed bool) (digit byte, minus, ok bool) {
 	return 0, false, false
 }
 
-// appendNumber appends a number in its column's form, over its full width.
 func (c cell) appendNumber(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, error) {
 	wrong := func(format string, args ...any) ([]byte, error) {
 		return dst, fmt.Errorf("field %s: "+format, append([]any{c.name}, args...)...)
@@ -322,7 +312,6 @@ func (c cell) blanks(dst []byte, of *codec) []byte {
 	return dst
 }
 
-// scaled returns the digits of a value without its point.
 func (c cell) scaled(v row.Value) (digits string, negative bool, err error) {
 	decimals := max(c.decimals, 0)
 	d := v.Decimal()

@@ -33,24 +33,21 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	})
 }
 
-// reader is the item.RecordReader of fixed places.
 type reader struct {
 	file
 	cfg     ReaderConfig
-	head    string // the text that the first record begins with
+	head    string
 	program *program
-	record  record // the last one
-	needed  int    // bytes of a record that determine its type
+	record  record
+	needed  int // bytes that determine a record's type
 	state   *recordtypes.State
 	schema  *row.Schema
 
-	single bool // the input is the text of one record
-	// wrong is the mistake in that text, and wrongText the text.
+	single    bool // the input is the text of one record
 	wrong     error
 	wrongText item.RawText
 }
 
-// position is the reader's item.Position.
 type position struct {
 	filePosition
 	recordtypes.Position
@@ -104,8 +101,7 @@ func (r *reader) header(ctx context.Context) error {
 	return nil
 }
 
-// ReadRecord reads the next record that is an item. One that does not fit is an item.ConsumedError: the next
-// call reads the next record.
+// One that does not fit is an item.ConsumedError.
 func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if err := r.wrong; err != nil {
 		r.wrong, r.lost = nil, &r.wrongText
@@ -170,7 +166,6 @@ func (r *reader) unknown() error {
 	return fmt.Errorf("the record begins with %q, but records has %s; %s", begins, r.program.plan.Names(), hint)
 }
 
-// detail reads a record that is an item.
 func (r *reader) detail(ctx context.Context, t *recordtypes.Type, dst []row.Value) error {
 	if err := r.state.Count(t, &r.record); err != nil {
 		return r.broken(r.line, err)
@@ -184,7 +179,6 @@ func (r *reader) detail(ctx context.Context, t *recordtypes.Type, dst []row.Valu
 	return r.settle(ctx)
 }
 
-// fits returns the mistake in the form of the last record.
 func (r *reader) fits(t *recordtypes.Type) error {
 	err := r.record.fits(t, r.cfg.Short)
 	if errors.Is(err, errNotValid) {
@@ -193,7 +187,7 @@ func (r *reader) fits(t *recordtypes.Type) error {
 	return err
 }
 
-// follow processes a record that is not an item. If it cannot be read, later records lack its values.
+// If the record cannot be read, later ones lack its values.
 func (r *reader) follow(t *recordtypes.Type) error {
 	err := error(nil)
 	switch t.Role {
@@ -211,8 +205,8 @@ func (r *reader) follow(t *recordtypes.Type) error {
 	return nil
 }
 
-// settle reads the trailers after a detail, so that an incomplete file fails before its last item is returned
-// and the chunk with it is committed. Errors are left to the next read.
+// settle reads the trailers after a detail, so that an incomplete file fails before its last item is
+// returned and committed. Errors are left to the next read.
 func (r *reader) settle(ctx context.Context) error {
 	if !r.program.plan.HasTrailers() || r.single {
 		return nil
@@ -258,7 +252,7 @@ func (r *reader) Position() (item.Position, error) {
 	return json.Marshal(position{filePosition: at, Position: r.state.Position()})
 }
 
-// RawText implements item.RawReader: the last record, with the headers above it.
+// the last record, with the headers above it
 func (r *reader) RawText() item.RawText {
 	raw := r.file.RawText()
 	if r.lost == nil {
@@ -268,7 +262,6 @@ func (r *reader) RawText() item.RawText {
 	return raw
 }
 
-// OpenRaw implements item.RawOpener: the text is a record, wherever it comes from.
 func (r *reader) OpenRaw(ctx context.Context, meta item.Meta, raw item.RawText) error {
 	r.single, r.wrongText = true, raw
 	text, err := r.program.bytesOf(raw.Text)

@@ -26,27 +26,24 @@ type RecordType struct {
 	Sums    map[string]Column `key:"sums" doc:"Of a trailer: the positions of sums of fields, such as amount: 9-23. A sum has the decimals, format and sign of the field's column, unless it sets its own."`
 }
 
-// bound is the columns of a record type.
 type bound struct {
 	*layout
 	count span
 	sums  []cell
 }
 
-// program is a checked configuration.
 type program struct {
 	shape
 	plan   *recordtypes.Plan
-	of     []bound // by the place of the type in the plan
-	typeAt span    // 0-0: a record begins with the name of its type
+	of     []bound
+	typeAt span // 0-0: a record begins with the name of its type
 	names  []string
-	// any is the type of all records that match no other type; nil means that they are invalid items.
+	// the type of records that match no other; nil means that they are invalid items
 	any *recordtypes.Type
-	// record is the text that the record of a detail begins with, if there is only one type.
+	// the text at the beginning of a detail, if there is only one type
 	record string
 }
 
-// compile checks a configuration of the reader.
 func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
 	if err := named(itemType, "item"); err != nil {
 		return nil, err
@@ -68,7 +65,6 @@ func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
 	return p, p.complete(types, itemType.Schema(), true)
 }
 
-// one makes the plan of a file with records of only one type, apart from its trailer.
 func (p *program) one(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
 	l, err := newLayout(cfg.Columns, cfg.Record, p.shape, schema, true)
 	if err != nil {
@@ -107,7 +103,6 @@ func fieldsOf(l *layout) []int {
 	return fields
 }
 
-// several makes the plan of a file with several types of records.
 func (p *program) several(records map[string]RecordType, typeAt string, schema *row.Schema) ([]*recordtypes.Type, error) {
 	var errs []error
 	if typeAt != "" {
@@ -145,7 +140,6 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// typeOf binds the columns of a type.
 func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*recordtypes.Type, bound, []error) {
 	key := "records." + name
 	t := &recordtypes.Type{Name: name, Role: recordtypes.Role(cmp.Or(kind.As, string(recordtypes.Detail)))}
@@ -184,7 +178,6 @@ func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*rec
 	return t, b, all
 }
 
-// bindSums finds the columns with sums in a trailer.
 func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]RecordType, schema *row.Schema) (errs []error) {
 	t := types[number]
 	for _, name := range sortedKeys(records[t.Name].Sums) {
@@ -202,7 +195,7 @@ func (p *program) bindSums(number int, types []*recordtypes.Type, records map[st
 	return errs
 }
 
-// errReported means that the column of a sum is wrong, which is reported there.
+// reported at the column
 var errReported = errors.New("its column is wrong")
 
 func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType, name string, column Column, schema *row.Schema) (cell, error) {
@@ -249,13 +242,12 @@ func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType
 	return c, err
 }
 
-// place is a named range of a record.
 type place struct {
 	span
 	key, what string
 }
 
-// collisions reports overlapping places: of a trailer in any case, and of each written type.
+// overlapping places: of a trailer, and of each written type
 func (p *program) collisions(number int, t *recordtypes.Type, writing bool) error {
 	b, taken := p.of[number], []place{}
 	switch {
@@ -287,7 +279,6 @@ func (p *program) collisions(number int, t *recordtypes.Type, writing bool) erro
 	return nil
 }
 
-// complete makes the plan.
 func (p *program) complete(types []*recordtypes.Type, schema *row.Schema, reading bool) error {
 	plan, wrong := recordtypes.New(schema, types, reading)
 	p.plan = plan
@@ -311,7 +302,7 @@ func (p *program) complete(types []*recordtypes.Type, schema *row.Schema, readin
 	return errors.Join(errs...)
 }
 
-// find returns the type of a record, or nil if it has none. It only reads the first places.
+// find only reads the first places; nil means no type.
 func (p *program) find(record string) *recordtypes.Type {
 	best := p.any
 	if p.typeAt.first > 0 {
@@ -336,7 +327,7 @@ func (p *program) find(record string) *recordtypes.Type {
 	return best
 }
 
-// needed is the number of bytes of a record that find reads.
+// bytes of a record that find reads
 func (p *program) needed() int {
 	if p.typeAt.first > 0 {
 		return p.typeAt.last * utf8.UTFMax
@@ -348,7 +339,6 @@ func (p *program) needed() int {
 	return size
 }
 
-// record is a record of a type: a recordtypes.Record.
 type record struct {
 	*program
 	line line
@@ -366,7 +356,6 @@ func (p *program) binary() bool {
 	return false
 }
 
-// shown returns a record as a text, from which bytesOf restores it.
 func (p *program) shown(raw string) string {
 	if p.codec == nil {
 		return raw
@@ -416,7 +405,6 @@ func (r *record) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
 	return v, nil
 }
 
-// Raw implements recordtypes.Record: the record up to its last column.
 func (r *record) Raw(t *recordtypes.Type) []byte {
 	return []byte(r.line.at(span{1, r.of[t.Number()].width}))
 }
@@ -428,10 +416,9 @@ func (s shape) unit() string {
 	return "record"
 }
 
-// errNotValid reports that a line has bytes that its encoding does not have.
 var errNotValid = errors.New("the line is not valid")
 
-// fits returns the mistake in the form of a record, before its columns are read.
+// before the columns are read
 func (r *record) fits(t *recordtypes.Type, short bool) error {
 	l := r.of[t.Number()].layout
 	switch {

@@ -13,8 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordsWriter makes the records of a file with several types (rule C15p): a header when its values change,
-// and the trailers.
+// rule C15p: a header when its values change, and the trailers
 type recordsWriter struct {
 	*program
 	headers []*recordtypes.Type
@@ -24,9 +23,9 @@ type recordsWriter struct {
 	line    []byte
 }
 
-// written holds the records of an item: a recordtypes.Record.
+// a recordtypes.Record
 type written struct {
-	values []row.Value // by the fields of the schema; nil for a header that an earlier attempt wrote
+	values []row.Value // nil for a header that an earlier attempt wrote
 	raw    []byte
 }
 
@@ -45,7 +44,7 @@ func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
 
 func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
 
-// newRecordsWriter checks the record types of a writer. It returns nil if there are none.
+// nil if there are no record types
 func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	if cfg.Records == nil {
 		return nil, nil
@@ -84,7 +83,6 @@ func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
 	return w, nil
 }
 
-// String describes the form of the file.
 func (w *recordsWriter) String() string {
 	var parts []string
 	for i, t := range w.plan.Types {
@@ -113,7 +111,7 @@ func (w *recordsWriter) begin(at recordtypes.Position, resumed bool) (err error)
 	return err
 }
 
-// put makes the records of an item: the trailers and headers before it, and its own.
+// put makes the trailers and headers before an item's record, and the record.
 func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values []row.Value) error {
 	t, err := w.typeOfItem(values)
 	if err != nil {
@@ -137,7 +135,6 @@ func (w *recordsWriter) put(emit func([]byte) error, schema *row.Schema, values 
 	return emit(w.line)
 }
 
-// typeOfItem returns the type of details of an item.
 func (w *recordsWriter) typeOfItem(values []row.Value) (*recordtypes.Type, error) {
 	at := w.plan.TypeField
 	if at < 0 {
@@ -152,7 +149,6 @@ func (w *recordsWriter) typeOfItem(values []row.Value) (*recordtypes.Type, error
 	return nil, fmt.Errorf("field %s: %q is not a type of details (records has %s)", recordtypes.TypeFieldName, name, w.plan.Names())
 }
 
-// head writes a header, unless the last one is the same.
 func (w *recordsWriter) head(emit func([]byte) error, h *recordtypes.Type, schema *row.Schema, values []row.Value) error {
 	raw, err := w.recordOf(nil, h, schema, values)
 	if err != nil {
@@ -171,7 +167,7 @@ func (w *recordsWriter) head(emit func([]byte) error, h *recordtypes.Type, schem
 	return emit(raw)
 }
 
-// trailers writes the trailers before a header, or those at the end of the file if h is nil.
+// h is nil at the end of the file.
 func (w *recordsWriter) trailers(emit func([]byte) error, state *recordtypes.State, h *recordtypes.Type, schema *row.Schema) error {
 	for _, t := range state.OpenTrailers(h) {
 		count, sums, err := state.Totals(t)
@@ -189,7 +185,6 @@ func (w *recordsWriter) trailers(emit func([]byte) error, state *recordtypes.Sta
 	return nil
 }
 
-// recordOf makes a header or a detail.
 func (w *recordsWriter) recordOf(dst []byte, t *recordtypes.Type, schema *row.Schema, values []row.Value) ([]byte, error) {
 	b := w.of[t.Number()]
 	parts := make([]part, 0, len(b.cells)+1)
@@ -203,7 +198,6 @@ func (w *recordsWriter) recordOf(dst []byte, t *recordtypes.Type, schema *row.Sc
 	return w.assemble(dst, t, parts)
 }
 
-// trailerOf makes a trailer.
 func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, sums []row.Decimal, schema *row.Schema) ([]byte, error) {
 	b := w.of[t.Number()]
 	var parts []part
@@ -228,13 +222,11 @@ func (w *recordsWriter) trailerOf(dst []byte, t *recordtypes.Type, count int64, 
 	return w.assemble(dst, t, parts)
 }
 
-// part is a piece of a record that fills all of its places.
 type part struct {
 	span
 	raw []byte
 }
 
-// assemble builds a record: the name of its type, its parts, and blanks between them.
 func (w *recordsWriter) assemble(dst []byte, t *recordtypes.Type, parts []part) ([]byte, error) {
 	name, err := w.marked(t.Name)
 	if err != nil {

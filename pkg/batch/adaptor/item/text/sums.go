@@ -12,13 +12,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// sums are the totals of fields in the trailer of a written file.
 type sums struct {
-	cells  []cell // the place in the trailer, and the form of the field's column
+	cells  []cell
 	totals []row.Decimal
 }
 
-// newSums binds the sums of a trailer to the columns of the records.
 func newSums(t *Trailer, l *layout, schema *row.Schema) (*sums, error) {
 	s := &sums{}
 	if t == nil {
@@ -63,7 +61,7 @@ func sumCell(name, place string, t *Trailer, l *layout, schema *row.Schema) (cel
 	return c, nil
 }
 
-// overlaps refuses places of the trailer that two values would share.
+// Two values must not share places of the trailer.
 func (s *sums) overlaps(t *Trailer) (errs []error) {
 	type taken struct {
 		span
@@ -88,7 +86,7 @@ func (s *sums) clear() {
 	s.totals = make([]row.Decimal, len(s.cells))
 }
 
-// add adds the value of a field; a null adds nothing.
+// a null adds nothing
 func (s *sums) add(i int, v row.Value) (err error) {
 	switch v.Kind() {
 	case row.Int:
@@ -100,7 +98,6 @@ func (s *sums) add(i int, v row.Value) (err error) {
 	return err
 }
 
-// sumPosition holds the sums in the writer's position.
 type sumPosition struct {
 	Sums []row.Decimal `json:"sums,omitempty"`
 }
@@ -121,7 +118,6 @@ func (s *sums) restore(p sumPosition) error {
 	return nil
 }
 
-// appendTo appends the sums in their places to the text of a trailer that ends at its count.
 func (s *sums) appendTo(text string, of shape, schema *row.Schema) ([]byte, error) {
 	text, err := of.marked(text)
 	if err != nil {

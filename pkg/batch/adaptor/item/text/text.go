@@ -1,5 +1,5 @@
-// Package text reads and writes files of lines: the components `fixed`, for records with fields at fixed
-// places, and `lines`, for whole lines as items. A file of any size takes the memory of one line.
+// Package text reads and writes files of lines: the components `fixed`, for fields at fixed places, and
+// `lines`, for whole lines. A file of any size takes the memory of one line.
 //
 // It imports core with its folders, internal/filestream, internal/recordtypes and internal/nearest.
 package text
@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Trailer is the line at the end of a file with its totals.
+// Trailer is the last line of a file, with totals.
 type Trailer struct {
 	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"The text at the start of this line; no record starts with it."`
 	Count  string `key:"count" doc:"The position of the number of records: FIRST-LAST, characters of the line from 1. The writer pads it with zeros."`
@@ -43,7 +43,6 @@ type ReaderConfig struct {
 	MaxLine     registry.Size              `key:"max_line" default:"1MB" doc:"The longest line; a longer one is an invalid item."`
 }
 
-// defaultMaxLine is the longest line where MaxLine is 0.
 const defaultMaxLine registry.Size = 1 << 20
 
 // Validate reports an invalid value of a key.
@@ -65,8 +64,6 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-// checkRecords reports keys that do not apply to a file with several record types, or to one with a single
-// type.
 func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *Trailer) {
 	switch {
 	case records == 0 && columns == 0:
@@ -102,7 +99,7 @@ func checkMember(member string, compression filestream.ReadCompression) []error 
 	return nil
 }
 
-// checkMarks refuses marks that make two kinds of lines look the same.
+// Marks must not make two kinds of lines look the same.
 func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	if trailer == nil {
 		trailer = &Trailer{}
@@ -272,7 +269,6 @@ func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
 	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
 }
 
-// named refuses item types with unknown fields.
 func named(itemType item.Type, key string) error {
 	switch {
 	case itemType == nil:

@@ -20,8 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewWriter returns a writer of items of the type use.In. The file belongs to use.Attempt
-// (rule C15b).
+// NewWriter returns a writer of items of the type use.In. The file belongs to use.Attempt (rule C15b).
 func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	var l *layout
@@ -62,10 +61,9 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	return newWriter(out, use)
 }
 
-// newTypesWriter returns a writer of several record types.
 func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildContext) (item.Writer, error) {
 	form := filestream.Form{"header": strconv.Quote(cfg.Header)}
-	if form["records"] = types.String(); len(form["records"]) > maxFormText { // it is in the position (rule D4)
+	if form["records"] = types.String(); len(form["records"]) > maxFormText {
 		form["records"] = fmt.Sprintf("%.*s … (checksum %08x)", maxFormText, form["records"], crc32.ChecksumIEEE([]byte(form["records"])))
 	}
 	if cfg.Length > 0 {
@@ -77,10 +75,9 @@ func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildCo
 	}, use)
 }
 
-// maxFormText keeps the record types of a file short in the position.
+// The position has limits (rule D4).
 const maxFormText = 512
 
-// trailerLine returns the last line of a file with that many records.
 func trailerLine(t *Trailer, records int64) (string, error) {
 	if t.Count == "" {
 		return t.Begins, nil
@@ -97,7 +94,6 @@ func trailerLine(t *Trailer, records int64) (string, error) {
 	return t.Begins + strings.Repeat(" ", between) + strings.Repeat("0", at.width()-len(n)) + n, nil
 }
 
-// String lists the columns in their order in the file.
 func (l *layout) String() string {
 	texts := make([]string, len(l.cells))
 	for i, c := range l.cells {
@@ -118,7 +114,7 @@ func (l *layout) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// appendRecord appends a record: a line without its end, or all bytes of the length.
+// a line without its end, or all bytes of the length
 func (l *layout) appendRecord(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
 	begin := len(dst)
 	dst, err := l.appendMark(dst)
@@ -162,7 +158,6 @@ func (s shape) blank() byte {
 	return s.codec.blank
 }
 
-// append appends a value over the full width of its column.
 func (c cell) append(dst []byte, of *codec, f *row.Field, v row.Value) ([]byte, error) {
 	if c.form != formText {
 		return c.appendNumber(dst, of, f, v)
@@ -188,36 +183,32 @@ func appendText(dst []byte, f *row.Field, v row.Value) ([]byte, error) {
 	return f.AppendText(dst, v), nil
 }
 
-// outConfig holds the differences between the writers.
 type outConfig struct {
 	name, path, lineEnd string
 	appends             bool
 	compression         filestream.WriteCompression
 	encoding            filestream.EncodingName
-	header              string // "": there is none
-	// put appends the line of a record.
-	put func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
-	// trailer is the last record of a file with that many records; nil means that there is none.
+	header              string
+	put                 func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error)
+	// the last record of a file with that many records, or nil
 	trailer func(records int64) ([]byte, error)
-	sums    *sums          // nil: there are none
-	types   *recordsWriter // instead of put, trailer and sums; nil means that there is one type
+	sums    *sums
+	types   *recordsWriter // instead of put, trailer and sums; nil means one type
 	form    filestream.Form
 	shape
 }
 
-// writer is the item.RecordWriter.
 type writer struct {
 	cfg     outConfig
 	end     string
 	schema  *row.Schema
 	enc     *filestream.Encoder
 	out     *filestream.Output
-	records int64 // in the file
+	records int64
 	line    []byte
 	buf     []byte
 }
 
-// writerPosition is the writer's item.Position.
 type writerPosition struct {
 	filestream.OutputPosition
 	sumPosition
@@ -227,7 +218,7 @@ type writerPosition struct {
 
 func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	encoding := cfg.encoding
-	if cfg.codec != nil { // records of bytes are encoded field by field
+	if cfg.codec != nil {
 		encoding = ""
 	}
 	enc, err := filestream.NewEncoder(encoding)
@@ -257,7 +248,6 @@ func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	return use.In.ToRecords(w)
 }
 
-// Open starts the file, or continues after the committed part.
 func (w *writer) Open(ctx context.Context, at item.Position) error {
 	return w.start(at, func(at *filestream.OutputPosition) error { return w.out.Open(ctx, at) })
 }
@@ -312,7 +302,6 @@ func (w *writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.named(err)
 }
 
-// checkHeader compares the first line of the existing file with the header.
 func (w *writer) checkHeader() error {
 	head := w.out.Appended()
 	if w.cfg.header == "" || head == nil {
@@ -335,7 +324,6 @@ func typesOf(at *recordtypes.Position) recordtypes.Position {
 	return *at
 }
 
-// setTrailer sets the end of the file for its current records.
 func (w *writer) setTrailer() error {
 	if w.cfg.types != nil {
 		w.buf = w.buf[:0]
@@ -360,7 +348,6 @@ func (w *writer) setTrailer() error {
 	return nil
 }
 
-// encode appends a line, or a record of bytes, to the buffer.
 func (w *writer) encode(line []byte) error {
 	if w.cfg.codec != nil {
 		if len(line) > w.cfg.length {
@@ -383,8 +370,7 @@ func (w *writer) encode(line []byte) error {
 	return nil
 }
 
-// WriteRecords appends the records. All of them are encoded first: if one cannot be, the file stays
-// unchanged.
+// All records are encoded first: if one cannot be, the file stays unchanged.
 func (w *writer) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) (err error) {
 	w.buf = w.buf[:0]
 	if w.cfg.types != nil {
@@ -416,7 +402,6 @@ func (w *writer) put(schema *row.Schema, record []row.Value) (err error) {
 	return w.encode(w.line)
 }
 
-// sum adds the fields with sums in the trailer.
 func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 	if w.cfg.sums == nil {
 		return nil
@@ -433,7 +418,6 @@ func (w *writer) sum(schema *row.Schema, records [][]row.Value) error {
 
 func (w *writer) Prepare(context.Context) error { return w.named(w.out.Sync()) }
 
-// Position returns the end of the records.
 func (w *writer) Position() (item.Position, error) {
 	pos := writerPosition{OutputPosition: w.out.Position(), Records: w.records}
 	if w.cfg.sums != nil {
@@ -448,7 +432,6 @@ func (w *writer) Position() (item.Position, error) {
 
 func (w *writer) Release(context.Context) error { return w.named(w.out.Release()) }
 
-// Finish writes the trailer and publishes the file under its name.
 func (w *writer) Finish(context.Context) error {
 	if err := w.setTrailer(); err != nil {
 		return w.named(err)

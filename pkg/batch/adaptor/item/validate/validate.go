@@ -1,5 +1,4 @@
-// Package validate is the processor `validate`: it refuses the items that break
-// a rule, as invalid items of class `validate`.
+// Package validate is the processor `validate`: items that break a rule are invalid, of class `validate`.
 //
 // It imports core with its folders and internal/expression.
 package validate
@@ -74,7 +73,7 @@ func New(cfg Config, in item.Type) (item.Processor, error) {
 	return &expression.Guard{In: in, Check: func(f *expression.Frame) error { return check(rules, f) }}, nil
 }
 
-// rule is a compiled rule; its name is empty if it is the only one.
+// the name is empty if it is the only rule
 type rule struct {
 	name    string
 	program *expression.ItemProgram
@@ -110,8 +109,7 @@ func compile(cfg *Config, in item.Type) ([]rule, error) {
 	return rules, errors.Join(errs...)
 }
 
-// check names every rule that the item breaks. For a rule that cannot be computed, its error is enough,
-// without the value.
+// For a rule that cannot be computed, its error is enough, without the value.
 func check(rules []rule, f *expression.Frame) error {
 	var broken []error
 	for _, r := range rules {

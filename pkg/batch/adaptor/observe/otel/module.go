@@ -19,13 +19,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// flushTime bounds the sending of the last spans when the process ends.
+// for the last spans when the process ends
 const flushTime = 5 * time.Second
 
 // Module sends traces by OTLP/HTTP if the setting traces.endpoint or the environment
 // (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, or OTEL_TRACES_EXPORTER=otlp) asks for
-// it; else it does nothing. The other OTEL_ variables have OpenTelemetry's meaning. It does not connect
-// before the first job; the last spans are sent when the application is closed, for at most 5 seconds.
+// it. It does not connect before the first job; the last spans are sent at the end, for at most 5 seconds.
 func Module() fx.Option {
 	return fx.Module("surfin.otel", fx.Provide(fx.Annotate(observers, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
@@ -46,18 +45,17 @@ func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 	return []core.Observer{s}, nil
 }
 
-// Sender is an Observer with its own sender of spans, which it makes when the first job begins: a process
-// that runs no job makes no connection. Close it.
+// Sender is an Observer that makes its sender of spans when the first job begins. Close it.
 type Sender struct {
-	// Endpoint is the URL of a receiver; empty means the one in the environment.
+	// Endpoint is a receiver's URL; empty means the one in the environment.
 	Endpoint string
 	// Chunks is as in Options.
 	Chunks int
-	// Log gets a warning if spans cannot be sent; nil means slog.Default().
+	// Log receives warnings; nil means slog.Default().
 	Log *slog.Logger
 
 	mu       sync.Mutex
-	observer *Observer // nil before the first job
+	observer *Observer
 	provider *sdk.TracerProvider
 	closed   bool
 }
@@ -111,8 +109,7 @@ func (s *Sender) open(ctx context.Context) (*sdk.TracerProvider, error) {
 	return sdk.NewTracerProvider(sdk.WithBatcher(loggingExporter{exporter, s.log()}), sdk.WithResource(about)), nil
 }
 
-// tracesURL adds the path of traces to an endpoint without one, as
-// OTEL_EXPORTER_OTLP_ENDPOINT does.
+// as for OTEL_EXPORTER_OTLP_ENDPOINT
 func tracesURL(endpoint string) string {
 	rest := endpoint[strings.Index(endpoint, "//")+2:]
 	if _, path, ok := strings.Cut(rest, "/"); ok && path != "" {
@@ -121,8 +118,7 @@ func tracesURL(endpoint string) string {
 	return strings.TrimSuffix(endpoint, "/") + "/v1/traces"
 }
 
-// loggingExporter logs the failures of an exporter. It does not return them: OpenTelemetry would print them a
-// second time.
+// Errors are logged and not returned: OpenTelemetry would print them a second time.
 type loggingExporter struct {
 	sdk.SpanExporter
 	log *slog.Logger
@@ -135,8 +131,7 @@ func (t loggingExporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySp
 	return nil
 }
 
-// Close ends open spans and sends the remaining ones, for at most 5 seconds. Spans that cannot be sent are
-// logged: the jobs are over, and their results stand.
+// Close ends open spans and sends the remaining ones, for at most 5 seconds. Failures are logged.
 func (s *Sender) Close(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

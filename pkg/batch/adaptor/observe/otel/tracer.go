@@ -1,12 +1,9 @@
-// Package otel makes OpenTelemetry traces of jobs: a span per job execution, per
-// step execution (flows, partitions and child jobs nest), and per committed chunk.
+// Package otel makes OpenTelemetry traces of jobs: a span per job execution, step execution (flows,
+// partitions and child jobs nest), and committed chunk. docs/howto/observability.md lists spans and
+// attributes.
 //
-// [Observer] works with the tracer of any application; module.go makes one from the
-// settings and the OTEL_ variables of the environment, and sends its spans by
-// OTLP/HTTP. docs/howto/observability.md lists spans and attributes.
-//
-// It imports core and OpenTelemetry, and its module.go fx and settings. OpenTelemetry is
-// heavy: package batch does not import this package, the stock binary does.
+// It imports core and OpenTelemetry, and its module.go fx and settings. OpenTelemetry is heavy: package
+// batch does not import this package, the stock binary does.
 package otel
 
 import (
@@ -24,11 +21,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// scopeName is the name of the tracer.
 const scopeName = "github.com/surfin-batch/surfin"
 
-// traceKey is the key of the job context under which an execution leaves the W3C
-// traceparent of its span, so that the restart's span links to it.
+// traceKey is the job context's key of the span's W3C traceparent, so that the restart's span links to it.
 const traceKey = "surfin.traceparent"
 
 // DefaultChunks is the most chunk spans of one step.
@@ -36,26 +31,25 @@ const DefaultChunks = 1000
 
 // Options adjust an observer.
 type Options struct {
-	// Chunks is the maximum number of chunk spans of one step; later ones are counted in the step's attribute
-	// surfin.chunks.unrecorded. 0 makes none.
+	// Chunks is the maximum number of chunk spans of one step (0: none); the attribute
+	// surfin.chunks.unrecorded counts the others.
 	Chunks int
-	// Environ is the environment, in the form of os.Environ: TRACEPARENT and TRACESTATE name the parent span
-	// of a job without one in its context.
+	// Environ is as os.Environ: TRACEPARENT and TRACESTATE name the parent span of a job without one in its
+	// context.
 	Environ []string
 }
 
-// Observer makes spans of events: a core.Scope. It is safe for concurrent use.
+// Observer makes spans of events: a core.Scope. Safe for concurrent use.
 type Observer struct {
 	tracer trace.Tracer
 	chunks int
-	remote trace.SpanContext // of the environment
+	remote trace.SpanContext
 
 	mu    sync.Mutex
 	jobs  map[core.JobExecutionID]span
 	steps map[core.StepExecutionID]*stepSpan
 }
 
-// span is a span in progress with its context.
 type span struct {
 	trace.Span
 	ctx context.Context
@@ -65,10 +59,10 @@ type stepSpan struct {
 	span
 	name   string
 	job    core.JobExecutionID
-	chunks int // so far
+	chunks int
 }
 
-// New returns an observer that makes its spans with a tracer of provider.
+// New returns an observer with a tracer of provider.
 func New(provider trace.TracerProvider, o Options) *Observer {
 	return &Observer{
 		tracer: provider.Tracer(scopeName), chunks: o.Chunks, remote: fromEnvironment(o.Environ),
@@ -76,7 +70,6 @@ func New(provider trace.TracerProvider, o Options) *Observer {
 	}
 }
 
-// fromEnvironment reads the W3C trace context of the process that started this one.
 func fromEnvironment(environ []string) trace.SpanContext {
 	carrier := propagation.MapCarrier{}
 	for _, v := range environ {
@@ -92,8 +85,7 @@ func fromEnvironment(environ []string) trace.SpanContext {
 // Observe makes or ends the event's span.
 func (o *Observer) Observe(ctx context.Context, e core.Event) { o.Enter(ctx, e) }
 
-// Enter is Observe, and returns the context with the span of a beginning job or step: spans of components
-// become its children.
+// Enter is Observe, and returns the context with the span of a beginning job or step.
 func (o *Observer) Enter(ctx context.Context, e core.Event) context.Context {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,7 +137,6 @@ func (o *Observer) jobStarted(ctx context.Context, e core.JobStarted) context.Co
 	return ctx
 }
 
-// lastTrace is the trace that an earlier execution of the instance left.
 func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	if c == nil {
 		return trace.SpanContext{}
@@ -159,8 +150,8 @@ func lastTrace(c *core.ExecutionContext) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// leaveTrace leaves the trace for the next execution. It is called before the flow begins, when nothing else
-// uses the job's context; if it has no room, it stays unchanged.
+// leaveTrace is called before the flow begins, when nothing else uses the job's context; if it has no room,
+// it stays unchanged.
 func leaveTrace(ctx context.Context, c *core.ExecutionContext) {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
@@ -186,16 +177,16 @@ func (o *Observer) stepStarted(ctx context.Context, e core.StepStarted) context.
 	return ctx
 }
 
-// here is the key of the innermost of our works that a context belongs to: a core.StepExecutionID or a
+// here is the key of the innermost of our works in a context: a core.StepExecutionID or a
 // core.JobExecutionID.
 type here struct{}
 
-// parent makes the step's span a child of its caller: of the span in ctx if it belongs to this execution,
-// else of the step that has it as a partition, else of the job.
+// The parent is the span in ctx if it belongs to this execution, else the step that has it as a partition,
+// else the job.
 func (o *Observer) parent(ctx context.Context, step core.StepExecution) context.Context {
 	job, ok := o.jobs[step.JobExecutionID]
 	if !ok {
-		return ctx // a step without a job, as in a test
+		return ctx
 	}
 	switch id := ctx.Value(here{}).(type) {
 	case core.JobExecutionID:
@@ -269,7 +260,7 @@ func (o *Observer) endSteps(id core.JobExecutionID, why string) {
 	}
 }
 
-// Close ends the open spans: their execution did not end in this process.
+// Close ends the spans of executions that did not end in this process.
 func (o *Observer) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -287,7 +278,6 @@ func finish(s span, failed bool, why string) {
 	s.End()
 }
 
-// chunk makes the span of a committed chunk, starting at its beginning.
 func (o *Observer) chunk(e core.ChunkCommitted) {
 	s := o.steps[e.StepID]
 	if s == nil {
@@ -304,7 +294,7 @@ func (o *Observer) chunk(e core.ChunkCommitted) {
 	c.End(trace.WithTimestamp(end))
 }
 
-// counters are a step's; on the span of a chunk they are the step's so far.
+// on the span of a chunk: the step's so far
 func counters(c core.Counters) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.Int64("surfin.items.read", c.Read), attribute.Int64("surfin.items.written", c.Write),
@@ -313,7 +303,6 @@ func counters(c core.Counters) []attribute.KeyValue {
 	}
 }
 
-// note adds an event to the span of the step, or of the job.
 func (o *Observer) note(ctx context.Context, e core.Event) {
 	switch e := e.(type) {
 	case core.ChunkRolledBack:
@@ -353,7 +342,6 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 	}
 }
 
-// on is the span of a step of an execution, or of the job.
 func (o *Observer) on(id core.JobExecutionID, step string) span {
 	for _, s := range o.steps {
 		if step != "" && s.job == id && s.name == step {

@@ -17,25 +17,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// defaultEvery is the time between two writings of the text file.
 const defaultEvery = 15 * time.Second
 
 // ExporterConfig says where metrics are offered.
 type ExporterConfig struct {
-	// Listen is HOST:PORT for GET /metrics while jobs run; empty means none. If it is in use, the jobs still
-	// run, and a warning is logged.
+	// Listen is HOST:PORT for GET /metrics while jobs run; empty means none. If it is in use, a warning is
+	// logged.
 	Listen string
-	// Textfile is NAME.prom for the text file collector of node_exporter; empty means none.
+	// Textfile is NAME.prom for node_exporter; empty means none.
 	Textfile string
 	// Every is the time between two writings of the text file; 0 means defaultEvery.
 	Every time.Duration
-	// Log gets a warning if metrics cannot be offered; nil means slog.Default().
+	// Log receives warnings; nil means slog.Default().
 	Log *slog.Logger
 }
 
-// Exporter observes, counts and offers the metrics of this process. It begins with the first job, worker or
-// server: before that it has no listener and no goroutine, and it writes the text file only if there was
-// something to count. Close it.
+// Exporter observes, counts and offers the metrics of this process. Before the first job, worker or server
+// it has no listener and no goroutine. Close it.
 type Exporter struct {
 	config  ExporterConfig
 	metrics *Metrics
@@ -44,12 +42,12 @@ type Exporter struct {
 
 	counted atomic.Bool
 
-	mu      sync.Mutex // guards the following fields
+	mu      sync.Mutex
 	began   bool
 	server  *http.Server
 	address string
 
-	done    chan struct{} // closed by Close
+	done    chan struct{}
 	closing sync.Once
 	running sync.WaitGroup
 	writing sync.Mutex // guards file
@@ -93,8 +91,7 @@ func (e *Exporter) Observe(ctx context.Context, event core.Event) {
 	}
 }
 
-// begins reports whether this process works from now on: commands that only query or cancel must not take the
-// address of a working process.
+// Commands that only query or cancel must not take the address of a working process.
 func begins(event core.Event) bool {
 	switch event.(type) {
 	case core.JobStarted, core.WorkerStarted, core.ServerStarted:
@@ -104,8 +101,8 @@ func begins(event core.Event) bool {
 	}
 }
 
-// ReadFigures implements core.FiguresReader: served metrics include the history's. The text file does not,
-// since it outlives them.
+// ReadFigures implements core.FiguresReader: served metrics include the history's. The text file outlives
+// them.
 func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
 
 // Handler serves the metrics, for the application's own HTTP server.
@@ -113,8 +110,7 @@ func (e *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{})
 }
 
-// Address is the address of the listener; empty before the first job, worker or server, and without a
-// listener.
+// Address is the listener's address; empty before the first job, worker or server.
 func (e *Exporter) Address() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -149,8 +145,7 @@ func (e *Exporter) listen(ctx context.Context) {
 	})
 }
 
-// writeRegularly begins at once, so that the start of a job is known even if the process is killed a moment
-// later.
+// It writes at once, so that the start of a job is known even if the process is killed a moment later.
 func (e *Exporter) writeRegularly() {
 	e.write()
 	ticker := time.NewTicker(e.config.Every)
@@ -165,7 +160,6 @@ func (e *Exporter) writeRegularly() {
 	}
 }
 
-// write writes the metrics. A failure is logged and does not end a job.
 func (e *Exporter) write() {
 	e.writing.Lock()
 	defer e.writing.Unlock()
@@ -174,15 +168,14 @@ func (e *Exporter) write() {
 	}
 }
 
-// Close writes the text file a last time and ends the listener. A scrape in
-// progress has until ctx ends.
+// Close writes the text file a last time and ends the listener. A scrape in progress has until ctx ends.
 func (e *Exporter) Close(ctx context.Context) error {
 	var err error
 	e.closing.Do(func() {
 		close(e.done)
 		e.mu.Lock()
 		server := e.server
-		e.began = true // and never again
+		e.began = true
 		e.mu.Unlock()
 		if server != nil {
 			if err = server.Shutdown(ctx); err != nil {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// figuresTime is how long figures are reused: many scrapes query the database no more often than one.
+	// Many scrapes query the database no more often than one.
 	figuresTime = 15 * time.Second
-	// failureTime is the same for a failure, so that the end of an outage is seen soon.
+	// The end of an outage is seen soon.
 	failureTime = 2 * time.Second
-	// readTimeout bounds a scrape's wait for the database: Prometheus waits for 10 seconds.
+	// Prometheus waits for 10 seconds.
 	readTimeout = 3 * time.Second
 )
 
-// history has the metrics that are read from the database (rule OP1).
+// history has the metrics of the database (rule OP1).
 type history struct {
-	read  core.FiguresFunc // nil means that there is no history to read
-	known func(job string) // is called with each job of the history
+	read  core.FiguresFunc
+	known func(job string)
 	descs map[string]*client.Desc
 
 	mu      sync.Mutex
@@ -32,7 +32,6 @@ type history struct {
 	failed  error
 }
 
-// current returns the figures, from the database or from a moment ago.
 func (h *history) current() (core.Figures, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +52,7 @@ func (h *history) current() (core.Figures, error) {
 	return figures, err
 }
 
-// collect sends the metrics. The metrics of an unreadable history are absent, except for historyUp.
+// The metrics of an unreadable history are absent, except for historyUp.
 func (h *history) collect(to chan<- client.Metric) {
 	if h.read == nil {
 		return

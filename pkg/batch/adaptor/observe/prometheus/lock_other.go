@@ -2,5 +2,5 @@
 
 package prometheus
 
-// lock: two processes that write at the same moment may lose counts here.
+// Two processes that write at the same moment may lose counts here.
 func lock(string) (unlock func() error, err error) { return func() error { return nil }, nil }

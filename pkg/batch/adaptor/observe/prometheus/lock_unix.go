@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lock waits until no other process holds the lock at path. Its holder's death frees it.
+// The death of its holder frees the lock.
 func lock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

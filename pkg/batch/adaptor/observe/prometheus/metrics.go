@@ -1,11 +1,9 @@
 // Package prometheus counts the events of running jobs for Prometheus.
 //
-// [Metrics] is a core.Observer and a Collector: an application that has a registry registers it there. An
-// [Exporter] offers the metrics of a process without one: by HTTP while it lives, and in a text file that
-// outlives it. docs/howto/observability.md has a table of the metrics.
+// [Metrics] is a core.Observer and a Collector. An [Exporter] offers the metrics of a process without a
+// registry: by HTTP while it lives, and in a text file that outlives it.
 //
-// It imports core and the client library of Prometheus; module.go, which adds it to an application, imports
-// fx and settings.
+// It imports core and the client library of Prometheus; module.go imports fx and settings.
 package prometheus
 
 import (
@@ -14,17 +12,14 @@ import (
 	client "github.com/prometheus/client_golang/prometheus"
 )
 
-// metricType is the type of a metric.
 type metricType string
 
-// The types of metrics.
 const (
 	counter   metricType = "counter"
 	gauge     metricType = "gauge"
 	histogram metricType = "histogram"
 )
 
-// entry describes a metric.
 type entry struct {
 	Name   string
 	Type   metricType
@@ -32,7 +27,6 @@ type entry struct {
 	Help   string
 }
 
-// The names of the metrics.
 const (
 	transitions     = "surfin_transitions_total"
 	jobStarts       = "surfin_job_starts_total"
@@ -70,10 +64,8 @@ const (
 	historyWorkers   = "surfin_history_workers"
 )
 
-// catalog lists all metrics. The label job_name is not called job, because
-// Prometheus gives that label to every target. The label step is the step's name
-// without the partition, and kind is "chunk", "tasklet", "partition", "job" or
-// "flow".
+// The label job_name is not called job, because Prometheus gives that label to every target. The label step
+// is the step's name without the partition.
 func catalog() []entry {
 	job, step, kind := []string{"job_name"}, []string{"job_name", "step"}, []string{"job_name", "step", "kind"}
 	return []entry{
@@ -113,23 +105,20 @@ func catalog() []entry {
 	}
 }
 
-// workBuckets are for jobs and steps: tenths of a second to a day.
 func workBuckets() []float64 {
 	return []float64{0.1, 0.5, 1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400}
 }
 
-// chunkBuckets are for chunks: milliseconds to minutes.
 func chunkBuckets() []float64 {
 	return []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300}
 }
 
-// instruments are the metrics themselves, by name.
 type instruments struct {
 	counters   map[string]*client.CounterVec
 	gauges     map[string]*client.GaugeVec
 	histograms map[string]*client.HistogramVec
 	since      *client.Desc
-	history    map[string]*client.Desc // those that are read from the history
+	history    map[string]*client.Desc
 	all        []client.Collector
 }
 
@@ -140,7 +129,7 @@ func newInstruments() instruments {
 	}
 	for _, e := range catalog() {
 		switch {
-		case e.Name == jobSince: // made when it is asked for
+		case e.Name == jobSince:
 			i.since = client.NewDesc(e.Name, e.Help, e.Labels, nil)
 		case strings.HasPrefix(e.Name, "surfin_history_"):
 			i.history[e.Name] = client.NewDesc(e.Name, e.Help, e.Labels, nil)

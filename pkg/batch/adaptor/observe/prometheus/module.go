@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Module offers metrics as the settings metrics.listen and metrics.textfile say; without them it does
-// nothing. If metrics cannot be offered, a warning goes to the application's *slog.Logger, or slog.Default().
+// Module offers metrics by the settings metrics.listen and metrics.textfile, if set. Warnings go to the
+// application's *slog.Logger, or slog.Default().
 func Module() fx.Option {
 	return fx.Module("surfin.prometheus", fx.Provide(fx.Annotate(observers, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
@@ -32,7 +32,7 @@ func observers(lc fx.Lifecycle, d dependencies) ([]core.Observer, error) {
 		return nil, err
 	}
 	lc.Append(fx.StopHook(func(ctx context.Context) {
-		if err := e.Close(ctx); err != nil { // the job is over, and its result stands
+		if err := e.Close(ctx); err != nil { // the job's result stands
 			e.config.Log.WarnContext(ctx, "metrics: close the listener", "error", err.Error())
 		}
 	}))

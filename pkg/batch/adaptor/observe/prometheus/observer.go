@@ -12,16 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Metrics counts events. It is a core.Observer and a Collector of Prometheus, and safe for concurrent use.
+// Metrics is a core.Observer and a Collector of Prometheus, safe for concurrent use.
 //
-// If it observes an application, it also reads the history (rule OP1): then a Collect may query the database,
-// for at most 3 seconds.
+// If it observes an application, it also reads the history (rule OP1): then a Collect may query the
+// database, for at most 3 seconds.
 type Metrics struct {
 	instruments
 	history history
 
 	mu        sync.Mutex
-	known     map[string]bool // the jobs with existing counters
+	known     map[string]bool
 	jobs      map[core.JobExecutionID]*runningJob
 	steps     map[core.StepExecutionID]*runningStep
 	exitCodes map[string]bool
@@ -36,13 +36,13 @@ type runningStep struct {
 	execution       core.JobExecutionID
 	job, step, kind string
 	since           time.Time
-	// sums: its counters are the sum of other steps' counters.
+	// its counters are the sum of other steps' counters
 	sums bool
-	// counted is the part of its counters that has been taken over.
+	// the part of its counters that has been taken over
 	counted core.Counters
 }
 
-// New returns metrics that have counted nothing.
+// New returns empty metrics.
 func New() *Metrics {
 	m := &Metrics{
 		instruments: newInstruments(), known: map[string]bool{},
@@ -67,11 +67,10 @@ func (m *Metrics) Describe(to chan<- *client.Desc) {
 
 // Collect implements the client's Collector.
 func (m *Metrics) Collect(to chan<- client.Metric) {
-	m.history.collect(to) // first: then the counters of the known jobs exist
+	m.history.collect(to)
 	counts{m}.Collect(to)
 }
 
-// counts is a Collector of the counts of this process, without the history.
 type counts struct{ *Metrics }
 
 // Describe implements the client's Collector.
@@ -139,7 +138,6 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		}
 	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
 		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted, core.ServerStarted:
-		// nothing is counted; rollbacks are in the counters
 	}
 }
 
@@ -154,7 +152,7 @@ func (m *Metrics) jobStarted(e core.JobStarted) {
 func (m *Metrics) jobEnded(e core.JobExecution) {
 	j := m.jobs[e.ID]
 	if j == nil {
-		return // it never began here
+		return
 	}
 	m.count(jobExecutions, 1, j.name, string(e.Status), m.exitCode(e.ExitCode))
 	m.histograms[jobDuration].WithLabelValues(j.name, string(e.Status)).Observe(time.Since(j.since).Seconds())
@@ -164,7 +162,6 @@ func (m *Metrics) jobEnded(e core.JobExecution) {
 	m.forget(e.ID)
 }
 
-// forget ends the remaining state of an execution.
 func (m *Metrics) forget(id core.JobExecutionID) {
 	for step, s := range m.steps {
 		if s.execution == id {
@@ -194,13 +191,12 @@ func (m *Metrics) stepStarted(e core.StepStarted) {
 	m.gauges[stepsRunning].WithLabelValues(e.Step.JobName, name, e.Kind).Inc()
 }
 
-// isSum reports whether steps of the kind report the work of other steps.
 func isSum(kind string) bool { return kind == "partition" || kind == "job" || kind == "flow" }
 
 func (m *Metrics) stepEnded(e core.StepEnded) {
 	s := m.steps[e.Step.ID]
 	if s == nil {
-		return // its execution is over
+		return
 	}
 	m.advance(s, e.Step.Counters)
 	m.count(stepExecutions, 1, s.job, s.step, s.kind, string(e.Step.Status), m.exitCode(e.Step.ExitCode))
@@ -209,8 +205,7 @@ func (m *Metrics) stepEnded(e core.StepEnded) {
 	delete(m.steps, e.Step.ID)
 }
 
-// advance counts the increase since the last call. The counters of a step belong to one attempt, so a restart
-// counts nothing twice.
+// The counters of a step belong to one attempt, so a restart counts nothing twice.
 func (m *Metrics) advance(s *runningStep, c core.Counters) {
 	if s.sums {
 		return
@@ -227,7 +222,7 @@ func (m *Metrics) advance(s *runningStep, c core.Counters) {
 	m.count(rollbacks, c.Rollback-was.Rollback, s.job, s.step)
 }
 
-// maxExitCodes bounds the values of a label: an exit code is a free text.
+// An exit code is a free text.
 const maxExitCodes = 100
 
 func (m *Metrics) exitCode(code string) string {
@@ -241,7 +236,6 @@ func (m *Metrics) exitCode(code string) string {
 	return code
 }
 
-// jobName is the job of an execution that runs here, or empty.
 func (m *Metrics) jobName(id core.JobExecutionID) string {
 	if j := m.jobs[id]; j != nil {
 		return j.name
@@ -249,7 +243,7 @@ func (m *Metrics) jobName(id core.JobExecutionID) string {
 	return ""
 }
 
-// stepLabel is the step's name without the partition: one series for all of them.
+// one series for all partitions
 func stepLabel(name string) string {
 	name, _, _ = strings.Cut(name, ":")
 	return name
@@ -257,8 +251,7 @@ func stepLabel(name string) string {
 
 func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// resultOf is the answer of a transition. A race that another process won is expected, so it must not look
-// like a fault to the alerts.
+// A race that another process won is expected, so it must not look like a fault to the alerts.
 func resultOf(e core.Transitioned) string {
 	if e.Race && e.Answer != core.Applied {
 		return "raced"

@@ -16,29 +16,26 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Textfile adds the metrics of this process to a file for the text file collector of node_exporter. Processes
-// add up in it, one after the other or at once: a job's counts are not lost with its process, so that rate
-// and increase are right for jobs that run for a moment. Metrics that are true only while a process lives,
-// such as running jobs, are not in the file.
+// Textfile adds the metrics of this process to a file for node_exporter. Processes add up in it, one after
+// the other or at once, so that rate and increase are right for jobs that run for a moment. Metrics that
+// are true only while a process lives are not in it.
 //
 // It is not safe for concurrent use.
 type Textfile struct {
 	path     string
 	gatherer client.Gatherer
-	written  families // this process's part of the file
+	written  families
 }
 
-// NewTextfile returns a file at path, which need not exist; its folder must.
+// NewTextfile returns a file at path, in an existing folder.
 func NewTextfile(path string, from client.Gatherer) *Textfile {
 	return &Textfile{path: path, gatherer: from, written: families{}}
 }
 
-// families are metrics by name, then by their labels.
 type families map[string]*dto.MetricFamily
 
-// Write adds the counts since the last call. The file is replaced as a whole, never seen half written;
-// PATH.lock locks out other processes meanwhile. A file that holds anything but metrics of Surfin is left
-// alone and reported.
+// Write adds the counts since the last call. The file is replaced as a whole; PATH.lock locks out other
+// processes meanwhile. A file with anything but metrics of Surfin is left alone and reported.
 func (t *Textfile) Write() (err error) {
 	gathered, err := t.gatherer.Gather()
 	if err != nil {
@@ -69,12 +66,10 @@ func (t *Textfile) Write() (err error) {
 	return nil
 }
 
-// outlives reports whether the metrics of the family remain true after their process has ended.
 func outlives(f *dto.MetricFamily) bool {
 	return f.GetType() != dto.MetricType_GAUGE || f.GetName() == jobCompleted
 }
 
-// readFile reads a file written by Write; a missing one is empty.
 func readFile(path string) (families, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +91,6 @@ func readFile(path string) (families, error) {
 	return all, nil
 }
 
-// add adds the difference of now and before, which may be nil.
 func (all families) add(now, before *dto.MetricFamily) {
 	into := all[now.GetName()]
 	if into == nil || into.GetType() != now.GetType() {
@@ -126,7 +120,7 @@ func (all families) add(now, before *dto.MetricFamily) {
 	}
 }
 
-// addHistogram returns sum + now - before. A sum with other buckets, of another version, starts from zero.
+// A sum with other buckets, of another version, starts from zero.
 func addHistogram(sum, now, before *dto.Histogram) *dto.Histogram {
 	bounds := func(h *dto.Histogram) (list []float64) {
 		for _, b := range finite(h) {
@@ -153,7 +147,6 @@ func addHistogram(sum, now, before *dto.Histogram) *dto.Histogram {
 	return out
 }
 
-// finite are the buckets without +Inf, which is written from the count.
 func finite(h *dto.Histogram) []*dto.Bucket {
 	list := h.GetBucket()
 	if n := len(list); n > 0 && list[n-1].GetUpperBound() > 1e300 {
@@ -179,7 +172,6 @@ func labelText(m *dto.Metric) string {
 	return strings.Join(words, ",")
 }
 
-// replace writes the file under another name and renames it into place.
 func (all families) replace(path string) error {
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(all)) {

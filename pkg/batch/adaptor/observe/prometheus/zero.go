@@ -2,8 +2,8 @@ package prometheus
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// beginAtZero makes counters that exist before the first event (rule OP2): increase() does not see a counter
-// that appears with its first event.
+// Counters exist before the first event (rule OP2): increase() does not see a counter that appears with its
+// first event.
 func (m *Metrics) beginAtZero() {
 	for _, trigger := range triggers() {
 		m.counters[transitions].WithLabelValues("job execution", trigger, string(core.Rejected))
@@ -12,7 +12,7 @@ func (m *Metrics) beginAtZero() {
 	for _, trigger := range []string{"take over", "recover"} {
 		m.counters[transitions].WithLabelValues("job execution", trigger, string(core.Applied))
 	}
-	m.perJob("") // metrics without a job: the heartbeats of a worker
+	m.perJob("") // without a job: the heartbeats of a worker
 }
 
 func triggers() []string {
@@ -22,14 +22,12 @@ func triggers() []string {
 	}
 }
 
-// jobKnown is know for callers that do not hold the lock.
 func (m *Metrics) jobKnown(job string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.know(job)
 }
 
-// know makes the counters of a job, with 0.
 func (m *Metrics) know(job string) {
 	if m.known[job] {
 		return

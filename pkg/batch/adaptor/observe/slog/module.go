@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Module appends events as lines of JSON to the file of the setting log.events, from level DEBUG on. Without
-// the setting it does nothing. An application with its own logger uses batch.Log(logger) instead.
+// Module appends events (from DEBUG on) as lines of JSON to the file of the setting log.events, if set. An
+// application with its own logger uses batch.Log(logger).
 func Module() fx.Option {
 	return fx.Module("surfin.slog", fx.Provide(fx.Annotate(observers, fx.ResultTags(`group:"surfin.observers,flatten"`))))
 }
@@ -33,7 +33,6 @@ func observers(lc fx.Lifecycle, s settings.Settings) ([]core.Observer, error) {
 	return []core.Observer{New(slog.New(handler))}, nil
 }
 
-// mode is the mode in the settings; the zero settings of a library have none.
 func mode(m fs.FileMode) fs.FileMode {
 	if m == 0 {
 		return 0o600
@@ -41,8 +40,7 @@ func mode(m fs.FileMode) fs.FileMode {
 	return m
 }
 
-// masked writes without the passwords of URLs, since a database may quote its own in an error, and without
-// secrets.
+// A database may quote its URL's password in an error.
 type masked struct {
 	w       io.Writer
 	secrets *secret.Vault

@@ -1,8 +1,7 @@
-// Package slog makes structured log records of the events of running jobs: one record per event, with its
-// stable name in the attribute `event`. docs/howto/observability.md has a table of them.
+// Package slog makes one structured log record per event of a job, with its stable name in the attribute
+// `event`. docs/howto/observability.md has a table.
 //
-// It imports core and the standard library; module.go, which adds it to an application, imports fx, settings
-// and internal/secret.
+// It imports core and the standard library; module.go imports fx, settings and internal/secret.
 package slog
 
 import (
@@ -15,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// observer logs events. It is safe for concurrent use.
 type observer struct {
 	log *slog.Logger
 
@@ -23,12 +21,11 @@ type observer struct {
 	jobs map[core.JobExecutionID]*running
 }
 
-// running is an execution that runs in this process. Times are of this process's clock; times in records
-// are also of the database's.
+// Times are of this process's clock; times in records are also of the database's.
 type running struct {
 	began time.Time
-	steps map[core.StepExecutionID]time.Time // when they began
-	// reported is true after a step has reported the error; the job does not repeat it.
+	steps map[core.StepExecutionID]time.Time
+	// A step has reported the error; the job does not repeat it.
 	reported bool
 }
 
@@ -72,7 +69,6 @@ func (o *observer) Observe(ctx context.Context, e core.Event) {
 	o.log.LogAttrs(ctx, line.Level, line.Message, slices.Insert(line.Attrs, 0, slog.String("event", line.Event))...)
 }
 
-// change changes the state of an execution.
 func (o *observer) change(id core.JobExecutionID, f func(j *running)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,7 +80,6 @@ func (o *observer) change(id core.JobExecutionID, f func(j *running)) {
 	f(j)
 }
 
-// forget removes an execution that has ended, and returns its state.
 func (o *observer) forget(id core.JobExecutionID) running {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,7 +91,7 @@ func (o *observer) forget(id core.JobExecutionID) running {
 	return *j
 }
 
-// took sets the duration of work that ends now, by this process's clock: 0 if the work did not begin here.
+// 0 if the work did not begin here
 func took(attrs []slog.Attr, began time.Time) {
 	var d time.Duration
 	if !began.IsZero() {

@@ -50,7 +50,6 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"count": reflect.TypeFor[int64]()}, nil
 }
 
-// partitioner makes so many parts.
 type partitioner struct{ config Config }
 
 // New checks config.
@@ -61,7 +60,6 @@ func New(config Config) (core.Partitioner, error) {
 	return &partitioner{config: config}, nil
 }
 
-// Partition returns the parts.
 func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	parts := make([]core.Partition, p.config.Parts)
 	for i := range parts {

@@ -1,5 +1,4 @@
-// Package files is the partitioner `files`: one part for each file that a pattern
-// matches.
+// Package files is the partitioner `files`: one part for each matching file.
 //
 // It imports core, core/registry, internal/filestream and internal/partname.
 package files
@@ -61,7 +60,6 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"path": reflect.TypeFor[string]()}, nil
 }
 
-// partitioner finds files.
 type partitioner struct{ config Config }
 
 // New checks config.
@@ -72,7 +70,6 @@ func New(config Config) (core.Partitioner, error) {
 	return &partitioner{config: config}, nil
 }
 
-// Partition returns a part for each file.
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
 	paths, err := filestream.Find(ctx, p.config.Glob)
 	if err != nil {
@@ -97,7 +94,7 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-// namesOf are the files' own names; if two are the same, with as few of their folders as needed.
+// the file's name, with as few of its folders as needed if two are the same
 func namesOf(paths []string) []string {
 	names := make([]string, len(paths))
 	count := map[string]int{}
@@ -118,7 +115,6 @@ func namesOf(paths []string) []string {
 	return partname.Unique(names)
 }
 
-// maxFolders bounds how much of a path becomes a name.
 const maxFolders = 8
 
 func lastParts(path string, n int) string {

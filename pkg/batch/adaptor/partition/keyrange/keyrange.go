@@ -1,5 +1,5 @@
-// Package keyrange is the partitioner `range`: ranges of an integer key that together contain every row of a
-// table.
+// Package keyrange is the partitioner `range`: ranges of an integer key that together contain every row of
+// a table.
 //
 // It imports core, tx and internal/sqlvalue; gormdb gives it its connections.
 package keyrange
@@ -68,7 +68,6 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"min": reflect.TypeFor[int64](), "max": reflect.TypeFor[int64]()}, nil
 }
 
-// partitioner makes ranges of a key.
 type partitioner struct {
 	db     tx.Database
 	config Config
@@ -103,7 +102,7 @@ func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Parti
 	return parts, nil
 }
 
-// bounds reads, in one statement, the smallest and the largest key, and whether some row is in no range.
+// one statement: the smallest and largest key, and whether some row is in no range
 func (p *partitioner) bounds(ctx context.Context) (low, high int64, empty bool, err error) {
 	text, args, err := p.statement()
 	if err != nil {
@@ -158,5 +157,4 @@ func (p *partitioner) statement() (string, []any, error) {
 	return fmt.Sprintf("select min(%s), max(%s), exists (select 1 from %s where %s%s) from %s%s", key, key, table, misfit, condition, table, where), args, nil
 }
 
-// quoted quotes a column; a dot in its name has no meaning.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

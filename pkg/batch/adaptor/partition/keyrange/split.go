@@ -1,11 +1,9 @@
 package keyrange
 
-// keyRange is the keys from Min to Max, both included.
 type keyRange struct{ Min, Max int64 }
 
-// split divides the keys from low to high into ranges of almost equal width, without gap or overlap, in
-// ascending order: parts of them, or as many as there are integers if these are fewer. low must not exceed
-// high, and parts must be positive.
+// split makes ascending ranges of almost equal width, without gap or overlap: parts of them, or as many as
+// there are integers. low must not exceed high, and parts must be positive.
 func split(low, high int64, parts int) []keyRange {
 	span := uint64(high) - uint64(low) // one less than the number of integers, which may be 2^64
 	n := uint64(parts)

@@ -1,5 +1,4 @@
-// Package query is the partitioner `query`: one part for each row that a SELECT
-// answers.
+// Package query is the partitioner `query`: one part for each row of a SELECT.
 //
 // It imports core, tx and helpers of internal; gormdb gives it its connections.
 package query
@@ -33,7 +32,6 @@ type Config struct {
 	Database string       `key:"database" doc:"The database; default: the job's."`
 }
 
-// The values that every part has.
 const (
 	columnName  = "name"
 	columnIndex = "index"
@@ -100,7 +98,6 @@ flow:
 	}}
 }
 
-// types are the types of the columns.
 func types(cfg any) (map[string]reflect.Type, error) {
 	c := cfg.(*Config)
 	if err := c.checkItem(); err != nil {
@@ -115,7 +112,6 @@ func types(cfg any) (map[string]reflect.Type, error) {
 	return parts, nil
 }
 
-// partitioner makes a part of each row.
 type partitioner struct {
 	db     tx.Database
 	config Config
@@ -129,7 +125,6 @@ func New(db tx.Database, config Config) (core.Partitioner, error) {
 	return &partitioner{db: db, config: config}, nil
 }
 
-// Partition runs the statement.
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {
 	parts, err := p.read(ctx)
 	if err != nil {
@@ -185,7 +180,6 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	return parts, sqlerr.In(p.config.SQL, p.db.Dialect(), source, rows.Err())
 }
 
-// columnsOf finds the column of every field, by its name or its name in the source.
 func (p *partitioner) columnsOf(types []*sql.ColumnType) ([]int, error) {
 	columns := make([]string, len(types))
 	for i, t := range types {
@@ -206,7 +200,7 @@ func (p *partitioner) columnsOf(types []*sql.ColumnType) ([]int, error) {
 	return places, errors.Join(errs...)
 }
 
-// part makes one of the row that rows is at. written are the declared types of the columns with texts of times; nil means none.
+// written are the declared types of the columns with texts of times.
 func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []string, places []int, index int) (core.Partition, error) {
 	cells, targets := make([]any, len(types)), make([]any, len(types))
 	for i := range cells {
@@ -221,7 +215,7 @@ func (p *partitioner) part(rows *sql.Rows, types []*sql.ColumnType, written []st
 	var errs []error
 	for i, at := range places {
 		f, x := schema.Field(i), cells[at]
-		if text, ok := x.([]byte); ok && p.db.Dialect() == tx.Postgres && f.Kind != row.BytesKind { // types that the driver hands on as text
+		if text, ok := x.([]byte); ok && p.db.Dialect() == tx.Postgres && f.Kind != row.BytesKind { // types that the driver passes as text
 			x = string(text)
 		}
 		fit := sqlvalue.Fit

@@ -1,5 +1,4 @@
-// Package check is the tasklet `check`: it checks whether the rows of a table keep the rules that later steps
-// rely on, and stores the rows that do not.
+// Package check is the tasklet `check`: it checks the rows of a table, and stores those that break a rule.
 //
 // It imports core, tx and helpers of internal; gormdb gives it its connections.
 package check
@@ -17,10 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Severity is the effect on the step of rows that break a rule.
+// Severity is the effect of rows that break a rule.
 type Severity string
 
-// The severities. The zero value means Error.
+// The zero value means Error.
 const (
 	Error Severity = "error"
 	Warn  Severity = "warn"
@@ -41,7 +40,6 @@ type Config struct {
 	Database       string                  `key:"database" doc:"The database; default: the job's."`
 }
 
-// mostShown bounds the messages.
 const mostShown = 20
 
 // Validate checks the options that need no database.
@@ -138,7 +136,6 @@ flow:
 	}}
 }
 
-// tasklet makes the checks.
 type tasklet struct {
 	db     tx.Database
 	config Config
@@ -152,7 +149,7 @@ func New(db tx.Database, config Config) (core.Tasklet, error) {
 	return &tasklet{db: db, config: config}, nil
 }
 
-// Execute makes all checks. It fails if one does not hold, unless they only warn.
+// Execute makes all checks, and fails if one does not hold, unless they only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	tx.Authored(ctx)
 	r := &run{db: t.db, config: &t.config, step: c.Step}
@@ -184,7 +181,7 @@ func (t *tasklet) where(s core.StepExecution) string {
 	return fmt.Sprintf(" (all are in table %s: step_execution = %d)", t.config.Store, s.ID)
 }
 
-// inSnapshot runs f in the existing transaction, or in a new one in which all checks see the same rows.
+// All checks see the same rows.
 func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) error) error {
 	stores := t.config.Store != ""
 	if current, in := tx.From(ctx, t.db.Name()); in {

@@ -20,13 +20,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// snapshotIsolation makes PostgreSQL show all statements of a transaction the same rows.
+// All statements of a transaction see the same rows.
 const snapshotIsolation = sql.LevelRepeatableRead
 
-// shownBytes is how much of a row is in a message.
 const shownBytes = 300
 
-// run is one execution of all checks.
 type run struct {
 	db     tx.Database
 	config *Config
@@ -36,24 +34,21 @@ type run struct {
 	checks int
 	rows   int64
 	failed int64
-	// broken are the violated rules, each as a sentence.
 	broken []string
 }
 
-// query is a statement without its SELECT list: rows of q.
 type query struct {
-	// of is the statement of the job file.
+	// of the job file
 	of registry.SQL
-	// source is the SELECT, as q; where is the condition on its rows.
+	// the SELECT, as q, and the condition on its rows
 	source, where string
-	// args are the variables of source, then those in where.
+	// of source, then of where
 	args       []any
 	sourceArgs int
 }
 
 func (q query) from() string { return q.source + q.where }
 
-// all makes the checks, in the order of the configuration and of the names.
 func (r *run) all(ctx context.Context) error {
 	if r.config.Table != "" || !r.config.SQL.IsZero() {
 		if err := r.rowwise(ctx); err != nil {
@@ -72,7 +67,6 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// rowwise makes the checks of the table's rows.
 func (r *run) rowwise(ctx context.Context) error {
 	table := r.config.SQL
 	if r.config.Table != "" {
@@ -107,13 +101,13 @@ func (r *run) bind(v row.Value) any {
 	return sqlvalue.SQLite(v)
 }
 
-// rule is a check of rows: its query returns those that break it.
+// its query returns the rows that break it
 type rule struct {
 	name, order string
 	query
 }
 
-// column names a column of q. Without q, SQLite would take a name without a column for a text.
+// Without q, SQLite would take a name without a column for a text.
 func (r *run) column(name string) string { return `q."` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func (r *run) rules(src query) []rule {
@@ -156,7 +150,6 @@ func (r *run) rules(src query) []rule {
 	return list
 }
 
-// check counts the rows of q, which break the rule, stores them, and remembers the first.
 func (r *run) check(ctx context.Context, name string, q query, order string) error {
 	r.checks++
 	conn := tx.ConnOf(ctx, r.db)
@@ -194,7 +187,7 @@ func (r *run) check(ctx context.Context, name string, q query, order string) err
 	return nil
 }
 
-// explain adds the existing names to SQLite's message about a name that does not exist.
+// SQLite's message about an unknown name does not list the existing ones.
 func (r *run) explain(ctx context.Context, q query, err error) error {
 	if r.db.Dialect() != tx.SQLite {
 		return err // names the column, and is the last answer in its transaction
@@ -211,7 +204,6 @@ func (r *run) explain(ctx context.Context, q query, err error) error {
 	return fmt.Errorf("%w%s", err, nearest.Hint(strings.Trim(name, `"`), names))
 }
 
-// first are some of the rows, as JSON.
 func (r *run) first(ctx context.Context, asJSON string, q query, order string) (texts []string, err error) {
 	if r.config.Show == 0 {
 		return nil, nil
@@ -238,7 +230,6 @@ func (r *run) first(ctx context.Context, asJSON string, q query, order string) (
 	return texts, rows.Err()
 }
 
-// rowText is the SQL of a row of q as a JSON object.
 func (r *run) rowText(ctx context.Context, q query) (string, error) {
 	if r.db.Dialect() == tx.Postgres {
 		return "cast(row_to_json(q) as text)", nil
@@ -265,7 +256,6 @@ func (r *run) columns(ctx context.Context, q query) (names []string, err error) 
 	return rows.Columns()
 }
 
-// createStore makes the table of failed rows if it is absent.
 func createStore(ctx context.Context, db tx.Database, name string) error {
 	number, instant := "integer", "timestamp"
 	if db.Dialect() == tx.Postgres {
@@ -282,7 +272,6 @@ func createStore(ctx context.Context, db tx.Database, name string) error {
 	return nil
 }
 
-// store adds the rows that break a rule.
 func (r *run) store(ctx context.Context, name, asJSON string, q query) error {
 	if r.config.Store == "" {
 		return nil

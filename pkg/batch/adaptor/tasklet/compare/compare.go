@@ -1,5 +1,5 @@
 // Package compare is the tasklet `compare`: it reports the differences between the rows of two tables or
-// queries, of one database or of two, in one pass over both.
+// queries, in one pass over both.
 //
 // It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package compare
@@ -21,7 +21,7 @@ import (
 // Severity is the effect of a difference on the step.
 type Severity string
 
-// The severities. The zero value means Error.
+// The zero value means Error.
 const (
 	Error Severity = "error"
 	Warn  Severity = "warn"
@@ -42,7 +42,7 @@ type Config struct {
 	Columns  []string       `key:"columns" doc:"The columns to compare, in addition to the key; default: all, which both sides must have."`
 	Sums     []string       `key:"sums" doc:"Numeric columns whose exact sums are compared and shown as well."`
 	Severity Severity       `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step if the sides differ; warn only counts."`
-	zone     *time.Location // of the job, where a text without an offset is a time; nil: UTC
+	zone     *time.Location // nil means UTC
 	Show     int            `key:"show" default:"5" doc:"How many differences the message shows; 0 shows none, for data that must not be logged."`
 }
 
@@ -143,7 +143,6 @@ flow:
 
 func sideName(i int) string { return [...]string{"left", "right"}[i] }
 
-// tasklet compares.
 type tasklet struct {
 	config Config
 	sides  [2]tx.Database
@@ -157,7 +156,7 @@ func New(left, right tx.Database, config Config) (core.Tasklet, error) {
 	return &tasklet{config: config, sides: [2]tx.Database{left, right}}, nil
 }
 
-// Execute compares, and fails if the sides differ, unless differences only warn.
+// Execute fails if the sides differ, unless differences only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err error) {
 	for _, db := range t.sides {
 		if _, in := tx.From(ctx, db.Name()); in {

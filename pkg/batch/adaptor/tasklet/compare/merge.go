@@ -12,16 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// merge walks along both sides at once.
 type merge struct {
 	config *Config
 	sides  [2]*side
 	stop   <-chan struct{}
 
-	// pairs are the indexes of the compared columns on both sides, sums the indexes of the sums.
 	pairs, sums [][2]int
-	// totals are the sums so far, as sums.
-	totals [][2]*big.Rat
+	totals      [][2]*big.Rat
 
 	rows             [2]int64
 	equal, differing int64
@@ -62,7 +59,6 @@ func (m *merge) run() error {
 	return nil
 }
 
-// checkStop looks for a stop now and then.
 func (m *merge) checkStop(n int) error {
 	if n%1024 != 0 {
 		return nil
@@ -104,7 +100,6 @@ func (m *merge) step(left, right *side) error {
 	return m.advance(1)
 }
 
-// advance goes to the next row of a side, and adds it to its sums.
 func (m *merge) advance(i int) error {
 	s := m.sides[i]
 	if err := s.next(); err != nil {
@@ -154,7 +149,6 @@ func (m *merge) show(format string, args ...any) {
 	}
 }
 
-// match finds the compared and summed columns on both sides.
 func (m *merge) match() error {
 	left, right := m.sides[0], m.sides[1]
 	columns, errs := m.config.Columns, []error(nil)
@@ -189,7 +183,6 @@ func (m *merge) match() error {
 	return errors.Join(errs...)
 }
 
-// one compares the one row of each side, column by column.
 func (m *merge) one() error {
 	for i, s := range m.sides {
 		if err := m.advance(i); err != nil {
@@ -228,7 +221,6 @@ func (m *merge) one() error {
 	return nil
 }
 
-// report fills the step's results.
 func (m *merge) report(out map[string]any) {
 	sums := map[string][2]string{}
 	for i, name := range m.config.Sums {
@@ -236,14 +228,13 @@ func (m *merge) report(out map[string]any) {
 	}
 	asText, err := json.Marshal(sums)
 	if err != nil {
-		panic(err) // texts always marshal
+		panic(err)
 	}
 	out["left"], out["right"], out["equal"], out["differing"] = m.rows[0], m.rows[1], m.equal, m.differing
 	out["only_left"], out["only_right"] = m.only[0], m.only[1]
 	out["sums"], out["message"] = string(asText), m.message()
 }
 
-// message describes the differences, or is "".
 func (m *merge) message() string {
 	if m.differing+m.only[0]+m.only[1] == 0 {
 		return ""

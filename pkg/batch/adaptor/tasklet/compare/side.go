@@ -18,26 +18,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// side is the stream of one side's rows, in the order of the key.
 type side struct {
-	// explain says where in the job file the statement is.
 	explain    func(error) error
 	isPostgres bool
 	rows       *sql.Rows
 	types      []*sql.ColumnType
 	names      []string
-	// keys are the places of the key.
-	keys    []int
-	cells   []any
-	targets []any
-	// zone is the time zone of local times, nil is UTC; times are the declared types of the columns of SQLite with texts of times.
+	keys       []int
+	cells      []any
+	targets    []any
+	// for local times, nil means UTC
 	zone  *time.Location
 	times []string
-	// row is the current one, before the one before it; nil: there is none.
+	// the current and the previous row, or nil
 	row, before []value
 }
 
-// openSide starts the statement of a side.
 func openSide(ctx context.Context, db tx.Database, from Side, key []string, zone *time.Location) (*side, error) {
 	tx.Authored(ctx)
 	statement := from.SQL
@@ -59,7 +55,7 @@ func openSide(ctx context.Context, db tx.Database, from Side, key []string, zone
 	source := "select * from (\n" + strings.TrimRight(text, "; \t\r\n") + "\n) q"
 	s := &side{zone: zone, isPostgres: db.Dialect() == tx.Postgres, explain: func(err error) error { return sqlerr.In(from.SQL, db.Dialect(), source, err) }}
 	if len(key) > 0 {
-		// The columns first: the order of a key depends on its type.
+		// The order of a key depends on its column's type.
 		if err := s.open(ctx, db, source+" limit 0", args); err != nil {
 			return nil, err
 		}
@@ -90,7 +86,7 @@ func (s *side) open(ctx context.Context, db tx.Database, text string, args []any
 	return nil
 }
 
-// findKey finds the columns of the key, and how the database orders them as order does.
+// The database must order the columns as order does.
 func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 	var errs []error
 	columns := make([]string, len(key))
@@ -112,7 +108,7 @@ func (s *side) findKey(dialect tx.Dialect, key []string) (string, error) {
 	return strings.Join(columns, ", "), errors.Join(errs...)
 }
 
-// isOrdered reports whether the order of the PostgreSQL type is the order of its values here.
+// isOrdered reports whether PostgreSQL orders the type as order does.
 func isOrdered(typ string) bool {
 	return slices.Contains([]string{"INT2", "INT4", "INT8", "FLOAT4", "FLOAT8", "NUMERIC", "BOOL", "DATE", "TIMESTAMP", "TIMESTAMPTZ"}, typ)
 }
@@ -121,7 +117,7 @@ func (s *side) find(name string) int {
 	return slices.IndexFunc(s.names, func(n string) bool { return strings.EqualFold(n, name) })
 }
 
-// next goes to the next row; at the end row is nil.
+// At the end row is nil.
 func (s *side) next() error {
 	s.before, s.row = s.row, nil
 	if !s.rows.Next() {
@@ -147,7 +143,6 @@ func (s *side) next() error {
 	return s.checkKey()
 }
 
-// checkKey refuses a key that a merge would misread.
 func (s *side) checkKey() error {
 	for i, at := range s.keys {
 		if s.row[at].kind == null {
@@ -169,7 +164,6 @@ func (s *side) checkKey() error {
 	return nil
 }
 
-// orderOf compares two keys.
 func orderOf(names []string, a []value, of []int, b []value, in []int, zone *time.Location) (int, error) {
 	for i := range of {
 		x, y := begun(a[of[i]], b[in[i]], zone)

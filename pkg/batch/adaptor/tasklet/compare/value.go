@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// kind is the kind of a value, independent of its database's type names.
 type kind int
 
 const (
@@ -27,28 +26,25 @@ const (
 
 func (k kind) String() string { return [...]string{"null", "number", "time", "text", "blob"}[k] }
 
-// value is a value of a row.
 type value struct {
 	kind kind
-	// exact is the number unless it is whole and fits int.
+	// the number unless it is whole and fits int
 	exact *big.Rat
 	int   int64
 	time  time.Time
 	text  string
 	blob  []byte
-	// day says that time is the midnight of a date in UTC, and bare that it is of a column `timestamp` of PostgreSQL,
-	// which has no time zone.
+	// day: the midnight of a date in UTC; bare: of a `timestamp` of PostgreSQL, which has no time zone.
 	day, bare bool
 }
 
-// decimal matches a decimal without an exponent, with which a short text can be a very long number.
+// With an exponent a short text can be a very long number.
 var decimal = regexp.MustCompile(`^[-+]?[0-9]+(\.[0-9]+)?$`)
 
-// longestDecimal is the maximum length of a text that is read as a number. It is not part of the pattern:
-// compiling that many repetitions took a tenth of the start of every process.
+// It is not in the pattern: compiling that many repetitions took a tenth of the start of every process.
 const longestDecimal = 800
 
-// valueOf reads a driver's value; numeric means that a text is a number to its database.
+// numeric means that a text is a number to its database.
 func valueOf(x any, numeric bool) value {
 	switch x := x.(type) {
 	case nil:
@@ -67,7 +63,7 @@ func valueOf(x any, numeric bool) value {
 		if exact, ok := new(big.Rat).SetString(row.FloatText(x)); ok {
 			return value{kind: number, exact: exact}
 		}
-		return value{kind: text, text: row.FloatText(x)} // no number: NaN, an infinity
+		return value{kind: text, text: row.FloatText(x)} // NaN, an infinity
 	case time.Time:
 		return value{kind: instant, time: x.UTC().Truncate(time.Microsecond)}
 	case []byte:
@@ -82,7 +78,6 @@ func valueOf(x any, numeric bool) value {
 	return value{kind: text, text: fmt.Sprint(x)}
 }
 
-// asNumber reads a text as a number; if it is none, v is unchanged.
 func (v value) asNumber() (value, bool) {
 	if v.kind == number {
 		return v, true
@@ -103,7 +98,7 @@ func (v value) asNumber() (value, bool) {
 	return value{kind: number, exact: exact}, true
 }
 
-// asTime reads a text as a time, without an offset in the zone; where it is none, v stays.
+// A text without an offset is in the zone.
 func (v value) asTime(zone *time.Location) value {
 	if v.kind != text {
 		return v
@@ -114,7 +109,7 @@ func (v value) asTime(zone *time.Location) value {
 	return v
 }
 
-// clock is the zone of local times that are compared with v. A `timestamp` of PostgreSQL keeps them as they are (rule D8a).
+// A `timestamp` of PostgreSQL keeps local times as they are (rule D8a).
 func (v value) clock(zone *time.Location) *time.Location {
 	if v.bare {
 		return nil
@@ -122,7 +117,7 @@ func (v value) clock(zone *time.Location) *time.Location {
 	return zone
 }
 
-// begun makes one of two times, if it alone is a date, the first instant of that day.
+// A date compared with a time is the first instant of that day.
 func begun(a, b value, zone *time.Location) (value, value) {
 	switch {
 	case a.kind != instant || b.kind != instant || a.day == b.day:
@@ -141,7 +136,7 @@ func (v value) rat() *big.Rat {
 	return new(big.Rat).SetInt64(v.int)
 }
 
-// same reports whether two values are equal whatever their databases call them. Local times are in the zone.
+// Local times are in the zone.
 func same(a, b value, zone *time.Location) bool {
 	if a.kind != b.kind {
 		switch number, time := a.kind == number || b.kind == number, a.kind == instant || b.kind == instant; {
@@ -156,7 +151,6 @@ func same(a, b value, zone *time.Location) bool {
 	return a.kind == b.kind && order(a, b) == 0
 }
 
-// order compares two values of one kind.
 func order(a, b value) int {
 	switch a.kind {
 	case null:
@@ -175,7 +169,6 @@ func order(a, b value) int {
 	return 0
 }
 
-// String shows a value in a message, shortened.
 func (v value) String() string {
 	const most = 60
 	switch v.kind {
@@ -195,7 +188,7 @@ func (v value) String() string {
 	return strconv.Quote(v.text)
 }
 
-// ratText is the decimal text of x; values and their sums are decimals.
+// Values and their sums are decimals.
 func ratText(r *big.Rat) string {
 	digits, _ := r.FloatPrec()
 	return r.FloatString(digits)

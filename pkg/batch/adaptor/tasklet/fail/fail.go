@@ -1,4 +1,4 @@
-// Package fail is the tasklet `fail`: it fails its step with a message and an exit code.
+// Package fail is the tasklet `fail`.
 //
 // It imports core and core/registry.
 package fail

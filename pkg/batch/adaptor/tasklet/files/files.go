@@ -1,5 +1,5 @@
 // Package filetask is the tasklet `files`: it moves, copies, deletes, compresses, decompresses and checks
-// files, so that a step that died in the middle can be run again (rules TL3 and TL4).
+// files; a step that died can be run again (rules TL3 and TL4).
 //
 // It imports core, core/registry and internal/filestream.
 package filetask
@@ -19,8 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the tasklet. One of the first six keys is the operation, for the file, or for all files
-// that a pattern matches.
+// Config configures the tasklet. One of the first six keys is the operation.
 type Config struct {
 	Move     string `key:"move" path:"true" doc:"Files to move."`
 	Copy     string `key:"copy" path:"true" doc:"Files to copy."`
@@ -40,7 +39,6 @@ type Config struct {
 	Equals    string `key:"equals" doc:"The expected checksum of one file, as hexadecimal digits; if it differs, the step fails."`
 }
 
-// The operations, by their keys.
 const (
 	opMove     = "move"
 	opCopy     = "copy"
@@ -50,7 +48,7 @@ const (
 	opChecksum = "checksum"
 )
 
-// operation returns the operation and its files; "" unless exactly one operation is set.
+// "" unless exactly one operation is set
 func (c *Config) operation() (op, pattern string, several bool) {
 	for _, o := range []struct{ op, pattern string }{
 		{opMove, c.Move}, {opCopy, c.Copy}, {opDelete, c.Delete}, {opGzip, c.Gzip}, {opGunzip, c.Gunzip}, {opChecksum, c.Checksum},
@@ -63,7 +61,7 @@ func (c *Config) operation() (op, pattern string, several bool) {
 	return op, pattern, several
 }
 
-// Validate checks that the configuration has one operation, and only the keys of that operation.
+// Validate checks that there is one operation, with only its keys.
 func (c *Config) Validate() error {
 	op, pattern, several := c.operation()
 	bad := func(key, format string, args ...any) error {
@@ -155,22 +153,21 @@ flow:
 	}}
 }
 
-// tasklet does it.
 type tasklet struct {
 	config Config
-	// records returns the records of the step in Config.Of; nil without a history.
+	// of the step in Config.Of; nil without a history
 	records StepRecords
-	// around wraps every change to the disk: tests stop it there.
+	// Tests stop changes to the disk here.
 	around func(call, name string, change func() error) error
 }
 
-// StepRecords returns the newest record of a step, and its partitions' records.
+// StepRecords returns the newest record of a step, and its partitions'.
 type StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 
 // New checks config.
 func New(config Config) (core.Tasklet, error) { return NewOf(config, nil) }
 
-// NewOf is New with the records of other steps, which Config.Of needs.
+// NewOf is New with the records that Config.Of needs.
 func NewOf(config Config, records StepRecords) (core.Tasklet, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -178,8 +175,7 @@ func NewOf(config Config, records StepRecords) (core.Tasklet, error) {
 	return &tasklet{config: config, records: records, around: func(_, _ string, change func() error) error { return change() }}, nil
 }
 
-// begunKey is in the step's context once files were found: an earlier attempt has handled the files that are
-// missing then.
+// begunKey is stored once files were found: an earlier attempt has handled those that are missing then.
 const begunKey = "surfin.files.begun"
 
 // Execute deals with all files.
@@ -215,7 +211,7 @@ func isBegun(c *core.StepContribution) bool {
 	return begun
 }
 
-// markBegun stores that files were found, before the first of them is touched.
+// before the first file is touched
 func markBegun(ctx context.Context, c *core.StepContribution) error {
 	if c.Context == nil || isBegun(c) {
 		return nil

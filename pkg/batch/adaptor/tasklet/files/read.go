@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// findRead returns the files that the step `of` has read and that the pattern matches, in the order of their
-// names, except those that an earlier attempt has handled.
+// findRead returns the files that the step `of` has read and that match, except those that an earlier
+// attempt has handled.
 func (r *run) findRead(ctx context.Context, pattern string) ([]job, error) {
 	listed, err := r.listed(ctx, pattern)
 	if err != nil {
@@ -37,10 +37,8 @@ func (r *run) findRead(ctx context.Context, pattern string) ([]job, error) {
 	return jobs, errors.Join(errs...)
 }
 
-// maxNamed bounds a message.
 const maxNamed = 5
 
-// listed returns the files that the step has read and the pattern matches.
 func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, error) {
 	if r.records == nil {
 		return nil, errors.New("of: there is no history of the files that a step has read")
@@ -68,7 +66,7 @@ func (r *run) listed(ctx context.Context, pattern string) ([]filestream.Listed, 
 	return slices.Compact(read), nil
 }
 
-// readFile returns the job for a file; done means that an earlier attempt has done it.
+// done means that an earlier attempt has handled the file.
 func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 	info, err := r.disk.Lstat(f.Path)
 	switch {
@@ -90,7 +88,6 @@ func (r *run) readFile(f filestream.Listed) (j job, done bool, err error) {
 		"load it in a separate instance, under another name, or remove it", f.Path, r.config.Of)
 }
 
-// isGone judges a file that is not there.
 func (r *run) isGone(f filestream.Listed) (done bool, err error) {
 	if r.begun && r.op == opDelete {
 		return true, nil

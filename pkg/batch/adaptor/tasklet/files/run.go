@@ -15,29 +15,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// run is one attempt.
 type run struct {
 	*tasklet
 	disk  *confine.Files
 	op    string
 	stop  <-chan struct{}
 	scope int64
-	// begun says that an earlier attempt has found files.
+	// An earlier attempt has found files.
 	begun bool
 
 	files, bytes   int64
 	path, checksum string
 }
 
-// job is a file, and where its result goes.
 type job struct {
 	from, to string
 	info     fs.FileInfo
-	// done means that the result already exists, with the right content.
-	done bool
+	done     bool
 }
 
-// all finds the files, checks all results, and then handles one after the other.
 func (r *run) all(ctx context.Context, pattern string, begin func() error) error {
 	find := r.find
 	if r.config.Of != "" {
@@ -87,7 +83,7 @@ func (r *run) all(ctx context.Context, pattern string, begin func() error) error
 	return nil
 }
 
-// prepare comes before the first change: it stores a mark for later attempts.
+// prepare stores a mark for later attempts before the first change.
 func (r *run) prepare(jobs []job, begin func() error) error {
 	if err := begin(); err != nil {
 		return err
@@ -95,7 +91,6 @@ func (r *run) prepare(jobs []job, begin func() error) error {
 	return r.removeLeft(jobs)
 }
 
-// checkStop returns the error of an ended context, or of a requested stop, else nil.
 func (r *run) checkStop(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -107,7 +102,6 @@ func (r *run) checkStop(ctx context.Context) error {
 	}
 }
 
-// find returns the matching regular files, in the order of their names.
 func (r *run) find(pattern string) ([]job, error) {
 	if info, err := r.disk.Lstat(pattern); err == nil {
 		if err := regular(pattern, info); err != nil {
@@ -126,7 +120,7 @@ func (r *run) find(pattern string) ([]job, error) {
 	for _, name := range names {
 		info, err := r.disk.Lstat(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // since
+		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
 			return nil, err
@@ -141,8 +135,7 @@ func (r *run) find(pattern string) ([]job, error) {
 	return jobs, nil
 }
 
-// means excludes files that match the pattern by accident: half-written files, and results of an earlier
-// attempt.
+// means excludes half-written files, and results of an earlier attempt.
 func (r *run) means(name string) bool {
 	base := filepath.Base(name)
 	switch compressed := strings.HasSuffix(base, ".gz"); {
@@ -168,8 +161,8 @@ func regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// none handles a pattern without matches. After an attempt that found files the step has either done its
-// work, or the files are gone without a result: an error.
+// After an attempt that found files the step has either done its work, or the files are gone without a
+// result: an error.
 func (r *run) none(pattern string) error {
 	if r.begun && (r.op == opDelete || r.consumes()) {
 		if isPattern(pattern) || r.op == opDelete {
@@ -198,7 +191,6 @@ func (r *run) consumes() bool {
 	return r.op == opMove || (r.op == opGzip || r.op == opGunzip) && !r.config.Keep
 }
 
-// target returns the path of a file's result.
 func (r *run) target(from string) (string, error) {
 	if r.config.As != "" {
 		return r.config.As, nil
@@ -220,8 +212,7 @@ func (r *run) target(from string) (string, error) {
 	return filepath.Join(folder, name), nil
 }
 
-// targets finds the paths of the results, and refuses, before anything is done, any that would replace
-// something.
+// targets refuses, before anything is done, any path that would replace something.
 func (r *run) targets(ctx context.Context, jobs []job) error {
 	if r.config.As != "" && len(jobs) > 1 {
 		return fmt.Errorf("as: %d files match, but %s is one name: use `to` with a folder", len(jobs), r.config.As)
@@ -246,7 +237,6 @@ func (r *run) targets(ctx context.Context, jobs []job) error {
 	return errors.Join(errs...)
 }
 
-// checkTarget finds out whether the result already exists, or something else in its place.
 func (r *run) checkTarget(ctx context.Context, j *job) error {
 	info, err := r.disk.Lstat(j.to)
 	switch {
@@ -277,7 +267,7 @@ func (r *run) checkTarget(ctx context.Context, j *job) error {
 	return nil
 }
 
-// removeLeft removes files that killed attempts of this step left half-written.
+// Killed attempts of this step leave half-written files.
 func (r *run) removeLeft(jobs []job) error {
 	if !r.begun {
 		return nil
@@ -307,10 +297,8 @@ func (r *run) removeLeft(jobs []job) error {
 	return nil
 }
 
-// mark is in the name of every half-written file of this step.
 func (r *run) mark() string { return fmt.Sprintf(".surfin-%d-", r.scope) }
 
-// one deals with one file.
 func (r *run) one(ctx context.Context, j job) error {
 	if r.op == opDelete {
 		if err := r.remove(j.from); err != nil {
@@ -342,7 +330,7 @@ func (r *run) one(ctx context.Context, j job) error {
 	return r.syncDir(ctx, filepath.Dir(j.from))
 }
 
-// remove removes a file; a missing one counts as removed.
+// A missing file counts as removed.
 func (r *run) remove(name string) error {
 	err := r.around("remove", name, func() error { return r.disk.Remove(name) })
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,7 +25,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// move renames a file; to another disk, it is copied.
+// move copies to another disk.
 func (r *run) move(ctx context.Context, j job) error {
 	err := r.publish(j.from, j.to)
 	if errors.Is(err, syscall.EXDEV) {
@@ -34,8 +34,8 @@ func (r *run) move(ctx context.Context, j job) error {
 	return err
 }
 
-// publish gives a complete file a name, without replacing another file unless it may. If possible, the old
-// name stays until it is removed: with a link the system itself refuses a used name.
+// publish replaces another file only if it may. If possible, the old name stays until it is removed: with a
+// link the system itself refuses a used name.
 func (r *run) publish(from, to string) error {
 	if !r.config.Overwrite {
 		err := r.around("link", from, func() error { return r.disk.Link(from, to) })
@@ -53,7 +53,7 @@ func (r *run) publish(from, to string) error {
 	return r.around("rename", from, func() error { return r.disk.Rename(from, to) })
 }
 
-// write makes a result from its file: complete, synced, and then under its name.
+// The file is complete and synced before it gets its name.
 func (r *run) write(ctx context.Context, j job) error {
 	in, err := r.disk.Open(j.from)
 	if err != nil {
@@ -92,7 +92,6 @@ func (r *run) unchanged(in *os.File, j job) error {
 	return nil
 }
 
-// writeTemp writes a file of its own, synced.
 func (r *run) writeTemp(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return r.around("write", name, func() error {
 		out, err := r.disk.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -110,7 +109,6 @@ func (r *run) writeTemp(name string, mode fs.FileMode, fill func(io.Writer) erro
 	})
 }
 
-// convert copies, compresses or decompresses.
 func (r *run) convert(out io.Writer, in io.Reader) error {
 	switch r.op {
 	case opGzip:
@@ -130,7 +128,6 @@ func (r *run) convert(out io.Writer, in io.Reader) error {
 	return err
 }
 
-// sameContent reports whether the result of a file is already in another one.
 func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err error) {
 	a, err := r.disk.Open(from)
 	if err != nil {
@@ -162,7 +159,7 @@ func (r *run) sameContent(ctx context.Context, from, to string) (same bool, err 
 		return false, stopped
 	}
 	if err != nil && r.op == opGzip {
-		return false, nil // the end of a compressed file is not there
+		return false, nil // the end of a compressed file is missing
 	}
 	return same, err
 }
@@ -176,7 +173,7 @@ func sizesDiffer(a, b *os.File) (bool, error) {
 	return err == nil && x.Size() != y.Size(), err
 }
 
-// equal reports whether two streams have the same bytes. A truncated one is an error.
+// A truncated stream is an error.
 func equal(a, b io.Reader) (bool, error) {
 	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
 	for {
@@ -194,7 +191,6 @@ func equal(a, b io.Reader) (bool, error) {
 	}
 }
 
-// fill reads until p is full or the stream has ended.
 func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 	for n < len(p) {
 		m, err := in.Read(p[n:])
@@ -209,7 +205,6 @@ func fill(in io.Reader, p []byte) (n int, end bool, err error) {
 	return n, false, nil
 }
 
-// reader reads until the context ends or a stop was requested.
 func (r *run) reader(ctx context.Context, in io.Reader) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
 		if err := r.checkStop(ctx); err != nil {
@@ -223,7 +218,6 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// newHash returns the hash of an algorithm; "" is sha256.
 func newHash(algorithm string) (hash.Hash, bool) {
 	switch cmp.Or(algorithm, "sha256") {
 	case "sha256":
@@ -238,7 +232,6 @@ func newHash(algorithm string) (hash.Hash, bool) {
 	return nil, false
 }
 
-// checksums computes all checksums, and writes their list if requested.
 func (r *run) checksums(ctx context.Context, jobs []job) error {
 	if r.config.Equals != "" && len(jobs) > 1 {
 		return fmt.Errorf("equals: %d files match, but it is the checksum of one", len(jobs))
@@ -285,7 +278,6 @@ func (r *run) sum(ctx context.Context, name string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeList writes the list of checksums, unless it exists.
 func (r *run) writeList(ctx context.Context, text string) error {
 	to := r.config.As
 	was, err := r.disk.ReadFile(to)

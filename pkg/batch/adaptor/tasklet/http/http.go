@@ -1,4 +1,4 @@
-// Package httptask is the tasklet `http`: it sends a request, and keeps the server's answer.
+// Package httptask is the tasklet `http`: it sends a request, and keeps the answer.
 //
 // It imports core, core/registry and internal/httpcall.
 package httptask
@@ -69,7 +69,6 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// results are the results of the step in addition to `out`.
 func results() []row.Field {
 	return []row.Field{{Name: "status", Kind: row.Int}, {Name: "body", Kind: row.String, Nullable: true}}
 }
@@ -109,7 +108,6 @@ flow:
 	}}
 }
 
-// tasklet sends requests.
 type tasklet struct {
 	client *http.Client
 	config Config
@@ -124,7 +122,6 @@ func New(client *http.Client, config Config) (core.Tasklet, error) {
 	return &tasklet{client: client, config: config}, nil
 }
 
-// request is the request, the same for all attempts except for the key.
 func (t *tasklet) request(key string) httpcall.Request {
 	c := &t.config
 	r := httpcall.Request{

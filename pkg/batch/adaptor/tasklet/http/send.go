@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// maxBodyBytes is the maximum length of an answer that becomes the result `body`.
+	// of an answer that becomes the result `body`
 	maxBodyBytes = 8 << 10
-	// keyKey is the key of the requests' key in the step's context.
-	keyKey = "surfin.http.key"
+	keyKey       = "surfin.http.key"
 )
 
 // Execute sends the request.
@@ -37,7 +36,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return t.keep(ctx, c, answer)
 }
 
-// key is the key of all requests of the step, stored before the first one; "" if none is configured.
+// one key for all requests of the step, stored before the first
 func (t *tasklet) key(ctx context.Context, c *core.StepContribution) (string, error) {
 	if !t.config.Idempotency {
 		return "", nil
@@ -58,7 +57,7 @@ func (t *tasklet) key(ctx context.Context, c *core.StepContribution) (string, er
 	return key, c.Save(ctx)
 }
 
-// send sends one request. An error comes with the answer, if there is one.
+// An error comes with the answer, if there is one.
 func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.StepContribution) (*httpcall.Answer, error) {
 	a, err := httpcall.Do(ctx, t.client, request)
 	if err != nil {
@@ -77,7 +76,6 @@ func (t *tasklet) send(ctx context.Context, request httpcall.Request, c *core.St
 	return a, a.Failure()
 }
 
-// keep makes results of the answer.
 func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcall.Answer) error {
 	out := t.config.Out
 	if out == nil {
@@ -104,7 +102,6 @@ func (t *tasklet) keep(ctx context.Context, c *core.StepContribution, a *httpcal
 	return nil
 }
 
-// document is a reader of one document.
 type document struct{ text []byte }
 
 func (d *document) ReadDocument(context.Context) ([]byte, error) {

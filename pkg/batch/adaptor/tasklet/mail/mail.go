@@ -42,7 +42,6 @@ type Config struct {
 // SendsRowData implements registry.Sender.
 func (c *Config) SendsRowData() bool { return c.RowData }
 
-// The kinds of encryption.
 const (
 	startTLS = "starttls"
 	fromTLS  = "tls"
@@ -138,5 +137,4 @@ func New(config Config) (core.Tasklet, error) {
 	return &tasklet{config: config}, nil
 }
 
-// tasklet sends one mail.
 type tasklet struct{ config Config }

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 )
 
-// message is the mail as sent to the server: its headers, its text, and the attachments.
 func (t *tasklet) message(disk *confine.Files, id string, now time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	header := func(name, value string) { fmt.Fprintf(&out, "%s: %s\r\n", name, value) }
@@ -49,7 +48,6 @@ func (t *tasklet) message(disk *confine.Files, id string, now time.Time) ([]byte
 
 const textType = "text/plain; charset=utf-8"
 
-// addresses is a header's list of addresses; Validate has read them.
 func addresses(list []string) string {
 	texts := make([]string, len(list))
 	for i, text := range list {
@@ -86,7 +84,7 @@ func (t *tasklet) parts(disk *confine.Files, parts *multipart.Writer) error {
 	return parts.Close()
 }
 
-// attachment reads a file of at most that many bytes; nil means that it has more.
+// nil means that the file is longer
 func attachment(disk *confine.Files, path string, most int64) ([]byte, error) {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("attachments: %s is not a regular file", path)
@@ -120,7 +118,7 @@ func attach(parts *multipart.Writer, name string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	const line = 57 // bytes that are 76 characters
+	const line = 57
 	for ; len(content) > line; content = content[line:] {
 		if _, err := fmt.Fprintf(w, "%s\r\n", base64.StdEncoding.EncodeToString(content[:line])); err != nil {
 			return err
@@ -130,7 +128,7 @@ func attach(parts *multipart.Writer, name string, content []byte) error {
 	return err
 }
 
-// printable writes a text in lines of at most 76 characters of ASCII.
+// ASCII in lines of at most 76 characters
 func printable(w io.Writer, text string) error {
 	q := quotedprintable.NewWriter(w)
 	if _, err := io.WriteString(q, text); err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// idKey is the key of the mail's Message-ID in the step's context.
 const idKey = "surfin.mail.id"
 
 // Execute sends the mail.
@@ -44,7 +43,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// classified marks errors that a retry may avoid: the answers 4xx of a server.
+// A retry may avoid the answers 4xx of a server.
 func classified(err error) error {
 	var answer *textproto.Error
 	if errors.As(err, &answer) && answer.Code/100 == 4 {
@@ -53,7 +52,7 @@ func classified(err error) error {
 	return err
 }
 
-// id is the Message-ID of all attempts at the step, stored before the first one.
+// one Message-ID for all attempts at the step, stored before the first
 func (t *tasklet) id(ctx context.Context, c *core.StepContribution) (string, error) {
 	_, domain, _ := strings.Cut(addressOf(t.config.From), "@")
 	made := "<" + rand.Text() + "@" + domain + ">"
@@ -69,7 +68,6 @@ func (t *tasklet) id(ctx context.Context, c *core.StepContribution) (string, err
 	return made, c.Save(ctx)
 }
 
-// addressOf is the address alone; Validate has read it.
 func addressOf(text string) string {
 	address, err := mail.ParseAddress(text)
 	if err != nil {
@@ -78,7 +76,6 @@ func addressOf(text string) string {
 	return address.Address
 }
 
-// recipients are the recipients' addresses, each once.
 func (t *tasklet) recipients() []string {
 	seen := map[string]bool{}
 	var list []string
@@ -93,7 +90,7 @@ func (t *tasklet) recipients() []string {
 	return list
 }
 
-// send talks to the server. The end of ctx closes the connection.
+// The end of ctx closes the connection.
 func (t *tasklet) send(ctx context.Context, recipients []string, message []byte) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.config.Timeout)
 	defer cancel()
@@ -125,7 +122,6 @@ func (t *tasklet) send(ctx context.Context, recipients []string, message []byte)
 	return deliver(client, addressOf(t.config.From), recipients, message)
 }
 
-// secure is the configuration for checking the server's certificate.
 func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	secure := &tls.Config{ServerName: t.config.Host, MinVersion: tls.VersionTLS12}
 	if t.config.CA == "" {
@@ -141,8 +137,8 @@ func (t *tasklet) secure(disk *confine.Files) (*tls.Config, error) {
 	return secure, nil
 }
 
-// greet encrypts the connection and logs in. A server that supports neither is an error: the mail would be
-// sent in another way than the job says.
+// A server without encryption or login is an error: the mail would be sent in another way than the job
+// says.
 func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	if t.config.TLS == startTLS {
 		if ok, _ := client.Extension("STARTTLS"); !ok {
@@ -164,7 +160,7 @@ func (t *tasklet) greet(client *smtp.Client, secure *tls.Config) error {
 	return nil
 }
 
-// deliver delivers the mail. Errors after the server's answer to it do not matter.
+// Errors after the server's answer to the mail do not matter.
 func deliver(client *smtp.Client, from string, recipients []string, message []byte) error {
 	if err := client.Mail(from); err != nil {
 		return fmt.Errorf("from %s: %w", from, err)

@@ -1,5 +1,5 @@
-// Package migration is the tasklet `migration`: it brings the schema of a
-// database to a version, with golang-migrate (rule T7).
+// Package migration is the tasklet `migration`: it migrates a database's schema with golang-migrate (rule
+// T7).
 //
 // It imports core, tx, internal/migrator and internal/nearest.
 package migration
@@ -44,7 +44,7 @@ type Config struct {
 	LockTimeout time.Duration    `key:"lock_timeout" default:"10s" doc:"How long to wait for another migration, and for each lock that a statement needs."`
 }
 
-// Validate checks that the command has exactly the keys that it needs.
+// Validate checks that the command has exactly its keys.
 func (c *Config) Validate() error {
 	bad := func(key, format string, args ...any) error {
 		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
@@ -132,7 +132,7 @@ flow:
 	}}
 }
 
-// types checks the folder, if its name is known, so that a wrong one is found before anything runs.
+// A wrong folder is found before anything runs.
 func types(cfg any, in item.Type) (item.Type, error) {
 	c := cfg.(*Config)
 	if c.Dir == "" {
@@ -147,7 +147,7 @@ func types(cfg any, in item.Type) (item.Type, error) {
 	return in, nil
 }
 
-// MigrationTasklet runs migrations and then reconnects (rule T7). It is a [core.Tasklet].
+// MigrationTasklet runs migrations and then reconnects (rule T7).
 type MigrationTasklet struct {
 	provider tx.Provider
 	db       tx.Database
@@ -191,8 +191,8 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application has no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
 }
 
-// Execute migrates, then replaces the database's connections, also after a failure: some migrations may have
-// been applied.
+// Execute migrates, then replaces the database's connections, also after a failure: some migrations may
+// have been applied.
 func (t *MigrationTasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	result, err := migrator.Run(ctx, t.db, t.options)
 	if result.Changed || err != nil {

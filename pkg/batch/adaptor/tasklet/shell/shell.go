@@ -29,9 +29,7 @@ type Config struct {
 }
 
 const (
-	// outBytes is how much of the end of stdout becomes the result `stdout`.
 	outBytes = 8 << 10
-	// errBytes is how much of the end of stderr a failure shows.
 	errBytes = 2 << 10
 )
 
@@ -92,14 +90,12 @@ flow:
 	}}
 }
 
-// tasklet runs a process: a core.Stoppable.
 type tasklet struct {
 	config Config
-	// environ is the environment of the process; nil means this process's, without the variables that
-	// configure it.
+	// nil means this process's, without the variables that configure it
 	environ []string
 	stop    chan struct{}
-	once    sync.Once // closes stop
+	once    sync.Once
 }
 
 var _ core.Stoppable = (*tasklet)(nil)
@@ -112,13 +108,12 @@ func New(config Config) (core.Tasklet, error) {
 	return &tasklet{config: config, stop: make(chan struct{})}, nil
 }
 
-// StopRequested asks the process to end, as the end of its context does.
+// StopRequested ends the process, as the end of its context does.
 func (t *tasklet) StopRequested(context.Context) error {
 	t.once.Do(func() { close(t.stop) })
 	return nil
 }
 
-// stoppable returns a context that ends with core.ErrStopped when a stop is requested.
 func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -133,12 +128,10 @@ func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.Cance
 
 // ExitError reports a process that ended with another code than 0, or by a signal.
 type ExitError struct {
-	// Code is the exit code; -1 if a signal ended it.
-	Code int
-	// Stderr is the end of its standard error.
+	// Code is -1 after a signal.
+	Code   int
 	Stderr string
-	// Err is the *exec.ExitError.
-	Err error
+	Err    error
 }
 
 // Error shows the end of stderr.
@@ -153,8 +146,8 @@ func (e *ExitError) Error() string {
 // Unwrap returns the *exec.ExitError.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Execute runs the process to its end. If ctx ends before, the error is ctx's cause, with the output of the
-// process; if a stop was requested, it is core.ErrStopped.
+// Execute runs the process to its end. If ctx ends before, the error is ctx's cause, with the output; after
+// a request to stop it is core.ErrStopped.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)

@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// describeAnew keeps pgx from a statement that was prepared before a migration.
+// pgx must not use a statement prepared before a migration.
 func describeAnew() pgx.QueryExecMode { return pgx.QueryExecModeDescribeExec }
 
 func (t *tasklet) bind(args []any) ([]any, error) {
@@ -28,7 +28,6 @@ func (t *tasklet) bind(args []any) ([]any, error) {
 	return sqlvalue.Args(args, sqlvalue.SQLite)
 }
 
-// exec runs the statements and returns how many rows they changed.
 func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.Statement, args []any) (int64, error) {
 	args, err := t.bind(args)
 	if err != nil {
@@ -56,7 +55,7 @@ func (t *tasklet) exec(ctx context.Context, text string, statements []sqlscript.
 	return total, nil
 }
 
-// execPostgres sends a text without variables by the simple protocol, which allows several statements.
+// The simple protocol allows several statements.
 func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, statements []sqlscript.Statement, args []any) (total int64, err error) {
 	done := 0
 	err = pgxconn.Run(ctx, conn, text, func(c *pgx.Conn) error {
@@ -79,7 +78,6 @@ func (t *tasklet) execPostgres(ctx context.Context, conn tx.Conn, text string, s
 	return total, t.explain(text, statements[min(done, len(statements)-1)], len(statements), err)
 }
 
-// explain adds the position of the failed statement in the job file.
 func (t *tasklet) explain(text string, s sqlscript.Statement, of int, err error) error {
 	if e, ok := errors.AsType[*pgconn.PgError](err); of > 1 && (!ok || e.Position == 0) {
 		return sqlerr.InScript(t.config.Statement, s.Offset, s.Text, err)
@@ -94,7 +92,6 @@ func changed(tag pgconn.CommandTag) int64 {
 	return tag.RowsAffected()
 }
 
-// columnIndexes finds the column of every result.
 func columnIndexes(schema *row.Schema, names []string) ([]int, error) {
 	var errs []error
 	list := make([]int, schema.Len())
@@ -106,7 +103,7 @@ func columnIndexes(schema *row.Schema, names []string) ([]int, error) {
 	return list, errors.Join(errs...)
 }
 
-// fit returns the values of the results. written are the declared types of the columns with texts of times; nil means none.
+// written are the declared types of the columns with texts of times.
 func fit(schema *row.Schema, places []int, written []string, cells []any) ([]row.Value, error) {
 	values := make([]row.Value, len(places))
 	var errs []error

@@ -1,5 +1,5 @@
-// Package sqltask is the tasklet `sql`: it runs statements, or a query with one row that becomes the step's
-// results, in the step's transaction.
+// Package sqltask is the tasklet `sql`: it runs statements, or a query with one row, in the step's
+// transaction.
 //
 // It imports core, tx, the driver's types and helpers of internal; gormdb gives it its connections.
 package sqltask
@@ -45,15 +45,14 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-// checkControl refuses a statement that begins or ends a transaction in every dialect: the database is
-// unknown when a job file is loaded.
+// The database is unknown when a job file is loaded: every dialect counts.
 func (c *Config) checkControl() error {
 	first, some := control(c.Statement, tx.SQLite)
 	if same, too := control(c.Statement, tx.Postgres); !some || !too || first.Verb != same.Verb {
 		return nil
 	}
 	at := 0
-	if len(c.Statement.Args) == 0 { // else the text of the file is longer
+	if len(c.Statement.Args) == 0 {
 		at = first.Offset + 1
 	}
 	return &registry.ConfigError{
@@ -62,7 +61,6 @@ func (c *Config) checkControl() error {
 	}
 }
 
-// control returns the first statement of a text that begins or ends a transaction.
 func control(text registry.SQL, dialect tx.Dialect) (sqlscript.Statement, bool) {
 	for _, s := range sqlscript.Split(text.String(), dialect) {
 		if s.Control || s.Reset {
@@ -101,7 +99,6 @@ flow:
 	}}
 }
 
-// tasklet runs a statement or a query.
 type tasklet struct {
 	db     tx.Database
 	config Config
@@ -168,7 +165,6 @@ func (t *tasklet) run(ctx context.Context, c *core.StepContribution) error {
 	return nil
 }
 
-// queryRow returns the values of the one row, in the order of the results.
 func (t *tasklet) queryRow(ctx context.Context) (values []row.Value, err error) {
 	text, args := t.config.Query.Render(t.db.Dialect().Placeholder)
 	args, err = t.bind(args)

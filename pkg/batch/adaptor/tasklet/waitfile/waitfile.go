@@ -1,5 +1,4 @@
-// Package waitfile is the tasklet `wait_file`: it waits until files exist and no longer
-// change.
+// Package waitfile is the tasklet `wait_file`.
 //
 // It imports core and core/registry.
 package waitfile
@@ -34,7 +33,6 @@ type Config struct {
 	Missing string        `key:"missing" default:"error" enum:"error,ignore" doc:"What happens after the timeout: error fails the step; ignore completes it, with out.found = false."`
 }
 
-// The defaults of durations, for Go.
 const defaultPoll = time.Second
 
 // Validate checks pattern and durations.
@@ -95,7 +93,6 @@ flow:
 	}}
 }
 
-// tasklet waits.
 type tasklet struct{ config Config }
 
 // New checks config.
@@ -107,10 +104,9 @@ func New(config Config) (core.Tasklet, error) {
 	return &tasklet{config: config}, nil
 }
 
-// seen is the state of a file at a poll.
 type seen struct {
 	size int64
-	time int64 // of the last change, in nanoseconds
+	time int64
 }
 
 // Execute waits.
@@ -146,7 +142,6 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	}
 }
 
-// findFiles finds the files that are there now.
 func (t *tasklet) findFiles(ctx context.Context) (map[string]seen, error) {
 	names := []string{t.config.Path}
 	disk := confine.From(ctx)
@@ -159,7 +154,7 @@ func (t *tasklet) findFiles(ctx context.Context) (map[string]seen, error) {
 	for _, name := range names {
 		info, err := disk.Stat(name)
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // since, or a link to nothing
+		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
 			return nil, err
@@ -185,7 +180,6 @@ func (t *tasklet) report(c *core.StepContribution, files map[string]seen, found 
 	c.Out["found"], c.Out["files"], c.Out["bytes"] = found, int64(len(files)), bytes
 }
 
-// late returns the result when the time is over.
 func (t *tasklet) late(files map[string]seen) error {
 	if t.config.Missing == "ignore" {
 		return nil

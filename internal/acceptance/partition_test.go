@@ -16,8 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partsJob loads files in parallel. The load writes without a key, so that a row written twice is there
-// twice.
+// partsJob loads files in parallel.
 const partsJob = `
 job: parts
 parameters:
@@ -89,8 +88,6 @@ func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) 
 	return run
 }
 
-// TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain: seven partitions complete, the job fails and names the
-// other one, and after the repair only that one continues.
 func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -128,8 +125,6 @@ func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	})
 }
 
-// TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit: the obstacle is in the database, so that the
-// partition's file stays unchanged.
 func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -156,8 +151,6 @@ func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	})
 }
 
-// TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit if that is accepted explicitly; otherwise it
-// is refused, and nothing else runs meanwhile.
 func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -180,8 +173,6 @@ func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T
 	})
 }
 
-// TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled kills the command in
-// the middle of its partitions.
 func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 2000
@@ -200,8 +191,7 @@ func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.
 	})
 }
 
-// assertPartitionsOnce checks the history of a load: no partition ran again after it had completed, and all
-// attempts together read every row once.
+// assertPartitionsOnce checks the history of a load.
 func (s *scene) assertPartitionsOnce(r *repository.Repository, table string, rows int) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1000})

@@ -46,7 +46,6 @@ flow:
     writer: {csv: back.csv}
 `
 
-// thing is a row of the job.
 type thing struct {
 	id, digest string
 	n          int
@@ -122,7 +121,6 @@ func (s *scene) writeThings(rows int) (things []thing) {
 	return things
 }
 
-// requireThings compares rows with a file of lines, in any order.
 func requireThings(t *testing.T, things []thing, lines string) {
 	t.Helper()
 	found := map[string]thing{}

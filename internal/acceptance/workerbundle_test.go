@@ -35,9 +35,6 @@ flow:
   tasklet: {sql: "insert into target (id, name, amount, source) values (1, 'deep', 1, 'deep')"}
 `
 
-// TestAWorkerReadsNoJobFile: the files of child jobs are deleted, or changed, when the execution is parked,
-// and its process is killed. Workers run the partitions, and the child jobs, with the files as they were at
-// the launch.
 func TestAWorkerReadsNoJobFile(t *testing.T) {
 	t.Parallel()
 	const rows = 100
@@ -103,7 +100,6 @@ func TestAWorkerReadsNoJobFile(t *testing.T) {
 	}
 }
 
-// TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash to others.
 func TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash(t *testing.T) {
 	t.Parallel()
 	const rows = 20

@@ -174,7 +174,6 @@ func TestADeadlockOfTwoTransactionsIsADeadlock(t *testing.T) {
 	require.NoError(t, <-blocked)
 }
 
-// eventually waits until the server says so.
 func eventually(t testing.TB, db tx.Database, query string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -26,7 +26,6 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// page is the text of a file of the project, by its slash-separated path.
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(path)))
@@ -44,7 +43,7 @@ func section(t *testing.T, text, heading string) string {
 	return below
 }
 
-// table is the first table of a text: cells by row, without heading and rule.
+// table is the first table of a text.
 func table(t *testing.T, text string, heading ...string) [][]string {
 	t.Helper()
 	var rows [][]string

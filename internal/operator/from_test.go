@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// fromJob loads rows, counts them, and reaches a step that needs a table.
 const fromJob = `job: from
 parameters: {input: {type: path}}
 flow:
@@ -52,7 +51,6 @@ func (s *scene) restart(req RestartRequest) *Execution {
 	return e
 }
 
-// TestARestartFromAStepDoesWhatItsDryRunSays also checks that a further restart continues there.
 func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -93,7 +91,6 @@ func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepOfAnExecutionThatCompleted needs a request that allows it.
 func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -125,8 +122,6 @@ func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepIsRefused checks that the refusal lists the possible elements with their
-// locations in the file.
 func TestARestartFromAStepIsRefused(t *testing.T) {
 	t.Parallel()
 	s, ctx := newScene(t, testdb.SQLite(t)), t.Context()

@@ -48,7 +48,6 @@ flow:
     writer: {table: {name: invoices}}
 `
 
-// weigh is a processor that fails once, at the fifth item.
 type weigh struct{ fails *bool }
 
 func (w weigh) Process(_ context.Context, r batch.Row) (batch.Row, error) {
@@ -59,8 +58,6 @@ func (w weigh) Process(_ context.Context, r batch.Row) (batch.Row, error) {
 	return r, nil
 }
 
-// An fx application has a pool, for itself and for jobs. A job that fails continues, and the pool is
-// the application's again when everything has stopped.
 func TestAnApplicationAndItsJobsShareAPool(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -155,8 +155,7 @@ func TestTheHowToPageShowsCodeThatCompiles(t *testing.T) {
 	}
 }
 
-// unindented returns the code without the indentation of its lines: the page shows some from within
-// functions.
+// unindented returns the code without the indentation of its lines.
 func unindented(code string) string {
 	lines := strings.Split(strings.TrimSpace(code), "\n")
 	for i, l := range lines {

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// runStep runs the components as a step, with a processor or without, and returns the written total.
 func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *overhead.Total {
 	t.Helper()
 	written := &overhead.Total{}

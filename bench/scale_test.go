@@ -57,7 +57,6 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// cpuSeconds is the CPU time of this process.
 func cpuSeconds(b *testing.B) float64 {
 	b.Helper()
 	var u syscall.Rusage

@@ -236,8 +236,6 @@ func (s *scene) ints(db tx.Database, query string, n int) []int64 {
 	return values
 }
 
-// totals adds up the counters of a step over all attempts with the parameter's
-// value.
 func (s *scene) totals(r *repository.Repository, step, parameter string, value any) (total core.Counters, attempts int) {
 	s.t.Helper()
 	ctx := context.Background()

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// callJob runs a child with a second step that kills its process the first time.
 const callJob = `
 job: outer
 flow:

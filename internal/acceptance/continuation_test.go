@@ -25,7 +25,6 @@ type continuing struct {
 	far  *process
 }
 
-// beats is the task's script.
 const beats = `n=$(date +%s%N); while [ ! -e enough ]; do echo $n $(date +%s%N) >> beats; sleep 0.05; done`
 
 func newContinuing(t *testing.T, grace int) *continuing {

@@ -75,7 +75,6 @@ func anotherOf(t *testing.T, url string) string {
 	return testdb.SQLite(t)
 }
 
-// cooked runs the job until it completes, and kills it on the way.
 func (s *scene) cooked(d dish, kills int, random *rand.Rand) (killed int) {
 	s.t.Helper()
 	for {

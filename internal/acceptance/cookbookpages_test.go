@@ -35,7 +35,6 @@ func TestThePagesOfTheCookbookDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// servePage starts a server at the address in the page.
 func (s *scene) servePage(page []block) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

@@ -18,7 +18,6 @@ import (
 
 const branchesOf = 7
 
-// bookingOf is booking i of a dish.
 func bookingOf(i int) (branch, account, amount int) {
 	return i * branchesOf / rowsOf, 100000 + i, i*37 - 40000
 }

@@ -87,7 +87,6 @@ func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, rand
 	return kills, rand.New(rand.NewPCG(uint64(seed), stream)) //nolint:gosec // moments, not secrets
 }
 
-// loadWithKills runs the load to its end, killing it as often as possible.
 func (s *scene) loadWithKills(table string, kills int, random *rand.Rand) int {
 	s.t.Helper()
 	for {

@@ -27,7 +27,6 @@ const (
 	optionFiles = 20
 )
 
-// optionCase is an option of a reader, a writer or a tasklet in a step that is killed.
 type optionCase struct {
 	job string
 	// tables are statements before each round; src has optionRows rows then.

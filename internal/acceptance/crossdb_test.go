@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// crossJob has its history in one database and its rows in another.
 const crossJob = `
 job: cross
 database: data
@@ -56,7 +55,6 @@ func writeFaulty(t *testing.T, path string, rows int) {
 	require.NoError(t, f.Close())
 }
 
-// eachPair runs f with pairs of databases.
 func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 	t.Helper()
 	kinds := []struct {

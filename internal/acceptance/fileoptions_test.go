@@ -29,7 +29,6 @@ import (
 // fileRows is the number of rows in each file; a chunk has ten of them.
 const fileRows = 400
 
-// fileCase is a file, the keys of its reader, and the names in its rows.
 type fileCase struct {
 	name, file string
 	keys       string // of the reader, after the path
@@ -56,7 +55,6 @@ func oneOf(lines ...func(int) (string, string)) func(int) (string, string) {
 	return func(i int) (string, string) { return lines[i%len(lines)](i) }
 }
 
-// fileCases are the options of the csv reader that decide where a record begins and ends.
 func fileCases() []fileCase {
 	return []fileCase{
 		{name: "report", keys: `skip_lines: 3, footer_lines: 2`, head: "Report\r\n\"odd\r\n\r\nid,name\r\n", foot: "Total,400\r\nend\r\n\r\n\r\n",

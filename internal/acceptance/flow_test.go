@@ -189,7 +189,6 @@ func traceOf(step core.StepExecution) stepTraces {
 	return stepTraces{status: step.Status, exit: step.ExitCode, total: total, gate: step.Gate, out: out}
 }
 
-// decided are the verdicts in the context of a job, without the number of their round.
 func decided(c *core.ExecutionContext) map[string]string {
 	verdicts := map[string]string{}
 	for _, key := range c.Keys() {
@@ -231,7 +230,6 @@ func (s *scene) lines(db tx.Database, query string) (list []string) {
 	return list
 }
 
-// assertOnce checks the attempts of a run.
 func (s *scene) assertOnce(r *repository.Repository, run int64) {
 	s.t.Helper()
 	for _, job := range []string{"flow", "flow_report"} {

@@ -23,7 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 )
 
-// exportJob writes a table into a file, or one into each of three.
 const exportJob = `
 job: export
 parameters:
@@ -139,7 +138,6 @@ func newFrozen(t *testing.T, server string, k kind, random *rand.Rand) *frozen {
 	return f
 }
 
-// lay writes files to append to.
 func (f *frozen) lay(k kind) {
 	text := []byte(`{"id":0,"name":"before"}`)
 	if k.writer == "csv" {

@@ -37,7 +37,6 @@ func blocks(t *testing.T, page string) []block {
 	return list
 }
 
-// exits is the exit code that the comment names.
 func (b block) exits(t *testing.T) int {
 	t.Helper()
 	text, ok := strings.CutPrefix(b.comment, "exits ")

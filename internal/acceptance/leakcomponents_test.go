@@ -122,7 +122,6 @@ func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) { triedEach(t, url, tried) })
 }
 
-// leakyForms are forms of the secrets.
 func leakyForms() (forms []string) {
 	for _, secret := range []string{leakHook, leakViewer, leakDatabase} {
 		for _, user := range []string{"", "me:", "you:", "them:"} {

@@ -64,7 +64,6 @@ func TestALocalTimeIsOneInstantWhereverItIsRead(t *testing.T) {
 	})
 }
 
-// heldJob reads one local time of a table in every other component that reads tables.
 const heldJob = `
 job: held
 timezone: Europe/Berlin

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// moneyJob takes payments from a csv file over a table into a fixed file with control sums.
 const moneyJob = `
 job: money
 types:

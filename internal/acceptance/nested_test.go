@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shippedJob returns the files of a job of the folder jobs, by their paths in it.
 func shippedJob(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

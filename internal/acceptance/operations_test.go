@@ -85,8 +85,6 @@ func (s *scene) awaitStamped(p *process, db tx.Database, n int64) {
 	}
 }
 
-// assertStamped checks that every row is there once, in agreement with the
-// counters of the two attempts.
 func (s *scene) assertStamped(db tx.Database) {
 	s.t.Helper()
 	require.Equal(s.t, []int64{stampedRows, stampedRows}, s.ints(db, "select count(*), count(distinct id) from stamped", 2))

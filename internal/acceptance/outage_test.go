@@ -155,7 +155,6 @@ func (o *outages) rows(n int) (count int) {
 	return count
 }
 
-// assertEnded checks that no execution is UNKNOWN, and that the executions of the runs are over.
 func (o *outages) assertEnded() {
 	o.t.Helper()
 	o.rows(0) // the connections of before the restart are found dead

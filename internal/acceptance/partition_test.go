@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partsJob loads files in parallel.
 const partsJob = `
 job: parts
 parameters:
@@ -74,7 +73,6 @@ func (s *scene) assertParts(db tx.Database, table string, rows int, files ...int
 	require.Equal(s.t, want, s.lines(db, "select cast(count(*) as text)||' '||cast(count(distinct id) as text)||' '||cast(min(id) as text)||' '||cast(max(id) as text)||' '||source from "+table+" group by source order by source"))
 }
 
-// partitionsRun are the partitions of the load with a record in an execution, and their status.
 func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) map[string]core.Status {
 	s.t.Helper()
 	steps, err := r.Steps(context.Background(), id)
@@ -191,7 +189,6 @@ func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.
 	})
 }
 
-// assertPartitionsOnce checks the history of a load.
 func (s *scene) assertPartitionsOnce(r *repository.Repository, table string, rows int) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1000})

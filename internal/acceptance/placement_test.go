@@ -17,8 +17,6 @@ import (
 
 type placing struct{ *taskFaults }
 
-// placingOn runs f with the engine local on SQLite and PostgreSQL, and with
-// river.
 func placingOn(t *testing.T, n int, f func(p *placing)) {
 	t.Helper()
 	all := []struct {

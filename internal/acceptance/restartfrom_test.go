@@ -80,7 +80,6 @@ func (s *scene) explained(id string) []string {
 	return acts(s.t, e.Restart.Entries)
 }
 
-// refusedFrom checks that a restart and its dry run are refused with the same words.
 func (s *scene) refusedFrom(code int, says []string, args ...string) {
 	s.t.Helper()
 	for _, dry := range [][]string{nil, {"--dry-run"}} {

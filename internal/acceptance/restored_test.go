@@ -25,7 +25,6 @@ flow:
     writer: {table: {name: people, create: true}}
 `
 
-// restored is a scene with a history that can be restored, and data in another database.
 type restored struct{ *scene }
 
 func newRestored(t *testing.T, url string) restored {

@@ -190,7 +190,6 @@ func (f *riverFaults) freezeLeader(further func()) {
 	f.frozen++
 }
 
-// crash kills a process of PostgreSQL.
 func (f *riverFaults) crash() {
 	f.t.Helper()
 	other, err := pgx.Connect(f.t.Context(), f.cluster.URL())

@@ -29,7 +29,6 @@ const (
 
 func leaks() []string { return []string{leakDatabase, leakViewer, serveToken, leakHook, leakProxy} }
 
-// readersOf are the readers with a path, each in a job that passes it a value of the caller.
 func readersOf() map[string]string {
 	return map[string]string{
 		"csv":   `{csv: {path: "${params.input}", item: {a: int}}}`,

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// frozenPart is a part with a first attempt that does not end.
 const frozenPart = `
 job: part%[1]d
 flow:

@@ -61,7 +61,6 @@ func newOrderFaults(t *testing.T, url string, n int, env ...string) *taskFaults 
 	return newFaultsOf(t, url, n, `{"type": "shell", "budget": {"max_attempts": 100}, "tasks": [`+strings.Join(specs, ",")+`]}`, env...)
 }
 
-// assertOrder compares each attempt with the end of the tasks that its task waited for.
 func (f *taskFaults) assertOrder() {
 	f.t.Helper()
 	require.Positive(f.t, f.count("SELECT count(*) FROM surfin_task_after"))

@@ -158,7 +158,6 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
-// shell runs a line that calls programs other than surfin in the scene's folder, and returns its output.
 func (s *scene) shell(line string) string {
 	s.t.Helper()
 	cmd := testtree.Command(s.t.Context(), "sh", "-c", line)

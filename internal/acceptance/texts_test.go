@@ -64,7 +64,6 @@ func storyFiles(t *testing.T, text string) map[string]string {
 	return files
 }
 
-// play runs the commands of a story in a shell and returns them with their output.
 func play(t *testing.T, files map[string]string, commands string) string {
 	t.Helper()
 	s := newScene(t, testdb.SQLite(t), files)
@@ -91,7 +90,6 @@ func play(t *testing.T, files map[string]string, commands string) string {
 	return b.String()
 }
 
-// unsteady are texts that differ from run to run, and their replacements in a story.
 func unsteady() []struct {
 	re *regexp.Regexp
 	as string

@@ -89,7 +89,6 @@ func TestJSONUUIDsAndBytesComeBackFromEveryPlaceAsTheyWere(t *testing.T) {
 	})
 }
 
-// writeThings returns the rows of in.csv, which has each value in some form of its kind.
 func (s *scene) writeThings(rows int) (things []thing) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var csv strings.Builder

@@ -65,8 +65,6 @@ func (s *scene) awaitParts(r *repository.Repository, p *process, n int, wanted f
 	}
 }
 
-// assertOneAttempt checks that the newest execution is the first, and that each of its
-// steps ran once.
 func (s *scene) assertOneAttempt(r *repository.Repository) {
 	s.t.Helper()
 	newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// bundleChild has partitions on workers itself, reads data from its own folder, and names another file.
 const bundleChild = `
 job: below
 flow:

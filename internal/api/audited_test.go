@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// acting is a POST that acts, and the act that the audit then has.
 type acting struct {
 	path, verb string
 	body       any

@@ -32,7 +32,6 @@ func confinedJobs(s *scene) {
 	}
 }
 
-// with runs a job with a path of a client.
 func with(s *server, job, path string, refused bool) string {
 	s.t.Helper()
 	got := s.call("POST", "/v1/jobs/"+job+"/run", fmt.Sprintf(`{"params": {"path": %q}}`, path))

@@ -156,7 +156,6 @@ func TestRandomRequestsAreAnsweredOrRefused(t *testing.T) {
 	})
 }
 
-// edges are the numbers at the limits of a column, a limit or a conversion, and invalid ones.
 func edges() []string {
 	return []string{"0", "-1", "2147483648", "9223372036854775807", "9223372036854775808", "1e9", "", "\x00"}
 }

@@ -147,8 +147,6 @@ func (b *brittle) Finish(context.Context) error {
 	return nil
 }
 
-// endless waits at its gate, a named pipe, until the pipe is opened and
-// closed.
 type endless struct{ gate string }
 
 func (r endless) Read(context.Context) (number, error) {

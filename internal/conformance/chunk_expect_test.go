@@ -187,7 +187,6 @@ func only(calls, names []string) []string {
 	return list
 }
 
-// symbolOf are the words for the failures of a step, recognized by the types of errors.
 func symbolOf() map[string]func(r *chunkRun, err error) bool {
 	return map[string]func(r *chunkRun, err error) bool{
 		"none":                func(_ *chunkRun, err error) bool { return err == nil },

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// injected is the error of a fault that happened.
 type injected struct {
 	fault fault
 	where string // the phase or callback
@@ -30,7 +29,6 @@ func (e *injected) IsSkippable() bool {
 	return e.fault.ErrorClass == "skippable" || e.fault.ErrorClass == "both"
 }
 
-// typed is an injected error of a type in the scenario's class tree, which decides its class.
 type typed struct {
 	name string
 	of   *injected

@@ -159,7 +159,6 @@ func listeners() map[string]func(probe) any {
 
 func callbacks() []string { return sortedKeys(listeners()) }
 
-// watched are the callbacks relevant to a launch.
 func watched(list []fault, e *expectation) []string {
 	names := slices.Concat(sortedKeys(e.ListenerCalls), e.ListenerCalled)
 	if e.ListenerTrail != nil {

@@ -18,7 +18,6 @@ const folderVariable = "CONFORMANCE_DIR"
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// family decodes and runs the scenarios of one family.
 type family func(t *testing.T) func(t *testing.T, s document)
 
 func families() map[string]family {

@@ -28,7 +28,6 @@ type place struct {
 	url    string
 }
 
-// onDatabases opens an engine on each database and returns a function that runs f on both.
 func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place)) {
 	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
 	places := make([]place, len(urls))
@@ -275,7 +274,6 @@ func (o *launched) read(t *testing.T, repository ports.JobRepository, events []c
 	o.failure = failureOf(events, o.exec.ID)
 }
 
-// failureOf is the reason why the execution failed or stopped.
 func failureOf(events []core.Event, id core.JobExecutionID) error {
 	var errs []error
 	for _, event := range events {
@@ -293,7 +291,6 @@ func failureOf(events []core.Event, id core.JobExecutionID) error {
 	return errors.Join(errs...)
 }
 
-// names are the steps that ran, in the order of their starts.
 func (o *launched) names() []string {
 	names := []string{}
 	for _, s := range o.steps {

@@ -216,7 +216,6 @@ func arguments(a *action) []string {
 	return list
 }
 
-// validJob makes the command line check the job as a job file.
 func (r *lifeRun) validJob() error {
 	if r.file == "" {
 		r.writeFile()

@@ -114,7 +114,6 @@ func (r *lifeRun) step(s *lifeStep, jobName string) (model.Step, error) {
 	return r.tasklet(s)
 }
 
-// tasklet follows the script of its step or of its partition.
 func (r *lifeRun) tasklet(s *lifeStep) (model.Step, error) {
 	attr := tx.Attr{}
 	waits, err := r.prepare(s)
@@ -148,7 +147,6 @@ func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
 	return waits, nil
 }
 
-// outcomes are the outcomes of the step or of its partitions, by the name they run under.
 func (s *lifeStep) outcomes() map[string][]string {
 	if s.Partitions == nil {
 		return map[string][]string{s.Name: s.Outcome}
@@ -193,7 +191,6 @@ func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
 	return s, err
 }
 
-// blockers is how many steps begin to wait for a stop at once, if the job is launched now.
 func (r *lifeRun) blockers() int {
 	for i := range *r.spec().Steps {
 		s := &(*r.spec().Steps)[i]

@@ -217,7 +217,6 @@ func (r *lifeRun) raceOp(a *action) *seen {
 	return s
 }
 
-// everyOne is the common error of all.
 func everyOne(errs []error) error {
 	for symbol, is := range reasons() {
 		all := symbol != "none" && len(errs) > 0
@@ -239,7 +238,6 @@ func (r *lifeRun) validateOp(a *action) *seen {
 	return r.look(0, err)
 }
 
-// nextParamsOp requests the parameters of the next instance, after an execution with the given ones, if any.
 func (r *lifeRun) nextParamsOp(a *action) *seen {
 	if a.Params != nil {
 		s := r.seedOp(&action{Op: "seed", Params: a.Params, Status: string(core.StatusCompleted)})

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// repoThrow is a call of the repository that fails while a step is at work.
 type repoThrow struct {
 	Call string `yaml:"call"`
 	When string `yaml:"when"`
@@ -162,7 +161,6 @@ func (r *lifeRun) terminated(ctx context.Context, run *model.StepRun) error {
 	return nil
 }
 
-// attempts counts the records of partitioned steps and of partitions, over all executions of the instance.
 func (r *lifeRun) attempts(d *differences, e *lifeExpectation, s *seen) {
 	if e.ManagerExecutions == nil && e.PartitionExecutions == nil {
 		return

@@ -156,7 +156,6 @@ func (r *lifeRun) record(alias string) *core.JobExecution {
 	return exec
 }
 
-// look reads the result of an execution.
 func (r *lifeRun) look(id core.JobExecutionID, failure error) *seen {
 	r.t.Helper()
 	s := &seen{facts: map[string]any{}}

@@ -170,7 +170,6 @@ func (s *lifeStep) faults() []lifeFault {
 	return append(slices.Clone(s.Faults), *s.Fault)
 }
 
-// scalar is a value of a context, in the Go type in which it is stored.
 type scalar struct{ value any }
 
 func (s *scalar) UnmarshalYAML(node *yaml.Node) error {

@@ -21,7 +21,6 @@ func elsewhere() core.Owner {
 	return core.Owner{Host: "elsewhere", Boot: "b", PID: 1, Start: "s", Nonce: "n"}
 }
 
-// seedOp stores an execution in a state.
 func (r *lifeRun) seedOp(a *action) *seen {
 	r.t.Helper()
 	if to := core.Status(a.Status); to.IsRunning() && a.Steps == nil && r.isEnded(a.As) {
@@ -149,8 +148,6 @@ func (r *lifeRun) isEnded(alias string) bool {
 	return slices.ContainsFunc(r.scenario.Actions, func(a action) bool { return a.Op == "end" && a.Target == alias })
 }
 
-// held launches the job with a step that is at work until the scenario ends
-// it.
 func (r *lifeRun) held(a *action, to core.Status) *seen {
 	r.t.Helper()
 	for _, s := range *r.spec().Steps {

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/draft"
 )
 
-// typeOf returns the type of the only field, as in a job file, and its note.
 func typeOf(t *testing.T, values ...string) (spec, note string) {
 	t.Helper()
 	s := inferred(t, "in.tsv", "v\n"+strings.Join(values, "\n")+"\n")

@@ -53,7 +53,6 @@ func exec(t testing.TB, c tx.Conn, statements ...string) {
 	}
 }
 
-// begin starts a transaction that is rolled back at the end unless it is over.
 func begin(t testing.TB, db tx.Database, attr tx.Attr) tx.Handle {
 	t.Helper()
 	h, err := db.Begin(t.Context(), attr)

@@ -228,8 +228,6 @@ func (s *stand) written() []int64 {
 	return ids
 }
 
-// restart runs the job again, without the fault and with a limit for errors in
-// the data.
 func (s *stand) restart(before []int64) {
 	t := s.t
 	require.NotZero(t, s.row.resumes)

@@ -33,7 +33,6 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// section is the text below a heading, up to the next one of its level.
 func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, below, found := strings.Cut(text, "\n"+heading+"\n")
@@ -43,7 +42,6 @@ func section(t *testing.T, text, heading string) string {
 	return below
 }
 
-// table is the first table of a text.
 func table(t *testing.T, text string, heading ...string) [][]string {
 	t.Helper()
 	var rows [][]string

@@ -255,7 +255,6 @@ type froms struct {
 	began  int
 }
 
-// next returns the start of the next attempt and the name of its element.
 func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// recorded lists the steps of an execution with their statuses, in the order of their IDs.
 func (s *script) recorded(exec *core.JobExecution) string {
 	s.e.T.Helper()
 	steps, err := s.e.Repository.Steps(s.e.T.Context(), exec.ID)

@@ -22,7 +22,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// script is a job with steps that note that they ran and end as configured.
 type script struct {
 	e     *testengine.Engine
 	ran   []string

@@ -203,7 +203,6 @@ func (w *weather) flow(depth int) model.Flow {
 	return f
 }
 
-// retry leads from the failure of a step back to an earlier element, in some flows.
 func (w *weather) retry(at model.Element, before []string) {
 	e, ok := at.(*model.StepElement)
 	if !w.retries || !ok || len(before) == 0 || w.random.IntN(3) > 0 {

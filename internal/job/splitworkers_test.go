@@ -40,7 +40,6 @@ func newBranching(t *testing.T, url string) *branching {
 	return &branching{e: s.e, parked: parked, do: map[string]func(context.Context, *core.StepContribution) error{}}
 }
 
-// step notes that it ran, writes a row in its transaction, and promotes a key of its context.
 func (b *branching) step(name string, next ...model.Transition) *model.StepElement {
 	work := core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 		b.mu.Lock()

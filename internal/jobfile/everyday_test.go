@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// folder is a folder with files, and an engine that runs job files in it.
 type folder struct {
 	*testengine.Engine
 	dir string

@@ -16,8 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// storyOf are the steps of an execution as "name EXIT", in the order of their
-// start.
 func (s *scene) storyOf(t *testing.T, exec *core.JobExecution) []string {
 	t.Helper()
 	steps, err := s.Repository.Steps(t.Context(), exec.ID)

@@ -204,7 +204,6 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	require.EqualValues(t, 3, counters.Write)
 }
 
-// waitForLock returns when a session of the database waits for the session with this pid.
 func waitForLock(t testing.TB, db tx.Database, pid int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()

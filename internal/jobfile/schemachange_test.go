@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// copying is a job that copies the rows of src, as the database describes them.
 func copying(writer string) string {
 	return "job: load\nflow:\n- step: load\n  chunk:\n    size: 2\n    reader: {query: {sql: \"select * from src\", key: [id]}}\n    writer: {table: " + writer + "}\n"
 }

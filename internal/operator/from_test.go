@@ -26,8 +26,6 @@ flow:
 - {step: gate, tasklet: {sql: insert into gate values (1)}}
 `
 
-// did returns the planned steps of an execution and the steps that the restart records, without the
-// passed ones.
 func (s *scene) did(plan []PlanEntry, id core.JobExecutionID) (planned, ran []string) {
 	for _, e := range plan {
 		if e.Action != PlanPass {

@@ -254,7 +254,6 @@ func rounds(t *rapid.T, b *bench) {
 	}
 }
 
-// judge compares marks and rows after a round.
 func judge(t *rapid.T, b *bench, original, exec *core.JobExecution, done map[int64]deed, before map[int64]int) {
 	rows := b.rows()
 	again := map[int64]bool{}

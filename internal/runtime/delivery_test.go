@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// announced is a workplace with a repository that announces to the engine that make returns.
 func announced(t *testing.T, url string, make func(e *testengine.Engine) engine.Engine, parts int) *workplace {
 	t.Helper()
 	e := testengine.New(t, url)

@@ -24,8 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// office is a database with tasks, a service, and workers, each with its own engine, as in another
-// process.
 type office struct {
 	*testing.T
 	db      tx.Database

@@ -26,7 +26,6 @@ import (
 
 var errLook = errors.New("the database is not there")
 
-// unreliable fails polls for work while it is switched on.
 type unreliable struct {
 	ports.JobRepository
 	looks, failures atomic.Int64

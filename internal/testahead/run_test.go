@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases.
 type bench struct {
 	*testengine.Engine
 	owner    core.Owner

@@ -48,7 +48,6 @@ type world struct {
 	lease     error
 }
 
-// series is the calls that are counted together.
 type series struct {
 	at point
 	of int

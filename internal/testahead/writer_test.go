@@ -31,7 +31,6 @@ func (p processor) Process(_ context.Context, it thing) (thing, error) {
 	return it, nil
 }
 
-// target is the output of all launches of one job.
 type target struct {
 	run    int
 	insert string
@@ -196,7 +195,6 @@ type encoding struct {
 
 var errEncode = errors.New("the item cannot be encoded")
 
-// Encode fails on items at a multiple of each.
 func (c *encoding) Encode(items item.Items) error {
 	c.items = c.items[:0]
 	for i := range items.Len() {

@@ -144,7 +144,6 @@ func (s *scenario) String() string {
 	return b.String()
 }
 
-// values is how many different values there are.
 const values = 8
 
 // scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead

@@ -311,7 +311,6 @@ func (a *attempt) againInSplit(refused *refusal, n int) bool {
 	return refused.slot != nil && a.s.InTx && a.again(refused.err, n)
 }
 
-// try processes slots and writes them in one transaction.
 func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 	if !a.s.InTx {
 		if refused, err := a.process(group, whole); refused != nil || err != nil {

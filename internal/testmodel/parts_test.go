@@ -174,7 +174,6 @@ func (l skips) OnSkipWrite(_ context.Context, it any, _ error) error {
 	return nil
 }
 
-// config is the step that the scenario describes.
 func config(w *world, db tx.Database, t *target, pure bool) chunk.Config {
 	s := w.s
 	c := chunk.Config{

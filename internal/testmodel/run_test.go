@@ -26,7 +26,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases.
 type bench struct {
 	db         tx.Database
 	line       *line
@@ -112,7 +111,6 @@ func (b *bench) check(t *rapid.T, s *scenario) {
 	}
 }
 
-// complete checks conditions that need no model.
 func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 	verdicts := make([]int, len(s.Values))
 	for _, it := range rows {

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// shop is an application that has a pool, and a table of its own in it.
 type shop struct {
 	db     *sql.DB
 	closed bool

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// ledgerJob is billJob in Go.
 func ledgerJob(stumble func(o Order) error) *batch.Job {
 	return batch.NewJob("ledger").
 		Parameter(batch.Parameter{Name: "discount", Type: core.TypeInt, Default: 0}).

@@ -17,8 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// lentPools returns an application's pools with a connection limit, by their
-// kind.
 func lentPools(t *testing.T, url string, limit int, setup string) map[string]fx.Option {
 	t.Helper()
 	after := func(ctx context.Context, conn *pgx.Conn) error {

@@ -40,7 +40,6 @@ func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	require.Empty(t, unreachable)
 }
 
-// noteCalls notes the methods of the service that a file calls.
 func noteCalls(t *testing.T, file string, called map[string]bool) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

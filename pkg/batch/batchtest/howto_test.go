@@ -155,7 +155,6 @@ func TestTheHowToPageShowsCodeThatCompiles(t *testing.T) {
 	}
 }
 
-// unindented returns the code without the indentation of its lines.
 func unindented(code string) string {
 	lines := strings.Split(strings.TrimSpace(code), "\n")
 	for i, l := range lines {

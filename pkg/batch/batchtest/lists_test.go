@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// listsJob moves lists from csv to arrays in a table, by COPY, to another by
-// UNNEST, and to jsonl.
 const listsJob = `
 job: lists
 types:

@@ -69,8 +69,6 @@ flow:
     writer: {table: entries}
 `
 
-// entries returns rows of a csv file, some invalid, left out, or duplicates
-// that their table refuses.
 func entries(first, n int) (file string, balanced []string) {
 	var b strings.Builder
 	b.WriteString("id,amount,balance\n")

@@ -50,7 +50,6 @@ func loadOf(c *batchtest.Crash, job string, lines ...string) {
 	}
 }
 
-// skipsOf checks the origins of the skips of the step load, over all its attempts.
 func skipsOf(t *testing.T, e *batchtest.Env, want ...string) {
 	t.Helper()
 	list, err := e.Repository().Executions(t.Context(), ports.ExecutionFilter{})

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// publisher is a writer outside the transaction that notes its calls.
 type publisher struct {
 	items int
 	calls []string

@@ -149,7 +149,6 @@ func TestAProcessorWithAPositionHasSeenWhatIsCommitted(t *testing.T) {
 	})
 }
 
-// seen is a processor with a position, which filters a number if it has seen its last digit.
 type seen struct{ has map[int]bool }
 
 func (p *seen) Open(_ context.Context, at item.Position) error {

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// stormy reads bad lines, then good items below n, and nothing more.
 type stormy struct {
 	next, bad, n int
 	at           map[int]func() // called at a read

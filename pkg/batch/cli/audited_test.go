@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// noActs are the commands that change nothing of the history, or that act in the name of others.
 func noActs() map[string]string {
 	return map[string]string{
 		"audit list": "reads", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
@@ -94,7 +93,6 @@ func (s *audited) surfin(args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-// leaves are the commands that do something, as the help of the program names them.
 func (s *audited) leaves(path ...string) (list []string) {
 	s.t.Helper()
 	_, out, _ := s.surfin(append(path, "--help")...)

@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bed runs single steps through the real executor, in an execution of a job that is
-// started.
 type bed struct {
 	*testengine.Engine
 	executor *step.SimpleStepExecutor

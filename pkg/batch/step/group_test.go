@@ -46,8 +46,6 @@ func (b *bed) attempts() []core.StepExecution {
 	return steps
 }
 
-// groupCase is a propagation in a group, and the result of a step that
-// succeeds.
 type groupCase struct {
 	refused error
 	own     bool

@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// child is a job of one tasklet, and a parent with a step that runs it.
 type child struct {
 	e     *testengine.Engine
 	job   *model.Job

@@ -63,7 +63,6 @@ func (g *graph) states(keys string) string {
 	return strings.Join(all, " ")
 }
 
-// ends executes a task, and returns the deliveries of the tasks that it unblocked, by key.
 func (g *graph) ends(d taskports.Delivery, o task.Outcome) map[string]taskports.Delivery {
 	g.Helper()
 	opened := map[string]taskports.Delivery{}

@@ -76,7 +76,6 @@ func (b *barrier) Close(context.Context) error {
 	return nil
 }
 
-// export is a job with a step that writes n lines of a text in chunks of two.
 func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *model.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{

@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scanned is a record as parsed by a scanner and by encoding/csv.
 type scanned struct {
 	fields       []string
 	lines        []int
@@ -98,7 +97,6 @@ func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
 	return got
 }
 
-// quotedBytes checks that a field in quotes has exactly the bytes between the quotes in the text.
 func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	for i, value := range got.fields {
 		if at := s.fields[i].at; !s.lazy && at < len(text) && text[at] == '"' {

@@ -82,7 +82,6 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// reading is the result of a reader.
 type reading struct {
 	texts []string
 	at    []item.Position

@@ -60,7 +60,6 @@ func TestKeysThatLookDifferentAndAreEqualToTheDatabaseAreRefused(t *testing.T) {
 	}
 }
 
-// requireRefused reads the table along k, and along v and k, up and down, with pages of any size.
 func requireRefused(t *testing.T, db tx.Database, table string) {
 	t.Helper()
 	for _, key := range [][]string{{"k"}, {"v", "k"}, {"k", "v"}, {"k desc"}, {"v desc", "k"}, {"v", "k desc"}} {

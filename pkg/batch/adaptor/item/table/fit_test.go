@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fitting is a value for a column of a type.
 type fitting struct {
 	typ    string
 	value  row.Value

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// relations are the objects that a name may stand for on PostgreSQL.
 var relations = map[string]string{
 	"a table": `create table target (id bigint primary key, v text, d text default 'd'); create view result as select id, v || d as v from target`,
 	"an updatable view": `create table base (id bigint primary key, v text, d text default 'd');

@@ -26,7 +26,6 @@ func entry(t require.TestingT) item.Type {
 	return item.RowOf("entry", schema)
 }
 
-// batches are the record types of a file with batches, each with its own trailer.
 func batches() map[string]RecordType {
 	two := 2
 	return map[string]RecordType{

@@ -77,7 +77,6 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// tree are the received spans.
 func (r *receiver) tree() map[string][]*otlp.Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()

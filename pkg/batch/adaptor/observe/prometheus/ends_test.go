@@ -37,7 +37,6 @@ type observed struct {
 	launcher *job.Launcher
 }
 
-// newObserved returns an engine on the database.
 func newObserved(t *testing.T, url string, fails func(write string, to core.Status) error) *observed {
 	t.Helper()
 	o := &observed{Engine: testengine.New(t, url), t: t, metrics: prometheus.New(), log: &logged{}}

@@ -29,7 +29,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// series are values by their names in a scrape.
 type series map[string]float64
 
 func scrape(t *testing.T, address string) series {
@@ -88,7 +87,6 @@ func (s series) sum(name string, labels ...string) float64 {
 	return total
 }
 
-// agrees compares the metrics of a step with the repository's counters, summed over all of its executions.
 func (s series) agrees(t *testing.T, job, step string, c core.Counters) {
 	t.Helper()
 	of := []string{fmt.Sprintf("job_name=%q", job), fmt.Sprintf("step=%q", step)}

@@ -41,7 +41,6 @@ func lines(t *testing.T, text []byte) []line {
 	return all
 }
 
-// described checks a record against the catalog.
 func described(t *testing.T, l line) {
 	t.Helper()
 	i := slices.IndexFunc(events.Catalog(), func(e events.Entry) bool { return e.Event == l["event"] })

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// listedBy returns the records of a step `load`, as the reader `files` leaves them, or partitions.
 func listedBy(t *testing.T, parts bool, paths ...string) StepRecords {
 	t.Helper()
 	whole := core.StepExecution{ID: 1, First: 1, Name: "load", Status: core.StatusCompleted, Context: core.NewExecutionContext()}

@@ -131,7 +131,7 @@ func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 }
 
 // bisectingEndsAsOneByOne compares the model with itself, which is known to
-// match the engine.
+// match the engine: both isolations have the same outcomes (rule C7).
 func bisectingEndsAsOneByOne(t *rapid.T, s *scenario) {
 	each := *s
 	each.Isolate = chunk.IsolateEach

@@ -163,7 +163,8 @@ flow:
 `
 
 // Reading from one database and writing to another needs nothing special: the
-// reader's position is stored with the written rows.
+// reader's position is stored with the written rows. (Rule C18 covers a target
+// outside the history's database.)
 func TestACopyFromAnotherDatabaseSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {

@@ -52,10 +52,8 @@ func TestMain(m *testing.M) {
 	os.Exit(testdb.Main(m))
 }
 
-// past is how many executions the history has, but for two.
 const past = 10_000
 
-// nightly has a bit of all that the history keeps. It fails for odd nights.
 const nightly = `
 job: nightly
 parameters: {night: {type: int}, region: {type: string, default: north}, big: {type: int, default: 10, identifying: false}}
@@ -83,7 +81,6 @@ flow:
   tasklet: odd
 `
 
-// history is a database with a long history, and the application on it.
 type history struct {
 	b       *testing.B
 	db      tx.Database
@@ -94,7 +91,6 @@ type history struct {
 	owner   core.Owner
 }
 
-// each runs f on every database.
 func each(b *testing.B, f func(h *history)) {
 	b.Helper()
 	for name, url := range map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres} {
@@ -129,7 +125,6 @@ func newHistory(b *testing.B, url string) *history {
 	return h
 }
 
-// assemble builds the command as an application does, with a session that stays open.
 func (h *history) assemble(provider *gormdb.DBProvider) {
 	h.b.Helper()
 	does := func(name string, f core.TaskletFunc) registry.Component {
@@ -172,7 +167,6 @@ func (h *history) write(name, text string) {
 	require.NoError(h.b, os.WriteFile(filepath.Join(h.dir, name), []byte(text), 0o600))
 }
 
-// surfin runs a command in this process and returns its output.
 func (h *history) surfin(want int, args ...string) string {
 	h.b.Helper()
 	var out, log bytes.Buffer
@@ -188,7 +182,6 @@ func (h *history) exec(query string, args ...any) {
 	require.NoError(h.b, err, query)
 }
 
-// apart is the distance of the ids of two copies.
 const apart = 100
 
 // multiply copies the two executions until there are enough, each copy as an instance
@@ -257,13 +250,11 @@ func (h *history) params(night int64) core.Parameters {
 	return params
 }
 
-// The executions that are looked at: in the middle, one of an even night and one of an odd one.
 const (
 	completed = past/4*apart + 1
 	failed    = past/4*apart + 2
 )
 
-// check makes sure that the copies are correct.
 func (h *history) check() {
 	h.b.Helper()
 	for table, least := range map[string]int{"job_execution": past + 2, "step_execution": 8 * past, "audit": 10 * past} {
@@ -279,8 +270,6 @@ func (h *history) check() {
 	require.Contains(h.b, h.surfin(0, "show", fmt.Sprint(completed)), "4 partitions: 4 COMPLETED")
 }
 
-// BenchmarkLaunch is the launch itself: the instance, its parameters and its execution, after all checks for
-// a refusal.
 func BenchmarkLaunch(b *testing.B) {
 	each(b, func(h *history) {
 		ctx, night := context.Background(), int64(10*past)

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// runStep runs the components as a step, with a processor or without, and returns the written total.
 func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *overhead.Total {
 	t.Helper()
 	written := &overhead.Total{}
@@ -37,9 +36,10 @@ func runStep(t testing.TB, e *testengine.Engine, items int, processor bool) *ove
 	return written
 }
 
-// BenchmarkOverhead compares an item of the engine with one of a loop, of a loop over values of type any, and
-// of a channel for the items. With a processor the engine is to take at most twice as long as the loop,
-// without the commits of its chunks: that ratio is the metric x-loop.
+// BenchmarkOverhead compares an item of the engine with one of a loop, of a
+// loop over values of type any, and of a channel for the items. With a
+// processor the engine is to take at most twice as long as the loop, without
+// the commits of its chunks.
 func BenchmarkOverhead(b *testing.B) {
 	var loop float64 // ns
 	run := func(name string, work func(b *testing.B, written *overhead.Total)) {
@@ -82,9 +82,8 @@ func BenchmarkOverhead(b *testing.B) {
 	run("step-and-processor", step(true))
 }
 
-// Allocations for a step and for its chunks are not counted: they are the same for both runs, except for a
-// few more chunks. Heartbeats allocate by the clock, so the least of some measurements counts: an item's
-// allocations are in each of them.
+// Allocations for a step and for its chunks are not counted. Heartbeats
+// allocate by the clock, so the least of some measurements counts.
 func TestAnItemCostsNoAllocation(t *testing.T) {
 	e := testengine.New(t, testdb.SQLite(t)) // not parallel: other tests allocate
 	allocated := func(items int, processor bool) uint64 {

@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	// hashedItems is how many items the job of BenchmarkScale has.
 	hashedItems = 30_000
 	scaleParts  = 4
 )
@@ -58,8 +57,6 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-// cpuSeconds is the CPU time of this process: the number of CPUs that a run was given shows whether the
-// machine was free.
 func cpuSeconds(b *testing.B) float64 {
 	b.Helper()
 	var u syscall.Rusage

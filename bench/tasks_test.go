@@ -27,16 +27,11 @@ import (
 )
 
 const (
-	// shortTasks is how many there are in the group.
 	shortTasks = 10_000
-	// paced is how many are submitted one after the other, to idle workers.
-	paced = 200
-	// workSlots is the number of slots of each of the two workers.
-	workSlots = 32
-	// asWorker has the test binary be a worker.
-	asWorker = "SURFIN_BENCH_WORKER"
-	// slotsOf is how many slots it has.
-	slotsOf = "SURFIN_BENCH_SLOTS"
+	paced      = 200
+	workSlots  = 32
+	asWorker   = "SURFIN_BENCH_WORKER"
+	slotsOf    = "SURFIN_BENCH_SLOTS"
 	// profileTo is a folder: workers write CPU profiles to it.
 	profileTo = "SURFIN_BENCH_PROFILE"
 )
@@ -55,7 +50,6 @@ func taskApp(ctx context.Context, engine, url string) (*batch.App, error) {
 	return app, app.Prepare(ctx)
 }
 
-// runWorker is the worker, until it is asked to end.
 func runWorker(engine string) error {
 	if dir := os.Getenv(profileTo); dir != "" {
 		f, err := os.Create(dir + "/" + engine + "-" + strconv.Itoa(os.Getpid()) + ".pprof")
@@ -81,7 +75,6 @@ func runWorker(engine string) error {
 	return app.Work(context.Background(), ctx.Done(), runtime.Options{Slots: slots, Poll: 100 * time.Millisecond, Types: []string{"nothing"}})
 }
 
-// startWorkers starts two worker processes, and returns when both take tasks.
 func startWorkers(b *testing.B, app *batch.App, engine, url string, slots int) {
 	b.Helper()
 	for range 2 {
@@ -129,7 +122,6 @@ func serverCPU(b *testing.B, url string) (seconds float64) {
 	return seconds
 }
 
-// submitTasks submits a group of n tasks and waits for its end.
 func submitTasks(b *testing.B, app *batch.App, n int) task.GroupID {
 	b.Helper()
 	accepted, err := app.Tasks.Submit(b.Context(), task.Submission{Type: "nothing", Tasks: make([]task.Spec, n)})

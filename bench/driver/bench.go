@@ -42,7 +42,6 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 
 func (b *bench) close() error { return errors.Join(b.server.stop(), os.RemoveAll(b.dir)) }
 
-// input returns a file with so many rows.
 func (b *bench) input(rows int) (path string, sum uint64, err error) {
 	if w, ok := b.inputs[rows]; ok {
 		return w.Input, w.Sum, nil
@@ -55,8 +54,8 @@ func (b *bench) input(rows int) (path string, sum uint64, err error) {
 	return path, sum, err
 }
 
-// compare runs a workload: once to check every contestant, and then round after round, each time in another
-// order ([table.shuffle]). Contestants that targets compare have some more rounds than the others.
+// compare runs a workload. Contestants that targets compare have some more
+// rounds than the others.
 func (b *bench) compare(ctx context.Context, of Workload) (*table, error) {
 	w := Work{Workload: of.Name, Rows: b.rowsOf(of)}
 	var err error
@@ -123,7 +122,6 @@ func (b *bench) rowsOf(of Workload) int {
 	return rows
 }
 
-// build builds the programs of a peer, once.
 func (b *bench) build(ctx context.Context, p Peer) error {
 	kind := fmt.Sprintf("%T", p)
 	err, ok := b.built[kind]
@@ -136,8 +134,8 @@ func (b *bench) build(ctx context.Context, p Peer) error {
 	return err
 }
 
-// gate checks a contestant before it is measured: its output after it was killed and run again. Its normal
-// output is checked in every round.
+// gate checks a contestant before it is measured: its output after it was
+// killed and run again.
 func (b *bench) gate(ctx context.Context, of Workload, c Contestant, w Work) error {
 	fmt.Fprintf(os.Stderr, "%s: %s\n", of.Name, c.Name())
 	if !c.Restarts() {
@@ -176,8 +174,7 @@ func check(ctx context.Context, of Workload, w Work, r run) error {
 	return of.Check(ctx, w, r.Result)
 }
 
-// restarted kills a contestant in the middle, and runs it again. It reports whether there was anything left
-// to kill.
+// restarted kills a contestant in the middle, and runs it again.
 func (b *bench) restarted(ctx context.Context, of Workload, c Contestant, w Work) (bool, error) {
 	w, err := b.clear(ctx, of, c, w)
 	if err != nil {

@@ -21,8 +21,8 @@ type Contestant interface {
 	Command(w Work) (*exec.Cmd, error)
 	// Result parses the output of the process.
 	Result(stdout []byte) (Result, error)
-	// Restarts reports whether the work is also done correctly by a second process after the first one was
-	// killed. The driver kills and restarts such contestants once.
+	// Restarts reports whether the work is also done correctly by a second
+	// process after the first one was killed.
 	Restarts() bool
 }
 
@@ -51,11 +51,10 @@ type Workload struct {
 	Prepare func(ctx context.Context, b *bench, w *Work) error
 	// Clear makes the state before a run; nil means only an empty folder.
 	Clear func(ctx context.Context, b *bench, w Work) error
-	// Check returns the mistake in the work of a run; nil means no check.
+	// Check returns the mistake in the work of a run.
 	Check func(ctx context.Context, w Work, r Result) error
 }
 
-// metric is the compared value.
 type metric string
 
 const (
@@ -64,7 +63,6 @@ const (
 	started metric = "time of a call" // the time of the whole process: 0.5 takes twice as long
 )
 
-// workVariable has the Work of a child, as JSON.
 const workVariable = "SURFIN_BENCH_WORK"
 
 // Work is the order for a process.
@@ -79,9 +77,10 @@ type Work struct {
 	Sum   uint64 `json:"sum"`
 	// URL is the URL of the run's database; empty means none.
 	URL string `json:"url,omitempty"`
-	// Keep means that all runs have one database: their writes do not affect each other.
+	// Keep means that all runs have one database.
 	Keep bool `json:"keep,omitempty"`
-	// KillAt asks the process to kill itself soon after it has committed that many rows; 0 means not.
+	// KillAt asks the process to kill itself soon after it has committed that
+	// many rows; 0 means not.
 	KillAt int64 `json:"kill_at,omitempty"`
 	// Again means that the previous process has not completed the work: this one continues.
 	Again bool `json:"again,omitempty"`
@@ -106,7 +105,6 @@ type Result struct {
 	Skipped int    `json:"skipped,omitempty"`
 }
 
-// parseResult finds the line of the result.
 func parseResult(stdout []byte) (Result, error) {
 	lines := bytes.Split(bytes.TrimSpace(stdout), []byte("\n"))
 	for _, line := range slices.Backward(lines) {
@@ -149,7 +147,6 @@ func withWork(cmd *exec.Cmd, w Work) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// runChild does the driver's order for this process.
 func runChild(text string) int {
 	r, err := childResult(text)
 	if err == nil {
@@ -189,7 +186,6 @@ type psql struct {
 	command func(w Work) string
 }
 
-// psqlTime is the line of \timing.
 var psqlTime = regexp.MustCompile(`(?m)^Time: ([0-9.]+) ms`)
 
 func (c psql) Name() string { return c.name }

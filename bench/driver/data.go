@@ -16,10 +16,8 @@ import (
 // The data is rows of 86 bytes: id,account,name,city,day,amount. Their lines are PostgreSQL's text of the
 // stored rows, so that one sum works for files and tables.
 const (
-	header = "id,account,name,city,day,amount"
-	// firstID is the id of the first row.
-	firstID = 10_000_000
-	// textLength is the length of name and city together.
+	header     = "id,account,name,city,day,amount"
+	firstID    = 10_000_000
 	textLength = 45
 )
 
@@ -27,7 +25,6 @@ func cities() []string {
 	return []string{"Frankfurt am Main", "Rome", "New York", "Port of Spain", "Osaka", "Ulm", "Addis Ababa", "San Miguel"}
 }
 
-// sale is a row in Go.
 type sale struct {
 	ID         int64 `gorm:"primaryKey;autoIncrement:false"`
 	Account    int64
@@ -94,7 +91,6 @@ func lineSum(line []byte) uint64 {
 	return h.Sum64()
 }
 
-// summed counts and sums the lines that are written to it.
 type summed struct {
 	rows int
 	sum  uint64
@@ -120,7 +116,6 @@ func (s *summed) Write(text []byte) (int, error) {
 	}
 }
 
-// check compares with the rows that were to be written.
 func (s *summed) check(w Work) error {
 	switch {
 	case len(s.rest) > 0:
@@ -133,7 +128,6 @@ func (s *summed) check(w Work) error {
 	return nil
 }
 
-// checkFile compares the lines of a csv file after its header.
 func checkFile(path string, w Work) (err error) {
 	f, err := os.Open(path) //nolint:gosec // of the driver's own folder
 	if err != nil {

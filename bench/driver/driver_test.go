@@ -73,7 +73,6 @@ func TestATargetIsJudgedRoundByRound(t *testing.T) {
 	require.True(t, target{workload: "w", who: named("a"), than: "gone"}.in([]*table{made}).missing)
 }
 
-// The limit is judged like ours: in the same rounds, and by the best of the measured contestants.
 func TestATargetThatTheLimitDoesNotReachSaysSo(t *testing.T) {
 	t.Parallel()
 	names := []string{"floor", "surfin a", "by hand", "slower by hand", "by hand, failed"}

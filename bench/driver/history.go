@@ -16,8 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// nightly is a job that leaves a bit of everything in the history: a chunk step with a skipped item, a
-// decision, and a failure in odd nights.
+// nightly is a job that leaves a bit of everything in the history.
 const nightly = `job: nightly
 parameters: {night: {type: int}}
 flow:
@@ -35,8 +34,8 @@ flow:
   tasklet: {sql: "select 1 / (1 - mod(${params.night}, 2))"}
 `
 
-// nightlyJob writes the job file and its input, and returns its path. It is the same for all processes of the
-// driver: a plan compares it with the one in the history.
+// nightlyJob writes the job file and its input, always the same: a plan
+// compares it with the one in the history.
 func nightlyJob(dir string) (string, error) {
 	input, file := filepath.Join(dir, "nightly.csv"), filepath.Join(dir, "nightly.yaml")
 	text := "id,name\n" + strings.Repeat("1,a\n", 9) + "x,b\n"
@@ -45,8 +44,8 @@ func nightlyJob(dir string) (string, error) {
 
 func nights(night int) map[string]string { return map[string]string{"night": fmt.Sprint(night)} }
 
-// longHistory runs the job for two nights, and copies them until there are that many executions: each copy is
-// a new instance, with a new night.
+// longHistory runs the job for two nights, and copies them until there are
+// that many executions.
 func longHistory(ctx context.Context, url, file string, executions int) (err error) {
 	w := Work{Dir: filepath.Dir(file)}
 	app, err := openApp(ctx, w, url)
@@ -111,7 +110,6 @@ func copyHistory(ctx context.Context, conn *pgx.Conn, executions int) error {
 	return err
 }
 
-// copyInstances makes the instances: their keys are the keys of their parameters.
 func copyInstances(ctx context.Context, conn *pgx.Conn, executions int) error {
 	now, night := time.Now(), 1
 	_, err := conn.CopyFrom(ctx, pgx.Identifier{"surfin_job_instance"}, []string{"id", "job_name", "instance_key", "base_key", "created_at"}, pgx.CopyFromFunc(func() ([]any, error) {

@@ -17,7 +17,6 @@ type source struct {
 	csv  *csv.Reader
 }
 
-// openSource opens the input after its header.
 func openSource(path string) (*source, error) {
 	f, err := os.Open(path) //nolint:gosec // of the driver's own folder
 	if err != nil {
@@ -53,7 +52,6 @@ func (s *source) next() ([]string, error) {
 	return fields, nil
 }
 
-// sale returns the next row as a struct.
 func (s *source) sale() (row sale, err error) {
 	fields, err := s.csv.Read()
 	if err != nil {
@@ -81,13 +79,12 @@ func (s *source) sales(rows *[]sale, n int) error {
 	return nil
 }
 
-// encoded is the text of some rows.
 type encoded struct {
 	text []byte
 	rows int
 }
 
-// texts appends the next row with its fields as a format writes them; values are only parsed.
+// texts appends the next row with its fields as a format writes them.
 func (s *source) texts(appendRow func(dst []byte, fields []string) []byte) func(dst []byte) ([]byte, error) {
 	return func(dst []byte) ([]byte, error) {
 		fields, err := s.next()
@@ -98,7 +95,7 @@ func (s *source) texts(appendRow func(dst []byte, fields []string) []byte) func(
 	}
 }
 
-// encode fills e with the next n rows; io.EOF after the last one.
+// encode fills e with the next n rows.
 func (e *encoded) encode(n int, appendNext func(dst []byte) ([]byte, error)) (err error) {
 	for e.text, e.rows = e.text[:0], 0; e.rows < n; e.rows++ {
 		if e.text, err = appendNext(e.text); err != nil {
@@ -108,7 +105,7 @@ func (e *encoded) encode(n int, appendNext func(dst []byte) ([]byte, error)) (er
 	return nil
 }
 
-// eachEncoded passes the rows to write, n at a time. With ahead the next ones are read and encoded meanwhile.
+// eachEncoded passes the rows to write, n at a time.
 func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error), write func(*encoded) error) error {
 	return inTurns(ahead, func(e *encoded) error { return e.encode(n, appendNext) }, func(e *encoded) error {
 		if e.rows == 0 {
@@ -118,8 +115,8 @@ func eachEncoded(n int, ahead bool, appendNext func(dst []byte) ([]byte, error),
 	})
 }
 
-// inTurns fills and writes until fill returns io.EOF; the last part is written as well. With ahead the next
-// part is filled in a second goroutine while one is written.
+// inTurns fills and writes until fill returns io.EOF. With ahead the next part
+// is filled in a second goroutine while one is written.
 func inTurns[T any](ahead bool, fill, write func(*T) error) error {
 	if !ahead {
 		for part := new(T); ; {
@@ -165,7 +162,6 @@ func inTurns[T any](ahead bool, fill, write func(*T) error) error {
 	}
 }
 
-// appendCopyRow is a row in the text format of COPY.
 func appendCopyRow(dst []byte, fields []string) []byte {
 	for i, f := range fields {
 		if i > 0 {

@@ -22,15 +22,15 @@ const (
 	disturbAt = 14
 )
 
-// loseCase is a way in which rows could be lost.
 type loseCase struct {
 	name, title string
-	// bad means that a row breaks a constraint; it is to be skipped, and to be recorded.
+	// bad means that a row breaks a constraint; it is to be skipped, and to be
+	// recorded.
 	bad bool
-	// refused means that the database refuses the second chunk once, with SQLSTATE 40001; it is to be written
-	// again.
+	// refused means that the database refuses the second chunk once, with
+	// SQLSTATE 40001; it is to be written again.
 	refused bool
-	// disturb is the disturbance when the row disturbAt is written alone: kill, stop or none.
+	// disturb is the disturbance when the row disturbAt is written alone.
 	disturb string
 }
 
@@ -45,8 +45,6 @@ func loseCases() []loseCase {
 	}
 }
 
-// workload is the case in the form that the driver runs. Its contestants are Spring Batch's two builders, and
-// ours.
 func (c loseCase) workload() Workload {
 	return Workload{Name: "lose-" + c.name, Title: c.title, Contestants: []Contestant{
 		springLoses{c, "ChunkOrientedStepBuilder", "chunk"},
@@ -63,7 +61,6 @@ func loseWorkloads() []Workload {
 	return all
 }
 
-// springLoses is a case with one of Spring Batch's builders.
 type springLoses struct {
 	loseCase
 	name, builder string
@@ -89,9 +86,9 @@ func (c springLoses) Command(w Work) (*exec.Cmd, error) {
 	}), nil
 }
 
-// lost is the result of a case.
 type lost struct {
-	// first and then are how the two processes ended; then is empty if the first one completed.
+	// first and then are how the two processes ended; then is empty if the
+	// first one completed.
 	first, then  string
 	rows         int
 	missing      []int64
@@ -100,7 +97,6 @@ type lost struct {
 	failed       error // the case could not be run
 }
 
-// lose runs all cases, and prints the results.
 func (b *bench) lose(ctx context.Context) (text string, err error) {
 	var out strings.Builder
 	input := filepath.Join(b.dir, "entries.csv")
@@ -128,8 +124,6 @@ func (b *bench) lose(ctx context.Context) (text string, err error) {
 	return fmt.Sprintf("\nSpring Batch %s, %s, PostgreSQL %s.\n%s", version, time.Now().UTC().Format(time.DateOnly), b.server.version, out.String()), err
 }
 
-// lostBy runs a case with one contestant: the first process, and if that has not completed, a second one that
-// continues.
 func (b *bench) lostBy(ctx context.Context, c loseCase, of Workload, by Contestant, w Work) (l lost) {
 	w, l.failed = b.clear(ctx, of, by, w)
 	if l.failed != nil {
@@ -161,7 +155,6 @@ func (b *bench) lostBy(ctx context.Context, c loseCase, of Workload, by Contesta
 	return l
 }
 
-// ending is a process's report of how its execution ended.
 func (r run) ending() string {
 	if r.Cause == "" {
 		return r.Status

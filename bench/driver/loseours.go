@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// loseJob is our job: shipped components, and a writer that disturbs.
 const loseJob = `job: lose
 parameters: {input: {type: path}}
 flow:
@@ -26,13 +25,11 @@ flow:
     skip: {limit: 5, errors: [constraint]}
 `
 
-// entry is a row of the cases.
 type entry struct {
 	ID   int64
 	Name string
 }
 
-// ours runs a case, or continues the previous process's.
 func (c loseCase) ours(ctx context.Context, w Work) (r Result, err error) {
 	d := &disturbing{}
 	app, err := openApp(ctx, w, w.URL, batch.Item[entry]("entry"), batch.Writer[entry]("disturb", func() *disturbing { return d }))
@@ -94,7 +91,7 @@ func (c loseCase) disturbance(app *batch.App) func() error {
 	}
 }
 
-// disturbing is a writer that writes nothing. It disturbs when a certain row is written alone.
+// disturbing is a writer that writes nothing.
 type disturbing struct{ do func() error }
 
 func (d *disturbing) Write(_ context.Context, entries []entry) error {

@@ -25,7 +25,6 @@ import (
 	"time"
 )
 
-// options are the flags.
 type options struct {
 	size, rounds int
 	seed         uint64
@@ -86,7 +85,6 @@ func parseOptions(args []string) (options, error) {
 	return o, nil
 }
 
-// minSize is the least number of rows: the largest chunk, twice.
 const minSize = 20_000
 
 func drive(ctx context.Context, args []string) (err error) {
@@ -134,7 +132,6 @@ func drive(ctx context.Context, args []string) (err error) {
 	return nil
 }
 
-// showLost prints the lost rows, and puts them into the page.
 func showLost(ctx context.Context, b *bench) error {
 	text, err := b.lose(ctx)
 	if err != nil {

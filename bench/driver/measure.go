@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// run is one measured process.
 type run struct {
 	Result
 	// process is the time from its start to its end, in seconds; clientCPU and serverCPU are CPU seconds,
@@ -24,13 +23,10 @@ type run struct {
 }
 
 const (
-	// runTime is how long one process may take.
-	runTime = 20 * time.Minute
-	// peakEvery is the time between two readings of a process's memory.
+	runTime   = 20 * time.Minute
 	peakEvery = 5 * time.Millisecond
 )
 
-// measure runs a contestant once.
 func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) {
 	cmd, err := c.Command(w)
 	if err != nil {
@@ -102,7 +98,8 @@ func watch(ctx context.Context, p *os.Process, done <-chan error) (peak int64, e
 	}
 }
 
-// peakOf is the high-water mark of the RSS of a process; 0 means that it is over, or has not begun.
+// peakOf is the high-water mark of the RSS of a process; 0 means that it is
+// over, or has not begun.
 func peakOf(pid int) int64 {
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	titleSpace = 40
 )
 
-// plot is an SVG with a bar for each contestant: its ratio to the floor, and the spread.
+// plot is an SVG with a bar for each contestant.
 func (r *report) plot() string {
 	var body strings.Builder
 	y := titleSpace
@@ -60,7 +60,6 @@ func (t *table) scale() float64 {
 	return (plotWidth - labelWidth - 60) / most
 }
 
-// colour distinguishes the floor, ours and the others.
 func colour(l *line) string {
 	switch {
 	case l.place == 0:

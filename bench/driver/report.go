@@ -15,7 +15,6 @@ import (
 	"time"
 )
 
-// report is the results of all workloads, and the machine.
 type report struct {
 	tables  []*table
 	machine string
@@ -35,7 +34,6 @@ func (r *report) footer() string {
 	return fmt.Sprintf("%s, -size %d, -rounds %d: %s", r.date.Format(time.DateOnly), r.size, r.rounds, r.machine)
 }
 
-// machine names the processor and the memory.
 func machine() string {
 	name := runtime.GOARCH
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {
@@ -76,7 +74,6 @@ func (r *report) writePage(path string) error {
 	)
 }
 
-// replaceMarked puts a text between the markers of a page.
 func replaceMarked(path, text string) error {
 	old, err := os.ReadFile(path) //nolint:gosec // the page that was asked for
 	if err != nil {

@@ -19,14 +19,11 @@ import (
 
 const (
 	// runDatabase is made again for every run, from the template of its workload.
-	runDatabase = "surfin_bench_run"
-	// templatePrefix begins the names of templates.
+	runDatabase    = "surfin_bench_run"
 	templatePrefix = "surfin_bench_of_"
-	// ticks is the number of ticks of /proc in a second.
-	ticks = 100
+	ticks          = 100
 )
 
-// server is the PostgreSQL server of all runs.
 type server struct {
 	cluster *pgcluster.Cluster // nil means that it is not ours
 	url     string             // of a superuser
@@ -38,7 +35,6 @@ func durable() []string {
 	return []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on", "shared_buffers=256MB", "max_wal_size=4GB", "autovacuum=off"}
 }
 
-// startServer starts a server, unless the URL names one.
 func startServer(ctx context.Context, admin string) (*server, error) {
 	s := &server{url: admin}
 	if admin == "" {
@@ -54,7 +50,6 @@ func startServer(ctx context.Context, admin string) (*server, error) {
 	return s, nil
 }
 
-// look finds the version of the server, and its process.
 func (s *server) look(ctx context.Context) error {
 	var folder string
 	err := s.with(ctx, s.url, func(conn *pgx.Conn) error {
@@ -90,7 +85,6 @@ func (s *server) with(ctx context.Context, url string, f func(conn *pgx.Conn) er
 	return f(conn)
 }
 
-// exec runs statements one by one, in a database.
 func (s *server) exec(ctx context.Context, database string, statements ...string) error {
 	return s.with(ctx, s.urlOf(database), func(conn *pgx.Conn) error {
 		for _, text := range statements {
@@ -122,8 +116,7 @@ func withDatabase(text, database string) (string, error) {
 // templateOf is the database that the runs of a workload begin with.
 func templateOf(workload string) string { return templatePrefix + identifier(workload) }
 
-// template makes the database that the runs of a workload begin with: the tables of our history, and the
-// tables made by fill.
+// template makes the database that the runs of a workload begin with.
 func (s *server) template(ctx context.Context, workload string, fill ...string) error {
 	name := templateOf(workload)
 	err := s.exec(ctx, "postgres", "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)", "CREATE DATABASE "+name+" TEMPLATE template0")
@@ -136,7 +129,6 @@ func (s *server) template(ctx context.Context, workload string, fill ...string) 
 	return s.exec(ctx, name, append(fill, "VACUUM ANALYZE")...)
 }
 
-// prepareHistory makes the tables of our history.
 func prepareHistory(ctx context.Context, url string) error {
 	s, err := settings.Load(settings.Source{Dir: os.TempDir(), Environ: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}})
 	if err != nil {
@@ -162,7 +154,7 @@ func (s *server) fresh(ctx context.Context, workload string) error {
 	return s.exec(ctx, runDatabase, "CHECKPOINT")
 }
 
-// cpu is the CPU time of the server so far, in seconds; -1 means that it is unknown. The postmaster's ended
+// cpu is the CPU time of the server so far, in seconds. The postmaster's ended
 // children count as its own.
 func (s *server) cpu() float64 {
 	if s.pid == 0 {
@@ -214,7 +206,6 @@ func cpuOf(pid int, withChildren bool) (spent, parent int, ok bool) {
 	return spent, parent, err == nil
 }
 
-// checkTable compares the rows of a table with the expected ones.
 func checkTable(ctx context.Context, w Work, name string) (err error) {
 	conn, err := pgx.Connect(ctx, w.URL)
 	if err != nil {

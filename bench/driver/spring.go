@@ -11,13 +11,12 @@ import (
 	"strings"
 )
 
-// springPrefix begins the names of the contestants of Spring Batch.
 const springPrefix = "Spring Batch"
 
 // springFolder has Spring Batch, from the folder of the module, where the driver runs.
 const springFolder = "bench/springbatch"
 
-// spring is a contestant in Java: bench/springbatch describes each work.
+// spring is a contestant in Java.
 type spring struct {
 	name, work string
 	chunk      int

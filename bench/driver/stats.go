@@ -2,7 +2,6 @@ package main
 
 import "slices"
 
-// spread summarizes several runs: the median, and how far they are apart.
 type spread struct{ median, least, most float64 }
 
 func spreadOf(values []float64) spread {

@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// oursPrefix begins the names of our contestants.
 const oursPrefix = "surfin"
 
 // jobParameters are the parameters of every job of ours, and expectRows the gate of its step: the counters
@@ -32,7 +31,6 @@ const (
 	expectRows    = "  expect: read == params.rows and written == params.rows\n"
 )
 
-// rowItem is a row of the data in a job file.
 const rowItem = "{id: int, account: int, name: string, city: string, day: date, amount: float}"
 
 // saleItem is a row of the data as a struct of Go, the item type `sale` of a job file.
@@ -43,7 +41,6 @@ type saleItem struct {
 	Amount      float64
 }
 
-// ours is a job of ours: the text of its file, and the Go components that it needs.
 func ours(name, job string, opts ...fx.Option) inside {
 	return inside{name: oursPrefix + " " + name, restarts: true, run: func(ctx context.Context, w Work) (Result, error) {
 		url := w.URL
@@ -75,7 +72,6 @@ func runJob(ctx context.Context, w Work, url, job string, opts ...fx.Option) (r 
 	return runIn(ctx, app, w, job)
 }
 
-// runIn runs a job file in an application.
 func runIn(ctx context.Context, app *batch.App, w Work, job string) (r Result, err error) {
 	file := filepath.Join(w.Dir, "job.yaml")
 	if err := os.WriteFile(file, []byte(job), 0o600); err != nil {
@@ -90,7 +86,6 @@ func runIn(ctx context.Context, app *batch.App, w Work, job string) (r Result, e
 	return r, err
 }
 
-// openApp opens an application with its history in the database.
 func openApp(ctx context.Context, w Work, url string, opts ...fx.Option) (*batch.App, error) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	environ := []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true"}

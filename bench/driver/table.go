@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// table is the results of a workload.
 type table struct {
 	workload Workload
 	rows     int
@@ -18,7 +17,6 @@ type table struct {
 	lines    []*line
 }
 
-// line is a contestant of a table.
 type line struct {
 	contestant Contestant
 	place      int  // in the workload
@@ -45,8 +43,9 @@ func (t *table) add(c Contestant, failed error) {
 	t.lines = append(t.lines, l)
 }
 
-// shuffle puts the lines into the order of a round. Contestants that targets compare run one right after the
-// other, for the machine is busier in one minute than in another; peers, which take long, run separately.
+// shuffle puts the lines into the order of a round. Contestants that targets
+// compare run one right after the other, for the machine is busier in one
+// minute than in another.
 func (t *table) shuffle(order *rand.Rand) {
 	order.Shuffle(len(t.lines), func(i, j int) { t.lines[i], t.lines[j] = t.lines[j], t.lines[i] })
 	beside := func(l *line) int {
@@ -59,7 +58,7 @@ func (t *table) shuffle(order *rand.Rand) {
 	slices.SortStableFunc(t.lines, func(a, b *line) int { return sign * cmp.Compare(beside(a), beside(b)) })
 }
 
-// mostRounds is the number of the floor's rounds; no contestant has more.
+// mostRounds is the number of the floor's rounds.
 func (t *table) mostRounds() int { return t.rounds + moreRounds }
 
 func (t *table) ordered() []*line {
@@ -76,7 +75,6 @@ func (t *table) failures() int {
 	return n
 }
 
-// ratio compares a line with the floor, round by round.
 func (t *table) ratio(l *line) spread {
 	floor := t.ordered()[0]
 	ratios := make([]float64, t.rounds) // of all contestants: rounds are not alike
@@ -128,7 +126,6 @@ func (t *table) cells(l *line) []string {
 	}
 }
 
-// timeText is a time as people read it.
 func timeText(seconds float64) string {
 	switch {
 	case seconds < 1e-6:
@@ -173,7 +170,6 @@ func (t *table) aligned() string {
 	return aligned(rows)
 }
 
-// aligned are rows in columns.
 func aligned(rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, cells := range rows {

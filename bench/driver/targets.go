@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// target is the goal for one of our contestants.
 type target struct {
 	// text describes the comparison.
 	text, workload string
-	// who reports whether a contestant is selected. Of several, the worst one counts.
-	who func(name string) bool
-	// than is the contestant that it is compared with; empty means that the value itself counts.
+	who            func(name string) bool
+	// than is the contestant that it is compared with; empty means that the
+	// value itself counts.
 	than string
 	// of is the compared value; nil means the seconds of the work.
 	of func(run) float64
-	// faster requires at least want times the speed of than. Otherwise the value is at most want: that many
-	// times than, or that much.
+	// faster requires at least want times the speed of than. Otherwise the
+	// value is at most want: that many times than, or that much.
 	faster bool
 	want   float64
 	show   func(value float64) string
-	// limits are contestants that do the same work by hand, with the same promises and without an engine. The
-	// best of them shows how far a target can be reached at all. Empty means that there is none to compare
-	// with.
+	// limits are contestants that do the same work by hand, with the same
+	// promises and without an engine. The best of them shows how far a target
+	// can be reached at all.
 	limits []string
 }
 
@@ -47,7 +46,6 @@ func faster(workload, who, than string, want float64) target {
 	return target{text: who + ": of " + than, workload: workload, who: named(who), than: than, faster: true, want: want, show: times}
 }
 
-// targets are all that there are, by workload.
 func targets() []target {
 	copy1000, copy10000 := []string{"COPY loop, 1000", "COPY loop, double-buffered, 1000"}, []string{"COPY loop, 10000", "COPY loop, double-buffered, 10000"}
 	all := []target{
@@ -92,31 +90,27 @@ func isCompared(workload, name string) bool {
 	})
 }
 
-// isLookup recognizes the listings and lookups of w6 by their names there. The others launch, or parse and
-// compile a job file: an explanation the stored one, a choice and a dry run the one on the disk.
+// isLookup recognizes the listings and lookups of w6 by their names there.
 func isLookup(name string) bool {
 	of, ours := strings.CutPrefix(name, oursPrefix+" ")
 	return ours && !slices.ContainsFunc([]string{"launch", "dry run", "explain", "the instance"}, func(other string) bool { return strings.HasPrefix(of, other) })
 }
 
-// isList recognizes the lists among the lookups.
 func isList(name string) bool { return strings.HasPrefix(name, oursPrefix+" list ") }
 
-// seen is the result of a target.
 type seen struct {
 	target
 	value   spread
 	line    *line // of ours, that the value is of
-	missing bool  // it was not measured
+	missing bool
 	failed  bool
-	limit   *limit // nil means that none was measured
+	limit   *limit
 }
 
-// limit is the value of a target with another contestant instead of ours.
 type limit struct {
 	who   string
 	value spread
-	ours  spread // ours: times its speed, or times its value if the least counts
+	ours  spread
 }
 
 // worse reports whether a is a worse value of the target than b.
@@ -129,7 +123,6 @@ func (t target) worse(a, b float64) bool {
 
 func (t target) reaches(v spread) bool { return !t.worse(v.median, t.want) }
 
-// in looks for the target in the tables.
 func (t target) in(tables []*table) seen {
 	s := seen{target: t, missing: true}
 	for _, table := range tables {
@@ -174,7 +167,6 @@ func (s seen) limitIn(table *table, than *line) *limit {
 	return best
 }
 
-// compared is the value round by round.
 func (t target) compared(l, than *line) spread {
 	of := t.of
 	if of == nil {
@@ -223,8 +215,6 @@ func targetRows(tables []*table) [][]string {
 	return rows
 }
 
-// row is the line of a target: its workload, its text, the wanted value, the seen value and its spread, the
-// verdict, and the limit.
 func (s seen) row() []string {
 	wanted := "at most " + s.show(s.want)
 	if s.faster {

@@ -36,7 +36,6 @@ func w1() Workload {
 	}
 }
 
-// positionTable has the position of a loop by hand.
 const positionTable = "CREATE TABLE position (id integer PRIMARY KEY, read bigint NOT NULL)"
 
 const updatePosition = "UPDATE position SET read = $1 WHERE id = 1"
@@ -78,7 +77,6 @@ func loads(chunk int) []Contestant {
 // insertRows is the number of rows in an INSERT of gorm, or in one by hand with a parameter for each value.
 const insertRows = 1000
 
-// loadJob is a job file. item is the type of the rows; processor and readAhead may be empty.
 func loadJob(chunk int, item, processor, readAhead string) string {
 	text := fmt.Sprintf("job: load\n"+jobParameters+"flow:\n- step: load\n  chunk:\n    size: %d\n    reader: {csv: {path: \"${params.input}\", item: %s}}\n", chunk, item)
 	if processor != "" {
@@ -90,7 +88,6 @@ func loadJob(chunk int, item, processor, readAhead string) string {
 	return text + "    writer: {table: sale}\n" + expectRows
 }
 
-// trimName is a processor in Go.
 type trimName struct{}
 
 func (trimName) Process(_ context.Context, s saleItem) (saleItem, error) {
@@ -182,7 +179,6 @@ func insertValues(ctx context.Context, tx pgx.Tx, rows []sale) error {
 	return nil
 }
 
-// gormLoop is the work with gorm.
 func gormLoop(ctx context.Context, w Work, chunk int) (r Result, err error) {
 	db, err := gorm.Open(postgres.Open(w.URL), &gorm.Config{Logger: logger.Discard, SkipDefaultTransaction: true})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// w2 upserts the rows of a table into another one: into an empty one, and over existing rows.
+// w2 upserts the rows of a table into another one.
 func w2(full bool) Workload {
 	w := Workload{Name: "w2-insert", Title: "PostgreSQL to PostgreSQL, upsert into an empty table"}
 	fill := []string{}
@@ -151,7 +151,6 @@ func pages() Workload {
 	}
 }
 
-// clock notes when chunks come.
 type clock struct{ times []time.Time }
 
 func (c *clock) gaps() []float64 {
@@ -162,7 +161,6 @@ func (c *clock) gaps() []float64 {
 	return gaps
 }
 
-// clockWriter writes nothing.
 type clockWriter struct{ *clock }
 
 func (c *clockWriter) Write(context.Context, []saleItem) error {

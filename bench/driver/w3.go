@@ -89,8 +89,8 @@ func makeSQLite(ctx context.Context, path string) (err error) {
 // sqliteRows is the number of rows in a statement of the loop: more take longer.
 const sqliteRows = 64
 
-// sqliteLoop is the work by hand: statements of 64 rows, and an UPDATE, in one transaction for each chunk.
-// The file is opened before the time begins, as ours is.
+// sqliteLoop is the work by hand. The file is opened before the time begins,
+// as ours is.
 func sqliteLoop(ctx context.Context, w Work, chunk int, ahead bool) (r Result, err error) {
 	db, err := openSQLite(sqlitePath(w))
 	if err != nil {
@@ -111,7 +111,7 @@ func sqliteLoop(ctx context.Context, w Work, chunk int, ahead bool) (r Result, e
 	})
 }
 
-// sqliteChunk writes rows and the position after them. full is the statement of sqliteRows rows.
+// sqliteChunk writes rows and the position after them.
 func sqliteChunk(ctx context.Context, db *sql.DB, full *sql.Stmt, rows []sale, read int) error {
 	t, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -143,8 +143,6 @@ func insertOf(rows int) string {
 	return "INSERT INTO sale VALUES " + strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?),", rows), ",")
 }
 
-// eachSales passes the rows to write as structs, a chunk at a time. With ahead the next ones are read in a
-// second goroutine meanwhile.
 func eachSales(w Work, chunk int, ahead bool, write func(rows []sale) error) (err error) {
 	in, err := openSource(w.Input)
 	if err != nil {
@@ -159,7 +157,6 @@ func eachSales(w Work, chunk int, ahead bool, write func(rows []sale) error) (er
 	})
 }
 
-// checkSQLite compares the rows of the table with the expected ones.
 func checkSQLite(ctx context.Context, path string, w Work) (err error) {
 	db, err := openSQLite(path)
 	if err != nil {
@@ -193,7 +190,7 @@ func (c mattn) Restarts() bool { return false }
 
 func (c mattn) Result(stdout []byte) (Result, error) { return parseResult(stdout) }
 
-// Build compiles bench/peers. The driver runs in the folder of the module.
+// Build compiles bench/peers.
 func (c mattn) Build(ctx context.Context, b *bench) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join("bench", "peers"), "-o", filepath.Join(b.dir, "peers"), ".") //nolint:gosec // of this module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=1")

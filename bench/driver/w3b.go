@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// w3b copies a csv file, row by row.
 func w3b() Workload {
 	loop := func(name string, run func(w Work) error) Contestant {
 		return inside{name: name, run: func(_ context.Context, w Work) (Result, error) {
@@ -51,7 +50,6 @@ func w3b() Workload {
 
 func outputOf(w Work) string { return filepath.Join(w.Dir, "out.csv") }
 
-// copyJob is a job file; without an item, rows are strings.
 func copyJob(chunk int, item, readAhead string) string {
 	if item != "" {
 		item = ", " + item
@@ -63,7 +61,6 @@ func copyJob(chunk int, item, readAhead string) string {
 	return text + expectRows
 }
 
-// csvLoop is the work by hand, without any promise.
 func csvLoop(w Work) (err error) {
 	in, err := os.Open(w.Input)
 	if err != nil {
@@ -110,8 +107,8 @@ func copied(w Work, loop func(in *source, out *os.File) error) (err error) {
 	return loop(in, out)
 }
 
-// typedLoop is csvLoop with a value for each field, which is parsed, and written again: rows with types, by
-// hand.
+// typedLoop is csvLoop with a value for each field, which is parsed, and
+// written again.
 func typedLoop(w Work) error {
 	return copied(w, func(in *source, out *os.File) error {
 		to, line := bufio.NewWriterSize(out, 64<<10), []byte(nil)
@@ -130,7 +127,7 @@ func typedLoop(w Work) error {
 	})
 }
 
-// typed appends the next row with its values written again. Nothing needs quotes.
+// typed appends the next row with its values written again.
 func (s *source) typed(line []byte) ([]byte, error) {
 	row, err := s.sale()
 	if err != nil {
@@ -147,9 +144,10 @@ func typedWithPosition(chunk int) string {
 	return fmt.Sprintf("typed loop, two flushes a chunk, double-buffered, %d", chunk)
 }
 
-// positionLoop is our promise, by hand: values are parsed and written again. For each chunk the file is on
-// the disk, and then its position is committed in a file of SQLite with the settings of our history. The next
-// chunk is read and encoded meanwhile. As for ours, that file is opened before the time begins.
+// positionLoop is our promise, by hand: values are parsed and written again.
+// For each chunk the file is on the disk, and then its position is committed
+// in a file of SQLite with the settings of our history. As for ours, that file
+// is opened before the time begins.
 func positionLoop(ctx context.Context, w Work, chunk int) (r Result, err error) {
 	db, err := openSQLite(sqlitePath(w))
 	if err != nil {
@@ -196,7 +194,6 @@ func chunkLoop(w Work, chunk int, durable, ahead bool) error {
 	})
 }
 
-// appendCSVRow appends a row of csv, with quotes if needed.
 func appendCSVRow(dst []byte, fields []string) []byte {
 	for i, f := range fields {
 		if i > 0 {

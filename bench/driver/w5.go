@@ -36,7 +36,6 @@ func w5() Workload {
 // restartRow is the number of the searched row, from 0.
 func restartRow(w Work) int { return w.Rows / 10 * 9 }
 
-// readAgain reads row by row.
 func readAgain(_ context.Context, w Work) (r Result, err error) {
 	begin := time.Now()
 	in, err := openSource(w.Input)
@@ -87,7 +86,6 @@ func seekByHand(_ context.Context, w Work) (r Result, err error) {
 	return Result{Seconds: time.Since(begin).Seconds(), Found: fields[0]}, nil
 }
 
-// seekWithPosition is our reader: the position of a commit is made before the time begins.
 func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 	at, err := positionBehind(ctx, w, restartRow(w))
 	if err != nil {
@@ -131,7 +129,6 @@ func closeReader(ctx context.Context, reader item.Reader) error {
 	return nil
 }
 
-// positionBehind is the position of our reader after that many rows.
 func positionBehind(ctx context.Context, w Work, rows int) (item.Position, error) {
 	reader, err := openReader(ctx, w, nil)
 	if err != nil {

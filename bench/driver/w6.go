@@ -23,13 +23,12 @@ const (
 	callsTime = time.Second
 )
 
-// shortHistory is the workload with a template without history.
 const shortHistory = "w6-short"
 
-// historyRows is the length of the history in its targets. A shorter one is enough for a quick check.
+// historyRows is the length of the history in its targets. A shorter one is
+// enough for a quick check.
 const historyRows = 200_000
 
-// w6 has an operator's queries over a long history.
 func w6() Workload {
 	contestants := []Contestant{inside{name: "a row by its primary key", run: rowByKey}, inside{name: pageByHand, run: pagesByHand}}
 	for _, l := range lookups() {
@@ -58,13 +57,11 @@ func w6() Workload {
 	}
 }
 
-// lookup is something that the operator service can be asked.
 type lookup struct {
 	name string
 	ask  func(ctx context.Context, app *batch.App, at asked) error
 }
 
-// asked holds the queried executions, in the middle of the history.
 type asked struct {
 	completed, failed core.JobExecutionID
 	skip              int64
@@ -160,7 +157,6 @@ func otherLookups() []lookup {
 	}
 }
 
-// run asks again and again, and says the median.
 func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
 	app, err := openApp(ctx, w, w.URL)
 	if err != nil {
@@ -179,7 +175,6 @@ func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
 	return medianOf(func(int) error { return l.ask(ctx, app, at) }, nothingAfter)
 }
 
-// medianOf makes the calls, and returns the median of their times; after each of them it waits for after.
 func medianOf(call func(i int) error, after func() error) (r Result, err error) {
 	var times []float64
 	for first := time.Now(); len(times) < calls && (len(times) < fewCalls || time.Since(first) < callsTime); {
@@ -216,11 +211,9 @@ func byHand(ctx context.Context, w Work, ask func(conn *pgx.Conn, i int) error) 
 	return medianOf(func(i int) error { return ask(conn, i) }, nothingAfter)
 }
 
-// pageByHand is the name of pagesByHand.
 const pageByHand = "a page of 50 executions, by hand"
 
-// pageQuery is the query of a page of a list: the executions before one, their parameters, the newest one of
-// their instance, and how many of their steps are open, or of an unknown outcome.
+// pageQuery is the query of a page of a list.
 const pageQuery = `SELECT e.id, e.instance_id, e.job_name, e.attempt, e.status, e.exit_code, e.error_text, e.definition_path, e.owner,
 	e.lease_until, e.created_at, e.started_at, e.ended_at, e.redrive_of, e.parent_id, e.gate,
 	(SELECT string_agg(p.name || '=' || p.value, ', ') FROM surfin_job_execution_param p WHERE p.job_execution_id = e.id),
@@ -230,7 +223,6 @@ const pageQuery = `SELECT e.id, e.instance_id, e.job_name, e.attempt, e.status, 
 	(SELECT count(*) FROM surfin_step_execution s WHERE s.job_execution_id = e.id AND s.status = 'UNKNOWN')
 	FROM surfin_job_execution e WHERE e.id < $1 ORDER BY e.id DESC LIMIT 50`
 
-// pageRow is a row of pageQuery.
 type pageRow struct {
 	ID, Instance                     int64
 	Job                              string
@@ -245,7 +237,6 @@ type pageRow struct {
 	Unfinished, Uncertain            int64
 }
 
-// pagesByHand reads a page with one statement, which pgx has prepared.
 func pagesByHand(ctx context.Context, w Work) (Result, error) {
 	return byHand(ctx, w, func(conn *pgx.Conn, i int) error {
 		rows, err := conn.Query(ctx, pageQuery, w.Rows/2+i)
@@ -262,7 +253,7 @@ func pagesByHand(ctx context.Context, w Work) (Result, error) {
 
 func nothingAfter() error { return nil }
 
-// launches is the time until an execution exists and begins. Its instance is new.
+// launches is the time until an execution exists and begins.
 func launches(ctx context.Context, w Work, short bool) (r Result, err error) {
 	url := w.URL
 	if short {

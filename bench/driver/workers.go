@@ -17,8 +17,7 @@ import (
 const (
 	workerCount = 2
 	// workerPoll is the time between two polls of a worker that is not notified of work.
-	workerPoll = 100 * time.Millisecond
-	// workersTime is how long the workers may take to begin.
+	workerPoll  = 100 * time.Millisecond
 	workersTime = time.Minute
 )
 
@@ -43,7 +42,7 @@ func onWorkers(ctx context.Context, w Work) (r Result, err error) {
 	return runIn(ctx, app, w, hashing.Job("hash", "{by: {count: 4}, remote: true}", w.Rows)+jobParameters)
 }
 
-// startWorker starts this program as a worker. end asks it to end, and waits.
+// startWorker starts this program as a worker.
 func startWorker(w Work) (end func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -61,7 +60,6 @@ func startWorker(w Work) (end func() error, err error) {
 	return func() error { return errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()) }, nil
 }
 
-// takeParts is a worker, until it is asked to end.
 func takeParts(ctx context.Context, w Work) (err error) {
 	stop, done := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer done()

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// rounds is how often each number is hashed.
 const rounds = 400
 
 // Components are the reader numbers, the processor hash and the writer forget.
@@ -27,8 +26,7 @@ func Components() fx.Option {
 	)
 }
 
-// Job is a job file of one step over that many numbers. partition is the value of the key partition; empty
-// means that the step has no parts.
+// Job is a job file of one step over that many numbers.
 func Job(name, partition string, items int) string {
 	text, first, step := "job: "+name+"\nflow:\n- step: work\n", "0", "1"
 	if partition != "" {
@@ -38,7 +36,6 @@ func Job(name, partition string, items int) string {
 	return text + fmt.Sprintf("  chunk:\n    size: 1000\n    reader: {numbers: {first: %q, step: %q, items: %d}}\n    processor: hash\n    writer: forget\n", first, step, items)
 }
 
-// share is the input of a part: every so-many-th number below items.
 type share struct {
 	First int64 `key:"first" required:"true" doc:"The first number."`
 	Step  int64 `key:"step" required:"true" doc:"The distance of two numbers."`
@@ -65,7 +62,6 @@ func (n *numbers) Open(_ context.Context, at batch.Position) error {
 
 func (n *numbers) Position() (batch.Position, error) { return batch.Position(fmt.Sprint(n.First)), nil }
 
-// hash is work for a CPU.
 type hash struct{}
 
 func (hash) Process(_ context.Context, n int64) (string, error) { return Hash(n), nil }

@@ -17,9 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Chunk is the size of the chunks, of the loops as well: so large that the step's work once for each of them,
-// such as BEGIN, does not count. The commits would count even so: a flush of the disk takes as long as tens
-// of thousands of items. So Total leaves them out.
+// Chunk is the size of the chunks, of the loops as well: so large that the
+// step's work once for each of them, such as BEGIN, does not count.
 const Chunk = 100_000
 
 // Counter reads the numbers 1 to Items.
@@ -57,14 +56,14 @@ func (Increment) Process(_ context.Context, n int) (int, error) { return n + 1, 
 // Total writes nothing. It counts the items, and the time that a step takes for them.
 type Total struct {
 	Items int
-	// begin is when a step begins with a chunk: it has opened the reader, or committed the previous chunk.
-	// Zero means that there is no step.
+	// begin is when a step begins with a chunk: it has opened the reader, or
+	// committed the previous chunk.
 	begin time.Time
 	took  time.Duration
 }
 
-// Took is the time of a step from the opening of its reader to the last Write, without the commits of its
-// chunks: those are work of the database, and the loops have none.
+// Took is the time of a step from the opening of its reader to the last Write,
+// without the commits of its chunks.
 func (t *Total) Took() time.Duration { return t.took }
 
 func (t *Total) Write(_ context.Context, items []int) error {
@@ -92,7 +91,6 @@ func Components(t *Total) fx.Option {
 	)
 }
 
-// counted is the configuration of the reader.
 type counted struct {
 	Items int `key:"items" required:"true" doc:"How many numbers there are."`
 }
@@ -106,7 +104,8 @@ func Job(items int, processor bool) string {
 	return text + "    writer: total\n"
 }
 
-// Loop is the engine's comparison: the same components through their generic interfaces, chunk by chunk.
+// Loop is the engine's comparison: the same components through their generic
+// interfaces, chunk by chunk.
 func Loop[I, O any](ctx context.Context, r item.ItemReader[I], p item.ItemProcessor[I, O], w item.ItemWriter[O], size int) error {
 	out := make([]O, 0, size)
 	for {

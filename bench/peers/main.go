@@ -23,7 +23,6 @@ import (
 	_ "github.com/mattn/go-sqlite3" // the driver
 )
 
-// work is the driver's order; see bench/driver.
 type work struct {
 	Dir   string `json:"dir"`
 	Input string `json:"input"`
@@ -53,11 +52,10 @@ func run() (float64, error) {
 	return load(context.Background(), w, chunk)
 }
 
-// perStatement is how many rows a statement has.
 const perStatement = 64
 
-// load writes the rows chunk by chunk, each with its position in one durable commit. It returns the seconds
-// after the opening of the database.
+// load writes the rows chunk by chunk, each with its position in one durable
+// commit.
 func load(ctx context.Context, w work, chunk int) (seconds float64, err error) {
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(w.Dir, "surfin.db")+"?_journal_mode=WAL&_synchronous=FULL&_txlock=immediate")
 	if err != nil {
@@ -95,7 +93,7 @@ func load(ctx context.Context, w work, chunk int) (seconds float64, err error) {
 	return time.Since(begin).Seconds(), nil
 }
 
-// nextRows reads up to n rows as values of their types; io.EOF after the last one.
+// nextRows reads up to n rows as values of their types.
 func nextRows(in *csv.Reader, n int) (rows [][6]any, err error) {
 	for len(rows) < n {
 		fields, err := in.Read()

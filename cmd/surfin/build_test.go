@@ -14,10 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// The first command compiles all that it is made of: this is what keeps it short. What others
-// wrote is counted, with the standard library; a component of ours is small. River is 49 of the
-// packages, so that a server needs no build of its own; the encodings of East Asia
-// are 4, zstd, xz, bzip2 and zip 15.
+// The first command compiles all that it is made of: this is what keeps it
+// short. River is 49 of the packages, so that a server needs no build of its
+// own; the encodings of East Asia are 4, zstd, xz, bzip2 and zip 15.
 func TestTheFirstCommandCompilesLittle(t *testing.T) {
 	t.Parallel()
 	const most = 431

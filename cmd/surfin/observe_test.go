@@ -37,8 +37,6 @@ var (
 	inFile = regexp.MustCompile(`\A# ([a-z.]+)\n`)
 )
 
-// The guide's files are written and its commands run, in order, with the command
-// that is built here.
 func TestTheGuideToObservationIsRight(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("the guide scrapes with curl, which is not here")
@@ -147,7 +145,6 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// receiver is an OTLP/HTTP receiver that counts the spans of jobs.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex

@@ -22,7 +22,7 @@ type answer struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// routes are the API. Any call may be repeated: orders are placed by key, and a move is made once.
+// routes are the API. Any call may be repeated.
 func routes(mux *http.ServeMux, shop *Shop) {
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) { place(w, r, shop) })
 	mux.HandleFunc("GET /orders/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,6 @@ func move(w http.ResponseWriter, r *http.Request, shop *Shop) {
 	write(w, http.StatusOK, answer{ID: id, Status: result.State, Applied: result.Answer == core.Applied})
 }
 
-// receive stores an event: it is accepted in any order.
 func receive(w http.ResponseWriter, r *http.Request, shop *Shop) {
 	var e struct {
 		Key     string `json:"key"`
@@ -153,7 +152,6 @@ func idOf(r *http.Request) (int64, error) {
 	return id, nil
 }
 
-// refuse answers an error: a rejected call may be sent again, and is rejected until the order has moved.
 func refuse(w http.ResponseWriter, a answer, err error) {
 	status := http.StatusInternalServerError
 	a.Error = err.Error()

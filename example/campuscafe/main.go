@@ -43,8 +43,8 @@ func cafe(s batch.Settings, address string) fx.Option {
 	return fx.Options(shop(s), fx.Invoke(background, func(lc fx.Lifecycle, mux *http.ServeMux) { serve(lc, mux, address) }))
 }
 
-// shop is the café with closed doors: it receives no calls, and nothing happens by itself. Its tables are in
-// the database of the history, so that orders, events and tasks change in one transaction.
+// shop is the café with closed doors. Its tables are in the database of the
+// history, so that orders, events and tasks change in one transaction.
 func shop(s batch.Settings) fx.Option {
 	return fx.Options(
 		batch.Module(s), batch.JobFiles(batch.FS(jobs, "nightly.yaml")),

@@ -308,7 +308,6 @@ func TestManyCallersApplyAMoveOnce(t *testing.T) {
 	})
 }
 
-// The service sends mail, pays back and exports: with its doors open, tasks are executed.
 func TestTheCafeWorksThroughADay(t *testing.T) {
 	t.Chdir(t.TempDir())
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -82,7 +82,6 @@ func (p *process) at() string {
 	return p.address
 }
 
-// Customers call two processes, again and again until one answers, while one of them is killed and restarted.
 func TestEachOrderIsServedOnceThoughProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	const orders, kills = 12, 3

@@ -9,8 +9,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Events of an order come in any order and more than once, with calls between them: the final state does not
-// depend on the order of their arrival.
 func TestShuffledEventsComeToOneEnd(t *testing.T) {
 	each(t, func(s *scene) {
 		way := []Trigger{StockReserveSucceeded, PaymentRequested, PaymentSucceeded, HandoverCompleted}
@@ -59,7 +57,6 @@ func TestShuffledEventsComeToOneEnd(t *testing.T) {
 	})
 }
 
-// README.md shows the table that decides.
 func TestTheReadmeShowsTheTable(t *testing.T) {
 	t.Parallel()
 	m, err := machine()

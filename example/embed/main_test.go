@@ -21,7 +21,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// The service of the how-to bills its orders and reports them, over its own pool.
 func TestTheServiceBillsItsOrders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	testdb.Each(t, func(t *testing.T, url string) {

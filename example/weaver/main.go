@@ -44,7 +44,6 @@ func registrations(maxRetryDelay time.Duration) fx.Option {
 	)
 }
 
-// weave runs the whole: submit, work, wait, show.
 func weave(ctx context.Context, url string, maxRetryDelay time.Duration, out io.Writer) (err error) {
 	s, err := batch.LoadSettings()
 	if err != nil {
@@ -74,7 +73,6 @@ func weave(ctx context.Context, url string, maxRetryDelay time.Duration, out io.
 	return show(ctx, app.Tasks, group, accepted.Tasks, out)
 }
 
-// plan is the group: three tasks that share a budget.
 func plan(url string) task.Submission {
 	at := json.RawMessage(fmt.Sprintf(`{"url": %q}`, url))
 	return task.Submission{

@@ -19,7 +19,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// A server that is away at first: both tasks that request it are tried again.
 func TestAGroupIsSubmittedExecutedAndShown(t *testing.T) {
 	t.Chdir(t.TempDir())
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -193,8 +193,6 @@ func TestTheFourthPrintedExampleAsksForAStatus(t *testing.T) {
 	})
 }
 
-// The fifth one drives a record by hand; here the repository does (TestTheFifthPrintedExampleDrivesATask in
-// pkg/batch/repository/tasks), and a worker.
 func TestTheFifthPrintedExampleIsExecutedByAWorker(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

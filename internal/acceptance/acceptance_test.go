@@ -33,7 +33,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// surfin is the path of the command under test, built once.
 var surfin string //nolint:gochecknoglobals // set once by TestMain
 
 func TestMain(m *testing.M) {
@@ -66,12 +65,10 @@ func build(to, folder string) (string, error) {
 	return string(out), err
 }
 
-// isSoak reports that `make soak` runs, which leaves out nothing.
 func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
 
-// inTurn runs f on one database, PostgreSQL if n is even, and the next case or test on the other; a soak has
-// both. It is for the behavior of processes and commands: other tests check that the repository and the
-// databases behave the same.
+// inTurn runs f on one database, PostgreSQL if n is even, and the next case or
+// test on the other; a soak has both.
 func inTurn(t *testing.T, n int, f func(t *testing.T, url string)) {
 	t.Helper()
 	switch {
@@ -84,15 +81,13 @@ func inTurn(t *testing.T, n int, f func(t *testing.T, url string)) {
 	}
 }
 
-// scene is a folder with a job file, and a database.
 type scene struct {
-	t   *testing.T
-	dir string
-	url string
-	env []string
-	// params are parameters that are known only when the scene is made.
+	t      *testing.T
+	dir    string
+	url    string
+	env    []string
 	params []string
-	// program is the program that start runs; "" means surfin.
+	// program is the program that start runs.
 	program string
 }
 
@@ -107,7 +102,6 @@ func newScene(t *testing.T, url string, files map[string]string) *scene {
 	return s
 }
 
-// process is one running surfin command.
 type process struct {
 	*exec.Cmd
 	out  output
@@ -115,7 +109,6 @@ type process struct {
 	code int
 }
 
-// output is the output of a process while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -230,7 +223,6 @@ func (s *scene) inFewChunks(files ...string) {
 	}
 }
 
-// fewChunks is the size of their chunks.
 const fewChunks = 5000
 
 func (s *scene) ints(db tx.Database, query string, n int) []int64 {
@@ -244,8 +236,6 @@ func (s *scene) ints(db tx.Database, query string, n int) []int64 {
 	return values
 }
 
-// totals adds up the counters of a step over all attempts with the parameter's value: the work of an
-// instance, however often it was started.
 func (s *scene) totals(r *repository.Repository, step, parameter string, value any) (total core.Counters, attempts int) {
 	s.t.Helper()
 	ctx := context.Background()

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In a file of one line the index and the offset identify the skipped element.
 func TestAnElementOfAFileOfOneLineIsFoundAndRedriven(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bankTypes is included by the jobs below.
 const bankTypes = `
 types:
   payment: {id: int, account: string, amount: {type: decimal, scale: 2}, due: {type: date, format: yyyyMMdd}, name: string}
@@ -37,7 +36,6 @@ flow:
   expect: balanced
 `
 
-// bankExport writes the file as it should have been.
 const bankExport = `job: export
 include: [types.yaml]
 flow:
@@ -54,7 +52,6 @@ flow:
   expect: written == 12
 `
 
-// bankFile returns a file of twelve payments, and the same with four unreadable lines.
 func bankFile() (good, bad string) {
 	lines, sum := []string{"H20261120"}, 0
 	for id := 1; id <= 12; id++ {
@@ -70,8 +67,6 @@ func bankFile() (good, bad string) {
 	return good, strings.Join(lines, "\n")
 }
 
-// A fixed-width file with header and control totals is loaded by job files alone: bad lines are stored,
-// found, corrected and redriven, and the table then equals the corrected file.
 func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -95,7 +90,6 @@ func TestBadLinesOfAFixedWidthFileAreFoundCorrectedAndRedriven(t *testing.T) {
 	})
 }
 
-// A sum without one of its amounts proves nothing: the file fails, and reports why.
 func TestAnAmountThatCannotBeReadFailsTheControlTotal(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

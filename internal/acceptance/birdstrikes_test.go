@@ -107,7 +107,6 @@ func TestTheHelloWorldOfTheReadmeGreets(t *testing.T) {
 	require.Contains(t, out, "Hello, world!\n")
 }
 
-// strike is a row of the table, as texts.
 type strike struct {
 	line                                                           int
 	date, airport, state, operator, aircraft, phase, species, cost string
@@ -115,7 +114,6 @@ type strike struct {
 	speed                                                          string // empty means null
 }
 
-// strikes are the rows that the job should load, computed without the framework.
 func strikes(t *testing.T) []strike {
 	t.Helper()
 	file, err := os.Open(filepath.Join(root, "example/birdstrikes/data/birdstrikes.csv"))
@@ -164,7 +162,6 @@ func (s *scene) storedStrikes(db tx.Database) []strike {
 	return list
 }
 
-// summarise returns the lines of the exported file without its head, sorted.
 func summarise(list []strike, year int) []string {
 	type sums struct{ strikes, damaging, cost, speed, speeds int }
 	by := map[string]*sums{}
@@ -203,7 +200,6 @@ func summarise(list []strike, year int) []string {
 	return lines
 }
 
-// exported returns the lines of a file that the job wrote, without its head.
 func (s *scene) exported(path string) []string {
 	s.t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.dir, path))

@@ -78,7 +78,7 @@ func TestARestartRefusesOtherValuesInWhatIsReadAndWhereItIsWritten(t *testing.T)
 	}
 }
 
-// Rule C15x: in another database the checkpoint stored with the data has the values.
+// Rule C15x.
 func TestARestartComparesTheValuesThatAreBesideTheData(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -107,7 +107,6 @@ flow:
 	})
 }
 
-// with runs a command with parameters, NAME=VALUE, and variables of the environment, in capitals.
 func (s *scene) with(words []string, args ...string) (int, string) {
 	s.t.Helper()
 	of := *s

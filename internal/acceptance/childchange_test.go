@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// callJob runs a child with a second step that kills its process the first time.
 const callJob = `
 job: outer
 flow:
@@ -29,8 +28,6 @@ flow:
         kill -9 $PPID
 `
 
-// TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained: explain, a dry run and a run give the
-// same answer as the child's launch would, though the records do not say which execution the child has.
 func TestTheChangedFileOfAKilledChildIsRefusedWhereARestartIsExplained(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

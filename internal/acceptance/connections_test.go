@@ -10,10 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// snapshotOf is a reader that keeps a connection.
 const snapshotOf = `{query: {sql: "select id, v as %s from u", snapshot: true, item: {id: int, %s: int}}}`
 
-// Rule O4: a step that would wait for itself is refused before anything runs, and one that fits runs.
+// Rule O4.
 func TestAStepThatNeedsMoreConnectionsThanItsPoolHasIsRefused(t *testing.T) {
 	t.Parallel()
 	merged := fmt.Sprintf("{merge: {key: [id], left: %s, right: %s}}", fmt.Sprintf(snapshotOf, "v", "v"), fmt.Sprintf(snapshotOf, "w", "w"))

@@ -17,15 +17,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// continuing is a worker on a line that can be cut. It executes a task that writes the time and the attempt
-// until the file enough exists.
+// continuing is a worker on a line that can be cut. It executes a task that
+// writes the time and the attempt until the file enough exists.
 type continuing struct {
 	*taskFaults
 	line *testproxy.Proxy
 	far  *process
 }
 
-// beats is the task's script. Each attempt has its own number.
 const beats = `n=$(date +%s%N); while [ ! -e enough ]; do echo $n $(date +%s%N) >> beats; sleep 0.05; done`
 
 func newContinuing(t *testing.T, grace int) *continuing {
@@ -45,7 +44,6 @@ func newContinuing(t *testing.T, grace int) *continuing {
 	return c
 }
 
-// attempts are the first and the last beats of each attempt.
 func (c *continuing) attempts() (spans [][2]time.Time) {
 	c.t.Helper()
 	data, err := os.ReadFile(filepath.Join(c.dir, "beats"))
@@ -70,8 +68,6 @@ func (c *continuing) await(what, condition string) {
 	require.Eventually(c.t, func() bool { return c.count("SELECT count(*) FROM surfin_task WHERE "+condition) == 1 }, time.Minute, 20*time.Millisecond, what)
 }
 
-// A worker on a line that is cut for longer than its lease continues its work for the configured grace, and
-// no other one takes it over; when the line is healed it confirms.
 func TestAWorkerWhoseLineIsCutContinuesWithinTheGrace(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 60)
@@ -99,7 +95,6 @@ func TestAWorkerWhoseLineIsCutContinuesWithinTheGrace(t *testing.T) {
 	}
 }
 
-// After the grace the worker ends its work and reports it, before another worker begins it.
 func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 4)
@@ -123,8 +118,6 @@ func TestAWorkerWhoseLineStaysCutAbortsBeforeAnotherOneBegins(t *testing.T) {
 	_, _ = near.wait()
 }
 
-// The work of a killed worker begins elsewhere within two seconds after its lease, however long lease and
-// heartbeat are.
 func TestATaskOfAKilledWorkerBeginsElsewhereSoonAfterItsLease(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

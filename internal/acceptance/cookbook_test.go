@@ -25,15 +25,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// dish is a job of jobs/cookbook with its data, and its expected result.
 type dish struct {
 	name string
 	args []string
-	// cook makes the data, and returns the check of the result.
 	cook func(s *scene, db tx.Database) (check func())
 }
 
-// rowsOf is how many rows the data of a dish has.
 const rowsOf = 3000
 
 func dishes() []dish {
@@ -46,8 +43,6 @@ func dishes() []dish {
 	}
 }
 
-// TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled kills each job at random moments, and compares its
-// result with the test's own computation. A soak kills each 20 times, on both databases.
 func TestTheJobsOfTheCookbookEndRightThoughTheyAreKilled(t *testing.T) {
 	t.Parallel()
 	for n, d := range dishes() {
@@ -80,7 +75,6 @@ func anotherOf(t *testing.T, url string) string {
 	return testdb.SQLite(t)
 }
 
-// cooked runs the job until it completes, and kills it on the way; it returns the number of kills.
 func (s *scene) cooked(d dish, kills int, random *rand.Rand) (killed int) {
 	s.t.Helper()
 	for {
@@ -97,7 +91,6 @@ func (s *scene) cooked(d dish, kills int, random *rand.Rand) (killed int) {
 	}
 }
 
-// file writes a file of lines that line makes.
 func (s *scene) file(name string, head string, rows int, line func(i int) string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -260,7 +253,6 @@ func cookArchive(s *scene, db tx.Database) func() {
 	}
 }
 
-// cookMigrate has each of its databases of another kind.
 func cookMigrate(s *scene, _ tx.Database) func() {
 	urls := map[string]string{"legacy": testdb.SQLite(s.t), "core": testdb.Postgres(s.t)}
 	provider, err := gormdb.Open(s.t.Context(), map[string]gormdb.Config{"legacy": {URL: urls["legacy"]}, "core": {URL: urls["core"]}})
@@ -300,7 +292,6 @@ func cookDatamart(s *scene, db tx.Database) func() {
 	}
 }
 
-// cookGuarded has work that fails the first time it reaches its end.
 func cookGuarded(s *scene, db tx.Database) func() {
 	var alerts atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { alerts.Add(1) }))
@@ -343,7 +334,6 @@ func cookNightly(s *scene, db tx.Database) func() {
 	}
 }
 
-// cookQuakes has an API that refuses each fifth request.
 func cookQuakes(s *scene, db tx.Database) func() {
 	var requests, refused atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

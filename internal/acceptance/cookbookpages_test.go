@@ -13,13 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// cookbook is the folder of the job files of the pages.
 const cookbook = "jobs/cookbook"
 
-// serverOfPages is the address of the server for a reader of the pages.
 const serverOfPages = "http://localhost:8000"
 
-// TestThePagesOfTheCookbookDoWhatTheySay runs each of them from the top to the bottom.
 func TestThePagesOfTheCookbookDoWhatTheySay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "cookbook", "*.md"))
@@ -38,8 +35,6 @@ func TestThePagesOfTheCookbookDoWhatTheySay(t *testing.T) {
 	}
 }
 
-// servePage starts a server at the address in the page: it serves the files of the scene, and accepts all
-// requests.
 func (s *scene) servePage(page []block) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
@@ -52,7 +47,6 @@ func (s *scene) servePage(page []block) {
 	}
 }
 
-// TestEveryJobOfTheCookbookIsOnAPage compares the folder of jobs with the pages, and those with their list.
 func TestEveryJobOfTheCookbookIsOnAPage(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "cookbook", "*.md"))

@@ -16,10 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// branchesOf is how many branches the bookings of a dish have.
 const branchesOf = 7
 
-// bookingOf is booking i of a dish: its branch, account and amount in cents.
 func bookingOf(i int) (branch, account, amount int) {
 	return i * branchesOf / rowsOf, 100000 + i, i*37 - 40000
 }
@@ -46,7 +44,6 @@ func packed(n, size int) []byte {
 	return raw
 }
 
-// ledgerFile is the file of all bookings, made without the code that it tests.
 func ledgerFile(t testing.TB) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -142,7 +139,7 @@ func cookOrders(s *scene, db tx.Database) func() {
 	}
 }
 
-// A file with a wrong trailer leaves no row of its last chunk, although the chunk is full (rule C15p).
+// Rule C15p.
 func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -166,7 +163,6 @@ func TestATrailerThatDisagreesIsFoundBeforeTheLastChunkCommits(t *testing.T) {
 	})
 }
 
-// Typical mistakes in a description of records, each with its position.
 func TestMistakesOfRecordTypesAreReportedWithPositions(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"bad.yaml": `job: bad
@@ -209,7 +205,6 @@ flow:
 	}
 }
 
-// Binary numbers written by other programs.
 func TestBinaryNumbersOfOtherProgramsAreRead(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"bin.yaml": `job: bin

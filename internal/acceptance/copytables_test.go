@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// Tables may take the position of files: their types come from the catalogue.
 func TestATableIsASourceOfDrafts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -73,7 +72,6 @@ func blobOf(url string) string {
 	return "blob"
 }
 
-// A copy that failed continues where it was.
 func TestACopyGoesOnAtItsPosition(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -98,7 +96,6 @@ func TestACopyGoesOnAtItsPosition(t *testing.T) {
 	})
 }
 
-// A copy that was killed continues where it was.
 func TestACopyThatIsKilledGoesOnAtItsPosition(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -122,7 +119,6 @@ func TestACopyThatIsKilledGoesOnAtItsPosition(t *testing.T) {
 	})
 }
 
-// A column of a domain has the domain's base type.
 func TestColumnsOfDomainsAreCopied(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

@@ -59,9 +59,7 @@ func writeInput(t *testing.T, path string, rows int) {
 	require.NoError(t, f.Close())
 }
 
-// TestEveryRowIsThereOnceThoughTheProcessIsKilled kills the command at random moments and restarts it until
-// all kills are spent and the load is complete. The load reads, processes and encodes ahead (rule C19).
-// Package batchtest has a kill at every single commit.
+// Rule C19.
 func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -79,9 +77,8 @@ func TestEveryRowIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	})
 }
 
-// killsOf returns how often a test kills on a database, and the source of the random moments:
-// SURFIN_CRASH_KILLS, which a test with many databases divides, and SURFIN_CRASH_SEED. `make soak` has 500
-// kills. Each test has its own stream.
+// killsOf returns how often a test kills on a database, and the source of the
+// random moments.
 func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, random *rand.Rand) {
 	t.Helper()
 	seed := envInt(t, "SURFIN_CRASH_SEED", int(time.Now().UnixNano()))
@@ -90,8 +87,6 @@ func killsOf(t *testing.T, otherwise, share int, stream uint64) (kills int, rand
 	return kills, rand.New(rand.NewPCG(uint64(seed), stream)) //nolint:gosec // moments, not secrets
 }
 
-// loadWithKills runs the load to its end, killing it as often as possible: now and then at any moment of the
-// process, mostly while the load step runs. It returns the remaining kills.
 func (s *scene) loadWithKills(table string, kills int, random *rand.Rand) int {
 	s.t.Helper()
 	for {
@@ -113,13 +108,11 @@ func (s *scene) loadWithKills(table string, kills int, random *rand.Rand) int {
 	}
 }
 
-// assertLoaded checks rows, counters of all attempts together, and the export.
 func (s *scene) assertLoaded(table string, rows int) {
 	s.t.Helper()
 	s.assertLoadedIn(table, rows, int64(rows)/10)
 }
 
-// assertLoadedIn is assertLoaded where not all chunks had ten items.
 func (s *scene) assertLoadedIn(table string, rows int, commits int64) {
 	s.t.Helper()
 	want := int64(rows) / 10 * 9

@@ -27,15 +27,14 @@ const (
 	optionFiles = 20
 )
 
-// optionCase is an option of a reader, a writer or a tasklet in a step that is killed.
 type optionCase struct {
 	job string
 	// tables are statements before each round; src has optionRows rows then.
 	tables []string
-	// within is the maximum time from the start of the step to a kill; 0 means 150 ms.
+	// within is the maximum time from the start of the step to a kill; 0 means
+	// 150 ms.
 	within time.Duration
-	// check compares the final result.
-	check func(s *scene, db tx.Database)
+	check  func(s *scene, db tx.Database)
 	// files means that files are there before the start, and arrive until the end.
 	files bool
 	// fromStart says that a restart after a commit is refused.
@@ -49,7 +48,6 @@ func rowsAre(query string, want ...int64) func(s *scene, db tx.Database) {
 	}
 }
 
-// optionJob is a job with the step load, followed by the steps of other.
 func optionJob(partition, reader, writer, other string) string {
 	return "job: options\nparameters: {n: {type: int}}\nflow:\n- step: load\n" + partition +
 		"  chunk:\n    size: 10\n    reader: " + reader + "\n    writer: " + writer + "\n" + other
@@ -134,8 +132,6 @@ func optionCases() map[string]optionCase {
 	}
 }
 
-// TestWhatEachOptionPromisesHoldsThoughTheProcessIsKilled kills the command at random moments of a step with
-// an option, and restarts it until it is complete: exactly its rows are there.
 func TestWhatEachOptionPromisesHoldsThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -158,7 +154,6 @@ func TestWhatEachOptionPromisesHoldsThoughTheProcessIsKilled(t *testing.T) {
 	})
 }
 
-// beginOption makes the tables and files of a round.
 func (s *scene) beginOption(db tx.Database, c optionCase) {
 	s.t.Helper()
 	s.exec(db, "drop table if exists t", "drop table if exists src", "create table src (id bigint primary key, name text)",
@@ -188,7 +183,6 @@ func (s *scene) arrive(i int) {
 	require.NoError(s.t, os.Rename(filepath.Join(s.dir, "new.csv"), filepath.Join(s.dir, "in", strconv.Itoa(i)+".csv")))
 }
 
-// killedOption runs the job to its end. It returns the remaining kills, and the number of refused restarts.
 func (s *scene) killedOption(c optionCase, round, kills, refused int, random *rand.Rand) (left, all int) {
 	s.t.Helper()
 	within, run := c.within, []string{"run", "job.yaml", fmt.Sprint("n=", round)}
@@ -241,7 +235,6 @@ func (s *scene) endedInTheMiddle(r *repository.Repository) (n int) {
 	return n
 }
 
-// checkMovedAreLoaded checks that the table has the lines of exactly the moved files.
 func (s *scene) checkMovedAreLoaded(db tx.Database) {
 	s.t.Helper()
 	moved := s.names("done")
@@ -258,7 +251,6 @@ func (s *scene) checkMovedAreLoaded(db tx.Database) {
 	require.Contains(s.t, s.names("in"), "sent.csv")
 }
 
-// assertNothingLeft checks that no private table of a step is left.
 func (s *scene) assertNothingLeft(db tx.Database) {
 	s.t.Helper()
 	tables := `select count(*) from pg_tables where schemaname = current_schema() and tablename ~ '^surfin_.*_t(_keys)?$'`

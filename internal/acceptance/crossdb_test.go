@@ -20,8 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// crossJob has its history in one database and its rows in another. It writes without a key, so that a row
-// written twice is there twice, and every chunk of 100 has a skipped line.
 const crossJob = `
 job: cross
 database: data
@@ -57,8 +55,6 @@ func writeFaulty(t *testing.T, path string, rows int) {
 	require.NoError(t, f.Close())
 }
 
-// eachPair runs f with pairs of databases: for the history and for the data. Each kind has each role; a soak
-// also has the pairs of one kind.
 func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 	t.Helper()
 	kinds := []struct {
@@ -87,8 +83,6 @@ func eachPair(t *testing.T, f func(t *testing.T, s *scene, data tx.Database)) {
 	}
 }
 
-// TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled kills the command at
-// random moments, for each pair of databases.
 func TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
@@ -105,7 +99,6 @@ func TestEveryRowIsInTheOtherDatabaseOnceThoughTheProcessIsKilled(t *testing.T) 
 
 const crossRows = 20_000
 
-// assertCross checks rows, the counters of all attempts together, and the skips.
 func (s *scene) assertCross(data tx.Database, table string) {
 	s.t.Helper()
 	const bad, good = int64(crossRows / 100), int64(crossRows - crossRows/100)
@@ -137,8 +130,6 @@ func (s *scene) assertCross(data tx.Database, table string) {
 	require.Equal(s.t, []int64{0}, s.ints(data, "select count(*) from surfin_checkpoint_skip", 1))
 }
 
-// TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase stops a process with
-// SIGSTOP in mid-load, lets another take over, and wakes the first one again.
 func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {
@@ -170,8 +161,6 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheOtherDatabase(t *testing.T) {
 	})
 }
 
-// TestExplainAsksTheOtherDatabaseWhatIsCommitted: right after a kill the history has less, and the restart
-// continues after the commits in the other database.
 func TestExplainAsksTheOtherDatabaseWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(t *testing.T, s *scene, data tx.Database) {

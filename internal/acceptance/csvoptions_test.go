@@ -38,7 +38,6 @@ flow:
 	}
 }
 
-// The reader's options for a file apply in a run, a redrive and a table, on both databases.
 func TestAReportFromASpreadsheetIsLoadedAndItsBadLineRedriven(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

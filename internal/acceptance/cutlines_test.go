@@ -20,9 +20,6 @@ import (
 
 const takenBack = "SELECT count(*) FROM surfin_task_decision WHERE trigger = 'lost_owner'"
 
-// No run is RUNNING twice, whatever the network does: the lines of workers, including the leader, are cut for
-// longer than a lease and healed again, in turn and two at once. Two attempts of a task are never RUNNING in
-// the rows, and two attempts never execute at one time.
 func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 	t.Parallel()
 	const tasks = 24
@@ -109,7 +106,6 @@ func TestNoTaskRunsTwiceAtOnceThoughLinesAreCut(t *testing.T) {
 	}
 }
 
-// A worker that lacks the handler of a task leaves it, and a type without a worker is shown.
 func TestAWorkerThatLacksAHandlerLeavesTheTask(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -86,8 +86,6 @@ func (r *roles) as(role string) *scene {
 	return &other
 }
 
-// The commands of docs/howto/database.md, each as the role that the page names, with exactly the grants of
-// the page.
 func TestTheRolesOfTheDatabasePageMayDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	r := newRoles(t)
@@ -129,8 +127,6 @@ func TestTheRolesOfTheDatabasePageMayDoWhatItSays(t *testing.T) {
 	require.Zero(t, code, out)
 }
 
-// The versions in docs/howto/database.md: the program accepts a newer minor, and refuses an older one and a
-// newer major.
 func TestAProgramWorksWithTheVersionsOfTheTablesThatThePageNames(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -149,7 +145,6 @@ func TestAProgramWorksWithTheVersionsOfTheTablesThatThePageNames(t *testing.T) {
 	})
 }
 
-// A process has at most as many connections as the page says.
 func TestAProcessHasNoMoreConnectionsThanThePageSays(t *testing.T) {
 	t.Parallel()
 	var branches strings.Builder
@@ -172,7 +167,6 @@ func TestAProcessHasNoMoreConnectionsThanThePageSays(t *testing.T) {
 	require.LessOrEqual(t, most, 10+3+1)
 }
 
-// TLS to PostgreSQL, with a certificate of our own: sslmode decides, and verify-full checks CA and host.
 func TestTheURLDecidesAboutTLS(t *testing.T) {
 	t.Parallel()
 	cluster, err := pgcluster.Start(t.Context())
@@ -216,7 +210,6 @@ func TestTheURLDecidesAboutTLS(t *testing.T) {
 	}
 }
 
-// A client has two names with one token each while its token is changed.
 func TestATokenIsChangedByASecondName(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"jobs/quick.yaml": servedJob})
@@ -234,8 +227,6 @@ func TestATokenIsChangedByASecondName(t *testing.T) {
 	require.Contains(t, server.get(second, "/v1/jobs"), "quick")
 }
 
-// The files in docs/howto/backup-and-restore.md: a restart without its part fails and names the remedy, and
-// --from-start writes the file again.
 func TestARestoredHistoryFindsItsPartOrSaysThatItIsGone(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -264,8 +255,6 @@ func TestARestoredHistoryFindsItsPartOrSaysThatItIsGone(t *testing.T) {
 	})
 }
 
-// certify makes a CA, and a certificate of it for the address in the folder of a server; an empty address
-// means only the CA. It returns the file of the CA.
 func (s *scene) certify(folder, address string) string {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

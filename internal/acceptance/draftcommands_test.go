@@ -13,7 +13,6 @@ import (
 
 const draftOrders = "Order No;Paid;Day;City\n1;4.50;24.12.2026;Bern\n2;10.00;25.12.2026;\nx;1.00;26.12.2026;Rom\n"
 
-// The commands infer, init and copy: their output runs at once.
 func TestADraftOfAFileRunsAtOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -38,7 +37,6 @@ func TestADraftOfAFileRunsAtOnce(t *testing.T) {
 	})
 }
 
-// Tables may have the names of files, and SQL keywords.
 func TestADraftQuotesTheNameOfItsTable(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -59,7 +57,6 @@ func TestADraftQuotesTheNameOfItsTable(t *testing.T) {
 	})
 }
 
-// A new copy into a table with rows is refused until their handling is chosen; a resumed one is not.
 func TestANewCopyDoublesNoRows(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -104,7 +101,6 @@ func TestANewCopyDoublesNoRows(t *testing.T) {
 	})
 }
 
-// Text that is not UTF-8 is reported, and read with its encoding.
 func TestACopyAsksForTheEncoding(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -119,7 +115,6 @@ func TestACopyAsksForTheEncoding(t *testing.T) {
 	})
 }
 
-// An existing table gets the values in its own columns' types.
 func TestACopyIntoATableTakesItsTypes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -27,8 +27,6 @@ flow:
   tasklet: {shell: {command: [sh, -c, "mkdir busy && sleep 0.1 && rmdir busy"]}}
 `
 
-// TestOfTheInstancesWithOneKeyOneRunsAtATime races processes with an instance each: refused ones repeat their
-// request, until each has run.
 func TestOfTheInstancesWithOneKeyOneRunsAtATime(t *testing.T) {
 	t.Parallel()
 	races := envInt(t, "SURFIN_RACES", 4)
@@ -67,7 +65,6 @@ func TestOfTheInstancesWithOneKeyOneRunsAtATime(t *testing.T) {
 	})
 }
 
-// waitingJob waits for a file.
 const waitingJob = `
 job: waiting
 parameters: {n: {type: int}}
@@ -77,8 +74,6 @@ flow:
   tasklet: {shell: {command: [sh, -c, "echo yes > began; until [ -e go ]; do sleep 0.05; done"]}}
 `
 
-// TestAKilledProcessDoesNotKeepTheKey kills the process that has the key: the launch of another
-// instance ends its execution, which then explains why it waits.
 func TestAKilledProcessDoesNotKeepTheKey(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

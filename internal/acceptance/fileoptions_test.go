@@ -29,7 +29,6 @@ import (
 // fileRows is the number of rows in each file; a chunk has ten of them.
 const fileRows = 400
 
-// fileCase is a file, the keys of its reader, and the names in its rows.
 type fileCase struct {
 	name, file string
 	keys       string // of the reader, after the path
@@ -45,7 +44,6 @@ func plainLine(i int) (text, name string) {
 	return fmt.Sprintf("%d,%s\n", i, name), name
 }
 
-// sameLine is a line with the number twice, and its name.
 func sameLine(text, name string) func(int) (string, string) {
 	return func(i int) (string, string) {
 		n := fmt.Sprint(i)
@@ -57,7 +55,6 @@ func oneOf(lines ...func(int) (string, string)) func(int) (string, string) {
 	return func(i int) (string, string) { return lines[i%len(lines)](i) }
 }
 
-// fileCases are the options of the csv reader that decide where a record begins and ends.
 func fileCases() []fileCase {
 	return []fileCase{
 		{name: "report", keys: `skip_lines: 3, footer_lines: 2`, head: "Report\r\n\"odd\r\n\r\nid,name\r\n", foot: "Total,400\r\nend\r\n\r\n\r\n",
@@ -86,7 +83,6 @@ func fileCases() []fileCase {
 	}
 }
 
-// packedFileCases are files in other encodings, and compressed ones.
 func packedFileCases() []fileCase {
 	const head = "id,name\n"
 	bom := unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
@@ -149,14 +145,12 @@ func compressed(t *testing.T, text string, b *bytes.Buffer, w io.WriteCloser, er
 	return b.Bytes()
 }
 
-// fileWriter is a writer, and the reader that loads its file into a table.
 type fileWriter struct {
 	name, file     string
 	writer, reader string // with PATH
 	seed           string // the existing content of the file, the first rows, if the writer appends
 }
 
-// seedRows are in the file that is appended to.
 const seedRows = 5
 
 func fileWriters() []fileWriter {
@@ -195,7 +189,6 @@ func (c fileWriter) nasty(i int) string {
 	return []string{"null", "", fmt.Sprintf(`it's "x", || \N %d`, i), fmt.Sprintf("ä;\r\nb %d\n", i)}[i%4]
 }
 
-// input is the step's input.
 func (c fileWriter) input() string {
 	text := "id,name\n"
 	if c.name == "append_lines" {
@@ -217,7 +210,6 @@ func (c fileWriter) input() string {
 	return text
 }
 
-// fileTable is a table with its expected rows, in the order of the numbers.
 type fileTable struct {
 	name, sql string
 	rows      []string
@@ -273,7 +265,6 @@ func (s *scene) layFiles() (tables []fileTable, steps []string) {
 	return tables, steps
 }
 
-// complete fills in the common values of most cases.
 func (c fileCase) complete() fileCase {
 	if c.file = c.name + c.file; c.file == c.name {
 		c.file += ".csv"
@@ -293,9 +284,6 @@ func (c fileCase) complete() fileCase {
 	return c
 }
 
-// TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled kills a job with steps that read and write
-// a file each, with the options of the readers and writers that decide where a record begins. A kill is for a
-// step, in the order of the job; each step is killed twice before others are again.
 func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -311,7 +299,6 @@ func TestEveryRowOfEveryKindOfFileIsThereOnceThoughTheProcessIsKilled(t *testing
 	})
 }
 
-// filesWithKills runs the job to its end; it returns the remaining kills.
 func (s *scene) filesWithKills(steps []string, kills int, random *rand.Rand) (left int) {
 	s.t.Helper()
 	order := slices.Concat(random.Perm(len(steps)), random.Perm(len(steps)))

@@ -22,10 +22,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The steps of jobs/flow.yaml that run in every execution.
 var inEveryExecution = []string{"journal_table", "journal", "alarm"}
 
-// newFlowScene has copies of jobs/flow.yaml, its child and its input.
 func newFlowScene(t *testing.T, url string) *scene {
 	t.Helper()
 	s := newScene(t, url, nil)
@@ -38,9 +36,6 @@ func newFlowScene(t *testing.T, url string) *scene {
 	return s
 }
 
-// TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled kills jobs/flow.yaml at random moments, and starts it
-// again until it is complete. The result then equals the result of an undisturbed run: each table row by row,
-// the file, and the history of every step.
 func TestAFlowEndsAsIfNothingWasThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -74,16 +69,15 @@ func startedIn(log string) (steps []string) {
 	return steps
 }
 
-// flowKiller chooses the moments.
 type flowKiller struct {
 	random *rand.Rand
 	took   time.Duration // by an undisturbed run
 	steps  []string
 }
 
-// completes runs an instance to its end and returns how often it killed it. Half of the kills are at any
-// moment of the process, half soon after some step began, as most steps are short. Now and then it requests a
-// stop first, and kills if necessary.
+// completes runs an instance to its end and returns how often it killed it.
+// Half of the kills are at any moment of the process, half soon after some
+// step began, as most steps are short.
 func (k *flowKiller) completes(s *scene, run int64, most int) (kills int) {
 	s.t.Helper()
 	for {
@@ -123,7 +117,6 @@ type flowTraces struct {
 	journal []string          // the last entries of the newest execution
 }
 
-// assertEqual compares part by part, as the whole is a long text.
 func (want flowTraces) assertEqual(t *testing.T, run int64, got flowTraces) {
 	t.Helper()
 	for name, rows := range want.tables {
@@ -196,7 +189,6 @@ func traceOf(step core.StepExecution) stepTraces {
 	return stepTraces{status: step.Status, exit: step.ExitCode, total: total, gate: step.Gate, out: out}
 }
 
-// decided are the verdicts in the context of a job, without the number of their round.
 func decided(c *core.ExecutionContext) map[string]string {
 	verdicts := map[string]string{}
 	for _, key := range c.Keys() {
@@ -206,7 +198,6 @@ func decided(c *core.ExecutionContext) map[string]string {
 	return verdicts
 }
 
-// attempts are the executions of a job with the parameter run, the oldest first.
 func (s *scene) attempts(r *repository.Repository, job string, run int64) (list []core.JobExecution) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: job, Limit: 1000})
@@ -220,7 +211,6 @@ func (s *scene) attempts(r *repository.Repository, job string, run int64) (list 
 	return list
 }
 
-// lines are the rows of a query, each as a line.
 func (s *scene) lines(db tx.Database, query string) (list []string) {
 	s.t.Helper()
 	rows, err := db.Conn().QueryContext(context.Background(), query)
@@ -240,8 +230,6 @@ func (s *scene) lines(db tx.Database, query string) (list []string) {
 	return list
 }
 
-// assertOnce checks the attempts of a run: nothing is open, one instance of the job and one of its child had
-// them all, and no step ran again after it had completed.
 func (s *scene) assertOnce(r *repository.Repository, run int64) {
 	s.t.Helper()
 	for _, job := range []string{"flow", "flow_report"} {

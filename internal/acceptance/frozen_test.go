@@ -23,8 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 )
 
-// exportJob writes a table into a file, or one into each of three. %s is the separator between the parts of
-// the name, and the writer.
 const exportJob = `
 job: export
 parameters:
@@ -65,7 +63,6 @@ flow:
     retry: {limit: 3}
 `
 
-// kind is a way of writing the files.
 type kind struct{ job, writer, suffix string }
 
 func kinds() (list []kind) {
@@ -80,9 +77,7 @@ func kinds() (list []kind) {
 	return list
 }
 
-// TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake freezes a process that writes files over a slow
-// connection at a random moment, lets another take over, and wakes the first at another one, SURFIN_FROZEN
-// times (8). Every finished file equals the file of an undisturbed run (rule C15b).
+// Rule C15b.
 func TestAnOutputFileIsItsLastOwnersThoughFrozenOnesWake(t *testing.T) {
 	t.Parallel()
 	server := testdb.Postgres(t)
@@ -121,7 +116,6 @@ func prepareExport(t *testing.T, url string) {
 	}
 }
 
-// frozen is one freeze.
 type frozen struct {
 	*scene
 	random *rand.Rand
@@ -144,7 +138,6 @@ func newFrozen(t *testing.T, server string, k kind, random *rand.Rand) *frozen {
 	return f
 }
 
-// lay writes files to append to: their last lines have no ends.
 func (f *frozen) lay(k kind) {
 	text := []byte(`{"id":0,"name":"before"}`)
 	if k.writer == "csv" {
@@ -167,7 +160,6 @@ func (f *frozen) lay(k kind) {
 	}
 }
 
-// undisturbed records the expected files, and how long the slow path takes.
 func (f *frozen) undisturbed() {
 	from := time.Now()
 	calm := *f
@@ -190,8 +182,8 @@ func (f *frozen) startOn(url, name string) *process {
 	return on.start("run", "export.yaml", "to="+filepath.Join(f.out, name))
 }
 
-// disturbed runs the export in a process that is frozen at a random moment and woken at another one: while
-// its successor runs, or after that.
+// disturbed runs the export in a process that is frozen at a random moment and
+// woken at another one.
 func (f *frozen) disturbed() {
 	first := f.startOn(f.slow, "shaken")
 	if first.waitFor(f.took/4 + time.Duration(f.random.Int64N(int64(f.took*3/4)))) {
@@ -224,7 +216,6 @@ func (f *frozen) assertEqual() {
 	}
 }
 
-// files are the published files, by name.
 func (f *frozen) files(prefix string) map[string][]byte {
 	names, err := filepath.Glob(filepath.Join(f.out, prefix+"*"))
 	require.NoError(f.t, err)

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom writes a file onto a disk of 64 KB, under a
-// policy that retries and skips everything, and then enlarges the disk (rule C15b).
+// Rule C15b.
 func TestAFullDiskFailsTheStepAndARestartGoesOnWhenThereIsRoom(t *testing.T) {
 	t.Parallel()
 	if out, err := testtree.Command(t.Context(), "unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt").CombinedOutput(); err != nil {
@@ -59,7 +58,6 @@ ls disk
 	require.Equal(t, text, string(got))
 }
 
-// script runs a shell script in a separate mount namespace.
 func (s *scene) script(text string) (string, error) {
 	cmd := testtree.Command(s.t.Context(), "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", text)
 	cmd.Dir = s.dir

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testproxy"
 )
 
-// TestAWorkerAnswersProbes: with a frozen database, a worker is live, but not ready.
 func TestAWorkerAnswersProbes(t *testing.T) {
 	t.Parallel()
 	proxy := testproxy.New(t, testdb.Postgres(t))

@@ -15,8 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestTheCommandsOfTheHowTosPrintWhatIsShown runs the pages from the top
-// to the bottom, each on one of the databases.
 func TestTheCommandsOfTheHowTosPrintWhatIsShown(t *testing.T) {
 	t.Parallel()
 	for i, page := range []string{"flows.md", "partitions.md", "bad-data.md", "../quickstart.md"} {
@@ -32,7 +30,6 @@ func TestTheCommandsOfTheHowTosPrintWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestTheJobFilesOfTheComparisonsAreValid checks each of them as `surfin validate` does.
 func TestTheJobFilesOfTheComparisonsAreValid(t *testing.T) {
 	t.Parallel()
 	for _, page := range []string{"coming-from-spring-batch.md", "coming-from-dbt-airflow-benthos.md"} {
@@ -86,8 +83,8 @@ func (s *scene) writeBlock(name, text string) {
 	s.write(name, text)
 }
 
-// killWhenRows starts the first line of the block, and kills it when the table in its comment has rows: a
-// reader sleeps instead.
+// killWhenRows starts the first line of the block, and kills it when the table
+// in its comment has rows.
 func (s *scene) killWhenRows(b block) {
 	s.t.Helper()
 	name, _, _ := strings.Cut(strings.TrimPrefix(b.comment, "killed when "), " ")
@@ -102,7 +99,6 @@ func (s *scene) killWhenRows(b block) {
 	p.wait()
 }
 
-// runLines runs the lines of a block; all but the last command must succeed.
 func (s *scene) runLines(b block) (printed string) {
 	s.t.Helper()
 	want := 0

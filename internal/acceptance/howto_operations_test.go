@@ -37,7 +37,6 @@ func blocks(t *testing.T, page string) []block {
 	return list
 }
 
-// exits is the exit code that the comment names; without one it is 0.
 func (b block) exits(t *testing.T) int {
 	t.Helper()
 	text, ok := strings.CutPrefix(b.comment, "exits ")
@@ -49,7 +48,6 @@ func (b block) exits(t *testing.T) int {
 	return code
 }
 
-// writeNamed writes the blocks that begin with "# NAME.yaml" into the scene's folder.
 func (s *scene) writeNamed(list []block) {
 	s.t.Helper()
 	for _, b := range list {
@@ -61,9 +59,6 @@ func (s *scene) writeNamed(list []block) {
 	}
 }
 
-// TestTheCommandsOfTheOperationsPageDoWhatItSays runs every command of the page from the top to the bottom. A
-// comment before a block gives the exit code of its last command, or says that the process in the background
-// was killed before.
 func TestTheCommandsOfTheOperationsPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -146,7 +141,6 @@ func commandWords(t *testing.T, line string) []string {
 	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 }
 
-// TestThePagesNameEveryExitCodeOfTheCommand compares their tables with the help.
 func TestThePagesNameEveryExitCodeOfTheCommand(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), nil)
@@ -166,7 +160,6 @@ func TestThePagesNameEveryExitCodeOfTheCommand(t *testing.T) {
 	}
 }
 
-// manifest is the part of a Kubernetes manifest that the test checks.
 type manifest struct {
 	Kind string `yaml:"kind"`
 	Spec struct {
@@ -208,8 +201,6 @@ type container struct {
 	} `yaml:"env"`
 }
 
-// TestTheManifestsOfTheKubernetesPageRun runs the containers of its manifests, and its commands, on a
-// database as described in the page.
 func TestTheManifestsOfTheKubernetesPageRun(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), nil)
@@ -274,7 +265,8 @@ func (s *scene) runManifest(m manifest) {
 	}
 }
 
-// runContainer runs it with only its own environment; the volume is the scene's folder.
+// runContainer runs it with only its own environment; the volume is the
+// scene's folder.
 func (s *scene) runContainer(c container) {
 	s.t.Helper()
 	cmd := testtree.Command(s.t.Context(), surfin)

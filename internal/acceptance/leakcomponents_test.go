@@ -19,19 +19,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// attempt is an attempt of a component to show secrets of its process.
 type attempt struct {
-	// path is an element of a flow in which the component opens the path ${params.input}; empty means that it
-	// opens none.
+	// path is an element of a flow in which the component opens the path
+	// ${params.input}.
 	path string
-	// quote is an element in which the component reads or makes a text with a secret, in its forms, that it
-	// may quote; empty means that it quotes no text. URL stands for a server that answers with the text.
+	// quote is an element in which the component reads or makes a text with a
+	// secret, in its forms, that it may quote; empty means that it quotes no
+	// text.
 	quote string
-	// not says why there is neither.
-	not string
+	not   string
 }
 
-// reading is a step with the given reader; the secrets are in leaky.txt if path is "".
 func reading(reader, path string) string {
 	return "step: read\n  chunk:\n    skip: {limit: 1000}\n    reader: " + strings.ReplaceAll(reader, "PATH", path) + "\n    writer: {csv: {path: \"out-${job.instance}.csv\"}}"
 }
@@ -40,7 +38,6 @@ func reader(text string) attempt {
 	return attempt{path: reading(text, `"${params.input}"`), quote: reading(text, "leaky.txt")}
 }
 
-// writer writes to a file of the client, and its input has the secrets.
 func writer(text string) attempt {
 	const step = "step: write\n  chunk:\n    skip: {limit: 1000}\n    reader: {lines: {path: leaky.txt, item: {text: string}}}\n    processor: [{map: {only: true, a: string(int(item.text))}}]\n    writer: "
 	return attempt{path: step + strings.ReplaceAll(text, "PATH", `"${params.input}"`), quote: step + strings.ReplaceAll(text, "PATH", `"out-${job.instance}.csv"`)}
@@ -61,7 +58,6 @@ func tasklet(path, quote string) attempt {
 	return a
 }
 
-// attempts has each component that is shipped.
 func attempts() map[string]attempt {
 	const csv = `{csv: {path: PATH, item: {a: int}}}`
 	const inner = `{csv: {path: in.txt, item: {a: int}}}`
@@ -112,9 +108,7 @@ func evilPaths(dir string) []string {
 	}
 }
 
-// TestEveryComponentThatIsShippedKeepsPathsAndSecrets (rules SE1, SE3, SE4): an operator of the API gives
-// each component that opens a path one that leads out, and each that can quote a text one with secrets, also
-// in base64 and as in a URL. A new component needs an attempt.
+// Rules SE1, SE3, SE4. A new component needs an attempt.
 func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 	t.Parallel()
 	shipped, err := batch.NewRegistry()
@@ -128,7 +122,6 @@ func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) { triedEach(t, url, tried) })
 }
 
-// leakyForms are forms of the secrets: as they are, in a header of basic authentication, in a URL.
 func leakyForms() (forms []string) {
 	for _, secret := range []string{leakHook, leakViewer, leakDatabase} {
 		for _, user := range []string{"", "me:", "you:", "them:"} {
@@ -139,7 +132,6 @@ func leakyForms() (forms []string) {
 	return forms
 }
 
-// innerOfForms are the parts of the forms that no text around a secret changes.
 func innerOfForms() (parts []string) {
 	for _, form := range leakyForms() {
 		if form = strings.TrimRight(form, "="); len(form) > 12 {

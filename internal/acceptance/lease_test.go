@@ -31,7 +31,6 @@ func (s *scene) onLine() (*scene, *testproxy.Proxy) {
 	return &far, line
 }
 
-// aloneJob is a shell tasklet that ignores SIGTERM the first time, and writes continuously.
 const aloneJob = `
 job: alone
 flow:
@@ -49,8 +48,6 @@ flow:
         wait
 `
 
-// TestAShellTaskletEndsBeforeAnotherProcessBeginsIt: its group is killed if the lease cannot be renewed,
-// whatever signals it ignores.
 func TestAShellTaskletEndsBeforeAnotherProcessBeginsIt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"alone.yaml": aloneJob})
@@ -76,7 +73,6 @@ func (s *scene) awaitFile(name string) {
 	}, 20*time.Second, 10*time.Millisecond)
 }
 
-// deaf is a tasklet that ignores its context the first time.
 type deaf struct{}
 
 func (deaf) Execute(context.Context, *core.StepContribution) error {
@@ -89,8 +85,6 @@ func (deaf) Execute(context.Context, *core.StepContribution) error {
 	select {}
 }
 
-// TestAProcessWhoseComponentDoesNotReturnEndsItself before its lease is over, with a special exit code; the
-// other one then takes over.
 func TestAProcessWhoseComponentDoesNotReturnEndsItself(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"deaf.yaml": "job: deaf\nflow:\n- step: work\n  tasklet: deaf\n"})
@@ -109,7 +103,6 @@ func TestAProcessWhoseComponentDoesNotReturnEndsItself(t *testing.T) {
 	require.Zero(t, code, out)
 }
 
-// TestTheEndIsRecordedWhereOnlyTheHistoryWasAway: the rows are in another database on an intact line.
 func TestTheEndIsRecordedWhereOnlyTheHistoryWasAway(t *testing.T) {
 	t.Parallel()
 	data := testdb.Postgres(t)

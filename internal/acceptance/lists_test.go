@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// listJob takes lists out of documents, computes with them, and writes a table.
 const listJob = `
 job: tags
 types:

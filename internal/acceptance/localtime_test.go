@@ -64,7 +64,6 @@ func TestALocalTimeIsOneInstantWhereverItIsRead(t *testing.T) {
 	})
 }
 
-// heldJob reads one local time of a table in every other component that reads tables.
 const heldJob = `
 job: held
 timezone: Europe/Berlin
@@ -107,7 +106,8 @@ func TestALocalTimeOfATableIsOneInstantInEveryComponent(t *testing.T) {
 	})
 }
 
-// Rule D5: of a time that the clock shows twice the first is taken, and one that it leaves out is refused, in parameters as in files.
+// Rule D5: of a time that the clock shows twice the first is taken, and one
+// that it leaves out is refused, in parameters as in files.
 func TestALocalTimeOfAClockChangeIsTheFirstOrRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": `
@@ -124,7 +124,7 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 	require.Equal(t, 0, code, out)
 }
 
-// Rule D5: an instance of an earlier version, which read the text as UTC, is reported.
+// Rule D5.
 func TestAnInstanceOfTheFormerReadingIsNamed(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -157,7 +157,7 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 	})
 }
 
-// Rule D5: a time that is now the value of another instance of an earlier version does not reach that one in silence.
+// Rule D5.
 func TestAnInstanceOfTheFormerReadingIsNotTakenForAnother(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -197,7 +197,6 @@ flow: [{step: s, tasklet: {shell: ["true"]}}]
 	})
 }
 
-// mixedJob reads local times of a text column, and fails at one row.
 const mixedJob = `
 job: NAME
 timezone: ZONE
@@ -211,7 +210,7 @@ flow:
     writer: {table: {name: NAME_dst, create: true}}
 `
 
-// Rule D5: half of a step's rows read as UTC and half as local times is nothing that a restart makes without consent.
+// Rule D5.
 func TestAnAttemptOfTheFormerReadingIsNotContinuedInSilence(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -17,12 +17,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// meal is a job that reads, and its input: n rows.
 type meal struct {
 	name string
 	flow string
 	lay  func(s *scene, n int)
-	// database means that the rows are in one: it runs on PostgreSQL, too.
+	// database means that the rows are in one.
 	database bool
 }
 
@@ -107,7 +106,6 @@ func mealObject(i int) string {
 
 func layCSV(s *scene, n int) { s.lay("in.csv", "id,name,amount\n", "", n, mealLine) }
 
-// lay writes a file of n rows, between a beginning and an end.
 func (s *scene) lay(name, begin, end string, n int, row func(i int) string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
@@ -143,8 +141,6 @@ func layAPI(s *scene, n int) {
 	s.params = []string{"api=" + server.URL}
 }
 
-// TestMemoryDoesNotGrowWithTheInput measures the peak size of the process of a run, with a number of rows and
-// with ten times as many.
 func TestMemoryDoesNotGrowWithTheInput(t *testing.T) {
 	if !isSoak() {
 		t.Skip("it reads millions of rows: make soak")
@@ -166,7 +162,6 @@ func TestMemoryDoesNotGrowWithTheInput(t *testing.T) {
 	}
 }
 
-// peak is the largest resident size of a run in KB.
 func (m meal) peak(t *testing.T, url string, rows int) int64 {
 	t.Helper()
 	s := newScene(t, url, map[string]string{"job.yaml": "job: meal\nparameters: {api: {type: string, default: \"\"}}\nflow:\n" + m.flow})

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/cli"
 )
 
-// typedApp makes this test binary an application with its own components.
 const typedApp = "SURFIN_ACCEPTANCE_TYPED_APP"
 
 type apple struct{ ID int }
@@ -137,7 +136,7 @@ flow:
 	})
 }
 
-// Rule T6: the rollback of a group does not undo a migration.
+// Rule T6.
 func TestAMigrationInAnAtomicGroupIsRefusedAtLoad(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

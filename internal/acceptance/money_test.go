@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// moneyJob takes payments from a csv file over a table into a fixed file with control sums.
 const moneyJob = `
 job: money
 types:
@@ -43,8 +42,6 @@ flow:
   expect: written == steps.load.written
 `
 
-// TestMoneyIsExactThoughTheProcessIsKilled compares the control sums of payments with sums of whole cents
-// that the test computes: 1,000,000 of them in a soak.
 func TestMoneyIsExactThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	payments := 20_000
@@ -73,7 +70,6 @@ func TestMoneyIsExactThoughTheProcessIsKilled(t *testing.T) {
 	})
 }
 
-// writePayments returns the sums of the amounts and of their fees, in cents.
 func writePayments(t *testing.T, path string, payments int, random *rand.Rand) (amount, fee int64) {
 	t.Helper()
 	f, err := os.Create(path)

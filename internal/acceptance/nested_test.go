@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shippedJob returns the files of a job of the folder jobs, by their paths in it.
 func shippedJob(t *testing.T, names ...string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -23,8 +22,7 @@ func shippedJob(t *testing.T, names ...string) map[string]string {
 	return files
 }
 
-// jobs/nested.yaml: bad elements and rows of elements are stored, found by their index,
-// corrected and redriven (rules D9b, D9c).
+// Rules D9b, D9c.
 func TestBadElementsOfNestedFilesAreFoundByTheirIndexCorrectedAndRedriven(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -68,8 +66,6 @@ func TestBadElementsOfNestedFilesAreFoundByTheirIndexCorrectedAndRedriven(t *tes
 	})
 }
 
-// redriveCorrected exports the skipped items of the step, corrects their texts and redrives
-// them, all with success.
 func (s *scene) redriveCorrected(step string, fixes map[string]string, items int) {
 	s.t.Helper()
 	export := s.said("skips", "export", "1", "--step", step)

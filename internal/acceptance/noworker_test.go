@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// A run that waits for workers when there are none reports it, once, with the command to type.
 func TestARunWithoutAWorkerSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{
@@ -29,7 +28,7 @@ func TestARunWithoutAWorkerSaysWhatItWaitsFor(t *testing.T) {
 	_, _ = worker.wait()
 }
 
-// Rule S8: the answers of the API about work that workers begin say that none is alive.
+// Rule S8.
 func TestTheAPISaysThatNoWorkerIsAlive(t *testing.T) {
 	t.Parallel()
 	const says = "no worker is alive"

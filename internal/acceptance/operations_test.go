@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stampedJob writes rows with the database's time of their writing.
 const stampedJob = `
 job: stamped
 flow:
@@ -46,9 +45,6 @@ func newStampedScene(t *testing.T, url string) (*scene, tx.Database) {
 	return s, db
 }
 
-// The load sends no heartbeat for ten minutes: its commit notices the stop.
-// TestAStopReachesSplitsPartitionsAndChildJobs counts how few commits follow: the command takes its time to
-// start.
 func TestAStopCommandOfAnotherProcessStopsAndARestartGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -89,8 +85,6 @@ func (s *scene) awaitStamped(p *process, db tx.Database, n int64) {
 	}
 }
 
-// assertStamped checks that every row is there once, in agreement with the counters of the two attempts. The
-// second one had few chunks.
 func (s *scene) assertStamped(db tx.Database) {
 	s.t.Helper()
 	require.Equal(s.t, []int64{stampedRows, stampedRows}, s.ints(db, "select count(*), count(distinct id) from stamped", 2))
@@ -113,8 +107,6 @@ func (s *scene) assertStamped(db tx.Database) {
 	require.Equal(s.t, core.Counters{Read: stampedRows, Write: stampedRows, Commit: first + (stampedRows-10*first+fewChunks-1)/fewChunks}, total)
 }
 
-// TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState ends a process that does not end as Kubernetes and
-// systemd do: here its chunk waits for a lock.
 func TestSIGTERMAndSIGKILLASecondLaterLeaveARestartableState(t *testing.T) {
 	t.Parallel()
 	for i, way := range []string{"restart", "run", "recover"} {
@@ -176,8 +168,6 @@ func (s *scene) lock(p *process, db tx.Database) (release func()) {
 	return func() { require.NoError(s.t, h.Rollback()) }
 }
 
-// TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted: a tasklet that can be stopped is stopped, one
-// that cannot is killed; either way the job can be restarted.
 func TestSIGTERMWhileATaskletRunsAndSIGKILLLaterCanBeRestarted(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -205,8 +195,6 @@ flow:
 	})
 }
 
-// TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore freezes a process, abandons its execution
-// after a stop request, and wakes it.
 func TestAnExecutionThatIsAbandonedWhileItStopsCommitsNothingMore(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -263,7 +251,6 @@ flow:
         writer: {table: {name: stamped}}
 `
 
-// TestAStopReachesEveryBranchAndPartition and a restart continues each of them at its position.
 func TestAStopReachesEveryBranchAndPartition(t *testing.T) {
 	t.Parallel()
 	const rows = 5_000

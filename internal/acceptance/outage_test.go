@@ -68,7 +68,6 @@ flow:
 	outageRows = 300
 )
 
-// outages is a database that is restarted while jobs run in it.
 type outages struct {
 	*scene
 	cluster *pgcluster.Cluster
@@ -77,9 +76,7 @@ type outages struct {
 	worker  *process
 }
 
-// TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted restarts PostgreSQL, fast or immediate, at random
-// moments of a job. SURFIN_OUTAGES is how often (5; 100 in make soak). Each execution completes or fails, a
-// failed one is completed by the next run, and every row is there once.
+// SURFIN_OUTAGES is the number of restarts (5; 100 in make soak).
 func TestNothingIsUnknownOrLostThoughPostgreSQLIsRestarted(t *testing.T) {
 	t.Parallel()
 	o := newOutages(t)
@@ -158,7 +155,6 @@ func (o *outages) rows(n int) (count int) {
 	return count
 }
 
-// assertEnded checks that no execution is UNKNOWN, and that the executions of the runs are over.
 func (o *outages) assertEnded() {
 	o.t.Helper()
 	o.rows(0) // the connections of before the restart are found dead
@@ -171,7 +167,6 @@ func (o *outages) assertEnded() {
 	}
 }
 
-// firstError is the line of a command with the reason of its failure.
 func firstError(out string) string {
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "surfin:") {
@@ -181,7 +176,6 @@ func firstError(out string) string {
 	return out
 }
 
-// TestACommandThatWaitsRidesOutARestartOfPostgreSQL: the end that it waits for comes after it.
 func TestACommandThatWaitsRidesOutARestartOfPostgreSQL(t *testing.T) {
 	t.Parallel()
 	o := newOutages(t)

@@ -53,8 +53,6 @@ func TestOfTwoProcessesThatLaunchOneInstanceExactlyOneRuns(t *testing.T) {
 	})
 }
 
-// TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes stops a process with
-// SIGSTOP in mid-load, lets another take over, and wakes the first one again.
 func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -93,8 +91,6 @@ func TestAnOwnerFrozenBeyondItsLeaseCommitsNothingWhenItWakes(t *testing.T) {
 	})
 }
 
-// takeOver repeats the command until it is not refused: then the lease of the first owner is over. Between
-// two refusals it leaves the machine to the others.
 func (s *scene) takeOver(args []string, refused func(out string)) string {
 	s.t.Helper()
 	for {
@@ -124,7 +120,6 @@ func (s *scene) freeze(p *process, db tx.Database, table string) {
 	}
 }
 
-// writable reports whether the database's one writer is free.
 func (s *scene) writable(db tx.Database) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()

@@ -16,8 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partsJob loads files in parallel. The load writes without a key, so that a row written twice is there
-// twice.
 const partsJob = `
 job: parts
 parameters:
@@ -75,7 +73,6 @@ func (s *scene) assertParts(db tx.Database, table string, rows int, files ...int
 	require.Equal(s.t, want, s.lines(db, "select cast(count(*) as text)||' '||cast(count(distinct id) as text)||' '||cast(min(id) as text)||' '||cast(max(id) as text)||' '||source from "+table+" group by source order by source"))
 }
 
-// partitionsRun are the partitions of the load with a record in an execution, and their status.
 func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) map[string]core.Status {
 	s.t.Helper()
 	steps, err := r.Steps(context.Background(), id)
@@ -89,8 +86,6 @@ func (s *scene) partitionsRun(r *repository.Repository, id core.JobExecutionID) 
 	return run
 }
 
-// TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain: seven partitions complete, the job fails and names the
-// other one, and after the repair only that one continues.
 func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -128,8 +123,6 @@ func TestOneOfEightFilesIsPoisonedAndOnlyItRunsAgain(t *testing.T) {
 	})
 }
 
-// TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit: the obstacle is in the database, so that the
-// partition's file stays unchanged.
 func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -156,8 +149,6 @@ func TestAPartitionThatFailsInItsMiddleGoesOnBehindItsLastCommit(t *testing.T) {
 	})
 }
 
-// TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit if that is accepted explicitly; otherwise it
-// is refused, and nothing else runs meanwhile.
 func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -180,8 +171,6 @@ func TestAPartitionGoesOnInAFileThatWasCorrectedBehindItsLastCommit(t *testing.T
 	})
 }
 
-// TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled kills the command in
-// the middle of its partitions.
 func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 2000
@@ -200,8 +189,6 @@ func TestEveryRowOfEveryPartitionIsThereOnceThoughTheProcessIsKilled(t *testing.
 	})
 }
 
-// assertPartitionsOnce checks the history of a load: no partition ran again after it had completed, and all
-// attempts together read every row once.
 func (s *scene) assertPartitionsOnce(r *repository.Repository, table string, rows int) {
 	s.t.Helper()
 	executions, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1000})

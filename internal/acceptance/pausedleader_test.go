@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// A paused leader writes nothing. It is stopped by SIGSTOP between two transactions of its duty, with the
-// first statement of the next one on a line that is held back; another process leads, and is paused as well,
-// so that there is work that no other process can do; then the first one wakes, and its statement arrives.
+// The leader is stopped by SIGSTOP between two transactions, with the first
+// statement of the next one on a line that is held back. The next leader is
+// paused as well, so that there is work that no other process can do.
 func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"tick.yaml": minutelyJob})
@@ -104,7 +104,6 @@ func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	}
 }
 
-// beatOf selects the time of the last heartbeat of a worker, in milliseconds.
 func beatOf(p *process) string {
 	return fmt.Sprintf("SELECT CAST(EXTRACT(EPOCH FROM heartbeat_at) * 1000 AS bigint) FROM surfin_worker WHERE name LIKE '%%/%d/%%'", p.Process.Pid)
 }

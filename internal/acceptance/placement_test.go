@@ -15,11 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// placing has processes that assign, take and lose work with a placement.
 type placing struct{ *taskFaults }
 
-// placingOn runs f with the engine local on SQLite and PostgreSQL, and with river; n selects one of them in
-// turn, except in a soak.
 func placingOn(t *testing.T, n int, f func(p *placing)) {
 	t.Helper()
 	all := []struct {
@@ -61,12 +58,10 @@ func (p *placing) at(args ...string) *process {
 	return w
 }
 
-// isOf is the condition that a column has the name of a worker's process.
 func isOf(column string, w *process) string {
 	return fmt.Sprintf("%s LIKE '%%/%d/%%'", column, w.Process.Pid)
 }
 
-// leader starts a worker without labels, and returns when it leads.
 func (p *placing) leader() *process {
 	p.t.Helper()
 	w := p.at("--slots", "1")
@@ -96,7 +91,6 @@ func (p *placing) freeze(w *process) {
 	p.t.Fatal("it holds the lock whenever it is stopped")
 }
 
-// submit submits shell tasks with a placement, and returns the number of their group.
 func (p *placing) submit(on string, scripts ...string) {
 	p.t.Helper()
 	tasks := make([]string, len(scripts))
@@ -137,7 +131,6 @@ func (p *placing) assigned() *process {
 	return first
 }
 
-// TestATaskAssignedToAWorkerThatIsKilledGoesToAnother: it had not begun.
 func TestATaskAssignedToAWorkerThatIsKilledGoesToAnother(t *testing.T) {
 	t.Parallel()
 	placingOn(t, 0, func(p *placing) {
@@ -151,7 +144,6 @@ func TestATaskAssignedToAWorkerThatIsKilledGoesToAnother(t *testing.T) {
 	})
 }
 
-// TestATaskAssignedToAFrozenWorkerIsNotBegunByItWhenItWakes: another one has it.
 func TestATaskAssignedToAFrozenWorkerIsNotBegunByItWhenItWakes(t *testing.T) {
 	t.Parallel()
 	placingOn(t, 1, func(p *placing) {
@@ -171,8 +163,6 @@ func TestATaskAssignedToAFrozenWorkerIsNotBegunByItWhenItWakes(t *testing.T) {
 	})
 }
 
-// TestATaskAssignedToAWorkerThatIsStoppedGoesToAnother: the worker has no slot for it, since it waits for a
-// cancelled task that does not end.
 func TestATaskAssignedToAWorkerThatIsStoppedGoesToAnother(t *testing.T) {
 	t.Parallel()
 	placingOn(t, 2, func(p *placing) {
@@ -192,7 +182,6 @@ func TestATaskAssignedToAWorkerThatIsStoppedGoesToAnother(t *testing.T) {
 	})
 }
 
-// TestPlacedTasksAreExecutedOnceThoughLeadersAreFrozenAndKilled, each by a worker that fits.
 func TestPlacedTasksAreExecutedOnceThoughLeadersAreFrozenAndKilled(t *testing.T) {
 	t.Parallel()
 	placingOn(t, 1, func(p *placing) {
@@ -231,7 +220,6 @@ func TestPlacedTasksAreExecutedOnceThoughLeadersAreFrozenAndKilled(t *testing.T)
 	})
 }
 
-// counts is count of a query that may have no row.
 func (p *placing) counts(query string) (n int) {
 	if err := p.db.Conn().QueryRowContext(context.Background(), query).Scan(&n); err != nil {
 		return 0
@@ -258,8 +246,6 @@ flow:
   tasks: {handler: shell, on: {disk: eu1}, items: [{script: "echo task >> ran"}]}
 `
 
-// TestPartsBranchesChildrenAndTasksOfAJobRunWhereTheyArePlaced, though the first worker that fits is killed before it
-// begins.
 func TestPartsBranchesChildrenAndTasksOfAJobRunWhereTheyArePlaced(t *testing.T) {
 	t.Parallel()
 	for n, fault := range []string{"killed", "frozen"} {
@@ -292,9 +278,7 @@ func TestPartsBranchesChildrenAndTasksOfAJobRunWhereTheyArePlaced(t *testing.T) 
 	}
 }
 
-// TestAWorkerThatIsStoppedGivesBackAJobThatWaitsForPlacedTasks (rules P5, PL2): it has the handler of the
-// tasks, but not their label, and runs the job in a task of its own. One signal ends it; the tasks on the other
-// worker continue, and so does the job, in its first attempt.
+// Rules P5, PL2.
 func TestAWorkerThatIsStoppedGivesBackAJobThatWaitsForPlacedTasks(t *testing.T) {
 	t.Parallel()
 	for n := range 3 {

@@ -18,15 +18,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// apart counts the tasks that contradict their executions, or have two running ones.
 const apart = `SELECT count(*) FROM surfin_task t WHERE
 	(t.state = 'RUNNING') <> EXISTS (SELECT 1 FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'RUNNING' AND a.epoch = t.epoch AND a.worker = t.worker)
 	OR (t.state = 'SUCCEEDED') <> EXISTS (SELECT 1 FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'SUCCESS')
 	OR (t.state = 'FAILED' AND NOT EXISTS (SELECT 1 FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.number = t.attempts AND a.state = 'FAILED'))
 	OR (SELECT count(*) FROM surfin_task_attempt a WHERE a.task_id = t.id AND a.state = 'RUNNING') > 1`
 
-// A task and its execution begin and end in one transaction: at no moment do they contradict each other,
-// though workers are killed while they begin and end them.
 func TestATaskAndItsExecutionMoveTogetherThoughWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	const kills = 4
@@ -101,8 +98,6 @@ func (f *taskFaults) end() {
 	}
 }
 
-// The end of a run needs the epoch of its start: if a worker was frozen beyond its lease, and its handler has
-// succeeded meanwhile, it does not end the task that another worker runs now.
 func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -133,8 +128,6 @@ func TestAFrozenWorkerDoesNotEndTheRunOfAnotherOne(t *testing.T) {
 	})
 }
 
-// A worker that lost its lease, since its line is cut, itself ends its work before the lease is over, and the
-// task is tried again.
 func TestAWorkerThatLosesItsLeaseAbortsBeforeAnotherOneBegins(t *testing.T) {
 	t.Parallel()
 	c := newContinuing(t, 0)
@@ -161,8 +154,6 @@ func TestAWorkerThatLosesItsLeaseAbortsBeforeAnotherOneBegins(t *testing.T) {
 	require.Equal(t, 1, c.count("SELECT count(*) FROM surfin_task WHERE state = 'SUCCEEDED' AND attempts = 2"))
 }
 
-// The leader moves log text older than log_retention_days_db to the folder of tasks.logs; the row keeps the
-// reference, by which the text is read.
 func TestTheLeaderMovesOldLogTextToFiles(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

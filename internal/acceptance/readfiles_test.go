@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// Files that arrive while a job runs are not moved by its last step: they have not been loaded.
 func TestFilesThatArriveDuringTheLoadAreNotMovedAway(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -14,8 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The ten seconds of the README, with a tenth of the rows: a copy is killed, explained, and continued, and
-// each row is there once.
 func TestTheTenSecondsOfTheReadme(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../README.md")

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The branches of both run on workers. The first worker that reaches the step killed dies; a file makes the
-// step fails fail.
+// The first worker that reaches the step killed dies; a file makes the step
+// fails fail.
 const remoteBranches = `
 job: branches
 flow:
@@ -42,9 +42,6 @@ flow:
   tasklet: {sql: "insert into done values ('after')"}
 `
 
-// TestBranchesRunOnWorkersThatAreKilled: the process of the job is killed while it is parked, and so is the
-// worker that walks a branch. Another worker continues that branch, and no step is done twice. The branch
-// that fails fails the job; a restart runs only the rest of that branch.
 func TestBranchesRunOnWorkersThatAreKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

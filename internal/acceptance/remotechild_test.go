@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// The child of outer has its own child, and both run on workers. The first worker that reaches the step
-// killed dies.
+// The first worker that reaches the step killed dies.
 const (
 	remoteOuter = `
 job: outer
@@ -74,7 +73,8 @@ func newRemoteChildScene(t *testing.T, url string) (*scene, *repository.Reposito
 	return s, r
 }
 
-// newestOf returns the newest execution of a job; its status is empty if there is none.
+// newestOf returns the newest execution of a job; its status is empty if there
+// is none.
 func newestOf(t *testing.T, r *repository.Repository, job string) core.JobExecution {
 	t.Helper()
 	list, err := r.Executions(context.Background(), ports.ExecutionFilter{JobName: job, Limit: 1})
@@ -90,9 +90,6 @@ func awaitJob(t *testing.T, r *repository.Repository, job string, holds func(cor
 	require.Eventually(t, func() bool { return holds(newestOf(t, r, job)) }, 60*time.Second, 10*time.Millisecond, job)
 }
 
-// TestChildJobsRunOnWorkersThatAreKilled: the process of the parent is killed while it is parked, and so is
-// the worker that runs the child of its child. All work is done once, and both parents end in their first
-// attempt.
 func TestChildJobsRunOnWorkersThatAreKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -125,8 +122,6 @@ func TestChildJobsRunOnWorkersThatAreKilled(t *testing.T) {
 	})
 }
 
-// TestAStopOfAParkedParentReachesItsChild: one that no worker has begun, and one that waits for its own
-// child. A restart continues with the same children.
 func TestAStopOfAParkedParentReachesItsChild(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {

@@ -44,10 +44,8 @@ flow:
 - {step: report, tasklet: {sql: insert into done values ('report')}}
 `
 
-// fromStepRows are enough to kill a load while it is at work.
 const fromStepRows = 5000
 
-// acts are the certain acts of a plan at steps, such as "pass prepare".
 func acts(t *testing.T, entries []struct{ Step, Action, Certainty string }) (list []string) {
 	t.Helper()
 	for _, e := range entries {
@@ -58,7 +56,6 @@ func acts(t *testing.T, entries []struct{ Step, Action, Certainty string }) (lis
 	return list
 }
 
-// dryRestart is a dry run's description of a restart.
 func (s *scene) dryRestart(args ...string) []string {
 	s.t.Helper()
 	code, out := s.run(append([]string{"restart", "--dry-run", "--sample", "1", "--format", "json", "--log-level", "error"}, args...)...)
@@ -70,7 +67,6 @@ func (s *scene) dryRestart(args ...string) []string {
 	return acts(s.t, plan.Steps)
 }
 
-// explained is explain's description of the restart of an execution.
 func (s *scene) explained(id string) []string {
 	s.t.Helper()
 	code, out := s.run("explain", id, "--format", "json", "--log-level", "error")
@@ -84,7 +80,6 @@ func (s *scene) explained(id string) []string {
 	return acts(s.t, e.Restart.Entries)
 }
 
-// refusedFrom checks that a restart and its dry run are refused with the same words.
 func (s *scene) refusedFrom(code int, says []string, args ...string) {
 	s.t.Helper()
 	for _, dry := range [][]string{nil, {"--dry-run"}} {
@@ -106,8 +101,6 @@ func ranIn(t *testing.T, r *repository.Repository, id core.JobExecutionID) (name
 	return names
 }
 
-// TestARestartFromAStepIsExactThoughItIsKilled and announces its actions before; an impossible restart is
-// refused with the possible ones.
 func TestARestartFromAStepIsExactThoughItIsKilled(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -156,7 +149,7 @@ func TestARestartFromAStepIsExactThoughItIsKilled(t *testing.T) {
 	})
 }
 
-// killInLoad kills a command once it has committed rows. While it runs, another restart is refused.
+// killInLoad kills a command once it has committed rows.
 func (s *scene) killInLoad(db tx.Database, r *repository.Repository, args ...string) {
 	s.t.Helper()
 	rows := s.ints(db, "select count(*) from target", 1)[0]

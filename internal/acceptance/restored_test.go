@@ -25,7 +25,6 @@ flow:
     writer: {table: {name: people, create: true}}
 `
 
-// restored is a scene with a history that can be restored, and data in another database.
 type restored struct{ *scene }
 
 func newRestored(t *testing.T, url string) restored {
@@ -47,7 +46,6 @@ func (s restored) ends(code int, args ...string) string {
 	return out
 }
 
-// backup copies the history, and restore puts the copy in its place.
 func (s restored) backup()  { s.copyHistory("history.db", "backup.db") }
 func (s restored) restore() { s.copyHistory("backup.db", "history.db") }
 
@@ -109,7 +107,8 @@ func TestARestoredHistoryDoesNotTakeTheCheckpointOfARunThatItDoesNotHave(t *test
 	})
 }
 
-// Rule C18a: the lost run had another number than the current one with its parameters.
+// Rule C18a: the lost run had another number than the current one with its
+// parameters.
 func TestARunIsRefusedWhoseParametersHaveACheckpointUnderALostNumber(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -63,11 +63,8 @@ flow:
 // riverLease is the lease of workers here: the work of a killed one is taken back within it and two seconds.
 const riverLease = 6 * time.Second
 
-// TestNothingIsLostOrDoubledByTasksAndPartsOverRiver: three workers have tasks, and a job of 64 parts, with
-// duplicated deliveries; random ones are killed, leaders are frozen beyond their lease and wake, and
-// PostgreSQL crashes or is restarted. SURFIN_RIVER_TASKS is the number of tasks, with a fault for each 100 of
-// them. The work of a killed worker must run elsewhere before the next fault; a frozen one may wake while
-// PostgreSQL restarts.
+// SURFIN_RIVER_TASKS is the number of tasks, with a fault for each 100 of
+// them.
 func TestNothingIsLostOrDoubledByTasksAndPartsOverRiver(t *testing.T) {
 	t.Parallel()
 	n := envInt(t, "SURFIN_RIVER_TASKS", 300)
@@ -107,7 +104,6 @@ type riverFaults struct {
 	waited     sync.Once // for the job that was started
 }
 
-// death is when a worker was killed, by the database's clock.
 type death struct {
 	pid int
 	at  string
@@ -143,7 +139,6 @@ func newRiverFaults(t *testing.T, n int) *riverFaults {
 	return f
 }
 
-// double has every delivery that waits come once more.
 func (f *riverFaults) double() {
 	f.t.Helper()
 	done, err := f.db.Conn().ExecContext(f.t.Context(), `INSERT INTO surfin_river.river_job (args, kind, max_attempts, priority, queue, state, scheduled_at)
@@ -168,7 +163,6 @@ func (f *riverFaults) replaceEnded() {
 	}
 }
 
-// killAndMeasure kills a worker and returns when its work runs elsewhere.
 func (f *riverFaults) killAndMeasure(i int) {
 	f.t.Helper()
 	d := death{pid: f.workers[i].Process.Pid}
@@ -181,8 +175,8 @@ func (f *riverFaults) killAndMeasure(i int) {
 	require.Eventually(f.t, func() bool { return f.count(waits) == 0 }, 10*riverLease, 20*time.Millisecond, f.logs())
 }
 
-// freezeLeader stops the leading worker until another one leads, and its work is taken back; it resumes it
-// after a further fault.
+// freezeLeader stops the leading worker until another one leads, and its work
+// is taken back; it resumes it after a further fault.
 func (f *riverFaults) freezeLeader(further func()) {
 	f.t.Helper()
 	leads, epoch := f.leader(f.db, f.workers)
@@ -196,7 +190,6 @@ func (f *riverFaults) freezeLeader(further func()) {
 	f.frozen++
 }
 
-// crash kills a process of PostgreSQL: it ends all connections, and recovers.
 func (f *riverFaults) crash() {
 	f.t.Helper()
 	other, err := pgx.Connect(f.t.Context(), f.cluster.URL())
@@ -275,7 +268,6 @@ func (f *riverFaults) assertNothingLostOrDoubled() {
 	}
 }
 
-// assertTakenOver: the work of a killed worker began elsewhere in time.
 func (f *riverFaults) assertTakenOver(d death) {
 	f.t.Helper()
 	var n int

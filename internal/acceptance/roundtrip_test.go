@@ -10,8 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testproxy"
 )
 
-// TestAChunkIsThreeRoundTrips counts on the line to the server: BEGIN with its settings and COPY, the one
-// UPDATE of the history, COMMIT. Round trips that do not depend on the number of chunks are in both runs.
+// Round trips that do not depend on the number of chunks are in both runs.
 func TestAChunkIsThreeRoundTrips(t *testing.T) {
 	t.Parallel()
 	const chunks = 40

@@ -27,10 +27,8 @@ flow:
   tasklet: {sql: "insert into ticks values (${params.at})"}
 `
 
-// TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen: a job is due each minute of the last half hour,
-// and the leading worker is frozen while it submits the runs, until another one leads, and wakes (rules S2,
-// S5). SURFIN_FROZEN is how often (2). Several leaders in turn may be frozen with the same run: its budget
-// has an attempt for each.
+// Rules S2 and S5. SURFIN_FROZEN is how often (2). Several leaders in turn may
+// be frozen with the same run: its budget has an attempt for each.
 func TestNoScheduledRunIsMissingOrTwiceThoughLeadersAreFrozen(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.Postgres(t), map[string]string{"tick.yaml": minutelyJob})
@@ -101,7 +99,6 @@ func (s *scene) leader(db tx.Database, workers []*process) (leads *process, epoc
 	return leads, epoch
 }
 
-// TestAServerThatWorksStartsRegisteredJobs: without --worker it starts none, and says so.
 func TestAServerThatWorksStartsRegisteredJobs(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The secrets of the processes of a leakScene.
 const (
 	leakDatabase = "db-passw0rd-Zq7"
 	leakViewer   = "viewer-token-8f3a2c1d"
@@ -30,7 +29,6 @@ const (
 
 func leaks() []string { return []string{leakDatabase, leakViewer, serveToken, leakHook, leakProxy} }
 
-// readersOf are the readers with a path, each in a job that passes it a value of the caller.
 func readersOf() map[string]string {
 	return map[string]string{
 		"csv":   `{csv: {path: "${params.input}", item: {a: int}}}`,
@@ -42,7 +40,6 @@ func readersOf() map[string]string {
 	}
 }
 
-// leakFiles are jobs that try to show secrets of their process.
 func leakFiles() map[string]string {
 	files := map[string]string{
 		"jobs/in.txt": "a\n1\n",
@@ -67,7 +64,6 @@ flow:
 	return files
 }
 
-// withPassword adds a password that the test server does not require.
 func withPassword(t *testing.T, text string) string {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -88,8 +84,7 @@ func withPassword(t *testing.T, text string) string {
 	return u.String()
 }
 
-// Rules SE1 and SE3 to SE6: for all attempts of a client and a job, no secret of the server or the worker is
-// in a table, a log or an answer.
+// Rules SE1 and SE3 to SE6.
 func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -189,7 +184,6 @@ func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 	})
 }
 
-// get returns the answer to a GET of a client.
 func (s *served) get(token, path string) string {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.address+path, nil)
@@ -203,7 +197,6 @@ func (s *served) get(token, path string) string {
 	return string(text)
 }
 
-// everyRow is the text of all rows of all tables.
 func everyRow(t *testing.T, db tx.Database) string {
 	t.Helper()
 	find := "SELECT name FROM sqlite_master WHERE type = 'table'"

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The key of an upsert is never null, according to the catalogue of the source table.
 func TestAllColumnsOfATableAreUpsertedWithoutAnItem(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -31,7 +30,6 @@ flow:
 	})
 }
 
-// A column that the item lacks is not read, and the step warns once.
 func TestAColumnThatIsNewInTheSourceIsAStoredWarning(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -26,7 +26,6 @@ import (
 
 const serveToken = "token-0123456789abcdef"
 
-// served is a process that serves the API.
 type served struct {
 	*process
 	t       *testing.T
@@ -35,7 +34,6 @@ type served struct {
 
 var announced = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/v1`)
 
-// serve starts `surfin serve` at a free port.
 func (s *scene) serve(args ...string) *served {
 	s.t.Helper()
 	s.env = append(s.env, "SURFIN_API_LISTEN=127.0.0.1:0")
@@ -76,8 +74,7 @@ flow:
   tasklet: {sql: create table if not exists ran (id int); insert into ran values (1)}
 `
 
-// Rule L11: the server is killed in the middle of a POST, and the client repeats it with the same key at the
-// next one.
+// Rule L11.
 func TestARequestThatIsRepeatedAfterAKillStartsOneExecution(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -154,8 +151,6 @@ func TestServeIsRefusedWhereItWouldBeOpenToOthersOrHasNoJobs(t *testing.T) {
 	}
 }
 
-// TestTheCallsOfTheAPIPageDoWhatItSays makes every call of the page from the top to the bottom. A comment
-// before a block describes the answer, possibly after a while.
 func TestTheCallsOfTheAPIPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -189,7 +184,6 @@ func TestTheCallsOfTheAPIPageDoWhatItSays(t *testing.T) {
 	})
 }
 
-// assertCall makes the call of curl, and compares the answer with the comment.
 func (s *served) assertCall(line, comment string) {
 	s.t.Helper()
 	want, once := strings.CutPrefix(comment, "answers ")
@@ -208,7 +202,6 @@ func (s *served) assertCall(line, comment string) {
 	require.Eventually(s.t, holds, 30*time.Second, 50*time.Millisecond, "%s lacks %s", line, want)
 }
 
-// curl implements the program's options that the page uses.
 func (s *served) curl(line string) string {
 	s.t.Helper()
 	out, err := testtree.Command(s.t.Context(), "sh", "-c", `curl() { printf '%s\n' "$@"; }; `+line).Output()

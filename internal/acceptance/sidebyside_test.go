@@ -19,8 +19,6 @@ const (
 		`{step: b@, tasklet: {sql: "insert into t values (2, @)"}, transaction: {propagation: REQUIRES_NEW}}]}`
 )
 
-// TestWorkSideBySideDoesNotWaitForItself has 24 branches and three connections, on SQLite three
-// that read.
 func TestWorkSideBySideDoesNotWaitForItself(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -33,7 +33,6 @@ flow:
 	require.Contains(t, out, "job.yaml:14:54: reader query: snapshot: a key is set, too")
 }
 
-// A step that failed after a commit announces before a restart that it is refused, with the remedy.
 func TestAFailedSnapshotIsExplainedAndBegunAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

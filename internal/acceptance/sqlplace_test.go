@@ -9,8 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// An error of a statement at run time names the position in the job file: of the fault if the database
-// reports it, else of the statement.
 func TestAStatementThatFailsNamesItsPositionInTheJobFile(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, step, lite, post string }{

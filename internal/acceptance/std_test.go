@@ -23,7 +23,6 @@ flow:
     writer: {jsonl: "${params.output}"}
 `
 
-// A pipe has rows and nothing else; the command's messages go to the error output.
 func TestRowsGoThroughThePipesOfTheCommand(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"job.yaml": filterJob})

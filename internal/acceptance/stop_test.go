@@ -59,8 +59,8 @@ flow:
     writer: {table: wide}
 `
 
-// writeWide writes the job with small chunks at the point where it is to be stopped: in its split (0), its
-// partitions (1) or its child job (2). The rest takes few of them.
+// writeWide writes the job with small chunks at the point where it is to be
+// stopped: in its split (0), its partitions (1) or its child job (2).
 func (s *scene) writeWide(now string, stopped int) {
 	s.t.Helper()
 	sizes := []int{fewChunks, fewChunks, fewChunks}
@@ -71,9 +71,8 @@ func (s *scene) writeWide(now string, stopped int) {
 	s.write("child.yaml", fmt.Sprintf(wideChild, sizes[2]))
 }
 
-// TestAStopReachesSplitsPartitionsAndChildJobs stops an execution from another process in each of them.
-// Without heartbeats the commits notice the stop: after it was stored, each of the concurrent ones commits
-// two more chunks at most. Each restart continues.
+// Without heartbeats the commits notice the stop: after it was stored, each of
+// the concurrent ones commits two more chunks at most.
 func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	t.Parallel()
 	const rows, below = 10_000, 30_000
@@ -117,9 +116,8 @@ func TestAStopReachesSplitsPartitionsAndChildJobs(t *testing.T) {
 	})
 }
 
-// TestAStopIsSeenBetweenSteps (rule L13): the steps are too short for a heartbeat, and none of them has
-// chunks. The requesting command is another process. After its answer the current step ends, no other starts,
-// and finally runs.
+// Rule L13. The steps are too short for a heartbeat, and none of them has
+// chunks.
 func TestAStopIsSeenBetweenSteps(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -147,7 +145,6 @@ func TestAStopIsSeenBetweenSteps(t *testing.T) {
 	})
 }
 
-// awaitWide returns when the process has written some of the rows.
 func (s *scene) awaitWide(p *process, db tx.Database, rows string) {
 	s.t.Helper()
 	for count := int64(0); count < 50; {

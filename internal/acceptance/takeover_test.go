@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// frozenPart is a part with a first attempt that does not end; the second one records when it began.
 const frozenPart = `
 job: part%[1]d
 flow:
@@ -30,10 +29,9 @@ flow:
         date +%%s%%3N > again%[1]d
 `
 
-// TestAPartOfAFrozenWorkerBeginsElsewhereSoonAfterItsLease: within two seconds after it (rule E7), though the
-// database's clock differs. A worker is frozen and not killed, since a dead process of the same machine is
-// found sooner. A busy machine may be late now and then: of three rounds one is in time, whereas a third of
-// the lease, or the difference of the clocks, would make all late.
+// Rule E7. A worker is frozen and not killed, since a dead process of the same
+// machine is found sooner. A busy machine may be late: of three rounds one
+// must be in time.
 func TestAPartOfAFrozenWorkerBeginsElsewhereSoonAfterItsLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -102,7 +100,6 @@ func (s *scene) partTakenOver(round int, shift time.Duration) int64 {
 	return at - over
 }
 
-// freezeOutsideOfWrites freezes a process while it does not block writes to SQLite.
 func (s *scene) freezeOutsideOfWrites(db tx.Database, p *process) {
 	s.t.Helper()
 	for range 20 {

@@ -11,9 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled: the tasks of a random graph fail
-// now and then, and their workers are killed and frozen. SURFIN_TASK_FAULTS is the number of faults; ten
-// tasks for each.
+// SURFIN_TASK_FAULTS is the number of faults, with ten tasks for each.
 func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *testing.T) {
 	t.Parallel()
 	faults := envInt(t, "SURFIN_TASK_FAULTS", 4)
@@ -41,8 +39,8 @@ func TestATaskBeginsWhenAllThatItWaitsForHasSucceededThoughWorkersAreKilled(t *t
 	}
 }
 
-// newOrderFaults submits tasks that may each wait for some of the ten before it, in a random order of the
-// file. The first attempt of every fifth one fails.
+// newOrderFaults submits tasks that may each wait for some of the ten before
+// it, in a random order of the file.
 func newOrderFaults(t *testing.T, url string, n int, env ...string) *taskFaults {
 	t.Helper()
 	specs := make([]string, n)
@@ -63,7 +61,6 @@ func newOrderFaults(t *testing.T, url string, n int, env ...string) *taskFaults 
 	return newFaultsOf(t, url, n, `{"type": "shell", "budget": {"max_attempts": 100}, "tasks": [`+strings.Join(specs, ",")+`]}`, env...)
 }
 
-// assertOrder compares each attempt with the end of the tasks that its task waited for.
 func (f *taskFaults) assertOrder() {
 	f.t.Helper()
 	require.Positive(f.t, f.count("SELECT count(*) FROM surfin_task_after"))
@@ -71,7 +68,6 @@ func (f *taskFaults) assertOrder() {
 		JOIN surfin_task_attempt n ON n.task_id = o.needs_id AND n.state = 'SUCCESS' WHERE a.started_at < n.ended_at`))
 }
 
-// TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits goes through the commands.
 func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 1, func(t *testing.T, url string) {
@@ -112,7 +108,6 @@ func TestAFailureInAGroupIsSeenByThoseWhoAskForWhatWaits(t *testing.T) {
 	})
 }
 
-// TestAStepOfTasksHasThemExecutedInTheirOrder: here, in one process, and after a restart.
 func TestAStepOfTasksHasThemExecutedInTheirOrder(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -20,8 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen: random ones of three are killed, and replaced, or
-// frozen beyond their lease, and wake. SURFIN_TASK_FAULTS is the number of faults; ten tasks for each.
+// SURFIN_TASK_FAULTS is the number of faults, with ten tasks for each.
 func TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen(t *testing.T) {
 	t.Parallel()
 	faults := envInt(t, "SURFIN_TASK_FAULTS", 4)
@@ -43,7 +42,6 @@ func TestEveryTaskEndsOnceThoughWorkersAreKilledAndFrozen(t *testing.T) {
 	})
 }
 
-// taskFaults is a group of tasks and three workers.
 type taskFaults struct {
 	*scene
 	db      tx.Database
@@ -62,7 +60,6 @@ func newTaskFaults(t *testing.T, url string, n int) *taskFaults {
 	return newFaultsOf(t, url, n, `{"type": "shell", "budget": {"max_attempts": 100}, "tasks": [`+strings.Join(tasks, ",")+`]}`)
 }
 
-// newFaultsOf submits a group of n tasks.
 func newFaultsOf(t *testing.T, url string, n int, group string, env ...string) *taskFaults {
 	t.Helper()
 	s := newScene(t, url, nil)
@@ -83,7 +80,6 @@ func (f *taskFaults) begin(i int) {
 	f.all = append(f.all, f.workers[i])
 }
 
-// count repeats the query while the database restarts.
 func (f *taskFaults) count(query string) (n int) {
 	f.t.Helper()
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
@@ -162,7 +158,6 @@ func (f *taskFaults) logs() string {
 	return b.String()
 }
 
-// shell runs a line that calls programs other than surfin in the scene's folder, and returns its output.
 func (s *scene) shell(line string) string {
 	s.t.Helper()
 	cmd := testtree.Command(s.t.Context(), "sh", "-c", line)
@@ -172,7 +167,6 @@ func (s *scene) shell(line string) string {
 	return string(out)
 }
 
-// TestTheCommandsOfTheTasksPageDoWhatItSays runs them from the top to the bottom.
 func TestTheCommandsOfTheTasksPageDoWhatItSays(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The example of a step of tasks ends by itself, without a worker.
 func TestTheJobFileOfTasksRunsWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), nil)
@@ -40,8 +39,6 @@ func TestTheJobFileOfTasksRunsWithoutAWorker(t *testing.T) {
 	require.Equal(t, []int64{3}, s.ints(db, "SELECT checks FROM checked", 1))
 }
 
-// TestATaskOfAStepIsSubmittedOnceThoughTheProcessIsKilled kills a run at random moments, and
-// starts it again until it is complete.
 func TestATaskOfAStepIsSubmittedOnceThoughTheProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	const n = 16

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// The command test runs the tests of jobs/nested_test.yaml, and shows the differences.
 func TestTestsOfJobsRunOnADatabaseOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	files := shippedJob(t, "nested.yaml", "nested_test.yaml", "data/stations.geojson", "data/orders.json")
@@ -63,7 +62,6 @@ tests:
     in: {warehouse: {queries: {select count(*) as n from product: [{n: 3}]}}}
 `
 
-// Named databases, each on SQLite or in a separate PostgreSQL schema, which is dropped.
 func TestTestsOfJobsRunOnTheDatabasesThatTheyName(t *testing.T) {
 	t.Parallel()
 	server := testdb.Postgres(t)
@@ -120,7 +118,7 @@ tests:
     queries: {select local from visit where id = 1: [{local: "2026-07-02 10:00:00"}], select at from visit where id < 3: [{at: "2026-07-02 10:00:00"}, {at: "2026-07-02T08:00:00Z"}]}
 `
 
-// Rule D5: a local time of a test is one of the job's time zone, in fixtures and in expected rows; a `timestamp` of PostgreSQL keeps it.
+// Rule D5.
 func TestALocalTimeOfATestIsInTheTimeZoneOfItsJob(t *testing.T) {
 	t.Parallel()
 	server := testdb.Postgres(t)
@@ -150,7 +148,6 @@ func TestALocalTimeOfATestIsInTheTimeZoneOfItsJob(t *testing.T) {
 	}
 }
 
-// What is wrong with the databases of a test file is said with its place and a cure.
 func TestWrongDatabasesOfTestsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{

@@ -20,11 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/texts again")
 
-// TestTheTextsOfTheCommand runs the commands of each file in testdata/texts and compares all output
-// with the file: a change of any text that a user sees is seen in review.
-//
-// A file begins with the files that its commands need, each after a line "-- NAME --". After the
-// line "-- commands --" follow lines "$ COMMAND" with their output, and "exit N" unless N is 0.
+// A file of testdata/texts begins with the files that its commands need, each
+// after a line "-- NAME --". After the line "-- commands --" follow lines "$
+// COMMAND" with their output, and "exit N" unless N is 0.
 func TestTheTextsOfTheCommand(t *testing.T) {
 	t.Parallel()
 	stories, err := filepath.Glob("testdata/texts/*.txt")
@@ -66,7 +64,6 @@ func storyFiles(t *testing.T, text string) map[string]string {
 	return files
 }
 
-// play runs the commands of a story in a shell and returns them with their output.
 func play(t *testing.T, files map[string]string, commands string) string {
 	t.Helper()
 	s := newScene(t, testdb.SQLite(t), files)
@@ -93,7 +90,6 @@ func play(t *testing.T, files map[string]string, commands string) string {
 	return b.String()
 }
 
-// unsteady are texts that differ from run to run, and their replacements in a story.
 func unsteady() []struct {
 	re *regexp.Regexp
 	as string

@@ -55,7 +55,6 @@ flow:
 	})
 }
 
-// A job written by init does not lose the new keys of a later file.
 func TestAGeneratedJobRefusesKeysThatItDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

@@ -46,7 +46,6 @@ flow:
     writer: {csv: back.csv}
 `
 
-// thing is a row of the job.
 type thing struct {
 	id, digest string
 	n          int
@@ -90,7 +89,6 @@ func TestJSONUUIDsAndBytesComeBackFromEveryPlaceAsTheyWere(t *testing.T) {
 	})
 }
 
-// writeThings returns the rows of in.csv, which has each value in some form of its kind.
 func (s *scene) writeThings(rows int) (things []thing) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var csv strings.Builder
@@ -122,7 +120,6 @@ func (s *scene) writeThings(rows int) (things []thing) {
 	return things
 }
 
-// requireThings compares rows with a file of lines, in any order.
 func requireThings(t *testing.T, things []thing, lines string) {
 	t.Helper()
 	found := map[string]thing{}

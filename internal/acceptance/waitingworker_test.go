@@ -22,8 +22,7 @@ import (
 type waitKind struct {
 	name, step, job string
 	// stop means that a stop is requested while no process has the execution.
-	stop bool
-	// lines is the number of lines in done when the step has completed.
+	stop  bool
 	lines int
 }
 
@@ -143,9 +142,7 @@ func (s *scene) awaitWaiting(r *repository.Repository, kind waitKind) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// TestTheOnlyWorkerGivesBackWhatWaits (rules P5, P8): it holds a branch, or an execution in `finally`, with a
-// step that waits for other work, and is stopped by one signal. No other process has that work, so the worker
-// would wait for ever.
+// Rules P5, P8.
 func TestTheOnlyWorkerGivesBackWhatWaits(t *testing.T) {
 	t.Parallel()
 	for _, kind := range waitKinds() {
@@ -221,9 +218,7 @@ func serverKinds() map[string]string {
 	}
 }
 
-// TestTheEndOfAServerStopsNoWaitingJob (rule P5): SIGTERM of `serve`, with and without its own worker, while
-// a job is parked for parts, tasks, a child job or branches. A worker that is started later finishes it in
-// its first attempt.
+// Rule P5.
 func TestTheEndOfAServerStopsNoWaitingJob(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// newRemoteScene is newPartsScene with partitions that run on workers.
 func newRemoteScene(t *testing.T, url string, rows, chunk int) *scene {
 	t.Helper()
 	s := newPartsScene(t, url, rows, chunk)
@@ -33,7 +32,6 @@ func (s *scene) worker() *process {
 	return w
 }
 
-// partitions are the partitions of the newest execution.
 func (s *scene) partitions(r *repository.Repository) (list []core.StepExecution) {
 	s.t.Helper()
 	newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
@@ -51,7 +49,6 @@ func (s *scene) partitions(r *repository.Repository) (list []core.StepExecution)
 	return list
 }
 
-// awaitParts returns when enough of them are as wanted.
 func (s *scene) awaitParts(r *repository.Repository, p *process, n int, wanted func(core.StepExecution) bool) {
 	s.t.Helper()
 	for {
@@ -68,8 +65,6 @@ func (s *scene) awaitParts(r *repository.Repository, p *process, n int, wanted f
 	}
 }
 
-// assertOneAttempt checks that the newest execution is the first, and that each of its
-// steps ran once.
 func (s *scene) assertOneAttempt(r *repository.Repository) {
 	s.t.Helper()
 	newest, err := r.Executions(context.Background(), ports.ExecutionFilter{Limit: 1})
@@ -86,8 +81,6 @@ func (s *scene) assertOneAttempt(r *repository.Repository) {
 	}
 }
 
-// TestAParkedExecutionNeedsNoManager: its process is frozen, or killed, while workers have
-// the parts; a worker resumes the execution in the same attempt.
 func TestAParkedExecutionNeedsNoManager(t *testing.T) {
 	t.Parallel()
 	const rows = 800
@@ -128,8 +121,6 @@ func isAtWork(p core.StepExecution) bool {
 	return p.Status == core.StatusStarted && p.Counters.Commit > 0
 }
 
-// TestEightPartsRunOnTwoWorkersThoughOneIsKilled: the other worker does the work of the killed one, from the
-// last commits on.
 func TestEightPartsRunOnTwoWorkersThoughOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 5000
@@ -157,7 +148,6 @@ func TestEightPartsRunOnTwoWorkersThoughOneIsKilled(t *testing.T) {
 	})
 }
 
-// TestAWorkerThatStopsGivesItsPartsBack: no part is lost, failed or stopped by it.
 func TestAWorkerThatStopsGivesItsPartsBack(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
@@ -181,8 +171,6 @@ func TestAWorkerThatStopsGivesItsPartsBack(t *testing.T) {
 	})
 }
 
-// TestAStopReachesPartsOnWorkers: the working ones stop after their last commit, the others do not begin, and
-// a restart finishes all of them.
 func TestAStopReachesPartsOnWorkers(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
@@ -207,8 +195,6 @@ func TestAStopReachesPartsOnWorkers(t *testing.T) {
 	})
 }
 
-// TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled kills them at
-// random moments.
 func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
@@ -245,8 +231,7 @@ func TestEveryRowOfEveryPartIsThereOnceThoughWorkersAndManagersAreKilled(t *test
 	})
 }
 
-// TestAFrozenWorkerLosesItsPartsAndCommitsNothingWhenItWakes: on PostgreSQL, where a
-// frozen process blocks no other (rule L7).
+// On PostgreSQL a frozen process blocks no other (rule L7).
 func TestAFrozenWorkerLosesItsPartsAndCommitsNothingWhenItWakes(t *testing.T) {
 	t.Parallel()
 	const rows = 5000 // so that a slow test still freezes it at work

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// bundleChild has partitions on workers itself, reads data from its own folder, and names another file.
 const bundleChild = `
 job: below
 flow:
@@ -35,9 +34,6 @@ flow:
   tasklet: {sql: "insert into target (id, name, amount, source) values (1, 'deep', 1, 'deep')"}
 `
 
-// TestAWorkerReadsNoJobFile: the files of child jobs are deleted, or changed, when the execution is parked,
-// and its process is killed. Workers run the partitions, and the child jobs, with the files as they were at
-// the launch.
 func TestAWorkerReadsNoJobFile(t *testing.T) {
 	t.Parallel()
 	const rows = 100
@@ -103,7 +99,6 @@ func TestAWorkerReadsNoJobFile(t *testing.T) {
 	}
 }
 
-// TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash to others.
 func TestAWorkerLeavesPartsWhoseDefinitionIsNotTheOneOfTheHash(t *testing.T) {
 	t.Parallel()
 	const rows = 20

@@ -20,8 +20,6 @@ flow:
   tasklet: {sql: {database: other, statement: "select 1"}}
 `
 
-// TestAUserSeesWhyNoWorkerTakesAPart: the worker lacks a database of the job. One that has
-// it runs the parts.
 func TestAUserSeesWhyNoWorkerTakesAPart(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {

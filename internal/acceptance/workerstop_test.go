@@ -20,7 +20,6 @@ func (s *scene) awaitStatus(r *repository.Repository, id core.JobExecutionID, st
 	}, 60*time.Second, 10*time.Millisecond, "execution %d is not %s", id, status)
 }
 
-// parkedAlone makes a parked execution with a dead process.
 func (s *scene) parkedAlone(r *repository.Repository) {
 	s.t.Helper()
 	manager := s.start("run", "parts.yaml", "into=target")
@@ -29,8 +28,6 @@ func (s *scene) parkedAlone(r *repository.Repository) {
 	manager.wait()
 }
 
-// TestAParkedExecutionIsStoppedWithoutAWorker: neither the process that launched it nor a worker is alive.
-// The stop command itself ends it.
 func TestAParkedExecutionIsStoppedWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	const rows = 400
@@ -61,7 +58,6 @@ func TestAParkedExecutionIsStoppedWithoutAWorker(t *testing.T) {
 	})
 }
 
-// TestAnyProcessEndsAParkedExecutionThatIsToStop: its parts belong to a worker that died.
 func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 	t.Parallel()
 	const rows = 1500
@@ -98,7 +94,6 @@ func TestAnyProcessEndsAParkedExecutionThatIsToStop(t *testing.T) {
 	}
 }
 
-// quickJob is a job with parts that do next to nothing.
 const quickJob = `job: quick
 flow:
 - step: parts
@@ -106,7 +101,6 @@ flow:
   tasklet: {sql: "select 1"}
 `
 
-// TestAWaitingRunHearsThatItsExecutionIsOver though it is asked to stop before it looks.
 func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 	t.Parallel()
 	inTurn(t, 0, func(t *testing.T, url string) {
@@ -130,8 +124,7 @@ func TestAWaitingRunHearsThatItsExecutionIsOver(t *testing.T) {
 	})
 }
 
-// TestTheEndOfAServerStopsNoParkedExecution: it belongs to no process (rule P5), so that a rolling deployment
-// of servers does not stop the work of workers.
+// Rule P5.
 func TestTheEndOfAServerStopsNoParkedExecution(t *testing.T) {
 	t.Parallel()
 	const rows = 400

@@ -15,14 +15,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// acting is a POST that acts, and the act that the audit then has; "" if it only plans.
 type acting struct {
 	path, verb string
 	body       any
 }
 
-// TestEveryActOfTheAPIIsAudited checks rule OP4: each POST of the description, with the name of its
-// client. A new operation must be added to the list.
+// Rule OP4. A new operation must be added to the list.
 func TestEveryActOfTheAPIIsAudited(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -50,8 +50,6 @@ func (s *server) everyOperation(execution core.JobExecutionID) (map[string]*repl
 	return replies, slowest
 }
 
-// TestADatabaseThatIsAwayIs503InEveryOperation covers an unreachable database, and one that does
-// not answer.
 func TestADatabaseThatIsAwayIs503InEveryOperation(t *testing.T) {
 	t.Parallel()
 	proxy := testproxy.New(t, testdb.Postgres(t))

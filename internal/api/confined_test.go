@@ -42,7 +42,7 @@ flow:
 `
 )
 
-// Rule SE3: the paths that a client may name, in the job, in its child, in parts and in a dry run.
+// Rule SE3.
 func TestPathsOfAClientStayBelowTheFoldersThatItMayName(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// confinedJobs write, move, copy and delete files that a client names.
 func confinedJobs(s *scene) {
 	for name, flow := range map[string]string{
 		"export":  `{step: s, chunk: {reader: {csv: {path: in.csv, item: {id: string}}}, writer: {csv: {path: "${params.path}"}}}}`,
@@ -33,7 +32,6 @@ func confinedJobs(s *scene) {
 	}
 }
 
-// with runs a job with a path of a client; the text says why it was refused, at the launch or later.
 func with(s *server, job, path string, refused bool) string {
 	s.t.Helper()
 	got := s.call("POST", "/v1/jobs/"+job+"/run", fmt.Sprintf(`{"params": {"path": %q}}`, path))
@@ -48,12 +46,11 @@ func with(s *server, job, path string, refused bool) string {
 	return s.over(got.acted(true), want).Error
 }
 
-// programFiles are files that say what jobs do, none of which is executable.
 func programFiles() []string {
 	return []string{"report.py", "x.pl", "x.bash", "Makefile", "Dockerfile", ".env", "x.tmpl", "x.PY", "report.csv.py", "lib/report.py", "x.py.gz", "own/a.py", "x.sql"}
 }
 
-// Rule SE3: below the folder of a job file a client writes, renames and removes data files only.
+// Rule SE3.
 func TestAClientDoesNotReplaceAScriptBesideTheJobFile(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -91,7 +88,7 @@ func TestAClientDoesNotReplaceAScriptBesideTheJobFile(t *testing.T) {
 	})
 }
 
-// Rule SE3: data files beside the job file, and all but programs in a folder of api.paths.
+// Rule SE3.
 func TestAClientWritesDataFiles(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -120,7 +117,7 @@ func TestAClientWritesDataFiles(t *testing.T) {
 	})
 }
 
-// Rule SE3: the folders for data are stored with the execution, and go to its child jobs.
+// Rule SE3.
 func TestFoldersForDataAreOfTheExecution(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -144,7 +141,7 @@ func TestFoldersForDataAreOfTheExecution(t *testing.T) {
 	})
 }
 
-// Rule SE3: on SMB and vfat every file is executable. What a file is, its content says.
+// Rule SE3: on SMB and vfat every file is executable.
 func TestAClientWritesDataFilesThatAreExecutable(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

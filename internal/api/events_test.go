@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule I5: dead events are listed and offered again over HTTP, in the name of the client.
+// Rule I5.
 func TestDeadEventsAreListedAndOfferedOverHTTP(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

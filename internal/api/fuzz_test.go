@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// odd is a server without a network: a request can be anything.
 type odd struct {
 	*scene
 	handler http.Handler
@@ -82,7 +81,6 @@ func (o *odd) send(t wanted, q request) {
 	}
 }
 
-// everything is the state that a request could change, as long as nothing runs.
 func (o *odd) everything(t wanted) string {
 	var all strings.Builder
 	for _, table := range []string{"job_instance", "client_request", "task_group", "task", "task_audit", "setting", "job_definition"} {
@@ -147,8 +145,6 @@ func marshal(v any) string {
 	return string(text)
 }
 
-// No request is answered by a failure of the server, and none without a token changes anything: for
-// all operations of the OpenAPI.
 func TestRandomRequestsAreAnsweredOrRefused(t *testing.T) {
 	t.Parallel()
 	all, err := operations()
@@ -160,12 +156,10 @@ func TestRandomRequestsAreAnsweredOrRefused(t *testing.T) {
 	})
 }
 
-// edges are the numbers at the limits of a column, a limit or a conversion, and invalid ones.
 func edges() []string {
 	return []string{"0", "-1", "2147483648", "9223372036854775807", "9223372036854775808", "1e9", "", "\x00"}
 }
 
-// Every parameter of every operation, in the path and in the query, takes each edge or refuses it.
 func TestEveryParameterAtItsEdges(t *testing.T) {
 	t.Parallel()
 	all, err := operations()

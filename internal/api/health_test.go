@@ -27,8 +27,6 @@ func probe(t *testing.T, url string) (int, string) {
 	return got.StatusCode, string(text)
 }
 
-// TestProbesSayWhetherTheProcessLivesAndWhetherItCanWork also checks that /livez queries no
-// database.
 func TestProbesSayWhetherTheProcessLivesAndWhetherItCanWork(t *testing.T) {
 	t.Parallel()
 	proxy := testproxy.New(t, testdb.Postgres(t))

@@ -49,8 +49,7 @@ func TestARequestWithAKeyHasOneAnswer(t *testing.T) {
 	})
 }
 
-// Rule L11: two servers receive the same request concurrently. One execution is started, and every
-// answer is about it.
+// Rule L11.
 func TestOneExecutionIsStartedByTheSameRequestToTwoServers(t *testing.T) {
 	t.Parallel()
 	const rounds, each = 5, 4
@@ -96,8 +95,7 @@ func TestAKeyIsThatOfItsClient(t *testing.T) {
 	s.as("", "POST", "/v1/recover", nil, keyHeader, "a").is(http.StatusUnauthorized)
 }
 
-// Rule L11: concurrent copies of one request all get the answer that the act was performed,
-// although it can be performed only once.
+// Rule L11.
 func TestOneActOnATaskHasOneAnswerThoughItIsAskedForTogether(t *testing.T) {
 	t.Parallel()
 	const each = 6

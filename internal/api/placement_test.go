@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// A task with a placement is submitted over HTTP, and its view has the reason why it waits.
 func TestATaskWithAPlacementSaysWhatItWaitsForOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t)).serve()

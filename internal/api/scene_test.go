@@ -74,15 +74,14 @@ flow:
 )
 
 type scene struct {
-	t       testing.TB
-	url     string
-	dir     string
-	release func()        // lets hold continue
-	holding chan struct{} // has an entry for each hold that began
-	asked   chan struct{} // closed when hold receives a stop request
-	hold    fx.Option
-	log     *lockedBuffer
-	// provider belongs to the newest server.
+	t        testing.TB
+	url      string
+	dir      string
+	release  func()        // lets hold continue
+	holding  chan struct{} // has an entry for each hold that began
+	asked    chan struct{} // closed when hold receives a stop request
+	hold     fx.Option
+	log      *lockedBuffer
 	provider tx.Provider
 }
 
@@ -248,7 +247,6 @@ func (r *reply) says(texts ...string) *reply {
 	return r
 }
 
-// acted requires the answer to a POST, and returns the number of the execution.
 func (r *reply) acted(applied bool) core.JobExecutionID {
 	r.t.Helper()
 	r.is(http.StatusOK)

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestABodyThatMayMeanTwoThingsIsRefused because encoding/json would change it silently, so that
-// two requests became one.
+// encoding/json would change it silently, so that two requests became one.
 func TestABodyThatMayMeanTwoThingsIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -67,7 +66,7 @@ func TestTheCaseOfAMediaTypeAndOfTheHostDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestTheTextsOfAGroupHaveBounds because PostgreSQL cannot index a text of any length.
+// PostgreSQL cannot index a text of any length.
 func TestTheTextsOfAGroupHaveBounds(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -86,7 +85,6 @@ func TestTheTextsOfAGroupHaveBounds(t *testing.T) {
 	})
 }
 
-// TestADecimalOverHTTPIsExact checks that it keeps all digits of the request, and that 1.50 is 1.5.
 func TestADecimalOverHTTPIsExact(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// Tasks are submitted, read, canceled and run again over HTTP, each act once.
 func TestTasksAreSubmittedAndOperatedOverHTTP(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -53,8 +53,6 @@ func TestMain(m *testing.M) {
 	os.Exit(testdb.Main(m))
 }
 
-// app is a real application: real components on real databases, and a few
-// components that misbehave.
 func app(more ...registry.Component) cli.App {
 	matchers, err := exception.NewMatchers(errorclass.Stock()...)
 	if err != nil {
@@ -136,7 +134,6 @@ func oddComponents() []registry.Component {
 
 type number struct{ N int64 }
 
-// brittle writes nothing, and cannot finish while a file exists.
 type brittle struct {
 	While string `key:"while" required:"true"`
 }
@@ -150,8 +147,6 @@ func (b *brittle) Finish(context.Context) error {
 	return nil
 }
 
-// endless waits at its gate, a named pipe, until the pipe is opened and closed. Without a gate, and
-// when the gate is gone, it does not wait.
 type endless struct{ gate string }
 
 func (r endless) Read(context.Context) (number, error) {
@@ -191,7 +186,6 @@ type result struct {
 	out, err string
 }
 
-// run runs a command line; words that end in .yaml are files of the scene.
 func (s *scene) run(args ...string) result {
 	s.t.Helper()
 	return s.runWith(strings.NewReader(""), args...)
@@ -224,7 +218,6 @@ var (
 	normalStamp = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z`)
 )
 
-// normal replaces the parts that differ between two runs.
 func (s *scene) normal(text string) string {
 	text = strings.ReplaceAll(text, s.url, "URL")
 	text = strings.ReplaceAll(text, strings.Replace(s.url, "sqlite:", "sqlite ", 1), "DATABASE")

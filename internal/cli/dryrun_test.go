@@ -144,8 +144,6 @@ flow:
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// TestADryRunIsThePlanOfAFirstRun checks that it has the order of the flow, not of the file, and
-// the words of explain for uncertain entries.
 func TestADryRunIsThePlanOfAFirstRun(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"in.csv": "id\n1\n", "p.yaml": `job: p
@@ -262,7 +260,6 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 	})
 }
 
-// TestADryRunOfAFailedInstanceIsThePlanOfItsRestart because a run with the parameters restarts it.
 func TestADryRunOfAFailedInstanceIsThePlanOfItsRestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -22,7 +22,6 @@ flow:
     writer: {table: {name: edited, create: true}}
 `
 
-// A mistake in a chunk step is corrected after a failure: nothing of the step is committed.
 func TestACorrectedStepOfWhichNothingIsCommittedRunsAsItIsNow(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -54,7 +53,6 @@ func TestACorrectedStepOfWhichNothingIsCommittedRunsAsItIsNow(t *testing.T) {
 	})
 }
 
-// The step keeps its committed work: the difference is shown.
 func TestAChangeOfCommittedWorkIsRefusedWithADiff(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -100,7 +98,6 @@ surfin: DIR/j.yaml:10:27: step load has committed work with reader csv: item {id
 	})
 }
 
-// run --from-start is restart --from-start of the newest attempt, with the same refusals.
 func TestARunFromTheStartIsARestartOfTheNewestAttempt(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{"j.yaml": "job: j\nflow:\n- {step: one, tasklet: nothing}\n- {step: two, tasklet: panic}\n", "done.yaml": "job: done\nflow: [{step: one, tasklet: nothing}]\n"})
@@ -120,8 +117,6 @@ func TestARunFromTheStartIsARestartOfTheNewestAttempt(t *testing.T) {
 	require.Equal(t, cli.ExitFailed, s.run("restart", "6", "--from-start").code)
 }
 
-// A child job that has committed nothing is started with the corrected parameters, as another
-// instance of it.
 func TestACorrectedParameterOfAChildJobCountsWhereTheChildHasCommittedNothing(t *testing.T) {
 	t.Parallel()
 	const parent = "job: parent\nflow:\n- job: child\n  file: child.yaml\n  parameters: {table: numbers}\n"

@@ -10,8 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// An accepted change that the writer refuses when it opens the file has written nothing: to undo it
-// does not change committed work.
 func TestAChangeThatWasRefusedWhenTheStepBeganIsUndoneWithoutConsent(t *testing.T) {
 	t.Parallel()
 	const job = `job: j

@@ -68,10 +68,8 @@ func (s *scene) explained(id string) string {
 	return anyPart.ReplaceAllString(anyURL.ReplaceAllString(r.out, "--database-url URL"), ".part.NAME ")
 }
 
-// anyPart is the name of an attempt's own file.
 var anyPart = regexp.MustCompile(`\.part\.[0-9a-z-]+ `)
 
-// anyURL is a database's address, which commands show without its password.
 var anyURL = regexp.MustCompile(`--database-url \S+`)
 
 func TestExplainACompletedExecution(t *testing.T) {

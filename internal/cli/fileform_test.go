@@ -33,7 +33,7 @@ flow:
 `
 )
 
-// A file that an earlier attempt committed in part has one form, whatever was accepted (rule C15b).
+// Rule C15b.
 func TestAFileIsNotContinuedInAnotherFormThoughTheChangeWasAccepted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

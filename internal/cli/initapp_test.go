@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// TestTheProgramThatInitAppWritesRunsItsTest uses this checkout. Its test runs the job. It is
-// compiled and linked once, without the race detector, because the program is the one that a
+// The program is built once, without the race detector: it is the one that a
 // newcomer has.
 func TestTheProgramThatInitAppWritesRunsItsTest(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestAProcessThatLostItsExecutionSaysSoInOneSentence after it was frozen for longer than its
-// lease.
 func TestAProcessThatLostItsExecutionSaysSoInOneSentence(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -313,8 +313,6 @@ func (s *scene) ids(args ...string) []string {
 	return ids
 }
 
-// An expired lease is shown with the reason why the execution is still there: no process looks for
-// executions to take over.
 func TestALeaseThatIsOverSaysWhyNoProcessTookItOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

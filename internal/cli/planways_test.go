@@ -9,8 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// TestAPlanListsWhatSomeOutcomeLeadsTo checks that explain names no element twice, and says that a
-// loop uses up a start_limit; the dry run of a failed instance is the plan of its restart.
 func TestAPlanListsWhatSomeOutcomeLeadsTo(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{
@@ -38,8 +36,6 @@ flow:
 		"Step four (tasklet): passed, an earlier attempt completed or abandoned it\n if two fails, or if three completes\n\n")
 }
 
-// A success with its own transition does not take the default one, and a skip in a chunk that was
-// rolled back is not in the list of skipped items.
 func TestWhatASummaryAndAPlanOfferIsThere(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), map[string]string{

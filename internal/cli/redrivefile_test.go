@@ -50,7 +50,8 @@ const (
 	csvOut = `{csv: "${params.out}"}`
 )
 
-// Rule C12b: the restart of a step replaces the file, also one with the rows of a redrive.
+// Rule C12b: the restart of a step replaces the file, also one with the rows
+// of a redrive.
 func TestRowsAreNotRedrivenIntoAFileThatTheStepHasNotPublished(t *testing.T) {
 	t.Parallel()
 	for name, writer := range map[string]string{"csv": csvOut, "in a list": `[{table: {name: t, create: true}}, {csv: "${params.out}"}]`} {
@@ -76,7 +77,8 @@ func TestRowsAreNotRedrivenIntoAFileThatTheStepHasNotPublished(t *testing.T) {
 	}
 }
 
-// Rule C12b: an item is marked when its row is committed, and the file comes later.
+// Rule C12b: an item is marked when its row is committed, and the file comes
+// later.
 func TestARedriveOfWhichNoItemIsLeftPublishesItsFileWhenItIsContinued(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -105,7 +107,8 @@ func TestARedriveOfWhichNoItemIsLeftPublishesItsFileWhenItIsContinued(t *testing
 	})
 }
 
-// Rule C12b: the step may run again, from the start, after an incomplete redrive.
+// Rule C12b: the step may run again, from the start, after an incomplete
+// redrive.
 func TestARedriveDoesNotReplaceWhatItsStepPublishedAfterItBegan(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -128,7 +131,7 @@ func TestARedriveDoesNotReplaceWhatItsStepPublishedAfterItBegan(t *testing.T) {
 	})
 }
 
-// Rule C12b: marked items may be in a part of a file that another redrive would not know.
+// Rule C12b.
 func TestAnotherRedriveDoesNotBeginBeforeOneIsComplete(t *testing.T) {
 	t.Parallel()
 	s := fileScene(t, testdb.SQLite(t), csvOut)
@@ -148,7 +151,7 @@ func TestAnotherRedriveDoesNotBeginBeforeOneIsComplete(t *testing.T) {
 	require.Equal(t, "id,v\n5,55\n", s.text("b.csv"))
 }
 
-// Rule C12b: a redrive has the partitions of its step.
+// Rule C12b.
 func TestOneRedriveIsForAllPartitionsOfAStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// skipJob skips in every phase: a non-numeric id cannot be read, an invalid code cannot be
-// processed, and an existing id cannot be written.
+// skipJob skips in every phase: a non-numeric id cannot be read, an invalid
+// code cannot be processed, and an existing id cannot be written.
 const skipJob = `job: load
 parameters:
   input: {type: path, default: numbers.csv}
@@ -324,7 +324,6 @@ func TestTheSkipsOfAnotherAttemptAreNamed(t *testing.T) {
 	})
 }
 
-// The job was wrong, not the data: an item is read as stored, with the current types of the job.
 func TestItemsAreRedrivenByTheTypesOfACorrectedJob(t *testing.T) {
 	t.Parallel()
 	const job = "job: o\nflow:\n- step: load\n  chunk:\n    reader: {csv: {path: o.csv, item: {id: TYPE, amount: TYPE null, open: OPEN}}}\n" +

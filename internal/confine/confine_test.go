@@ -81,7 +81,8 @@ func TestPathsOfTheJobFileItselfPass(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Files that define jobs lie in the folder of the job file. A client that wrote one could run anything.
+// Files that define jobs lie in the folder of the job file. A client that
+// wrote one could run anything.
 func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	t.Parallel()
 	root, _, f := folders(t)
@@ -112,8 +113,7 @@ func TestAClientNeitherWritesNorRemovesAProgram(t *testing.T) {
 	require.Equal(t, "as it was", string(text))
 }
 
-// Rule SE3: of folders, the one that is nearest to a file says what a client may write. What was stored before there
-// were folders for data has none.
+// Rule SE3.
 func TestOtherFilesAreWrittenInFoldersForDataOnly(t *testing.T) {
 	t.Parallel()
 	jobs := filepath.Join(t.TempDir(), "jobs")
@@ -132,7 +132,6 @@ func TestOtherFilesAreWrittenInFoldersForDataOnly(t *testing.T) {
 	require.ErrorContains(t, old.CheckOutput(filepath.Join(below, "a.py")), "clients must not write or remove")
 }
 
-// What the job file admits for reading, or for its own output, is not admitted for a client.
 func TestAPathOfTheJobFileIsNotAdmittedForAClient(t *testing.T) {
 	t.Parallel()
 	root, outside, f := folders(t)
@@ -148,7 +147,6 @@ func TestAPathOfTheJobFileIsNotAdmittedForAClient(t *testing.T) {
 	require.NoError(t, f.Rename(filepath.Join(root, "sub/a.txt"), filepath.Join(outside, "x.txt")))
 }
 
-// A link that is swapped between the check and the opening leads nowhere else.
 func TestALinkThatIsSwappedMeanwhileLeadsNowhereElse(t *testing.T) {
 	t.Parallel()
 	root, outside, f := folders(t)

@@ -14,11 +14,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// classes are the scenario's class tree as matchers of the engine, and its lists as rules over them: the most
-// specific matcher of an error decides, and the error's own class if none does.
+// classes are the scenario's class tree as matchers of the engine, and its
+// lists as rules over them: the most specific matcher of an error decides, and
+// the error's own class if none does.
 type classes struct {
 	skip, retry *exception.Rules
-	// skipListed and retryListed mean that the scenario lists types; otherwise error_class counts.
+	// skipListed and retryListed mean that the scenario lists types.
 	skipListed, retryListed bool
 }
 
@@ -49,7 +50,6 @@ func newClasses(s *chunkScenario) (*classes, error) {
 	return c, errors.Join(skipErr, retryErr)
 }
 
-// isa reports whether an error has the named type, or one below it.
 func isa(err error, name string, parents map[string]string) bool {
 	var t *typed
 	if !errors.As(err, &t) {
@@ -80,7 +80,6 @@ func matcherNames(names []string) []string {
 	return list
 }
 
-// skippable and retryable are the step's configuration.
 func (c *classes) skippable(err error) bool {
 	var t *typed
 	if !c.skipListed && errors.As(err, &t) {

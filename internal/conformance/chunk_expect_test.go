@@ -12,13 +12,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// comparison compares one outcome with its pinned values.
 type comparison struct {
 	*chunkRun
 	problems []string
 }
 
-// compare reports everything that differs, and then how it came about.
 func (r *chunkRun) compare(prefix string, e *expectation, o *outcome) {
 	r.t.Helper()
 	problems := r.problems(e, o)
@@ -151,7 +149,6 @@ func (c *comparison) text(key string, want *string, got any) {
 	}
 }
 
-// list compares lists: as sets, each with its number, if goroutines may change their order.
 func (c *comparison) list(key string, want *[]string, got []string) {
 	if want == nil {
 		return
@@ -163,7 +160,6 @@ func (c *comparison) list(key string, want *[]string, got []string) {
 	c.that(slices.Equal(expected, got), key, "expected %v, got %v", expected, got)
 }
 
-// batches are the items of each write as one text.
 func (c *comparison) batches(calls [][]string) []string {
 	var list []string
 	for _, batch := range calls {
@@ -191,7 +187,6 @@ func only(calls, names []string) []string {
 	return list
 }
 
-// symbolOf are the words for the failures of a step, recognized by the types of errors.
 func symbolOf() map[string]func(r *chunkRun, err error) bool {
 	return map[string]func(r *chunkRun, err error) bool{
 		"none":                func(_ *chunkRun, err error) bool { return err == nil },

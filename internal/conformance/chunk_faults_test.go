@@ -12,8 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// injected is the error of a fault that happened. It has its own class in the scenario, unless it is of a
-// type that the scenario classifies.
 type injected struct {
 	fault fault
 	where string // the phase or callback
@@ -23,17 +21,14 @@ type injected struct {
 // Error names the item last, where it is found again in the store of skipped items.
 func (e *injected) Error() string { return fmt.Sprintf("fault in %s, item=%s", e.where, e.value) }
 
-// IsRetryable returns the scenario's answer.
 func (e *injected) IsRetryable() bool {
 	return e.fault.ErrorClass == "retryable" || e.fault.ErrorClass == "both"
 }
 
-// IsSkippable returns the scenario's answer.
 func (e *injected) IsSkippable() bool {
 	return e.fault.ErrorClass == "skippable" || e.fault.ErrorClass == "both"
 }
 
-// typed is an injected error of a type in the scenario's class tree, which decides its class.
 type typed struct {
 	name string
 	of   *injected
@@ -41,13 +36,11 @@ type typed struct {
 
 func (t *typed) Error() string { return t.name + ": " + t.of.Error() }
 
-// wrapping is an error around another.
 type wrapping struct{ err error }
 
 func (w *wrapping) Error() string { return "while working: " + w.err.Error() }
 func (w *wrapping) Unwrap() error { return w.err }
 
-// injectedIn finds the fault that caused an error.
 func injectedIn(err error) (*injected, bool) {
 	var t *typed
 	if errors.As(err, &t) {
@@ -58,7 +51,6 @@ func injectedIn(err error) (*injected, bool) {
 	return i, ok
 }
 
-// occasion is a moment at which a fault may happen.
 type occasion struct {
 	where   string // a phase, or a callback
 	call    int    // of the phase or callback, from 1
@@ -67,7 +59,6 @@ type occasion struct {
 	batch   int    // number of items written together
 }
 
-// faults are the faults of one launch.
 type faults struct {
 	mu     sync.Mutex
 	list   []fault

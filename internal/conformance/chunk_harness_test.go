@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// entry is an item as read. Two with the same value are two items.
 type entry struct {
 	Place int
 	Value string
@@ -26,12 +25,11 @@ type product struct {
 	used bool
 }
 
-// record is the components' record of one launch.
 type record struct {
 	faults *faults
 
 	mu           sync.Mutex
-	started      bool // the reader is where the launch begins to read
+	started      bool
 	resumeAt     int
 	readCalls    int
 	readItems    []string
@@ -40,8 +38,8 @@ type record struct {
 	touched      []string
 	stream       []string
 	calls        map[string]int
-	items        map[string][]string // handed to each callback
-	trail        []string            // callbacks that did not fail
+	items        map[string][]string
+	trail        []string
 }
 
 func newRecord(list []fault) *record {
@@ -54,8 +52,7 @@ func (r *record) note(change func()) {
 	change()
 }
 
-// reader delivers the items. It has no position: a restart reads it again from its start. A fault is raised
-// before its item is delivered, and consumes nothing.
+// reader delivers the items. It has no position.
 type reader struct {
 	*record
 	list []string
@@ -77,7 +74,6 @@ func (r *reader) Read(context.Context) (entry, error) {
 	return e, nil
 }
 
-// SkipItem implements item.Skipper.
 func (r *reader) SkipItem(context.Context) error {
 	if r.next >= len(r.list) {
 		return errors.New("there is no item to step over")
@@ -86,10 +82,8 @@ func (r *reader) SkipItem(context.Context) error {
 	return nil
 }
 
-// Meta implements item.MetaReader.
 func (r *reader) Meta() item.Meta { return item.Meta{Path: "items", Line: int64(r.next)} }
 
-// positioned is a reader with the number of consumed items as its position.
 type positioned struct{ *reader }
 
 func (r *positioned) Open(_ context.Context, at item.Position) error {
@@ -110,14 +104,12 @@ func (r *positioned) Close(context.Context) error {
 	return nil
 }
 
-// processor hands on each item, as a product of its own.
 type processor struct {
 	*record
 	filters []string
 	pure    bool // no fault happens to it, and its calls are not compared
 }
 
-// IndependentOf implements item.Independent.
 func (p *processor) IndependentOf(string) bool { return p.pure }
 
 func (p *processor) Process(_ context.Context, e entry) (*product, error) {
@@ -172,7 +164,6 @@ func (w *writer) Write(ctx context.Context, items []*product) error {
 	return nil
 }
 
-// listeningWriter is a writer that is a listener as well.
 type listeningWriter struct {
 	*writer
 	afterWrite

@@ -10,10 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// skipPolicy is the name of the skip policy among the callbacks of faults.
 const skipPolicy = "skip_policy"
 
-// probe is a listener with one callback: it records its calls and raises faults.
 type probe struct {
 	*record
 	name string
@@ -42,7 +40,6 @@ func (p probe) called(values ...string) error {
 	return nil
 }
 
-// values are the texts of items, as read or as processed.
 func values(items ...any) []string {
 	var list []string
 	for _, item := range items {
@@ -64,7 +61,6 @@ func valuesOf(items item.Items) []string {
 	return list
 }
 
-// valueOf is the item of an error.
 func valueOf(err error) []string {
 	if i, ok := injectedIn(err); ok && i.value != "" {
 		return []string{i.value}
@@ -134,7 +130,6 @@ func (l beforeRetry) BeforeRetry(_ context.Context, phase core.Phase, _ int, err
 	return l.called(valueOf(err)...)
 }
 
-// listeners makes a listener of each callback.
 func listeners() map[string]func(probe) any {
 	retry := func(phase core.Phase) func(probe) any {
 		return func(p probe) any { return &beforeRetry{probe: p, phase: phase} }
@@ -164,8 +159,6 @@ func listeners() map[string]func(probe) any {
 
 func callbacks() []string { return sortedKeys(listeners()) }
 
-// watched are the callbacks relevant to a launch: those with expectations and those with faults. No other
-// listener is registered.
 func watched(list []fault, e *expectation) []string {
 	names := slices.Concat(sortedKeys(e.ListenerCalls), e.ListenerCalled)
 	if e.ListenerTrail != nil {
@@ -193,7 +186,6 @@ func (m *marker) BeforeChunk(context.Context) error {
 	return nil
 }
 
-// faultyPolicy is a skip policy that may fail.
 type faultyPolicy struct {
 	probe
 	chunk.SkipPolicy

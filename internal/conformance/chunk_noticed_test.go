@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 )
 
-// everyKey pins every key of the format for one launch and its restart.
 const everyKey = `
 family: chunk
 scenarios:
@@ -93,7 +92,6 @@ func TestEveryChangeOfAnExpectationIsNoticed(t *testing.T) {
 	}
 }
 
-// change makes an expectation that cannot come true.
 func change(t *testing.T, key string, field reflect.Value) {
 	t.Helper()
 	switch value := field.Interface().(type) {

@@ -22,9 +22,8 @@ import (
 // launchTime bounds a launch: a step that never ends is a failure with a name.
 const launchTime = 2 * time.Minute
 
-// chunkFamily opens an engine on each database, which the scenarios share: each run has its own job and
-// table. The kinds of reader run on SQLite, and the first one on PostgreSQL: no statement depends on the
-// reader. A soak runs all on both.
+// chunkFamily opens an engine on each database, which the scenarios share. No
+// statement depends on the reader.
 func chunkFamily(t *testing.T) func(t *testing.T, d document) {
 	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
 	engines := make([]*testengine.Engine, len(urls))
@@ -58,7 +57,6 @@ func chunkFamily(t *testing.T) func(t *testing.T, d document) {
 	}
 }
 
-// The kinds of reader.
 const (
 	withPosition    = "reader with a position"
 	withoutPosition = "reader without a position"
@@ -66,8 +64,8 @@ const (
 	readingAhead = "reading ahead"
 )
 
-// readers are the kinds of reader without an observable difference. A restart reads the one without a
-// position from its start: this makes a difference if faults of already read items may now occur differently.
+// readers are the kinds of reader without an observable difference. A restart
+// reads the one without a position from its start.
 func (s *chunkScenario) readers() []string {
 	strikes := func(f fault) bool {
 		lasting := f.Times == 0 && f.OnCall == nil && f.Attempts == nil
@@ -80,7 +78,6 @@ func (s *chunkScenario) readers() []string {
 	return []string{withPosition, withoutPosition, readingAhead}
 }
 
-// chunkRun is a scenario on one database with one kind of reader.
 type chunkRun struct {
 	t          *testing.T
 	engine     *testengine.Engine
@@ -106,7 +103,6 @@ func (r *chunkRun) exec(statement string) {
 	require.NoError(r.t, err, statement)
 }
 
-// run launches once or twice, and compares.
 func (r *chunkRun) run() {
 	r.prepare()
 	s := r.scenario
@@ -120,7 +116,6 @@ func (r *chunkRun) run() {
 	r.compare("after_restart.", s.Expect.AfterRestart, second)
 }
 
-// outcome is the result of a launch.
 type outcome struct {
 	*record
 	job     *core.JobExecution
@@ -185,8 +180,9 @@ func isPure(list []fault, e *expectation) bool {
 		!slices.ContainsFunc(list, func(f fault) bool { return f.Phase == phaseProcess })
 }
 
-// parts are the components of one launch, without the processor. Every listener is registered twice, and the
-// after_write listener is the writer itself: each must still be called once.
+// parts are the components of one launch, without the processor. Every
+// listener is registered twice, and the after_write listener is the writer
+// itself.
 func (r *chunkRun) parts(seen *record, names []string, again bool) chunk.Parts {
 	s := r.scenario
 	source := &reader{record: seen, list: s.Items}

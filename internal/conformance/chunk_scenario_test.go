@@ -11,8 +11,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// chunkScenario is a scenario of family chunk: one job with one chunk step. Items and expected values are
-// texts, whatever type YAML gives them.
 type chunkScenario struct {
 	common     `yaml:",inline"`
 	Items      []string `yaml:"items"`
@@ -36,7 +34,6 @@ type chunkScenario struct {
 	Expect expectation `yaml:"expect"`
 }
 
-// limit is a number of items, or `unlimited`.
 type limit int64
 
 func (l *limit) UnmarshalYAML(node *yaml.Node) error {
@@ -68,7 +65,6 @@ func (t *times) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// fault is a failure that is to happen. All its conditions must hold.
 type fault struct {
 	Phase      string `yaml:"phase"`
 	Callback   string `yaml:"callback"`
@@ -82,7 +78,6 @@ type fault struct {
 	Wrapped    bool   `yaml:"wrapped"`
 }
 
-// The phases of faults.
 const (
 	phaseRead     = "read"
 	phaseProcess  = "process"
@@ -90,10 +85,8 @@ const (
 	phaseListener = "listener"
 )
 
-// anyItem stands for every item.
 const anyItem = "*"
 
-// Modes and processors.
 const (
 	sequential = "sequential"
 	concurrent = "concurrent"
@@ -101,7 +94,7 @@ const (
 	cached     = "cached"
 )
 
-// expectation holds the pinned values; nil means not pinned. The second launch has its own.
+// expectation holds the pinned values; nil means not pinned.
 type expectation struct {
 	Status   *string `yaml:"status"`
 	ExitCode *string `yaml:"exit_code"`
@@ -139,13 +132,12 @@ type expectation struct {
 	AfterRestart        *expectation `yaml:"after_restart"`
 	ResumeAt            *string      `yaml:"resume_at"`
 
-	// Derived names keys that were inferred; they are compared like the others.
+	// Derived names keys that were inferred.
 	Derived []string `yaml:"derived"`
 	// PeerOnly is the result of another implementation: never compared.
 	PeerOnly map[string]any `yaml:"peer_only"`
 }
 
-// countOrList is a number of calls, or the items of all calls.
 type countOrList struct {
 	count string
 	list  *[]string
@@ -159,7 +151,6 @@ func (c *countOrList) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode(&c.count)
 }
 
-// streamCalls is the number of calls by name, or the order of all calls.
 type streamCalls struct {
 	counts map[string]string
 	trail  *[]string
@@ -180,10 +171,8 @@ func (s streamCalls) names() []string {
 	return slices.Collect(maps.Keys(s.counts))
 }
 
-// The calls of a stream; update is the question for its position.
 func streamNames() []string { return []string{"open", "update", "close"} }
 
-// decodeChunk decodes a scenario and refuses anything that the format does not allow.
 func decodeChunk(d document) (*chunkScenario, error) {
 	s := &chunkScenario{Processor: replay, Mode: sequential}
 	if err := d.decode(s); err != nil {

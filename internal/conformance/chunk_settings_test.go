@@ -12,10 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 )
 
-// TestSettingsThatMayNotChangeTheOutcome runs the scenarios with settings that, by rules C7 and C17, change
-// the path and not the result: how the step ends, which items are written, skipped and counted, and where a
-// restart continues. Scenarios with faults that count calls are left out. Each setting has every third
-// scenario, in turn, and in a soak all of them.
+// Rules C7 and C17: the path changes, the result does not. Scenarios with
+// faults that count calls are left out.
 func TestSettingsThatMayNotChangeTheOutcome(t *testing.T) {
 	t.Parallel()
 	settings := map[string]func(*chunk.Config){
@@ -65,7 +63,6 @@ func TestSettingsThatMayNotChangeTheOutcome(t *testing.T) {
 	}
 }
 
-// countsCalls reports faults that depend on how often something was called.
 func (s *chunkScenario) countsCalls() bool {
 	list := s.Faults
 	if s.Restart != nil {

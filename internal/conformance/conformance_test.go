@@ -12,31 +12,24 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
 
-// isSoak reports whether `make soak` runs the tests.
 func isSoak() bool { return os.Getenv("SURFIN_SOAK") != "" }
 
-// folderVariable names a folder of scenarios to run instead of testdata.
 const folderVariable = "CONFORMANCE_DIR"
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// family decodes and runs the scenarios of one family. It is made when its first scenario runs, with the test
-// of the whole family.
 type family func(t *testing.T) func(t *testing.T, s document)
 
-// families are the ones that this runner implements.
 func families() map[string]family {
 	return map[string]family{"chunk": chunkFamily, "flow": flowFamily, "lifecycle": lifeFamily}
 }
 
-// TestConformance runs every scenario of testdata, or of the folder in the environment, as
-// TestConformance/FAMILY/ID and prints one line per family. A scenario counts once, and passes only if all
-// its runs pass: on each database and with each kind of reader.
+// A scenario counts once, and passes only if all its runs pass: on each
+// database and with each kind of reader.
 func TestConformance(t *testing.T) {
 	runFolder(t, scenarioFolder(t), "conformance")
 }
 
-// TestOwnScenarios runs cases that the others leave open and our semantics decide.
 func TestOwnScenarios(t *testing.T) {
 	runFolder(t, "own", "own scenarios")
 }
@@ -62,7 +55,6 @@ func runFolder(t *testing.T, dir, title string) {
 	}
 }
 
-// tally counts scenarios by outcome.
 type tally struct{ passed, failed, skipped atomic.Int64 }
 
 func (c *tally) add(t *testing.T) {

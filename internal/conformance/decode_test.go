@@ -15,7 +15,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// file is one document of scenarios.
 type file struct {
 	Family    string      `yaml:"family"`
 	Scenarios []yaml.Node `yaml:"scenarios"`
@@ -23,15 +22,14 @@ type file struct {
 	path string
 }
 
-// document is a scenario that is not decoded yet: only its family knows its keys.
 type document struct {
 	id   string
 	node *yaml.Node
 	path string
 }
 
-// readFolder reads all YAML files of a folder and of its subfolders. A folder without any is an error: it
-// would look like a success.
+// readFolder reads all YAML files of a folder and of its subfolders. A folder
+// without any is an error.
 func readFolder(dir string) ([]file, error) {
 	var files []file
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -72,7 +70,6 @@ func strictly(text []byte, value any) error {
 	return decoder.Decode(value)
 }
 
-// decode fills a scenario of the family's type; an unknown key is an error.
 func (d document) decode(value any) error {
 	text, err := yaml.Marshal(d.node)
 	if err != nil {
@@ -91,7 +88,6 @@ func familyNames(files []file) []string {
 	return names
 }
 
-// ofFamily are the scenarios of one family, over all files.
 func ofFamily(files []file, family string) []document {
 	var list []document
 	for _, f := range files {
@@ -117,7 +113,6 @@ func idOf(node *yaml.Node, i int) string {
 	return fmt.Sprintf("scenario-%d-without-id", i+1)
 }
 
-// common are the keys that a scenario of every family has.
 type common struct {
 	ID      string            `yaml:"id"`
 	Source  string            `yaml:"source"`
@@ -126,7 +121,6 @@ type common struct {
 	Assumes map[string]string `yaml:"assumes"`
 }
 
-// knobs are the choices that semantics left open, and ours.
 func knobs() map[string]struct {
 	ours    string
 	choices []string
@@ -146,8 +140,8 @@ func knobs() map[string]struct {
 	}
 }
 
-// differing returns the first knob on which the scenario and we disagree: the only reason to skip a scenario.
-// An unknown knob or value is an error.
+// differing returns the first knob on which the scenario and we disagree. An
+// unknown knob or value is an error.
 func (c common) differing() (string, error) {
 	reason := ""
 	for _, name := range sortedKeys(c.Assumes) {

@@ -17,10 +17,8 @@ type definitionError struct{ kind, element string }
 
 func (e *definitionError) Error() string { return fmt.Sprintf("element %s: %s", e.element, e.kind) }
 
-// nextAndOn is an element with both forms of transitions.
 const nextAndOn = "next_and_on_both_present"
 
-// flowBuilder makes a model.Flow of elements for one launch.
 type flowBuilder struct {
 	run *flowRun
 	on  map[string][]flowTransition // in place of the elements' own
@@ -44,7 +42,6 @@ func (b *flowBuilder) flow(elements []flowElement, path string) (model.Flow, err
 	return flow, errors.Join(errs...)
 }
 
-// names are the elements' names in the job, by the scenario's.
 func (b *flowBuilder) names(elements []flowElement) map[string]string {
 	ids := map[string]string{}
 	for i := range elements {
@@ -92,7 +89,6 @@ func (b *flowBuilder) element(e *flowElement, ids map[string]string, path string
 	}, errors.Join(err, innerErr)
 }
 
-// transitions are the element's transitions in this launch. `next` is for successes.
 func (b *flowBuilder) transitions(e *flowElement, ids map[string]string) ([]model.Transition, error) {
 	target := func(name string) string {
 		if id, here := ids[name]; here {
@@ -175,7 +171,6 @@ func (b *flowBuilder) decide(e *flowElement, path string) func(context.Context, 
 	}
 }
 
-// condition returns the scenario's answers, question by question over all launches.
 func (b *flowBuilder) condition(name, path string, answers []bool) *model.Condition {
 	if len(answers) == 0 {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// differences collects deviations from the pinned values.
 type differences []string
 
 func (d *differences) that(is bool, key, format string, args ...any) {
@@ -34,7 +33,6 @@ func (d *differences) list(key string, want *[]string, got []string) {
 	}
 }
 
-// problems are the differences between a launch and its pinned values.
 func (r *flowRun) problems(e *flowExpectation, o *launched) []string {
 	var d differences
 	d.launch(e, o)
@@ -54,7 +52,6 @@ func (r *flowRun) problems(e *flowExpectation, o *launched) []string {
 	return d
 }
 
-// launch compares the values that every launch has.
 func (d *differences) launch(e *flowExpectation, o *launched) {
 	d.reason("error", e.Error, o.failure)
 	d.refusal(e, o)
@@ -80,7 +77,6 @@ func (d *differences) launch(e *flowExpectation, o *launched) {
 	}
 }
 
-// reason compares the reason, by the types of errors.
 func (d *differences) reason(key string, symbol *string, err error) {
 	if symbol != nil {
 		is, known := reasons()[*symbol]
@@ -88,7 +84,6 @@ func (d *differences) reason(key string, symbol *string, err error) {
 	}
 }
 
-// refusal: a launch is refused exactly where that is pinned.
 func (d *differences) refusal(e *flowExpectation, o *launched) {
 	switch {
 	case e.Refused != nil && *e.Refused != "true":
@@ -103,7 +98,6 @@ func (d *differences) refusal(e *flowExpectation, o *launched) {
 	d.that(o.exec != nil || !pinned, "launch", "there is no execution: %v", o.refusal)
 }
 
-// steps compares the newest execution of each step that is named.
 func (d *differences) steps(want map[string]string, steps []core.StepExecution) {
 	for _, name := range sortedKeys(want) {
 		s, ran := newest(steps, name)
@@ -147,8 +141,6 @@ func unique(steps []core.StepExecution) bool {
 	return len(seen) == len(steps)
 }
 
-// refused compares the reason why a definition is not valid. A symbol that does not name a problem only means
-// that there is one.
 func (r *flowRun) refused(symbol string, err error) {
 	r.t.Helper()
 	require.Error(r.t, errors.Join(err, r.suspicious()), "the definition was not refused (%s)", symbol)
@@ -158,7 +150,6 @@ func (r *flowRun) refused(symbol string, err error) {
 	}
 }
 
-// suspicious are the problems for which only a job file is refused.
 func (r *flowRun) suspicious() error {
 	j, err := r.job(nil)
 	if err != nil {
@@ -181,7 +172,6 @@ func problemKinds() []string {
 	return kinds
 }
 
-// kindsOf are the names of all problems in an error.
 func kindsOf(err error) []string {
 	var kinds []string
 	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // each of them is looked at

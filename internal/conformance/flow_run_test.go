@@ -23,13 +23,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// place is an engine on a database.
 type place struct {
 	engine *testengine.Engine
 	url    string
 }
 
-// onDatabases opens an engine on each database and returns a function that runs f on both.
 func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place)) {
 	urls := []struct{ name, url string }{{"sqlite", testdb.SQLite(t)}, {"postgres", testdb.Postgres(t)}}
 	places := make([]place, len(urls))
@@ -46,7 +44,6 @@ func onDatabases(t *testing.T) func(t *testing.T, f func(t *testing.T, p place))
 // flowTime bounds a launch: a flow that never ends is a failure with a name.
 const flowTime = 40 * time.Second
 
-// flowFamily runs scenarios of elements and launches: each has its own job.
 func flowFamily(t *testing.T) func(t *testing.T, d document) {
 	each := onDatabases(t)
 	runs := 0
@@ -68,7 +65,6 @@ func flowFamily(t *testing.T) func(t *testing.T, d document) {
 	}
 }
 
-// flowRun is a scenario on one database.
 type flowRun struct {
 	t        *testing.T
 	engine   *testengine.Engine
@@ -84,10 +80,8 @@ type flowRun struct {
 	check checker // may be nil
 }
 
-// checker is called after each comparison without a difference, and may repeat it.
 type checker func(expectation any, failure error, problems func() []string)
 
-// script is the script of the step at a place: it continues over all launches.
 func (r *flowRun) script(path string, outcomes []string) (*script, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +119,6 @@ func (r *flowRun) keep(path string, s *script) {
 	r.scripts[path] = s
 }
 
-// look records the database's state of the job while a step runs.
 func (r *flowRun) look(ctx context.Context, c *core.StepContribution) error {
 	job, err := r.engine.Repository.Execution(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -177,7 +170,6 @@ func (r *flowRun) run() {
 	}
 }
 
-// job builds the definition for one launch.
 func (r *flowRun) job(launch *flowLaunch) (*model.Job, error) {
 	b := &flowBuilder{run: r, taken: map[string]int{}}
 	if launch != nil {
@@ -201,7 +193,6 @@ func (r *flowRun) job(launch *flowLaunch) (*model.Job, error) {
 	return j, flow.Validate()
 }
 
-// of are the overrides by name.
 func (o overrides) of(elements []flowElement) (map[string][]flowTransition, error) {
 	if o.only == nil {
 		return o.byName, o.validate(elements)
@@ -246,7 +237,6 @@ func namesOf(elements []flowElement, known map[string]bool) {
 	}
 }
 
-// launch runs the job once.
 func (r *flowRun) launch(launch *flowLaunch) *launched {
 	r.t.Helper()
 	j, err := r.job(launch)
@@ -260,7 +250,6 @@ func (r *flowRun) launch(launch *flowLaunch) *launched {
 	return o
 }
 
-// launched is the result of a launch.
 type launched struct {
 	exec    *core.JobExecution // nil where it was refused
 	refusal error
@@ -269,7 +258,6 @@ type launched struct {
 	waited  bool // for its end
 }
 
-// read adds the values of the database.
 func (o *launched) read(t *testing.T, repository ports.JobRepository, events []core.Event) {
 	t.Helper()
 	if o.refusal != nil || o.exec == nil {
@@ -286,7 +274,6 @@ func (o *launched) read(t *testing.T, repository ports.JobRepository, events []c
 	o.failure = failureOf(events, o.exec.ID)
 }
 
-// failureOf is the reason why the execution failed or stopped: its own error and its steps' errors.
 func failureOf(events []core.Event, id core.JobExecutionID) error {
 	var errs []error
 	for _, event := range events {
@@ -304,7 +291,6 @@ func failureOf(events []core.Event, id core.JobExecutionID) error {
 	return errors.Join(errs...)
 }
 
-// names are the steps that ran, in the order of their starts; partitions are parts of their step.
 func (o *launched) names() []string {
 	names := []string{}
 	for _, s := range o.steps {
@@ -315,7 +301,6 @@ func (o *launched) names() []string {
 	return names
 }
 
-// String describes the launch.
 func (o *launched) String() string {
 	if o.refusal != nil {
 		return "refused: " + o.refusal.Error()

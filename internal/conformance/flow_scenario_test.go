@@ -8,8 +8,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// flowScenario is a scenario of family flow: elements, and launches of one
-// instance; or tables of pure facts.
 type flowScenario struct {
 	common            `yaml:",inline"`
 	tables            `yaml:",inline"`
@@ -22,11 +20,9 @@ type flowScenario struct {
 	// launch.
 	Finally []flowElement `yaml:"finally"`
 	Gate    []bool        `yaml:"gate"`
-	// Derived names rows or keys that were inferred; they are compared like the others.
-	Derived []string `yaml:"derived"`
+	Derived []string      `yaml:"derived"`
 }
 
-// flowElement is one of the kinds of elements.
 type flowElement struct {
 	Step     string `yaml:"step"`
 	Decision string `yaml:"decision"`
@@ -47,13 +43,12 @@ type flowElement struct {
 	TerminateOnly bool `yaml:"terminate_only"`
 	Concurrency   int  `yaml:"concurrency"`
 
-	// When and Gate are ours: the answers of its condition and of its gate, question
-	// by question; the last one repeats.
+	// When and Gate are ours: the answers of its condition and of its gate,
+	// question by question.
 	When []bool `yaml:"when"`
 	Gate []bool `yaml:"gate"`
 }
 
-// flowTransition is where an outcome leads.
 type flowTransition struct {
 	Match   *string `yaml:"match"`
 	To      string  `yaml:"to"`
@@ -64,17 +59,15 @@ type flowTransition struct {
 	Restart string  `yaml:"restart"`
 }
 
-// flowLaunch is one launch of the instance.
 type flowLaunch struct {
-	// On has transitions that replace the elements' own in this launch.
 	On overrides `yaml:"on"`
 	// FromStart is ours: the attempt continues with nothing of those before.
 	FromStart bool            `yaml:"from_start"`
 	Expect    flowExpectation `yaml:"expect"`
 }
 
-// overrides are transitions by element: a map, or a list with entries that name their step. Entries without a
-// name belong to the only element that has transitions.
+// overrides are transitions by element: a map, or a list with entries that
+// name their step.
 type overrides struct {
 	byName map[string][]flowTransition
 	only   []flowTransition
@@ -107,7 +100,6 @@ func (o *overrides) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// decodeNode decodes strictly in types that decode themselves: yaml forgets to.
 func decodeNode(node *yaml.Node, value any) error {
 	text, err := yaml.Marshal(node)
 	if err != nil {
@@ -118,15 +110,14 @@ func decodeNode(node *yaml.Node, value any) error {
 
 // flowExpectation holds the pinned values of one launch; nil means not pinned.
 type flowExpectation struct {
-	Executed     *[]string         `yaml:"executed"`
-	ExecutedSet  *[]string         `yaml:"executed_set"`
-	ExecutedLast *string           `yaml:"executed_last"`
-	StepCount    *string           `yaml:"step_count"`
-	Status       *string           `yaml:"status"`
-	ExitCode     *string           `yaml:"exit_code"`
-	Steps        map[string]string `yaml:"steps"`
-	Error        *string           `yaml:"error"`
-	// Refused is why the launch was rejected, or `true`.
+	Executed               *[]string         `yaml:"executed"`
+	ExecutedSet            *[]string         `yaml:"executed_set"`
+	ExecutedLast           *string           `yaml:"executed_last"`
+	StepCount              *string           `yaml:"step_count"`
+	Status                 *string           `yaml:"status"`
+	ExitCode               *string           `yaml:"exit_code"`
+	Steps                  map[string]string `yaml:"steps"`
+	Error                  *string           `yaml:"error"`
 	Refused                *string           `yaml:"refused"`
 	JobStatusSeenBy        map[string]string `yaml:"job_status_seen_by"`
 	UniqueStepExecutionIDs *bool             `yaml:"unique_step_execution_ids"`
@@ -135,7 +126,6 @@ type flowExpectation struct {
 	Rows  *[]string         `yaml:"rows"`
 	Asked map[string]string `yaml:"asked"`
 
-	// Derived names keys that were inferred; they are compared like the others.
 	Derived []string `yaml:"derived"`
 	// PeerOnly is the result of another implementation: never compared.
 	PeerOnly map[string]any `yaml:"peer_only"`

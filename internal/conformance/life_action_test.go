@@ -7,10 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// action is one act of an owner, with the values expected after it.
 type action struct {
-	Op string `yaml:"op"`
-	// As names the execution that it makes; Target is an earlier name.
+	Op      string `yaml:"op"`
 	As      string `yaml:"as"`
 	Target  string `yaml:"target"`
 	Job     string `yaml:"job"` // another job's name
@@ -59,7 +57,6 @@ type action struct {
 	keys []string
 }
 
-// UnmarshalYAML remembers which keys are there.
 func (a *action) UnmarshalYAML(node *yaml.Node) error {
 	type plain action
 	if err := decodeNode(node, (*plain)(a)); err != nil {

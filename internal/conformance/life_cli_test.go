@@ -20,11 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// scriptedTasklet is the component of the scenarios' job files: it follows the script of its step.
 const scriptedTasklet = "scripted"
 
-// writeFile writes the scenario's job as a job file, for command lines. It covers everything that jobs of
-// scripted steps have.
 func (r *lifeRun) writeFile() {
 	r.t.Helper()
 	r.file = filepath.Join(r.t.TempDir(), "job.yaml")
@@ -67,7 +64,6 @@ func (r *lifeRun) fileText() string {
 	return b.String()
 }
 
-// nameForFile gives the scenario's parameters names that are valid in a job file.
 func (s *lifeScenario) nameForFile() {
 	if s.Job != nil {
 		s.Job.Incrementer = inFile(s.Job.Incrementer)
@@ -120,7 +116,6 @@ func (r *lifeRun) registry() *registry.Registry {
 	return components
 }
 
-// app is the command line over the engine of this scenario.
 func (r *lifeRun) app() cli.App {
 	return cli.App{Name: "surfin", Version: "0.0.0", Registry: r.registry(), Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		service, err := operator.New(operator.Config{
@@ -145,15 +140,14 @@ func (r *lifeRun) scripted(_ context.Context, _ any, b registry.BuildContext) (a
 	return core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error { return r.play(ctx, c, &steps[at]) }), nil
 }
 
-// cliError is the output of a command line. It matches every error with words in the output.
+// cliError is the output of a command line. It matches every error with words
+// in the output.
 type cliError struct{ text string }
 
 func (e *cliError) Error() string { return e.text }
 
-// Is compares by the text, the only output of a process.
 func (e *cliError) Is(target error) bool { return strings.Contains(e.text, target.Error()) }
 
-// As is Is for errors with data that the text lacks.
 func (e *cliError) As(target any) bool {
 	switch target := target.(type) {
 	case **core.InstanceCompleteError:
@@ -222,8 +216,6 @@ func arguments(a *action) []string {
 	return list
 }
 
-// validJob makes the command line check the job as a job file: the definition must be valid before any other
-// request.
 func (r *lifeRun) validJob() error {
 	if r.file == "" {
 		r.writeFile()

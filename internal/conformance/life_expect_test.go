@@ -97,16 +97,13 @@ func (e *lifeExpectation) validate() error {
 		oneOf("listener_called", e.ListenerCalled, lifeCallbacks()...))
 }
 
-// seen is the visible state after an action.
 type seen struct {
 	launched
-	// facts are the op's answers, by the key of the expectation.
 	facts    map[string]any
 	counters []int64
 	params   *core.Parameters
 }
 
-// fact compares an op's answer; a missing answer cannot be pinned.
 func (d *differences) fact(key string, want *string, s *seen) {
 	if want == nil {
 		return
@@ -116,7 +113,6 @@ func (d *differences) fact(key string, want *string, s *seen) {
 	d.text(key, want, got)
 }
 
-// problems are the differences between the pinned and the seen values.
 func (r *lifeRun) problems(e *lifeExpectation, s *seen) []string {
 	var d differences
 	flow := e.flowExpectation
@@ -167,7 +163,6 @@ func (d *differences) processExit(want *string, s *seen) {
 	d.text("process_exit", want, code)
 }
 
-// execution compares the record of the execution.
 func (r *lifeRun) execution(d *differences, e *lifeExpectation, s *seen) {
 	if e.ExitDescriptionContains != nil {
 		text := ""
@@ -215,7 +210,6 @@ func (r *lifeRun) execution(d *differences, e *lifeExpectation, s *seen) {
 	}
 }
 
-// ofSteps compares the records of the steps.
 func (r *lifeRun) ofSteps(d *differences, e *lifeExpectation, s *seen) {
 	var names []string
 	var partitions, completed int
@@ -277,7 +271,6 @@ func (r *lifeRun) stepContexts(d *differences, want *stepValues, s *seen) {
 	}
 }
 
-// context compares the values of a context with their types; keys of the framework are ignored.
 func (d *differences) context(key string, want *contextValues, got *core.ExecutionContext) {
 	if want == nil {
 		return
@@ -297,13 +290,11 @@ func (d *differences) context(key string, want *contextValues, got *core.Executi
 	d.that(maps.Equal(expected, found), key, "expected %#v, got %#v", expected, found)
 }
 
-// started compares the initial context of a job, step or partition, if it ran.
 func (d *differences) started(key string, want contextValues, got *core.ExecutionContext) {
 	d.that(got != nil, key, "it did not run")
 	d.context(key, &want, got)
 }
 
-// params compares parameters by their texts: all of them, or only the named ones.
 func (d *differences) params(key string, want map[string]string, got core.Parameters, all bool) {
 	d.that(!all || got.Len() == len(want), key, "expected %v, got %v", want, got.All())
 	for _, name := range sortedKeys(want) {

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// chunkStep reads, processes and writes the items of the step or of a partition.
 func (r *lifeRun) chunkStep(s *lifeStep) (model.Step, error) {
 	if err := r.makeTable(); err != nil {
 		return nil, err
@@ -117,7 +116,6 @@ func (s *lifeStep) faultsOf(name string) []fault {
 	return list
 }
 
-// throwingStream is a reader in which one call fails.
 type throwingStream struct {
 	*positioned
 	throws texts
@@ -162,7 +160,6 @@ type throwingHandle struct {
 	throws texts
 }
 
-// errLost is an answer that did not come.
 var errLost = errors.New("the scenario says that the answer is lost")
 
 // Commit does not reach the database: the transaction's work is lost with its connection.

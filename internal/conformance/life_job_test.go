@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// spec is the scenario's job; without steps in the scenario it has one.
 func (r *lifeRun) spec() *lifeJob {
 	spec := lifeJob{}
 	if r.scenario.Job != nil {
@@ -26,7 +25,6 @@ func (r *lifeRun) spec() *lifeJob {
 	return &spec
 }
 
-// job builds the definition again, as every process does. Scripts continue.
 func (r *lifeRun) job(spec *lifeJob, name string) (*model.Job, error) {
 	j := &model.Job{
 		Name: name, Restartable: spec.Restartable == nil || *spec.Restartable,
@@ -95,7 +93,6 @@ func (r *lifeRun) declared(spec *lifeJob) []core.ParameterSpec {
 	return list
 }
 
-// given is a parameter as declared somewhere in the scenario, or a text.
 func (r *lifeRun) given(name string) core.ParameterSpec {
 	for _, a := range r.scenario.Actions {
 		if p, ok := a.Params[name]; ok {
@@ -105,7 +102,6 @@ func (r *lifeRun) given(name string) core.ParameterSpec {
 	return core.ParameterSpec{Name: name, Type: core.TypeString, Identifying: true}
 }
 
-// step builds the step that its keys ask for.
 func (r *lifeRun) step(s *lifeStep, jobName string) (model.Step, error) {
 	switch {
 	case s.ChildJob != nil:
@@ -118,8 +114,6 @@ func (r *lifeRun) step(s *lifeStep, jobName string) (model.Step, error) {
 	return r.tasklet(s)
 }
 
-// tasklet follows the script of its step or of its partition. One that waits for a stop has no transaction:
-// on a database with one writer it would keep the request away.
 func (r *lifeRun) tasklet(s *lifeStep) (model.Step, error) {
 	attr := tx.Attr{}
 	waits, err := r.prepare(s)
@@ -153,7 +147,6 @@ func (r *lifeRun) prepare(s *lifeStep) (waits bool, err error) {
 	return waits, nil
 }
 
-// outcomes are the outcomes of the step or of its partitions, by the name they run under.
 func (s *lifeStep) outcomes() map[string][]string {
 	if s.Partitions == nil {
 		return map[string][]string{s.Name: s.Outcome}
@@ -185,7 +178,6 @@ func (s *lifeStep) promotion() *model.Promotion {
 	return &model.Promotion{Keys: keys, Statuses: []string{"*"}}
 }
 
-// script continues over all launches.
 func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -199,7 +191,6 @@ func (r *lifeRun) script(key string, outcomes []string) (*script, error) {
 	return s, err
 }
 
-// blockers is how many steps begin to wait for a stop at once, if the job is launched now.
 func (r *lifeRun) blockers() int {
 	for i := range *r.spec().Steps {
 		s := &(*r.spec().Steps)[i]
@@ -216,7 +207,6 @@ func (r *lifeRun) blockers() int {
 	return 1
 }
 
-// play is the work of a scripted step or partition.
 func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeStep) error {
 	r.enter(c.Step.Name, c.Context)
 	if r.gate != nil {
@@ -253,7 +243,6 @@ func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeSte
 	}.play(ctx, c, a)
 }
 
-// lookAtJob records the database's state of the job while a step runs.
 func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error {
 	exec, err := r.engine.Repository.Execution(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -269,7 +258,6 @@ func (r *lifeRun) lookAtJob(ctx context.Context, c *core.StepContribution) error
 	return nil
 }
 
-// enter records that a step or partition runs, and its context.
 func (r *lifeRun) enter(name string, c *core.ExecutionContext) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +280,6 @@ func (r *lifeRun) startedWith(name string) *core.ExecutionContext {
 	return nil
 }
 
-// persisted checks that the initial context of a partition is already in the database.
 func (r *lifeRun) persisted(ctx context.Context, c *core.StepContribution, want contextValues) error {
 	steps, err := r.engine.Repository.Steps(ctx, c.Step.JobExecutionID)
 	if err != nil {
@@ -318,7 +305,6 @@ func put(c *core.ExecutionContext, list contextValues) error {
 	return errors.Join(errs...)
 }
 
-// expanded are the values for one partition: {name} and {i} stand for its own.
 func expanded(list contextValues, name string, index int) contextValues {
 	out := contextValues{}
 	for key, s := range list {
@@ -330,7 +316,6 @@ func expanded(list contextValues, name string, index int) contextValues {
 	return out
 }
 
-// childStep runs a child job, with another job's history.
 func (r *lifeRun) childStep(s *lifeStep, jobName string) (model.Step, error) {
 	spec := s.ChildJob.lifeJob
 	if spec.Steps == nil {
@@ -349,7 +334,6 @@ func (r *lifeRun) childStep(s *lifeStep, jobName string) (model.Step, error) {
 	})
 }
 
-// lifeListener counts the calls of a job's or a step's callbacks.
 type lifeListener struct {
 	run    *lifeRun
 	throws texts

@@ -30,7 +30,6 @@ func (r *lifeRun) params(a *action) (core.Parameters, error) {
 	return job.ValidateParameters(r.typed(a.Params), given)
 }
 
-// typed are the declared parameters, with the types and the identity from this action.
 func (r *lifeRun) typed(given parameters) []core.ParameterSpec {
 	specs := r.declared(r.spec())
 	for i, p := range specs {
@@ -112,7 +111,6 @@ func (r *lifeRun) begin(a *action, start func(s *operator.Service) (*operator.Ru
 	return r.look(id, nil)
 }
 
-// waitFor waits for the end of a running execution.
 func (r *lifeRun) waitFor(id core.JobExecutionID) *seen {
 	r.t.Helper()
 	running, known := r.running[id]
@@ -132,7 +130,6 @@ func (r *lifeRun) waitFor(id core.JobExecutionID) *seen {
 
 func (r *lifeRun) waitOp(a *action) *seen { return r.waitFor(r.target(a)) }
 
-// stopOp requests a stop. A failing hook is reported, and changes nothing.
 func (r *lifeRun) stopOp(a *action) *seen {
 	id := r.target(a)
 	_, err := r.operator(a).Stop(r.t.Context(), id)
@@ -152,13 +149,11 @@ func (r *lifeRun) abandonOp(a *action) *seen {
 	return r.look(id, err)
 }
 
-// recoverOp ends executions that have lost their owner, in any scenario.
 func (r *lifeRun) recoverOp(a *action) *seen {
 	_, err := r.operator(a).Recover(r.t.Context())
 	return r.look(r.target(a), err)
 }
 
-// runStepOp launches a job of one of the steps only.
 func (r *lifeRun) runStepOp(a *action) *seen {
 	whole := r.jobs[r.name]
 	defer func() { r.jobs[r.name] = whole }()
@@ -176,8 +171,8 @@ func (r *lifeRun) runStepOp(a *action) *seen {
 	return r.launchOp(a)
 }
 
-// raceOp launches from several owners at once. The winner is held at its work until the others have their
-// answer; its execution is the one that is seen.
+// raceOp launches from several owners at once. The winner is held at its work
+// until the others have their answer.
 func (r *lifeRun) raceOp(a *action) *seen {
 	params, err := r.params(a)
 	require.NoError(r.t, err)
@@ -222,7 +217,6 @@ func (r *lifeRun) raceOp(a *action) *seen {
 	return s
 }
 
-// everyOne is the common error of all; nil if there are none or they differ.
 func everyOne(errs []error) error {
 	for symbol, is := range reasons() {
 		all := symbol != "none" && len(errs) > 0
@@ -244,7 +238,6 @@ func (r *lifeRun) validateOp(a *action) *seen {
 	return r.look(0, err)
 }
 
-// nextParamsOp requests the parameters of the next instance, after an execution with the given ones, if any.
 func (r *lifeRun) nextParamsOp(a *action) *seen {
 	if a.Params != nil {
 		s := r.seedOp(&action{Op: "seed", Params: a.Params, Status: string(core.StatusCompleted)})
@@ -259,7 +252,6 @@ func (r *lifeRun) nextParamsOp(a *action) *seen {
 	return s
 }
 
-// sameInstanceOp looks for the instance of one set of parameters with the other.
 func (r *lifeRun) sameInstanceOp(a *action) *seen {
 	s := r.seedOp(&action{Op: "seed", Params: a.Params, Status: string(core.StatusStarting)})
 	other, err := job.ValidateParameters(a.Params2.specs())
@@ -284,7 +276,6 @@ func (r *lifeRun) findInstanceOp(a *action) *seen {
 	return s
 }
 
-// deleteInstanceOp deletes, and looks that nothing is left.
 func (r *lifeRun) deleteInstanceOp(a *action) *seen {
 	params, err := r.params(a)
 	require.NoError(r.t, err)
@@ -305,7 +296,6 @@ func (r *lifeRun) deleteInstanceOp(a *action) *seen {
 	return r.look(0, nil)
 }
 
-// inspectOp only looks; an execution where the action names one.
 func (r *lifeRun) inspectOp(a *action) *seen {
 	if a.Target != "" {
 		return r.look(r.target(a), nil)
@@ -320,7 +310,6 @@ func (r *lifeRun) inspectOp(a *action) *seen {
 	return s
 }
 
-// promoteOp runs a step with the context and the exit code, and promotes.
 func (r *lifeRun) promoteOp(a *action) *seen {
 	step := lifeStep{
 		Name: "promoting", Outcome: texts{actCompleted + ":" + a.ExitCode}, PutsStepContext: a.StepContext,
@@ -334,7 +323,6 @@ func (r *lifeRun) promoteOp(a *action) *seen {
 	return r.launchOp(&action{Op: "launch"})
 }
 
-// tableOp compares the rows of a table of pure facts.
 func tableOp(fill func(t *tables, rows [][]string)) func(r *lifeRun, a *action) *seen {
 	return func(r *lifeRun, a *action) *seen {
 		var t tables
@@ -350,7 +338,6 @@ func tableOp(fill func(t *tables, rows [][]string)) func(r *lifeRun, a *action) 
 	}
 }
 
-// history compares the repository's history of the job.
 func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	ctx := r.t.Context()
 	executions, err := r.engine.Repository.Executions(ctx, ports.ExecutionFilter{JobName: r.asked, Limit: 1000})
@@ -400,7 +387,6 @@ func (r *lifeRun) history(d *differences, e *lifeExpectation, s *seen) {
 	}
 }
 
-// child compares the result of the job that a step ran.
 func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 	if e.ChildStatus == nil && e.ChildExitCode == nil && e.ChildExecutions == nil && e.ChildInstances == nil && e.ChildParams == nil {
 		return
@@ -423,8 +409,7 @@ func (r *lifeRun) child(d *differences, e *lifeExpectation) {
 	}
 }
 
-// writtenCount is the number of committed items; for a step with items dealt out over partitions, the number
-// in its newest execution, parts added up.
+// writtenCount is the number of committed items.
 func (r *lifeRun) writtenCount(s *seen, all int) int64 {
 	total, dealt := int64(0), false
 	for i := range *r.spec().Steps {

@@ -37,7 +37,6 @@ func (r *lifeRun) partitioned(s *lifeStep) (model.Step, error) {
 	})
 }
 
-// gridPartitioner returns the scenario's partitions, or as many as the action requests.
 type gridPartitioner struct {
 	run  *lifeRun
 	step *lifeStep
@@ -59,7 +58,6 @@ func (p *gridPartitioner) Partition(context.Context, *core.View) ([]core.Partiti
 	return parts, nil
 }
 
-// ran is how many partitions have begun to work in this action.
 func (r *lifeRun) ran() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,9 +70,8 @@ func (r *lifeRun) ran() int {
 	return n
 }
 
-// splitOp runs a partitioned step with partitions that end as `previous` says, and again: in a restart, or in
-// a loop of the same execution. The partitions that then run are compared. The step then has `grid`
-// partitions.
+// splitOp runs a partitioned step with partitions that end as `previous` says,
+// and again: in a restart, or in a loop of the same execution.
 func (r *lifeRun) splitOp(a *action) *seen {
 	outcome := map[string]texts{}
 	names := numbered(len(a.Previous))
@@ -186,7 +183,6 @@ func countersOf(list []int64) core.Counters {
 	return c
 }
 
-// launchPartitionsOp runs a partitioned step with a pool that accepts only some of them.
 func (r *lifeRun) launchPartitionsOp(a *action) *seen {
 	n := 2
 	if a.Grid != nil {

@@ -15,26 +15,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// repoThrow is a call of the repository that fails while a step is at work.
 type repoThrow struct {
 	Call string `yaml:"call"`
 	When string `yaml:"when"`
 }
 
-// When a call of the repository fails.
 const (
 	throwAlways        = "always"
 	throwInTransaction = "in_transaction"
 )
 
-// The calls that can fail, and the peers' names for them.
 const (
 	callStart      = "start_step"
 	callEnd        = "end_step"
 	callCheckpoint = "checkpoint"
 	callContext    = "save_step_context"
-	// callStores is an end of the step that stores a context.
-	callStores = "end_step_with_context"
+	callStores     = "end_step_with_context"
 )
 
 func repoCalls() map[string][]string {
@@ -57,10 +53,8 @@ func (t *repoThrow) validate() error {
 	return oneOf("repo_throws: when", []string{t.When}, throwAlways, throwInTransaction)
 }
 
-// errRepository is the error of a failing call of the repository.
 var errRepository = errors.New("the scenario says that the repository throws")
 
-// throwingRepository is the repository with failing calls, by steps.
 type throwingRepository struct {
 	ports.JobRepository
 	run *lifeRun
@@ -70,7 +64,6 @@ func (r *lifeRun) repository() ports.JobRepository {
 	return &throwingRepository{r.engine.Repository, r}
 }
 
-// fails reports whether a call about a step fails; an id is looked up.
 func (t *throwingRepository) fails(ctx context.Context, call, step string, id core.StepExecutionID) error {
 	for _, s := range *t.run.spec().Steps {
 		throw := s.RepoThrows
@@ -136,7 +129,6 @@ func (r *lifeRun) stepID(name string) core.StepExecutionID {
 	return -1
 }
 
-// updateStepOp writes the record of a step, as its owner does with a chunk.
 func (r *lifeRun) updateStepOp(a *action) *seen {
 	r.t.Helper()
 	id, ctx := r.target(a), r.t.Context()
@@ -161,7 +153,6 @@ func (r *lifeRun) validateConfigOp(*action) *seen {
 	return s
 }
 
-// terminated makes a stop arrive in a listener of the step.
 func (r *lifeRun) terminated(ctx context.Context, run *model.StepRun) error {
 	if _, err := r.engine.Repository.RequestStop(ctx, run.Data.Job.ID, "test"); err != nil {
 		return err
@@ -170,7 +161,6 @@ func (r *lifeRun) terminated(ctx context.Context, run *model.StepRun) error {
 	return nil
 }
 
-// attempts counts the records of partitioned steps and of partitions, over all executions of the instance.
 func (r *lifeRun) attempts(d *differences, e *lifeExpectation, s *seen) {
 	if e.ManagerExecutions == nil && e.PartitionExecutions == nil {
 		return

@@ -45,7 +45,6 @@ func lifeFamily(t *testing.T) func(t *testing.T, d document) {
 	}
 }
 
-// lifeRun is a scenario on one database.
 type lifeRun struct {
 	t        *testing.T
 	engine   *testengine.Engine
@@ -98,7 +97,6 @@ func newLifeRun(t *testing.T, p place, s *lifeScenario, name string) *lifeRun {
 	return r
 }
 
-// stopAll ends the executions that an action has left running.
 func (r *lifeRun) stopAll() {
 	r.release()
 	for _, running := range r.running {
@@ -124,7 +122,6 @@ func (r *lifeRun) run() {
 	}
 }
 
-// act does one action. The seen state starts from the beginning with it.
 func (r *lifeRun) act(a *action) *seen {
 	r.t.Helper()
 	r.mu.Lock()
@@ -139,7 +136,6 @@ func (r *lifeRun) act(a *action) *seen {
 	return s
 }
 
-// target is the execution of the action: the one it names, or the last.
 func (r *lifeRun) target(a *action) core.JobExecutionID {
 	r.t.Helper()
 	if a.Target == "" {
@@ -160,7 +156,6 @@ func (r *lifeRun) record(alias string) *core.JobExecution {
 	return exec
 }
 
-// look reads the result of an execution. failure, if any, is the reason why the op did not do its work.
 func (r *lifeRun) look(id core.JobExecutionID, failure error) *seen {
 	r.t.Helper()
 	s := &seen{facts: map[string]any{}}
@@ -188,7 +183,6 @@ func (r *lifeRun) snapshot() []core.Event {
 	return slices.Clone(r.events)
 }
 
-// launcher is a launcher of this process, with its own owner.
 func (r *lifeRun) launcher(change func(*job.Config)) *job.Launcher {
 	r.t.Helper()
 	observer := core.ObserverFunc(r.observe)
@@ -205,13 +199,10 @@ func (r *lifeRun) launcher(change func(*job.Config)) *job.Launcher {
 	return l
 }
 
-// errNoRoom is a pool that takes no more work.
 var errNoRoom = errors.New("the scenario says that the pool is full")
 
-// errHook is a stop hook that fails.
 var errHook = errors.New("the scenario says that the stop hook fails")
 
-// operator is the operators' service, with a launcher for this action.
 func (r *lifeRun) operator(a *action) *operator.Service {
 	r.t.Helper()
 	config := operator.Config{
@@ -231,7 +222,6 @@ func (r *lifeRun) operator(a *action) *operator.Service {
 	return o
 }
 
-// pool is a launcher with room for the action's number.
 func (r *lifeRun) pool(a *action) *job.Launcher {
 	return r.launcher(func(c *job.Config) {
 		if a.Executor == "rejects" {
@@ -243,7 +233,6 @@ func (r *lifeRun) pool(a *action) *job.Launcher {
 	})
 }
 
-// accepting is a pool that takes n works and no more.
 func accepting(n int) func(work func()) error {
 	var mu sync.Mutex
 	return func(work func()) error {

@@ -12,17 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// lifeScenario is a scenario of family lifecycle: a job, and the actions on it.
 type lifeScenario struct {
 	common  `yaml:",inline"`
 	tables  `yaml:",inline"`
 	Job     *lifeJob `yaml:"job"`
 	Actions []action `yaml:"actions"`
-	// Derived names the inferred values; they are compared like the rest.
 	Derived []string `yaml:"derived"`
 }
 
-// lifeJob is a job of steps one after the other. Without steps it has one.
 type lifeJob struct {
 	Name           string      `yaml:"name"`
 	Restartable    *bool       `yaml:"restartable"`
@@ -30,8 +27,7 @@ type lifeJob struct {
 	RequiredParams []string    `yaml:"required_params"`
 	OptionalParams *[]string   `yaml:"optional_params"`
 	Steps          *[]lifeStep `yaml:"steps"`
-	// ListenerThrows names callbacks: before_job, after_job.
-	ListenerThrows texts `yaml:"listener_throws"`
+	ListenerThrows texts       `yaml:"listener_throws"`
 }
 
 // lifeStep is a step: of items if it has any or fails at them, of partitions, of a child job, or else one
@@ -60,8 +56,7 @@ type lifeStep struct {
 	Fault         *lifeFault  `yaml:"fault"`
 	RepoThrows    *repoThrow  `yaml:"repo_throws"`
 	// TerminateOnly: a stop request arrives while the step runs for the first time.
-	TerminateOnly bool `yaml:"terminate_only"`
-	// TerminateOnlyIn is the listener in which a stop request arrives.
+	TerminateOnly   bool   `yaml:"terminate_only"`
 	TerminateOnlyIn string `yaml:"terminate_only_in"`
 	Listeners       texts  `yaml:"listeners"`
 
@@ -77,21 +72,18 @@ type lifeStep struct {
 	allParts bool // a restart runs the partitions as well that completed
 }
 
-// childJob is a job that a step runs.
 type childJob struct {
 	lifeJob `yaml:",inline"`
 	Outcome texts      `yaml:"outcome"` // of its only step
 	Params  parameters `yaml:"params"`
 }
 
-// lifePromotion lists the values that a step copies to the job's context.
 type lifePromotion struct {
 	Keys     promoted `yaml:"keys"`
 	Statuses []string `yaml:"statuses"`
 	Strict   bool     `yaml:"strict"`
 }
 
-// promoted maps keys of the step to keys of the job; a list keeps their names.
 type promoted map[string]string
 
 func (p *promoted) UnmarshalYAML(node *yaml.Node) error {
@@ -109,7 +101,6 @@ func (p *promoted) UnmarshalYAML(node *yaml.Node) error {
 	return nil
 }
 
-// partNames are the names of partitions, or how many there are.
 type partNames []string
 
 func (p *partNames) UnmarshalYAML(node *yaml.Node) error {
@@ -179,7 +170,6 @@ func (s *lifeStep) faults() []lifeFault {
 	return append(slices.Clone(s.Faults), *s.Fault)
 }
 
-// scalar is a value of a context, in the Go type in which it is stored.
 type scalar struct{ value any }
 
 func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
@@ -192,10 +182,8 @@ func (s *scalar) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// contextValues are the values of a context.
 type contextValues map[string]scalar
 
-// typeOf is the intended parameter type of a YAML value.
 func typeOf(node *yaml.Node) (core.ParameterType, string) {
 	switch node.Tag {
 	case "!!int":
@@ -238,7 +226,6 @@ func (p *parameter) UnmarshalYAML(node *yaml.Node) error {
 
 type parameters map[string]parameter
 
-// specs declare the parameters, as in a job file, and given are their texts.
 func (ps parameters) specs() (specs []core.ParameterSpec, given map[string]string) {
 	given = map[string]string{}
 	for _, name := range sortedKeys(ps) {
@@ -293,7 +280,6 @@ func (j *lifeJob) validate() error {
 	return errors.Join(errs...)
 }
 
-// noWorkFound names the shipped listener, step.NoWorkFound.
 const noWorkFound = "no_work_found"
 
 func lifeCallbacks() []string {
@@ -364,7 +350,6 @@ func (s *lifeStep) itemsOf(name string) []string {
 	return nil
 }
 
-// list are the items of one execution of the step.
 func (s *lifeStep) list() []string {
 	switch {
 	case s.Items != nil:

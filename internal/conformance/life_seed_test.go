@@ -15,13 +15,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// elsewhere is the owner of seeded executions: a process of another host, with a lease that lasts.
+// elsewhere is the owner of seeded executions: a process of another host, with
+// a lease that lasts.
 func elsewhere() core.Owner {
 	return core.Owner{Host: "elsewhere", Boot: "b", PID: 1, Start: "s", Nonce: "n"}
 }
 
-// seedOp stores an execution in a state: through its owner's transitions, and by force if no owner could
-// reach it.
 func (r *lifeRun) seedOp(a *action) *seen {
 	r.t.Helper()
 	if to := core.Status(a.Status); to.IsRunning() && a.Steps == nil && r.isEnded(a.As) {
@@ -76,7 +75,6 @@ func (r *lifeRun) seedOp(a *action) *seen {
 	return r.look(exec.ID, nil)
 }
 
-// seedSteps records steps that are at work, or have ended.
 func (r *lifeRun) seedSteps(ref ports.JobRef, a *action) {
 	r.t.Helper()
 	names := sortedKeys(a.Steps)
@@ -107,7 +105,6 @@ func exitOr(exit string, status core.Status) string {
 	return exit
 }
 
-// force puts an execution in a state, whatever its current state.
 func (r *lifeRun) force(id core.JobExecutionID, to core.Status, ended bool) {
 	r.t.Helper()
 	active, end := "1", "null"
@@ -121,7 +118,6 @@ func (r *lifeRun) force(id core.JobExecutionID, to core.Status, ended bool) {
 		to, exitOr("", to), active, end, id))
 }
 
-// forceStep puts a step in STATUS or STATUS:EXIT.
 func (r *lifeRun) forceStep(id core.JobExecutionID, name, state string) {
 	r.t.Helper()
 	status, exit, _ := strings.Cut(state, ":")
@@ -133,7 +129,6 @@ func (r *lifeRun) forceStep(id core.JobExecutionID, name, state string) {
 		to, exitOr(exit, to), end, id, name))
 }
 
-// seedInstanceOp stores an instance without executions.
 func (r *lifeRun) seedInstanceOp(a *action) *seen {
 	s := r.seedOp(a)
 	for _, table := range []string{"job_execution_param where job_execution_id", "audit where job_execution_id", "job_execution where id"} {
@@ -153,8 +148,6 @@ func (r *lifeRun) isEnded(alias string) bool {
 	return slices.ContainsFunc(r.scenario.Actions, func(a action) bool { return a.Op == "end" && a.Target == alias })
 }
 
-// held launches the job with a step that is at work until the scenario ends it: the engine decides the result
-// of the execution.
 func (r *lifeRun) held(a *action, to core.Status) *seen {
 	r.t.Helper()
 	for _, s := range *r.spec().Steps {
@@ -181,7 +174,6 @@ func (r *lifeRun) held(a *action, to core.Status) *seen {
 	return r.look(id, nil)
 }
 
-// endOp lets an execution end: one that runs here by itself, a seeded one as its owner would.
 func (r *lifeRun) endOp(a *action) *seen {
 	id := r.target(a)
 	if _, runs := r.running[id]; runs {

@@ -31,15 +31,12 @@ func noticed(t *testing.T) checker {
 	}
 }
 
-// addStranger makes an execution of another job, which altered names stand for.
 func (r *lifeRun) addStranger() {
 	seed := action{Params: parameters{"strange": {kind: core.TypeInt, text: "1"}}}
 	stranger := &lifeRun{t: r.t, engine: r.engine, scenario: &lifeScenario{Actions: []action{seed}}, name: r.name + "_other"}
 	r.aliases[other] = stranger.seedOp(&seed).exec.ID
 }
 
-// TestEveryKeyIsPinnedByAScenario: each key of an expectation is altered in a scenario that runs, to prove
-// that it is compared.
 func TestEveryKeyIsPinnedByAScenario(t *testing.T) {
 	t.Parallel()
 	keys := map[string]bool{}
@@ -77,13 +74,11 @@ func TestEveryKeyIsPinnedByAScenario(t *testing.T) {
 	}
 }
 
-// alteration makes one pinned value wrong, until it is undone.
 type alteration struct {
 	key   string
 	apply func() (undo func())
 }
 
-// keysOf are the keys of an expectation that are compared.
 func keysOf(t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
@@ -99,7 +94,6 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// alterations are all alterations of the pinned values.
 func alterations(e reflect.Value, failure error) []alteration {
 	var list []alteration
 	for i := range e.NumField() {
@@ -124,7 +118,6 @@ func alterations(e reflect.Value, failure error) []alteration {
 	return list
 }
 
-// wrongValues are values in place of a right one.
 func wrongValues(key string, right any, failure error) []any {
 	var list []any
 	switch right := right.(type) {

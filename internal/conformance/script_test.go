@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// texts is a list of texts; a single one may stand for a list of one.
 type texts []string
 
 func (l *texts) UnmarshalYAML(node *yaml.Node) error {
@@ -26,23 +25,19 @@ func (l *texts) UnmarshalYAML(node *yaml.Node) error {
 	return node.Decode((*[]string)(l))
 }
 
-// act is one entry of `outcome` or `returns`: a word and an optional exit code.
 type act struct{ word, exit string }
 
-// The words of outcomes.
 const (
-	actCompleted = "COMPLETED"
-	actFailed    = "FAILED"
-	actStopped   = "STOPPED"
-	actStopping  = "STOPPING"
-	actUnknown   = "UNKNOWN"
-	actPanic     = "PANIC"
-	// actInterrupted: the step ends because somebody interrupted it.
+	actCompleted   = "COMPLETED"
+	actFailed      = "FAILED"
+	actStopped     = "STOPPED"
+	actStopping    = "STOPPING"
+	actUnknown     = "UNKNOWN"
+	actPanic       = "PANIC"
 	actInterrupted = "INTERRUPTED"
 	// actStopRequested: a stop of the execution arrives while the step runs.
 	actStopRequested = "STOP_REQUESTED"
-	// actError: the decider answers an error.
-	actError = "ERROR"
+	actError         = "ERROR"
 	// actUntilStopped: the step works until it is asked to stop.
 	actUntilStopped = "RUN_UNTIL_STOPPED"
 	// actSlow: the step takes slowTime, unless it is asked to stop.
@@ -79,7 +74,6 @@ func parseVerdict(text string) act {
 	return act{actCompleted, text}
 }
 
-// isBlocking reports whether the step stays at work until something happens.
 func (a act) isBlocking() bool { return a.word == actUntilStopped || a.word == actSlow }
 
 // script lists the acts of a step or decision: one act per invocation over all launches of the scenario; the
@@ -124,20 +118,18 @@ func (s *script) take() (a act, n int) {
 	return s.acts[min(n, len(s.acts)-1)], n
 }
 
-// errScripted is the error of a step that fails by its script.
 var errScripted = errors.New("the scenario says FAILED")
 
-// stage is the environment of scripted steps.
 type stage struct {
 	repository ports.JobRepository
-	// blocked is called when a step begins to work until it is stopped; may be nil.
+	// blocked is called when a step begins to work until it is stopped; may be
+	// nil.
 	blocked func()
 	// stops means that a stop of the execution arrives while the step runs (terminate_only): a step that
 	// would complete ends with it, and any other outcome stays.
 	stops bool
 }
 
-// play carries out the act, as the work of a step.
 func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error {
 	c.ExitCode = a.exit
 	if s.stops {
@@ -176,7 +168,6 @@ func (s stage) requestStop(ctx context.Context, c *core.StepContribution) error 
 	return err
 }
 
-// work lasts until a stop was requested, or until the time is over.
 func (s stage) work(ctx context.Context, c *core.StepContribution, over <-chan time.Time) error {
 	if s.blocked != nil {
 		s.blocked()

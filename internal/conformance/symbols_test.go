@@ -6,10 +6,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// errDecider is the error of a decider that fails by the scenario.
 var errDecider = errors.New("the scenario says ERROR")
 
-// errListener is the error of a listener that fails by the scenario.
 var errListener = errors.New("the scenario says that the listener throws")
 
 // errConfig is a definition that was refused before anything ran.

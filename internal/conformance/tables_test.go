@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// tables are pure facts, including the facts of the lifecycle family.
 type tables struct {
 	PatternOrder  [][]string `yaml:"pattern_order"`
 	PatternMatch  [][]string `yaml:"pattern_match"`
@@ -25,7 +24,6 @@ func (t *tables) empty() bool {
 	return t.PatternOrder == nil && t.PatternMatch == nil && t.SeverityOrder == nil && t.StatusMax == nil && t.ExitAnd == nil
 }
 
-// columns are the tables, by key, with the number of their columns.
 func (t *tables) columns() map[string]struct {
 	rows [][]string
 	n    int
@@ -53,7 +51,6 @@ func (t *tables) validate() error {
 	return errors.Join(errs...)
 }
 
-// problems are the rows that do not hold.
 func (t *tables) problems() []string {
 	var list []string
 	rows := func(key string, table [][]string, holds func(row []string) (got any, ok bool)) {

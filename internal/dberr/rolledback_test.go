@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 )
 
-// A server's answer to COMMIT is certain only at severity ERROR, and only for most codes (rule C10a).
+// Rule C10a.
 func TestACommitIsCertainlyRolledBackWhereTheServerSaysSo(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

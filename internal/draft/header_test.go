@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// A first record with values of its columns' types may be data: a draft that used it for names
-// would lose a row.
+// A first record with values of its columns' types may be data: a draft that
+// used it for names would lose a row.
 func TestAHeaderThatMayBeDataIsNotTakenSilently(t *testing.T) {
 	t.Parallel()
 	for text, value := range map[string]string{
@@ -39,7 +39,7 @@ func TestAHeaderThatMayBeDataIsNotTakenSilently(t *testing.T) {
 	}
 }
 
-// NaN and infinities are neither numbers (rule D7) nor nulls.
+// Rule D7.
 func TestNaNIsNoNull(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"1.5 NaN 2.0", "1 nan 2", "1.5 inf 2.5", "1.5 -Infinity", "NaN 1", "NaN"} {
@@ -61,7 +61,6 @@ func TestADamagedFileWithoutRowsIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "in.json")
 }
 
-// Ambiguous names are not a reason to refuse a file: its fields are read by their position.
 func TestColumnsWithoutANameOfTheirOwnAreReadByPlace(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/draft"
 )
 
-// typeOf returns the type of the only field, as in a job file, and its note.
 func typeOf(t *testing.T, values ...string) (spec, note string) {
 	t.Helper()
 	s := inferred(t, "in.tsv", "v\n"+strings.Join(values, "\n")+"\n")
@@ -18,7 +17,7 @@ func typeOf(t *testing.T, values ...string) (spec, note string) {
 	return strings.TrimPrefix(spec, "v: "), s.Fields[0].Note
 }
 
-// A type counts only if it returns every text; the best one is taken, not the first (rule D14).
+// Rule D14.
 func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ values, want string }{
@@ -83,7 +82,6 @@ func TestATypeReturnsEveryTextThatWasSeen(t *testing.T) {
 	require.Equal(t, "string", spec, "blanks are not kept by an int")
 }
 
-// Numbers of JSON stay numbers, and those that no number type returns stay unchanged.
 func TestNumbersOfJSONComeBackAsTheSameNumbers(t *testing.T) {
 	t.Parallel()
 	s := inferred(t, "in.jsonl", `{"id":12345678901234567891,"e":1E5,"d":1.5,"s":"12","b":true,"t":"2026-01-02T03:04:05Z","m":1,"o":{}}
@@ -160,7 +158,7 @@ func TestATextThatIsNotUTF8IsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "--encoding utf-16le")
 }
 
-// An empty field without quotes is a null, and "" is an empty text (rule D11b).
+// Rule D11b.
 func TestNullsOfCSVAreEmptyWithoutQuotes(t *testing.T) {
 	t.Parallel()
 	s := inferred(t, "in.csv", "a,b,c,d\n1,,\"\",x\n,y,2,\"\"\n")

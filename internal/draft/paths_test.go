@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// A name such as a.b is a key if there is one, otherwise a path.
 func TestAKeyWithADotAndAPathAreTwoFields(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -31,8 +30,8 @@ func TestAKeyWithADotAndAPathAreTwoFields(t *testing.T) {
 	})
 }
 
-// SQLite drops trailing zeros of a decimal; the type of the column that copy creates keeps their
-// number.
+// SQLite drops trailing zeros of a decimal; the type of the column that copy
+// creates keeps their number.
 func TestZerosAtTheEndComeBackFromATable(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -67,7 +67,6 @@ func column(t *rapid.T, name string, n int) []*string {
 	return values
 }
 
-// Whatever Infer returns, every text that it saw comes back from the reader and the writer of csv.
 func TestEveryTextComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

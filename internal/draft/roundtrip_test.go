@@ -23,10 +23,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// soak names the environment variable with the number of cases of a long run.
 const soak = "SURFIN_SOAK"
 
-// A table comes back unchanged from csv and from jsonl, with the types that Infer has found.
 func TestATableComesBackFromItsExport(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -77,7 +75,6 @@ func roundTrip(t *testing.T, e *batchtest.Env, url string, seed uint64) {
 	}
 }
 
-// sameCell compares texts, and decimals by their value: a table has a column's scale.
 func sameCell(a, b csv.Cell) bool {
 	if a == b {
 		return true
@@ -87,7 +84,6 @@ func sameCell(a, b csv.Cell) bool {
 	return errX == nil && errY == nil && x.Equal(y)
 }
 
-// exported returns the rows of a table as copy writes them, sorted.
 func exported(t *testing.T, e *batchtest.Env, table, file, side string) (rows [][]csv.Cell) {
 	t.Helper()
 	s, err := draft.InferTable(t.Context(), e.Database(""), table)

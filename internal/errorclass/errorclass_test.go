@@ -53,7 +53,6 @@ func exec(t testing.TB, c tx.Conn, statements ...string) {
 	}
 }
 
-// begin starts a transaction that is rolled back at the end unless it is over.
 func begin(t testing.TB, db tx.Database, attr tx.Attr) tx.Handle {
 	t.Helper()
 	h, err := db.Begin(t.Context(), attr)
@@ -174,7 +173,6 @@ func TestADeadlockOfTwoTransactionsIsADeadlock(t *testing.T) {
 	require.NoError(t, <-blocked)
 }
 
-// eventually waits until the server says so.
 func eventually(t testing.TB, db tx.Database, query string, args ...any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -16,10 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// written finds the expressions of job files: in quotes, or after a key that takes one.
 var written = regexp.MustCompile(`'[^'\n]*'|"([^"\n]+)"|\$\{([^}\n]+)\}|(?:filter|when|expect|validate|[a-z_]+): ([^,{}\n"]+)`)
 
-// seeds are texts with expressions: the expressions of the jobs, and some of each operator and function.
 func seeds(f *testing.F) (texts []string) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "jobs", "*.yaml"))
 	require.NoError(f, err)
@@ -63,8 +61,8 @@ func fuzzedRow(t require.TestingT) (item.Type, row.Row) {
 	})
 }
 
-// FuzzExpression: any text is a program, or has an error within it. A program has a value of its type, the
-// same each time and in brackets, or an error within the text.
+// Any text is a program, or has an error within it. A program has a value of
+// its type, the same each time and in brackets, or an error within the text.
 func FuzzExpression(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text)

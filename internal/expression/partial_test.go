@@ -63,7 +63,6 @@ func TestWhatIsNotKnownYetMattersOnlyWhereTheAnswerDependsOnIt(t *testing.T) {
 	require.ErrorContains(t, err, "division by zero")
 }
 
-// TestWhatIsKnownIsWhatEverySetOfValuesSays holds Try against Eval.
 func TestWhatIsKnownIsWhatEverySetOfValuesSays(t *testing.T) {
 	t.Parallel()
 	scope := expression.Scope{"a": of[bool](), "b": of[bool](), "i": of[int64](), "j": of[int64]()}

@@ -64,7 +64,6 @@ func compressedForms(t testing.TB) map[string][2]string {
 	return forms
 }
 
-// archive makes a zip archive of names and texts.
 func archive(t testing.TB, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer

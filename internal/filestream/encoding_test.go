@@ -17,8 +17,8 @@ func decodeAll(t testing.TB, encoding EncodingName, content string) string {
 	return string(text)
 }
 
-// A text that cannot be decoded exactly would be a value that was never written; one that cannot be encoded
-// exactly would never be read again.
+// A text that cannot be decoded exactly would be a value that was never
+// written; one that cannot be encoded exactly would never be read again.
 func TestEachCharacterThatAnEncodingWritesIsReadAsThatCharacter(t *testing.T) {
 	t.Parallel()
 	for _, info := range AllEncodings() {

@@ -79,7 +79,8 @@ func TestAFileWithNothingInItHasNoFormYet(t *testing.T) {
 	require.ErrorContains(t, third.Open(t.Context(), at), "started with writer b", "also where it is in view already")
 }
 
-// A position of another kind of writer names no part: PATH itself would be truncated.
+// A position of another kind of writer names no part: PATH itself would be
+// truncated.
 func TestAPositionOfAnotherKindOfWriterIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newStep(t)

@@ -17,7 +17,6 @@ import (
 
 // These tests are about rule C15b: an output file belongs to one attempt.
 
-// step makes outputs of attempts of one step.
 type step struct {
 	t    *testing.T
 	path string
@@ -228,7 +227,6 @@ func TestAMovedTargetTakesUpWhatWasCommittedBesideTheOldOne(t *testing.T) {
 	require.Empty(t, s.parts())
 }
 
-// The path may change between two attempts: by a parameter, or in the job file.
 func TestAnAttemptThatWakesPublishesNothingThoughThePathHasChanged(t *testing.T) {
 	t.Parallel()
 	for _, anew := range []bool{false, true} {
@@ -259,7 +257,6 @@ func TestAnAttemptThatWakesPublishesNothingThoughThePathHasChanged(t *testing.T)
 	}
 }
 
-// The writers of one step run concurrently: none removes a file that another one needs.
 func TestAWriterLeavesTheFilesOfItsNeighboursAlone(t *testing.T) {
 	t.Parallel()
 	for _, exclusive := range []bool{true, false} {
@@ -339,11 +336,9 @@ func TestANameTooLongForAPartIsRefusedWithItsLength(t *testing.T) {
 	require.ErrorContains(t, NewOutput(OutputConfig{Path: path}).Open(context.Background(), nil), "the name is too long by 24 bytes")
 }
 
-// recorder is the disk with a record of its operations.
 type recorder struct {
 	system
-	done []string
-	// synced is the size of a file at its last Sync, by name.
+	done   []string
 	synced map[string]int64
 }
 

@@ -19,7 +19,6 @@ type visit struct {
 	Share float64
 }
 
-// TestRowsAreReadAsGormReadsThem fills slices with Find and Scan, and with gorm.
 func TestRowsAreReadAsGormReadsThem(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// For any number of retries, the time for all of them is bounded.
 func TestTheTimeForAllAttemptsEndsThem(t *testing.T) {
 	t.Parallel()
 	for _, phase := range []core.Phase{core.PhaseRead, core.PhaseProcess, core.PhaseWrite} {

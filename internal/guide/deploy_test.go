@@ -19,13 +19,11 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// deployed are the files of deploy/ that start the command.
 var deployed = [...]string{
 	"deploy/docker/compose.yaml", "deploy/kubernetes/surfin.yaml", "deploy/kubernetes/postgres.yaml",
 	"deploy/systemd/surfin-worker.service", "deploy/systemd/surfin-server.service",
 }
 
-// Commands, flags and variables of the files are in the reference, which is generated.
 func TestTheFilesOfDeployNameCommandsFlagsAndVariablesThatThereAre(t *testing.T) {
 	t.Parallel()
 	settings := page(t, "docs/reference/settings.md")

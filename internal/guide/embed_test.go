@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The code of docs/howto/embed.md is example/embed, which is compiled and run.
 func TestTheCodeOfTheHowToIsTheExample(t *testing.T) {
 	t.Parallel()
 	text := page(t, "docs/howto/embed.md")
@@ -26,7 +25,6 @@ func TestTheCodeOfTheHowToIsTheExample(t *testing.T) {
 	}
 }
 
-// The code of docs/coming-from-spring-batch.md comes from examples that are run.
 func TestTheCodeForThoseWhoComeFromSpringIsOfTheExamples(t *testing.T) {
 	t.Parallel()
 	code := page(t, "pkg/batch/example_test.go") + page(t, "pkg/batch/example_flow_test.go")
@@ -37,7 +35,6 @@ func TestTheCodeForThoseWhoComeFromSpringIsOfTheExamples(t *testing.T) {
 	}
 }
 
-// The code of docs/howto/state-machines.md comes from an example that is run.
 func TestTheCodeForStateMachinesIsTheExample(t *testing.T) {
 	t.Parallel()
 	code := page(t, "pkg/batch/guard/example_entity_test.go")

@@ -14,8 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// jobs/everyday.yaml: its `finally` reports a failure to a webhook, and a restart continues after the
-// completed steps.
 func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -42,7 +40,6 @@ func TestTheJobOfEveryDayTellsItsFailureAndGoesOn(t *testing.T) {
 	})
 }
 
-// `finally` receives a failure that leads to a cleanup and then fails the job, but not a repaired one.
 func TestTheJobTellsTheFailureThatItCleanedUpAfter(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)

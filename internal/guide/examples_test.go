@@ -13,8 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The examples of the guide and of the readme keep their promises: of 2,500 orders one does not parse, one
-// breaks a rule and one exists already, and the others are all in the table.
 func TestTheExamplesLoseNothingButWhatTheySayTheySkip(t *testing.T) {
 	t.Parallel()
 	for _, example := range []struct{ page, heading, commits string }{

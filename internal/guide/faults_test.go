@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// faultJob is the job of the table: ten items in chunks of four, with trouble at the sixth.
 const faultJob = `job: guide_%ROW%
 parameters:
   input: {type: path}
@@ -39,16 +38,13 @@ flow:
 %SETTINGS%
 `
 
-// order is the item of the table's job.
 type order struct {
 	ID     int64 `json:"id"`
 	Amount int64 `json:"amount"`
 }
 
-// noClass is the table's word for errors without a class.
 const noClass = "none"
 
-// faultRow is a row of the table.
 type faultRow struct {
 	number            int
 	phase, err, class string
@@ -86,7 +82,6 @@ func faultRows(t *testing.T) []faultRow {
 	return rows
 }
 
-// Every row of the guide's table is run, on both databases, and so is the restart in its last column.
 func TestWhatTheGuideSaysAboutEveryErrorIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	rows := faultRows(t)
@@ -111,7 +106,6 @@ func TestWhatTheGuideSaysAboutEveryErrorIsWhatHappens(t *testing.T) {
 	})
 }
 
-// stand runs one row on one database.
 type stand struct {
 	t        *testing.T
 	row      faultRow
@@ -153,7 +147,6 @@ func (s *stand) job(listeners string, settings []string) string {
 	return s.faulty.File("job.yaml", text)
 }
 
-// input writes the items.
 func (s *stand) input() {
 	lines := []string{"id,amount"}
 	for id := 1; id <= 10; id++ {
@@ -191,7 +184,6 @@ func (s *stand) check() {
 	s.restart(written)
 }
 
-// class checks the events of the listeners against the class of the row.
 func (s *stand) class() {
 	switch core.Phase(s.row.phase) {
 	case core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
@@ -205,7 +197,6 @@ func (s *stand) class() {
 	}
 }
 
-// skips checks the stored skips, and returns the items.
 func (s *stand) skips(run *batchtest.Run) []int64 {
 	step, stored := run.Step("load"), run.Skipped("load")
 	var ids []int64
@@ -237,8 +228,6 @@ func (s *stand) written() []int64 {
 	return ids
 }
 
-// restart runs the job again, without the fault and with a limit for errors in the data: it reads the rest,
-// from the item that the row names.
 func (s *stand) restart(before []int64) {
 	t := s.t
 	require.NotZero(t, s.row.resumes)
@@ -280,7 +269,6 @@ func countersText(c core.Counters) string {
 	return strings.Join(parts, ", ")
 }
 
-// witness records the engine's events: the errors of the components, and the end of every transaction.
 type witness struct {
 	mu       sync.Mutex
 	failures []error

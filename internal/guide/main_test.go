@@ -26,7 +26,6 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// page is the text of a file of the project, by its slash-separated path.
 func page(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root(t), filepath.FromSlash(path)))
@@ -34,7 +33,6 @@ func page(t *testing.T, path string) string {
 	return string(text)
 }
 
-// section is the text below a heading, up to the next one of its level.
 func section(t *testing.T, text, heading string) string {
 	t.Helper()
 	_, below, found := strings.Cut(text, "\n"+heading+"\n")
@@ -44,7 +42,6 @@ func section(t *testing.T, text, heading string) string {
 	return below
 }
 
-// table is the first table of a text: cells by row, without heading and rule.
 func table(t *testing.T, text string, heading ...string) [][]string {
 	t.Helper()
 	var rows [][]string

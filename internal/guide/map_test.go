@@ -13,7 +13,6 @@ import (
 
 const maxRooms = 8
 
-// pathOnPage is a path of the project in a text: anything below one of its folders.
 var pathOnPage = regexp.MustCompile("`((?:pkg|internal|cmd|example|docs|jobs|deploy|bench|tools)/[^`<>* ]+)`")
 
 // fileInRoom is a file that is named without its folder.
@@ -70,7 +69,6 @@ func exists(t *testing.T, name string) {
 	require.NoError(t, err, "docs/architecture.md names %s", name)
 }
 
-// hasCode reports whether the folder or a subfolder has Go code.
 func hasCode(t *testing.T, dir string) bool {
 	t.Helper()
 	for _, pattern := range []string{"*.go", "*/*.go", "*/*/*.go"} {

@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// Text written by csv, json and jsonl has the names of the source, and the same type reads it; keys and map
-// change them (rule D11a).
+// Rule D11a.
 func TestWhatAFileOfTextWritesTheSameTypeReads(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// Measured is an application's item with a float of either size.
 type Measured struct {
 	ID    int64   `json:"id"`
 	Wide  float64 `json:"wide"`
@@ -29,7 +28,6 @@ flow:
 %s
 `
 
-// Each step copies the table into one target, as rows and as structs.
 func numbersSteps(item string) string {
 	var b strings.Builder
 	for _, target := range []string{
@@ -42,7 +40,7 @@ func numbersSteps(item string) string {
 	return b.String()
 }
 
-// Rule D7: for every database, target and type of the items.
+// Rule D7.
 func TestANumberHasOneTextInEveryTarget(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -46,7 +46,6 @@ var months = batch.Partitioner("months", NewMonths, batch.Part[batch.Date]("from
 
 // That was it.
 
-// The partitioner of the page makes its twelve parts, which a job loads, each row once.
 func TestThePartitionerOfThePageDividesTheYear(t *testing.T) {
 	t.Parallel()
 	text := section(t, page(t, "docs/howto/partitions.md"), "## One of your own")

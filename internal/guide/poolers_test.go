@@ -8,8 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// The pool of docs/howto/poolers.md serves a job and its history, though it has the connections of only one
-// process.
 func TestTheSettingsOfThePoolerServeAJob(t *testing.T) {
 	t.Parallel()
 	_, settings, _ := strings.Cut(block(t, page(t, "docs/howto/poolers.md"), "ini"), "[pgbouncer]\n")

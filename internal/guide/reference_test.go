@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// exampleData is the input of the example on a component's page, and its output.
 type exampleData struct {
 	files  map[string]string
 	tables map[string][]string // statements by database; "" means the default one
@@ -21,8 +20,7 @@ type exampleData struct {
 	query      string
 	rows       []string
 	fails      string
-	// notRun is why the example is only loaded: package jobfile does that.
-	notRun string
+	notRun     string
 }
 
 const (
@@ -30,7 +28,6 @@ const (
 	customer = "select id, name from customer order by id"
 )
 
-// aCustomers are the tables that queries of the examples read.
 var aCustomers = []string{
 	"create table customer (id bigint primary key, name text, born date)", "insert into customer values (1, 'Ann', '1990-01-01'), (2, 'Bob', '2020-01-01')",
 }
@@ -107,7 +104,6 @@ func examples() map[string]exampleData {
 
 func pad(text string, width int) string { return text + strings.Repeat(" ", width-len(text)) }
 
-// The example at the end of each component's page runs as it is printed there.
 func TestTheExamplesOfTheReferenceRun(t *testing.T) {
 	t.Parallel()
 	all := examples()

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// proof is a test that the guide names: a function, or a case of a suite.
 var proof = regexp.MustCompile("^(case )?`([^`]+)` in `([^`]+)`$")
 
 func TestEveryRuleOfTheSourcesNamesTestsThatExist(t *testing.T) {
@@ -49,8 +48,6 @@ func checkProofs(t *testing.T, folders map[string]names, rows [][]string) {
 	}
 }
 
-// names are the contents of a folder: test functions and examples, and the texts of its code, including the
-// names of the cases of a suite.
 type names struct{ tests, cases map[string]bool }
 
 func namesIn(t *testing.T, folder string) names {

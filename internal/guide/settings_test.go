@@ -10,8 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// TestEverySettingHasAUnitADefaultAndAnEffectInTheReference: the settings of surfin.yaml, and those that
-// processes share.
 func TestEverySettingHasAUnitADefaultAndAnEffectInTheReference(t *testing.T) {
 	t.Parallel()
 	reference := page(t, "docs/reference/settings.md")

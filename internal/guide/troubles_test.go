@@ -27,7 +27,6 @@ type trouble struct {
 	timeout  string // of the step
 }
 
-// troubles are the errors of the table, by phase and name.
 func troubles() map[string]trouble {
 	lost := &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 	plain := errors.New("something is wrong")
@@ -123,7 +122,6 @@ func hasSixth(items item.Items) bool {
 	return false
 }
 
-// BeforeProcess waits for the end of the step's time, and lets the item fail.
 func (l *failingListener) BeforeProcess(ctx context.Context, item any) error {
 	if l.at == "wait_process" && sixth(item) {
 		<-ctx.Done()
@@ -131,7 +129,6 @@ func (l *failingListener) BeforeProcess(ctx context.Context, item any) error {
 	return nil
 }
 
-// BeforeWrite does so for a chunk.
 func (l *failingListener) BeforeWrite(ctx context.Context, items item.Items) error {
 	if l.at == "wait_write" && hasSixth(items) {
 		<-ctx.Done()

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// A redirect within the host keeps the headers, one to another host has none of them.
 func TestARedirectToAnotherHostCarriesNoCredentials(t *testing.T) {
 	t.Parallel()
 	echo := func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +38,6 @@ func TestARedirectToAnotherHostCarriesNoCredentials(t *testing.T) {
 	require.Equal(t, "||", call("/out?q=s"))
 }
 
-// A redirect that keeps the method sends the body again, but only within the host.
 func TestABodyIsNotSentToAnotherHost(t *testing.T) {
 	t.Parallel()
 	var gets, others atomic.Int64

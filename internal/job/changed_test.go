@@ -21,8 +21,6 @@ func groupOf(s *script, next string, elements ...model.Element) model.Element {
 	}
 }
 
-// TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow: another definition may have it in
-// another flow, group or branch, or before or after another step.
 func TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow(t *testing.T) {
 	flow := func(s *script, name string, steps ...string) model.Element {
 		e := &model.FlowElement{Name: name, Next: []model.Transition{to("c")}}
@@ -75,8 +73,6 @@ func TestAStepThatCompletedIsPassedWhereverTheDefinitionHasItNow(t *testing.T) {
 	}
 }
 
-// TestAnElementThatIsNewOnTheWayRuns before the element after it: at the beginning, between two
-// completed steps, and before the step that failed.
 func TestAnElementThatIsNewOnTheWayRuns(t *testing.T) {
 	for name, after := range map[string]func(s *script) *model.Job{
 		"first": func(s *script) *model.Job {
@@ -110,7 +106,6 @@ func TestAnElementThatIsNewOnTheWayRuns(t *testing.T) {
 	}
 }
 
-// TestAVerdictThatLeadsNowhereNowIsTakenAgain: the definition has renamed its target.
 func TestAVerdictThatLeadsNowhereNowIsTakenAgain(t *testing.T) {
 	for name, pay := range map[string]func(s *script, name string) model.Element{
 		"a flow": func(s *script, name string) model.Element {
@@ -140,8 +135,6 @@ func TestAVerdictThatLeadsNowhereNowIsTakenAgain(t *testing.T) {
 	}
 }
 
-// TestAGroupThatCommittedIsPassedAsAWhole, though a step with a transaction of its own
-// failed in it and led on.
 func TestAGroupThatCommittedIsPassedAsAWhole(t *testing.T) {
 	eachScript(t, func(s *script) {
 		nested := s.stepIn("g3", tx.Attr{Propagation: tx.Nested}, upon(core.ExitFailed, "g5"), to("g4"))

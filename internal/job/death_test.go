@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce kills a flow just before and just after each of its
-// writes, one after the other, and lets another process continue.
 func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -110,7 +108,6 @@ func (w *weather) rounds(at model.Element) model.Flow {
 	}}}
 }
 
-// partitioned is a step of n parts that each write a row.
 func (w *weather) partitioned(name string, parts int) *model.StepElement {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: name, Database: w.Database, Attr: tx.Attr{},
@@ -139,7 +136,6 @@ func (n partsOf) Partition(context.Context, *core.View) ([]core.Partition, error
 	return parts, nil
 }
 
-// child runs another job for each round, counted by the rows of a step.
 func (w *weather) child(name, rounds string) *model.StepElement {
 	inner := &model.Job{
 		Name: w.name + "/" + name, Restartable: true, Definition: core.Definition{Hash: "x", Text: "x"},

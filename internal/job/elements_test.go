@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// promotedAlike compares the values that the steps promoted to the job's context.
 func promotedAlike(calm, stormy *weather) error {
 	var keys [2][]string
 	for i, w := range []*weather{calm, stormy} {
@@ -32,7 +31,6 @@ func promotedAlike(calm, stormy *weather) error {
 	return nil
 }
 
-// nothingRuns fails if a process that lives left an unfinished record in an execution.
 func (w *weather) nothingRuns(since core.JobExecutionID) {
 	for table, key := range map[string]string{"job_execution": "id", "step_execution": "job_execution_id"} {
 		require.Zero(w.T, w.Ints(fmt.Sprintf(`SELECT count(*) FROM surfin_%s

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stored returns the execution from the database and requires that it is over.
 func stored(e *testengine.Engine, exec *core.JobExecution) *core.JobExecution {
 	e.T.Helper()
 	record, err := e.Repository.Execution(context.Background(), exec.ID)
@@ -28,7 +27,6 @@ func stored(e *testengine.Engine, exec *core.JobExecution) *core.JobExecution {
 	return record
 }
 
-// TestAJobWhoseContextIsTooLargeEnds: FAILED, with the reason; values that fitted stay.
 func TestAJobWhoseContextIsTooLargeEnds(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -61,8 +59,6 @@ func (bad) AfterJob(context.Context, *core.JobExecution) error {
 	return errors.New("the listener is broken")
 }
 
-// TestAListenerThatFailsDoesNotHideHowTheFlowEnded: its error is added, and a status worse than FAILED
-// stays.
 func TestAListenerThatFailsDoesNotHideHowTheFlowEnded(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -103,7 +99,6 @@ func TestAListenerWithoutAnExitCodeKeepsTheJobs(t *testing.T) {
 	})
 }
 
-// TestAnExitCodeThatCannotBeStoredFailsTheJob: of a listener and of a decision.
 func TestAnExitCodeThatCannotBeStoredFailsTheJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -122,7 +117,6 @@ func TestAnExitCodeThatCannotBeStoredFailsTheJob(t *testing.T) {
 	})
 }
 
-// TestFinallyRunsThoughTheListenersCannotBeMade: in every execution that started.
 func TestFinallyRunsThoughTheListenersCannotBeMade(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -150,7 +144,6 @@ func TestAStrictFlowSaysWhyTheElementFailedThatNothingMatches(t *testing.T) {
 	})
 }
 
-// TestAPoolThatPanicsRefuses: no record remains that looks as if it ran.
 func TestAPoolThatPanicsRefuses(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -170,8 +163,6 @@ func TestAPoolThatPanicsRefuses(t *testing.T) {
 	})
 }
 
-// TestADecisionThatEndedTheJobIsTakenAgain: with a failure or a stop, by a transition or by its own
-// verdict; otherwise no restart could end differently.
 func TestADecisionThatEndedTheJobIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -201,7 +192,6 @@ func TestADecisionThatEndedTheJobIsTakenAgain(t *testing.T) {
 	})
 }
 
-// TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver: nor after any other end.
 func TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -227,8 +217,6 @@ func TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver(t *testing.T) {
 	})
 }
 
-// TestAStartLimitCountsAttempts: the record of a step that did not run does not count, and a group does
-// not count twice.
 func TestAStartLimitCountsAttempts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -57,8 +57,6 @@ func (s *script) refused(j *model.Job, element string) *journal.FromError {
 	return refused
 }
 
-// TestARestartFromAStepRunsItAndWhatFollows though they completed, and a plain restart continues
-// from there.
 func TestARestartFromAStepRunsItAndWhatFollows(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("from", s.step("a", to("b")), s.step("b", to("c")), s.step("c", to("d")), s.step("d"))
@@ -75,8 +73,6 @@ func TestARestartFromAStepRunsItAndWhatFollows(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepKeepsWhatCameBefore of every kind: a step that may start again, a failure that
-// led on, a decision, a flow with a record, a group.
 func TestARestartFromAStepKeepsWhatCameBefore(t *testing.T) {
 	eachScript(t, func(s *script) {
 		again := s.step("again", to("fails"))
@@ -104,8 +100,6 @@ func TestARestartFromAStepKeepsWhatCameBefore(t *testing.T) {
 	})
 }
 
-// TestADecisionBehindTheStepIsTakenAgain and may lead to another path, on which nothing is passed, not
-// even steps that an earlier attempt completed there.
 func TestADecisionBehindTheStepIsTakenAgain(t *testing.T) {
 	eachScript(t, func(s *script) {
 		verdict := "B"
@@ -122,7 +116,6 @@ func TestADecisionBehindTheStepIsTakenAgain(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepInABranch keeps the other branches, which must have completed.
 func TestARestartFromAStepInABranch(t *testing.T) {
 	eachScript(t, func(s *script) {
 		inner := &model.FlowElement{Name: "f", AsStep: true, Flow: model.Flow{Elements: []model.Element{s.step("x", to("y")), s.step("y")}}}
@@ -144,7 +137,6 @@ func TestARestartFromAStepInABranch(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepOfAGroupRunsTheGroup as a whole.
 func TestARestartFromAStepOfAGroupRunsTheGroup(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("group", s.step("a", to("g")), groupOf(s, "c", s.step("x", to("y")), s.step("y")), s.step("c"))
@@ -157,7 +149,6 @@ func TestARestartFromAStepOfAGroupRunsTheGroup(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepOfALoopBeginsWithItsLastVisit: later visits run again.
 func TestARestartFromAStepOfALoopBeginsWithItsLastVisit(t *testing.T) {
 	eachScript(t, func(s *script) {
 		rounds := 0
@@ -177,8 +168,6 @@ func TestARestartFromAStepOfALoopBeginsWithItsLastVisit(t *testing.T) {
 	})
 }
 
-// TestAWayBeforeTheStepIsNotLookedFor: the flow reached it after a stop with a restart point, and the
-// definition leads nowhere else.
 func TestAWayBeforeTheStepIsNotLookedFor(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("jumped", s.step("a", stopAt("*", "c")), s.step("b"), s.step("c", to("d")), s.step("d"))
@@ -192,7 +181,6 @@ func TestAWayBeforeTheStepIsNotLookedFor(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepThatCannotBeIsRefused and lists the possible elements.
 func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("refused", s.step("a", to("b")), s.step("b", to("c")), s.step("c"))
@@ -216,7 +204,6 @@ func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 	})
 }
 
-// TestTheStartLimitCountsFromTheRestart and keeps the attempts of the steps before it.
 func TestTheStartLimitCountsFromTheRestart(t *testing.T) {
 	eachScript(t, func(s *script) {
 		once := 1
@@ -231,7 +218,6 @@ func TestTheStartLimitCountsFromTheRestart(t *testing.T) {
 	})
 }
 
-// TestOnlyTheNewestAttemptIsRestartedFromAStep: another one has ended in between.
 func TestOnlyTheNewestAttemptIsRestartedFromAStep(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("raced", s.step("a", to("b")), s.step("b"))
@@ -247,8 +233,6 @@ func TestOnlyTheNewestAttemptIsRestartedFromAStep(t *testing.T) {
 	})
 }
 
-// TestAPlanOfARandomFlowFromAnElementIsWhatTheRestartDoes: random flows fail, stop and die, and
-// sometimes the next attempt begins at an element that they have reached.
 func TestAPlanOfARandomFlowFromAnElementIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -266,13 +250,11 @@ func TestAPlanOfARandomFlowFromAnElementIsWhatTheRestartDoes(t *testing.T) {
 	})
 }
 
-// froms chooses elements at which attempts begin.
 type froms struct {
 	random *rand.Rand
 	began  int
 }
 
-// next returns the start of the next attempt and the name of its element; nil means a plain restart.
 func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
@@ -294,8 +276,6 @@ func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Jo
 	return from, element, err
 }
 
-// TestAProcessThatDiesInARestartFromAStep at any of its writes: a plain restart continues, and no step
-// does its work more often than the restart requested.
 func TestAProcessThatDiesInARestartFromAStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

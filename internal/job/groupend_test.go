@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// recorded lists the steps of an execution with their statuses, in the order of their IDs.
 func (s *script) recorded(exec *core.JobExecution) string {
 	s.e.T.Helper()
 	steps, err := s.e.Repository.Steps(s.e.T.Context(), exec.ID)
@@ -26,8 +25,7 @@ func (s *script) recorded(exec *core.JobExecution) string {
 	return strings.Join(list, ", ")
 }
 
-// TestAGroupIsDoneWhenItsRecordsAreCommitted, whatever the COMMIT answered: if the answer is lost, the
-// records of its steps decide. A step has one record (rules T6 and C10).
+// Rules T6 and C10.
 func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T
@@ -60,8 +58,6 @@ func TestAGroupIsDoneWhenItsRecordsAreCommitted(t *testing.T) {
 	})
 }
 
-// TestALaunchFromTheStartForgetsWhatIsOlder: its own attempts count, and a later restart passes the
-// steps that it completed.
 func TestALaunchFromTheStartForgetsWhatIsOlder(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T

@@ -22,11 +22,9 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// script is a job with steps that note that they ran and end as configured.
 type script struct {
-	e   *testengine.Engine
-	ran []string
-	// fails names the steps that fail this time; exits their exit codes.
+	e     *testengine.Engine
+	ran   []string
 	fails map[string]bool
 	exits map[string]string
 }
@@ -35,7 +33,6 @@ func (s *script) step(name string, next ...model.Transition) *model.StepElement 
 	return s.stepIn(name, tx.Attr{}, next...)
 }
 
-// stepIn is a step in the transaction that attr asks for.
 func (s *script) stepIn(name string, attr tx.Attr, next ...model.Transition) *model.StepElement {
 	el := s.e.Tasklet(name, attr, func(_ context.Context, c *core.StepContribution) error {
 		s.ran = append(s.ran, name)
@@ -268,7 +265,6 @@ func TestAStopRequestedInTheDatabaseReachesTheOwner(t *testing.T) {
 	})
 }
 
-// waiting is a step that returns only when a stop was asked for.
 type waiting struct {
 	inner *model.StepElement
 	e     *testengine.Engine

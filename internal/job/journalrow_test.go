@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestARowOfTheJournalThatCannotBeReadIsAnError of the restart and of the plan: a walk without it would
-// repeat finished work.
+// A walk without the row would repeat finished work.
 func TestARowOfTheJournalThatCannotBeReadIsAnError(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[ports.VisitKind]string{

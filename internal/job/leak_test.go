@@ -15,8 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestNothingRunsOnWhenAnExecutionIsOver: no goroutine of the launcher, of branches, partitions, child
-// jobs or listeners. It is not parallel, so every new goroutine is the execution's.
+// Not parallel, so every new goroutine is the execution's.
 func TestNothingRunsOnWhenAnExecutionIsOver(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	testdb.Each(t, func(t *testing.T, url string) {
 		w := &weather{Engine: testengine.New(t, url), name: "job"}

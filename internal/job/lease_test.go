@@ -58,7 +58,6 @@ func newRivals(t *testing.T, lease time.Duration) *rivals {
 	return r
 }
 
-// takeOver launches the job again and again until it runs.
 func (r *rivals) takeOver(j *model.Job) *core.JobExecution {
 	r.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -73,8 +72,7 @@ func (r *rivals) takeOver(j *model.Job) *core.JobExecution {
 	}
 }
 
-// An owner ends its work by its own clock when its heartbeats fail, before another owner may begin the
-// same work (rule L9).
+// Rule L9.
 func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()
 	for name, attr := range map[string]tx.Attr{"without a transaction": {Propagation: tx.NotSupported}, "in a transaction": {}} {
@@ -110,7 +108,6 @@ func TestAnOwnerThatCannotReachTheDatabaseEndsItsWorkBeforeAnotherBegins(t *test
 	}
 }
 
-// Code that does not return is abandoned while the lease still holds, and reported.
 func TestAComponentThatIgnoresTheEndOfItsLeaseIsReportedBeforeAnotherBegins(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 3*time.Second)
@@ -149,8 +146,6 @@ func TestAComponentThatIgnoresTheEndOfItsLeaseIsReportedBeforeAnotherBegins(t *t
 	r.line.Thaw()
 }
 
-// The current chunk rolls back at the server, no other begins, and the new owner continues after the
-// last commit.
 func TestAChunkStepEndsByItsClockAndLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(p *testproxy.Proxy){"frozen": (*testproxy.Proxy).Freeze, "cut": (*testproxy.Proxy).Cut} {
@@ -187,7 +182,6 @@ func TestAChunkStepEndsByItsClockAndLosesAndDoublesNothing(t *testing.T) {
 	}
 }
 
-// If the server returns within the lease, the end is recorded as it was.
 func TestTheEndIsRecordedWhenTheServerIsBackWithinTheLease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -217,7 +211,6 @@ func TestTheEndIsRecordedWhenTheServerIsBackWithinTheLease(t *testing.T) {
 	}
 }
 
-// Nothing begins once the lease was not renewed, even if the database is back.
 func TestNoStepBeginsAfterTheClockHasEndedTheWork(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 6*time.Second)
@@ -243,8 +236,6 @@ func TestNoStepBeginsAfterTheClockHasEndedTheWork(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, again.Status, again.Error)
 }
 
-// Parts that did not begin are ended too when the database is back: otherwise the instance could not be
-// restarted.
 func TestPartsThatWereNotBegunAreEndedWhenTheServerIsBack(t *testing.T) {
 	t.Parallel()
 	r := newRivals(t, 6*time.Second)
@@ -271,8 +262,8 @@ func TestPartsThatWereNotBegunAreEndedWhenTheServerIsBack(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, again.Status, again.Error)
 }
 
-// On SQLite a heartbeat waits for a long transaction of its own process. The clock rests then: no other
-// process can write.
+// On SQLite a heartbeat waits for a long transaction of its own process. The
+// clock rests then: no other process can write.
 func TestTheClockRestsWhileThisProcessHoldsTheOnlyWriter(t *testing.T) {
 	t.Parallel()
 	const long = `INSERT INTO got WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 600000) SELECT n FROM c`
@@ -308,7 +299,6 @@ func TestTheClockRestsWhileThisProcessHoldsTheOnlyWriter(t *testing.T) {
 	}
 }
 
-// inserted calls a function after each write of a chunk, within its transaction.
 type inserted struct {
 	inserting
 	then func(items []int64)

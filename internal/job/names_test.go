@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// A job of Go code is launched without a file in which its names were checked.
 func TestNamesThatTheJournalCannotHoldAreRefusedBeforeTheLaunch(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.SQLite(t))

@@ -23,7 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// numberedParts is a partitioner of n parts.
 type numberedParts int
 
 func (n numberedParts) Partition(context.Context, *core.View) ([]core.Partition, error) {
@@ -34,13 +33,11 @@ func (n numberedParts) Partition(context.Context, *core.View) ([]core.Partition,
 	return parts, nil
 }
 
-// jobHeard counts the calls of a listener of the job.
 type jobHeard struct{ before, after int }
 
 func (h *jobHeard) BeforeJob(context.Context, *core.JobExecution) error { h.before++; return nil }
 func (h *jobHeard) AfterJob(context.Context, *core.JobExecution) error  { h.after++; return nil }
 
-// remoteStep is a step with partitions on workers.
 func remoteStep(t *testing.T, e *testengine.Engine, name string) *model.StepElement {
 	t.Helper()
 	inner := e.Tasklet(name, tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
@@ -67,7 +64,6 @@ func (p *parking) Park(ctx context.Context, ref ports.JobRef, request ports.Park
 	return a, err
 }
 
-// parkingScript also returns a channel of the executions that were parked.
 func parkingScript(t *testing.T, url string) (*script, <-chan core.JobExecutionID) {
 	t.Helper()
 	p := &parking{parked: make(chan core.JobExecutionID, 10)}
@@ -78,7 +74,6 @@ func parkingScript(t *testing.T, url string) (*script, <-chan core.JobExecutionI
 	return &script{e: e}, p.parked
 }
 
-// endParts is a worker that ends the partitions of parked executions.
 func endParts(ctx context.Context, e *testengine.Engine, parked <-chan core.JobExecutionID, change func(core.StepExecution) ports.StepChange) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -115,8 +110,6 @@ func endOpenParts(ctx context.Context, e *testengine.Engine, change func(core.St
 	}
 }
 
-// TestAResumeIsNoRestart runs a job that parks twice. Its earlier visits stand, no step runs again,
-// even one that may start again, and listeners and observers are notified of nothing twice.
 func TestAResumeIsNoRestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -173,8 +166,6 @@ func TestAResumeIsNoRestart(t *testing.T) {
 	})
 }
 
-// TestAParkedExecutionIsStopped by another process: no unassigned part begins, and the step ends
-// STOPPED, not with its job.
 func TestAParkedExecutionIsStopped(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -243,8 +234,6 @@ func (w inserting) Write(ctx context.Context, items []int64) error {
 	return nil
 }
 
-// TestAResumedExecutionIsGivenBack: the process that resumed it ends, and another one continues in the
-// same attempt, a running step after its last commit.
 func TestAResumedExecutionIsGivenBack(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

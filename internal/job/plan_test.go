@@ -21,9 +21,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestAPlanOfARandomFlowIsWhatTheRestartDoes compares the plan of each launch of random flows, tame and
-// wild, which fail, stop and die, with the launch: certain entries happen, an entry covers every act,
-// and with the launch's outcomes as oracle the plan is the walk.
+// Certain entries of the plan happen, an entry covers every act, and with the
+// launch's outcomes as oracle the plan is the walk.
 func TestAPlanOfARandomFlowIsWhatTheRestartDoes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -114,7 +113,6 @@ func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.Job
 	return &page[0], nil
 }
 
-// remembering answers from the history as it was when first asked.
 type remembering struct {
 	ports.JobRepository
 	steps  map[string]ports.StepHistory
@@ -149,7 +147,6 @@ func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since c
 	return visits, err
 }
 
-// did is one act of a launch at an element.
 type did struct {
 	visit core.Visit
 	act   planner.Act
@@ -159,7 +156,6 @@ func (d did) String() string {
 	return fmt.Sprintf("%s:%d:%s %s", d.visit.Flow, d.visit.Ordinal, d.visit.Element, d.act)
 }
 
-// witness records the acts of a launch and knows its outcomes.
 type witness struct {
 	job     string
 	mu      sync.Mutex
@@ -232,11 +228,8 @@ func (s *witness) Decision(v core.Visit) (string, bool, error) {
 	return verdict, ok, nil
 }
 
-// Condition answers from observation: conditions that do not hold are observed, and weather asks no
-// others.
 func (s *witness) Condition(v core.Visit) (holds, ok bool) { return !s.skipped[v], true }
 
-// compare compares the plans with the recorded acts.
 func (s *witness) compare(plan, told *planner.Plan, natural bool) error {
 	actual := byFlow(s.acts)
 	for flow, entries := range byFlow(doneBy(plan.Entries, true)) {

@@ -24,12 +24,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// soakVariable is how many random flows to try; `make soak` sets it.
 const soakVariable = "SURFIN_SOAK"
 
-// flowsOn returns how many random flows a property tries on a database: cases on SQLite, and a third of
-// them on PostgreSQL, which differs in statements, not in the walk. A soak tries these shares of its
-// number. If few are wanted, it is one.
+// flowsOn returns how many random flows a property tries on a database: cases
+// on SQLite, and a third of them on PostgreSQL, which differs in statements,
+// not in the walk.
 func flowsOn(url string, cases, shareOnSQLite, shareOnPostgres int) int {
 	if testing.Short() {
 		cases = 10
@@ -52,8 +51,8 @@ func onSQLite(url string) bool { return strings.HasPrefix(url, "sqlite") }
 
 func isSoak() bool { return os.Getenv(soakVariable) != "" }
 
-// rarely returns the number of moments between two deaths: each, unless few are wanted. An odd number
-// alternates between before a write and after one.
+// rarely returns the number of moments between two deaths: each, unless few
+// are wanted.
 func rarely(each int) int {
 	if testengine.Few() {
 		return 10 * each
@@ -61,9 +60,6 @@ func rarely(each int) int {
 	return each
 }
 
-// TestARandomFlowDoesTheSameHoweverOftenItDies compares a flow that runs through with the same flow
-// under failing steps and random deaths of its process, launched again until it completes: every step
-// must have done its work equally often, in loops, branches, nested flows and groups.
 func TestARandomFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -107,7 +103,6 @@ func compareCase(t *testing.T, calm, stormy *weather, seed uint64) error {
 	return fmt.Errorf("flow %s did not complete\n%s", describe(j.Flow), strings.Join(history[len(history)-5:], "\n"))
 }
 
-// difference names the steps that did their work more or less often.
 func difference(want, got []string) string {
 	count := map[string]int{}
 	for _, name := range got {
@@ -120,34 +115,28 @@ func difference(want, got []string) string {
 	return fmt.Sprint("too often: ", count)
 }
 
-// weather makes a flow and the events that hit it.
 type weather struct {
 	*testengine.Engine
 	name   string
 	random *rand.Rand // of the flow
 	steps  int
-	// loose are steps without a fixed number of runs.
-	loose map[string]bool
+	loose  map[string]bool
 
-	mu    sync.Mutex
-	storm *rand.Rand // nil means calm
-	ran   []string
-	// launches counts the launches; after enough of them the storm ends.
+	mu       sync.Mutex
+	storm    *rand.Rand // nil means calm
+	ran      []string
 	launches int
-	// killAt is a single death instead of a storm.
-	killAt *killAt
+	killAt   *killAt
 	// observer observes the launches; nil means none.
 	observer core.Observer
 	// wild flows have loops more often, stops with restart points at earlier elements, and failures
 	// that lead back: back means that the flow has one.
 	wild, back bool
-	// retries means that failures lead back to earlier elements.
-	retries bool
-	// tries adds conditions that a plan can answer if it knows their inputs.
-	tries bool
-	// from is the element at which the next launch begins; empty means a plain launch.
-	from string
-	// natural means that the flow itself ended the last launch.
+	retries    bool
+	tries      bool
+	// from is the element at which the next launch begins; empty means a plain
+	// launch.
+	from    string
 	natural bool
 }
 
@@ -193,7 +182,6 @@ func (w *weather) job() *model.Job {
 	return j
 }
 
-// flow is a sequence of elements, with a loop back from some of them.
 func (w *weather) flow(depth int) model.Flow {
 	n := 1 + w.random.IntN(4-depth)
 	var f model.Flow
@@ -215,7 +203,6 @@ func (w *weather) flow(depth int) model.Flow {
 	return f
 }
 
-// retry leads from the failure of a step back to an earlier element, in some flows.
 func (w *weather) retry(at model.Element, before []string) {
 	e, ok := at.(*model.StepElement)
 	if !w.retries || !ok || len(before) == 0 || w.random.IntN(3) > 0 {
@@ -347,7 +334,6 @@ func (w *weather) condition(at model.Element, before []string) {
 	}
 }
 
-// step works once per execution: it writes a row and notes it in the job's context.
 func (w *weather) step(name string) *model.StepElement {
 	work := w.working(name)
 	s, err := step.NewTasklet(step.TaskletConfig{
@@ -388,7 +374,6 @@ func (w *weather) group(name string) *model.AtomicElement {
 	}
 }
 
-// launch runs the job in a process of its own, which may die.
 func (w *weather) launch(j *model.Job) (*core.JobExecution, error) {
 	w.launches++
 	r := newMortal(w)

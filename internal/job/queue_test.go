@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// queue has jobs that run one execution at a time.
 type queue struct {
 	*testengine.Engine
 	numbers atomic.Int64
@@ -41,7 +40,6 @@ func (q *queue) alone(name string, steps ...*model.StepElement) *model.Job {
 	return j
 }
 
-// child runs the job, in another instance each time.
 func (q *queue) child(name string, j *model.Job) *model.StepElement {
 	s, err := step.NewJob(step.JobConfig{Name: name, Job: j, Params: func(context.Context, *core.View) (core.Parameters, error) {
 		return core.NewParameters(core.Parameter{Name: "n", Type: core.TypeInt, Value: q.numbers.Add(1), Identifying: true})
@@ -50,7 +48,7 @@ func (q *queue) child(name string, j *model.Job) *model.StepElement {
 	return &model.StepElement{Step: s}
 }
 
-// Rule L12: child jobs with one key in the branches of a split run one after the other.
+// Rule L12.
 func TestChildJobsWithOneKeyWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -77,8 +75,7 @@ func TestChildJobsWithOneKeyWaitForEachOther(t *testing.T) {
 	})
 }
 
-// Rule L12: a child is refused if the holder of the key cannot end before it: two that wait for each
-// other do not wait for ever.
+// Rule L12: a child is refused if the holder of the key cannot end before it.
 func TestAChildJobDoesNotWaitForWhatWaitsForIt(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -113,7 +110,7 @@ func TestAChildJobDoesNotWaitForWhatWaitsForIt(t *testing.T) {
 	})
 }
 
-// Rule L12: a stop ends the wait.
+// Rule L12.
 func TestAStopEndsTheWaitForAKey(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

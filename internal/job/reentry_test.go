@@ -73,8 +73,6 @@ func splitOf(name string, next []model.Transition, steps ...*model.StepElement) 
 	return e
 }
 
-// TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound: elements completed only in the first
-// round are not passed, the second round's are.
 func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) {
 	eachScript(t, func(s *script) {
 		check := s.step("check", upon(core.ExitFailed, "both"), on("*", model.TargetEnd))
@@ -99,8 +97,6 @@ func TestASplitThatAFailureEntersAgainIsRestartedInItsSecondRound(t *testing.T) 
 	})
 }
 
-// TestARestartInALaterRoundRunsNothingOfAnEarlierOne first: neither a step that may start again and
-// decides about another round, nor a split or a group that failed.
 func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
 	eachScript(t, func(s *script) {
 		last := s.step("last", upon("AGAIN", "a"), on("*", model.TargetEnd))
@@ -145,8 +141,6 @@ func TestARestartInALaterRoundRunsNothingOfAnEarlierOne(t *testing.T) {
 	})
 }
 
-// TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound: the other steps do their work as often as
-// in a calm run, and the step itself once more per restart at most.
 func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -192,8 +186,6 @@ func TestALoopOfAStepThatMayStartAgainIsKilledTwiceInOneRound(t *testing.T) {
 	})
 }
 
-// TestAWayThatWasLeftIsNotReplayed: the first attempt recovers from a failure that the second does not
-// have.
 func TestAWayThatWasLeftIsNotReplayed(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("left", s.step("a", upon(core.ExitFailed, "fix"), to("b")), s.step("fix"), s.step("b"))
@@ -206,8 +198,6 @@ func TestAWayThatWasLeftIsNotReplayed(t *testing.T) {
 	})
 }
 
-// TestAWayThatWasCutShortIsNotReplayed: the second attempt reaches an element of the first one's path
-// without the elements before it.
 func TestAWayThatWasCutShortIsNotReplayed(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("short", s.step("a", upon(core.ExitFailed, "fix"), to("c")), s.step("fix", upon("*", "c")), s.step("c"))
@@ -220,8 +210,6 @@ func TestAWayThatWasCutShortIsNotReplayed(t *testing.T) {
 	})
 }
 
-// TestTheWayToAStopIsNotReplayedBehindItsRestartPoint: the restart point is an earlier element, and
-// leads elsewhere in the second attempt.
 func TestTheWayToAStopIsNotReplayedBehindItsRestartPoint(t *testing.T) {
 	eachScript(t, func(s *script) {
 		a := s.step("a", upon("OTHER", "d"), to("b"))
@@ -238,8 +226,6 @@ func TestTheWayToAStopIsNotReplayedBehindItsRestartPoint(t *testing.T) {
 	})
 }
 
-// TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart after its restart point, from which another
-// element leads there now.
 func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 	eachScript(t, func(s *script) {
 		a := s.step("a", to("b"))
@@ -253,8 +239,6 @@ func TestWhatCompletedOnTheWayToAStopIsPassedByEveryRestart(t *testing.T) {
 	})
 }
 
-// TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint: completed elements between them are
-// passed. With its old outcome the step would lead to the stop in every restart.
 func TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint(t *testing.T) {
 	eachScript(t, func(s *script) {
 		t := s.e.T
@@ -273,8 +257,6 @@ func TestAStepThatCompletedAndStoppedRunsAgainBehindTheRestartPoint(t *testing.T
 	})
 }
 
-// TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain: it completed on a path that the second
-// attempt left and returned to, with a definition that stops there.
 func TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain(t *testing.T) {
 	eachScript(t, func(s *script) {
 		x := s.step("x", to("z"))
@@ -289,7 +271,6 @@ func TestAStepThatWasPassedAndStopsIsTheOneThatIsAskedAgain(t *testing.T) {
 	})
 }
 
-// TestASplitOnAWayThatWasLeftIsContinuedOnTheNewOne, and by further restarts.
 func TestASplitOnAWayThatWasLeftIsContinuedOnTheNewOne(t *testing.T) {
 	eachScript(t, func(s *script) {
 		j := flowOf("adopted", s.step("a", upon(core.ExitFailed, "s"), to("y")), s.step("y", to("s")), splitOf("s", nil, s.step("x"), s.step("z")))
@@ -303,8 +284,6 @@ func TestASplitOnAWayThatWasLeftIsContinuedOnTheNewOne(t *testing.T) {
 	})
 }
 
-// TestADecisionBeforeAGroupThatRollsBackIsRemembered: it is kept, and taken again if the step before it
-// runs again.
 func TestADecisionBeforeAGroupThatRollsBackIsRemembered(t *testing.T) {
 	for again, ran := range map[bool]string{false: "x y", true: "a h"} {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
@@ -333,7 +312,6 @@ func TestADecisionBeforeAGroupThatRollsBackIsRemembered(t *testing.T) {
 	}
 }
 
-// TestADecisionBehindAStepThatRunsAgainIsTakenAgain, and one after a passed step is not.
 func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
@@ -359,9 +337,6 @@ func TestADecisionBehindAStepThatRunsAgainIsTakenAgain(t *testing.T) {
 	}
 }
 
-// TestAPlanOfAnErrorInTheWalkIsAnEnd: a start limit inside a flow with a record fails that flow, and
-// its transition leads on; at the top it fails the execution, as does a passed step that leads nowhere
-// in a strict flow.
 func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 	eachScript(t, func(s *script) {
 		once := 1
@@ -405,8 +380,6 @@ func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 	})
 }
 
-// TestARestartPointThatPrecedesTheStopIsWhereTheRestartBegins: a later step that failed and led on, or
-// that may start again, does not run before it.
 func TestARestartPointThatPrecedesTheStopIsWhereTheRestartBegins(t *testing.T) {
 	eachScript(t, func(s *script) {
 		repeats := s.step("r", to("b"))

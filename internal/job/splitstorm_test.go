@@ -19,9 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestWorkersTakeBranchesFromEachOther at any moment, as if the owners were dead, and give them back:
-// each step is committed once, each promotion is kept, and no lock waits for another. The number of
-// takes is bounded, since a worker that takes a part faster than a step commits lets none end.
+// The number of takes is bounded, since a worker that takes a part faster than
+// a step commits lets none end.
 func TestWorkersTakeBranchesFromEachOther(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -72,7 +71,6 @@ func (r *running) isOver(d time.Duration) bool {
 	}
 }
 
-// storm takes a part from any owner and walks its branch for a while.
 func (b *branching) storm(t *testing.T, j *model.Job, owner core.Owner, dead func(core.Owner) bool) {
 	t.Helper()
 	a, err := b.e.Repository.AssignPartition(t.Context(), ports.AssignRequest{

@@ -29,7 +29,7 @@ type branching struct {
 	mu     sync.Mutex
 	ran    []string
 	attr   tx.Attr // of the steps
-	// do holds the work of the steps, by name; nil does nothing.
+	// do holds the work of the steps, by name.
 	do map[string]func(ctx context.Context, c *core.StepContribution) error
 }
 
@@ -40,7 +40,6 @@ func newBranching(t *testing.T, url string) *branching {
 	return &branching{e: s.e, parked: parked, do: map[string]func(context.Context, *core.StepContribution) error{}}
 }
 
-// step notes that it ran, writes a row in its transaction, and promotes a key of its context.
 func (b *branching) step(name string, next ...model.Transition) *model.StepElement {
 	work := core.TaskletFunc(func(ctx context.Context, c *core.StepContribution) error {
 		b.mu.Lock()
@@ -107,7 +106,6 @@ func (b *branching) walk(ctx context.Context, j *model.Job, a *ports.Assignment,
 	})
 }
 
-// running is a launch in parallel to the test.
 type running struct {
 	exec *core.JobExecution
 	err  error
@@ -135,9 +133,6 @@ func (r *running) wait(t *testing.T) *core.JobExecution {
 	return r.exec
 }
 
-// TestBranchesOnWorkersEndAsThoseOfTheProcess: the same split in one process and on two workers ends
-// with the same outcome, and a restart runs the same steps. While workers run the branches, the
-// execution has no owner; it continues in the same attempt.
 func TestBranchesOnWorkersEndAsThoseOfTheProcess(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -204,8 +199,6 @@ func TestBranchesOnWorkersEndAsThoseOfTheProcess(t *testing.T) {
 	})
 }
 
-// TestABranchGoesOnWhereItsWorkerWasLost: the new worker passes finished elements, including decisions,
-// and a worker that was only frozen commits nothing when it wakes.
 func TestABranchGoesOnWhereItsWorkerWasLost(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -257,8 +250,6 @@ func TestABranchGoesOnWhereItsWorkerWasLost(t *testing.T) {
 	})
 }
 
-// TestABranchThatIsGivenBackGoesOnInTheSameAttempt: another worker continues a chunk step after its
-// last commit, in the same step execution.
 func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -301,8 +292,6 @@ func TestABranchThatIsGivenBackGoesOnInTheSameAttempt(t *testing.T) {
 	})
 }
 
-// TestAStopReachesTheBranches: an unassigned branch ends with the request, and the other one at its
-// next element. The plan of a restart lists the work of workers, and a plan passes complete elements.
 func TestAStopReachesTheBranches(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -42,7 +42,6 @@ func (m *meddler) StartStep(ctx context.Context, ref ports.JobRef, start ports.S
 	return m.JobRepository.StartStep(ctx, ref, start)
 }
 
-// meddled is an engine with a meddler as the launcher's repository and slow heartbeats.
 func meddled(t *testing.T, url string, change ...func(*job.Config)) (*testengine.Engine, *meddler) {
 	t.Helper()
 	m := &meddler{}
@@ -74,8 +73,6 @@ func TestAStopThatIsAskedForBeforeTheFirstStepRunsNone(t *testing.T) {
 	})
 }
 
-// TestAStopThatOvertakesTheStartIsSeenAtOnce: another process requests it when the execution exists and
-// has not started.
 func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -98,8 +95,6 @@ func TestAStopThatOvertakesTheStartIsSeenAtOnce(t *testing.T) {
 	})
 }
 
-// TestASecondSignalBetweenStepsLeavesAStoppedExecution: the flow's own statements are
-// cut off, not a step.
 func TestASecondSignalBetweenStepsLeavesAStoppedExecution(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -124,7 +119,6 @@ func TestASecondSignalBetweenStepsLeavesAStoppedExecution(t *testing.T) {
 	})
 }
 
-// TestAStopDuringTheLastElementCompletesTheJob: there is nothing left to do.
 func TestAStopDuringTheLastElementCompletesTheJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -153,9 +147,8 @@ func TestAStopDuringTheLastElementCompletesTheJob(t *testing.T) {
 	})
 }
 
-// TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded: steps of finally that obey their context,
-// and listeners, deciders and conditions that ignore it. On a busy machine the time can be over before
-// the step begins: then the test doubles it.
+// On a busy machine the time can be over before the step begins: then the test
+// doubles it.
 func TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -165,7 +158,6 @@ func TestWhatComesAfterTheFlowIsBoundedWhenTheContextHasEnded(t *testing.T) {
 	})
 }
 
-// boundedAfterTheFlow is false if the step of finally did not begin.
 func boundedAfterTheFlow(t *testing.T, url string, grace time.Duration) bool {
 	t.Helper()
 	e := testengine.New(t, url, func(c *job.Config) { c.Grace = grace })
@@ -196,7 +188,6 @@ func boundedAfterTheFlow(t *testing.T, url string, grace time.Duration) bool {
 	return began.Load()
 }
 
-// deaf is a listener that does not return.
 type deaf struct{ release chan struct{} }
 
 func (d *deaf) AfterJob(context.Context, *core.JobExecution) error {
@@ -225,7 +216,6 @@ func TestADecisionThatDoesNotReturnIsNotWaitedForWhenTheContextHasEnded(t *testi
 	})
 }
 
-// TestAStopDoesNotEndAChunkStepOfFinally, although its own commit sees the request.
 func TestAStopDoesNotEndAChunkStepOfFinally(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -271,8 +261,7 @@ func (f writing) Write(context.Context, []int) error {
 	return nil
 }
 
-// TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested: in a flow, in parallel to a flow that
-// stopped, and in a flow with a record of its own (rule F2b).
+// Rule F2b.
 func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -30,7 +30,6 @@ type stopper struct {
 	stopped bool          // the request was accepted
 }
 
-// Observe implements core.Observer.
 func (s *stopper) Observe(_ context.Context, e core.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,10 +62,7 @@ func (s *stopper) launch(j *model.Job) *core.JobExecution {
 	return exec
 }
 
-// TestAfterAStopIsAnsweredNothingStarts stops random flows at random moments from outside (rule L13):
-// no step, round, branch, part or child job starts after the answer, except steps of `finally`; the
-// execution is STOPPED, or COMPLETED if its last step was running; and a restart completes it, with
-// every step done as often as without a stop.
+// Rule L13.
 func TestAfterAStopIsAnsweredNothingStarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

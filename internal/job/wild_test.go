@@ -10,9 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testengine"
 )
 
-// TestAWildFlowDoesTheSameHoweverOftenItDies has stops with restart points at earlier elements, in
-// nested loops: elements that an earlier round of an outer loop completed after the stop are not passed
-// in this round.
 func TestAWildFlowDoesTheSameHoweverOftenItDies(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

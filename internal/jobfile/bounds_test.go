@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// longJob is a job of n steps, each referring to the previous one.
 func longJob(n int) []byte {
 	var b strings.Builder
 	b.WriteString("job: long\nparameters: {day: {type: date, default: 2020-01-01}}\nflow:\n")

@@ -21,7 +21,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// Every file of testdata/broken is refused with exactly the text of the file next to it.
 func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/broken/*.yaml")
@@ -103,7 +102,8 @@ func TestAFileThatIsNotThereIsOneClearLine(t *testing.T) {
 	require.EqualError(t, err, "job file: open testdata/expandde.yml: no such file or directory (nearest: expanded.yaml)")
 }
 
-// The file is a table: "== TITLE", a job file, "-- refused", and the text of the error.
+// The file is a table: "== TITLE", a job file, "-- refused", and the text of
+// the error.
 func TestTypicalMistakesOfNewcomersAreRefusedWithPositionAndCure(t *testing.T) {
 	t.Parallel()
 	const table, title, answer = "testdata/newcomers.txt", "== ", "-- refused\n"

@@ -32,8 +32,7 @@ func bundleDir(t *testing.T) string {
 	return dir
 }
 
-// Rule F4: a definition has every file once, under the job file's name for it, and the same hash wherever the
-// files are.
+// Rule F4.
 func TestADefinitionHasTheFilesOfAllChildJobs(t *testing.T) {
 	t.Parallel()
 	dir := bundleDir(t)
@@ -57,7 +56,6 @@ func TestADefinitionHasTheFilesOfAllChildJobs(t *testing.T) {
 	require.NotEqual(t, onDisk.Hash, child.Definition().Hash)
 }
 
-// A stored definition is read without its files, and is the same definition.
 func TestAStoredDefinitionIsReadWithoutItsFiles(t *testing.T) {
 	t.Parallel()
 	dir := bundleDir(t)
@@ -84,7 +82,7 @@ func TestAStoredDefinitionIsReadWithoutItsFiles(t *testing.T) {
 	}
 }
 
-// Rule F4: a changed file of a child changes the definition of the parent. The launch of the child judges it.
+// Rule F4.
 func TestAChangedFileOfAChildIsAChangeOfTheParent(t *testing.T) {
 	t.Parallel()
 	load := func(one, two string) *jobfile.File {

@@ -33,7 +33,6 @@ flow:
     writer: {table: {name: due, create: true}}
 `
 
-// The calendars of the file and of its includes can be used in decisions, defaults and rows.
 func TestBusinessDaysAreKnownToDecisionsDefaultsAndRows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -70,7 +70,6 @@ func lost(step string) map[string]ports.StepHistory {
 	return found
 }
 
-// changeTexts are changes as texts: ! is refused, = takes the new definition.
 func changeTexts(changes []jobfile.Change) []string {
 	var texts []string
 	for _, c := range changes {
@@ -91,7 +90,6 @@ func changeTexts(changes []jobfile.Change) []string {
 
 const takesNew = " takes its new definition: it has committed nothing"
 
-// Each case makes one change to the file and expects a result for a restart.
 func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 	t.Parallel()
 	all := history("prepare COMPLETED", "load FAILED+", "parts FAILED", "parts:a COMPLETED", "child STOPPED+", "tidy COMPLETED")
@@ -194,7 +192,6 @@ func TestAChangeIsRefusedWhereCommittedWorkDependsOnIt(t *testing.T) {
 	}
 }
 
-// A stored text can be read after the files around it have moved; only compiling needs them.
 func TestAStoredTextIsReadWithoutTheFilesOfItsChildren(t *testing.T) {
 	t.Parallel()
 	text := "job: x\nflow:\n- {step: a, tasklet: note}\n- {job: gone, file: nowhere.yaml, parameters: {a: \"${steps.a.read}\", b: c}}\n- {job: bad, file: testdata/children/wrong.yaml}\n"

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// today() is the day in the job's zone at each launch, even if a server loaded the file long ago.
 func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	t.Parallel()
 	const text = "job: x\ntimezone: %s\nparameters: {day: {type: date, default: \"${today() - 1}\"}, at: {type: timestamp, default: \"${now()}\"}}\nflow: [{step: a, tasklet: idle}]\n"
@@ -30,7 +29,7 @@ func TestTodayIsTheDayOfTheLaunchInTheZoneOfTheJob(t *testing.T) {
 	}
 }
 
-// Rule D5: a timestamp in the file is a time in the job's zone; the parameters keep the original value.
+// Rule D5.
 func TestATimestampOfAParameterIsATimeOfTheJob(t *testing.T) {
 	t.Parallel()
 	file := parse(t, "job.yaml", `
@@ -62,7 +61,6 @@ flow: [{step: a, tasklet: idle}]
 	require.Empty(t, same.FormerKey(), "a text with an offset was never read otherwise")
 }
 
-// job.time is the time of the first launch in all attempts of an instance.
 func TestTheTimeOfAJobIsTheSameInAllAttempts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -85,7 +83,6 @@ func TestTheTimeOfAJobIsTheSameInAllAttempts(t *testing.T) {
 	})
 }
 
-// A job that runs into its timeout is FAILED, no further step begins, and finally runs.
 func TestAJobThatRunsIntoItsTimeoutFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// creating is a job that loads in.csv into a table that it creates.
 func creating(fields, writer, keys string) string {
 	return fmt.Sprintf(`
 job: load
@@ -98,8 +97,8 @@ func TestATableOfAnEarlierDefinitionIsNamedWithItsCure(t *testing.T) {
 	})
 }
 
-// The manager creates the table before the parts are stored: otherwise the table and the parts would wait for
-// each other.
+// The manager creates the table before the parts are stored: otherwise the
+// table and the parts would wait for each other.
 func TestThePartsOfAStepFindTheTableThatTheirManagerMade(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

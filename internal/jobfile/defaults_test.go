@@ -31,7 +31,6 @@ flow:
   steps: [{step: inner, tasklet: note}]
 `
 
-// Defaults are merged with a step's own settings key by key.
 func TestDefaultsAreMergedKeyByKey(t *testing.T) {
 	t.Parallel()
 	file, err := jobfile.Parse("job.yaml", []byte(withDefaults), described(t))
@@ -50,7 +49,6 @@ func TestDefaultsAreMergedKeyByKey(t *testing.T) {
 	}
 }
 
-// Defaults that the database does not support are reported at the line of the default.
 func TestADefaultThatTheDatabaseLacksIsReportedWhereItIsWritten(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.SQLite(t))

@@ -13,12 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// syncing is a job that makes the table t equal to in.csv.
 func syncing(name, keys, chunk string) string {
 	return fmt.Sprintf("job: %s\nflow:\n- step: load\n  chunk:\n    size: 2\n    reader: {csv: {path: in.csv, item: {id: int, name: string}}}\n    writer: {table: {name: t, mode: upsert, key: [id], %s}}\n    %s\n", name, keys, chunk)
 }
 
-// leftOver counts the tables of keys.
 func leftOver(e *testengine.Engine) []int64 {
 	if e.Database.Dialect() == tx.SQLite {
 		return e.Ints("select count(*) from sqlite_master where name like 'surfin\\_%\\_t\\_keys' escape '\\'")

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// folder is a folder with files, and an engine that runs job files in it.
 type folder struct {
 	*testengine.Engine
 	dir string
@@ -65,7 +64,6 @@ func (f *folder) run(t *testing.T, j *model.Job, want core.Status) *core.JobExec
 	return exec
 }
 
-// texts reads rows as texts, with a comma between their columns.
 func (f *folder) texts(t *testing.T, columns int, query string) []string {
 	t.Helper()
 	rows, err := f.Database.Conn().QueryContext(t.Context(), query)
@@ -97,7 +95,6 @@ func refused(t *testing.T, flow string) string {
 
 const orders = "id,currency,amount\n1,EUR,10\n2,USD,20\n3,XXX,30\n4,,40\n5,USD,50\n"
 
-// lookingUp loads orders with a rate that is found by `lookup`.
 func lookingUp(lookup string) string {
 	return `
 - step: load
@@ -169,7 +166,6 @@ func TestMistakesInALookupAreFoundAtTheirPlace(t *testing.T) {
 	require.Contains(t, text, "the source is missing: write from: {csv: {path: FILE, item: TYPE}}, or table: NAME")
 }
 
-// A step that dies in the middle of a group continues with that whole group.
 func TestTotalsByKeyAreExactOverARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -260,7 +256,6 @@ const routing = `
   tasklet: {sql: "insert into noted values (${int(context.home ?? '0')}, ${int(context.rest ?? '0')})"}
 `
 
-// One chunk has rows of all writers: if one fails, the rows of all are rolled back.
 func TestEachItemGoesToItsWriterAndTheNumbersAreExactOverRestarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -310,7 +305,8 @@ const deduping = `
     skip: {limit: 9, errors: [validate, check]}
 `
 
-// 13 never fits: each of its rows is skipped, and none of them is the first row for the next one.
+// 13 never fits: each of its rows is skipped, and none of them is the first
+// row for the next one.
 func TestOfRowsWithOneKeyTheFirstOnePassesAlsoOverRestarts(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

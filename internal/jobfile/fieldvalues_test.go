@@ -50,8 +50,6 @@ flow:
     writer: {csv: out.csv}
 `
 
-// A value is corrected as the field says; a value that cannot be corrected is an invalid item that names its
-// position.
 func TestFieldsSayWhatBecomesOfValuesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

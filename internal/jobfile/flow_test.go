@@ -16,8 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// storyOf are the steps of an execution as "name EXIT", in the order of their
-// start.
 func (s *scene) storyOf(t *testing.T, exec *core.JobExecution) []string {
 	t.Helper()
 	steps, err := s.Repository.Steps(t.Context(), exec.ID)
@@ -358,8 +356,7 @@ flow:
 	}
 }
 
-// A read that failed and was skipped is not among the items read (rule C11): a gate over
-// read alone fails with the first bad line.
+// A read that failed and was skipped is not among the items read (rule C11).
 func TestTheGateOfASkippedReadIsBalanced(t *testing.T) {
 	t.Parallel()
 	for gate, want := range map[string]string{

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// For any text: no panic, and every problem has a position within the file.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"testdata/broken/*.yaml", "testdata/valid/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
@@ -83,7 +82,6 @@ func checkText(t *testing.T, reg *registry.Registry, text string) {
 		checkProblems(t, text, err)
 		return
 	}
-	// Any values are bound without a panic.
 	var list []core.Parameter
 	for _, p := range file.Parameters() {
 		if p.Default != nil {

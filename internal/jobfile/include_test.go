@@ -77,7 +77,6 @@ func martDir(t *testing.T, change map[string]string) string {
 	return dir
 }
 
-// The file with templates and includes means the same as the expanded one, which is its own expansion.
 func TestAnExpandedJobMeansTheSame(t *testing.T) {
 	t.Parallel()
 	file, err := jobfile.LoadFS(inMemory(martTexts()), "job.yaml", described(t))
@@ -106,7 +105,6 @@ func withoutComments(text string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "#") }), "\n")
 }
 
-// Every file that the tests load means the same after expansion.
 func TestEveryValidJobIsItsOwnExpansion(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/valid/*.yaml")
@@ -123,8 +121,6 @@ func TestEveryValidJobIsItsOwnExpansion(t *testing.T) {
 	}
 }
 
-// The elements of a template run with the arguments of their use; with for_each and parallel they run in
-// parallel.
 func TestAJobOfTemplatesRuns(t *testing.T) {
 	t.Parallel()
 	e, b := testengine.New(t, testdb.SQLite(t)), &bench{}
@@ -150,8 +146,7 @@ func TestAJobOfTemplatesRuns(t *testing.T) {
 	require.Equal(t, []string{"'ACCOUNT' at ${x} <account>mart", "'CUSTOMER' at ${x} <customer>mart", "NO <end>mart", "day 2026-11-20 <all>mart", "over <bye>mart"}, notes)
 }
 
-// Rule F4: the included files are part of the definition, under the job file's names for them, so that a
-// worker and a restart need no file.
+// Rule F4.
 func TestADefinitionHasTheIncludedFiles(t *testing.T) {
 	t.Parallel()
 	dir := martDir(t, nil)
@@ -172,7 +167,6 @@ func TestADefinitionHasTheIncludedFiles(t *testing.T) {
 	require.ErrorContains(t, err, "common/lib.yaml:1:10: include: common/types.yaml is not stored with the execution")
 }
 
-// A change of an included file changes only the steps that it makes.
 func TestAChangeOfAnIncludedFileIsOneOfItsSteps(t *testing.T) {
 	t.Parallel()
 	load := func(change map[string]string) *jobfile.File {

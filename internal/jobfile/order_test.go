@@ -92,8 +92,6 @@ func wander(t *rapid.T, flow model.Flow, before map[string]bool, left *int, visi
 	}
 }
 
-// An element that runs before another on some path of the flow may be named there; without a path back, only
-// the earlier elements of the file.
 func TestAStepMayBeNamedWhereItCanHaveRun(t *testing.T) {
 	t.Parallel()
 	engine := testengine.New(t, testdb.SQLite(t))

@@ -73,8 +73,6 @@ flow:
 	require.EqualError(t, err, "there is no step lod in j.yaml (did you mean load? allowed: load, idle)")
 }
 
-// The skipped items of a partition go through the components of its step, in which ${part.NAME} has its
-// original value.
 func TestARedriveOfAPartitionKnowsItsPart(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, testdb.SQLite(t), "j.yaml", `

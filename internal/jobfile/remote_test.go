@@ -34,7 +34,6 @@ func remoteBench(t *testing.T) (engine *testengine.Engine, reg, local *registry.
 	return testengine.New(t, testdb.SQLite(t)), reg, local, write
 }
 
-// TestWhoRunsAChildJob: the key, the engine and the components of the child decide.
 func TestWhoRunsAChildJob(t *testing.T) {
 	t.Parallel()
 	engine, reg, local, write := remoteBench(t)
@@ -78,8 +77,6 @@ func TestWhoRunsAChildJob(t *testing.T) {
 	}
 }
 
-// TestWhoRunsTheBranchesOfASplit: the key, the engine, the components of the branches, and whether something
-// in them waits for workers decide. An auto element in a branch on workers runs there.
 func TestWhoRunsTheBranchesOfASplit(t *testing.T) {
 	t.Parallel()
 	engine, reg, local, write := remoteBench(t)

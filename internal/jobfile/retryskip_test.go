@@ -42,7 +42,6 @@ func runCSV(t *testing.T, e *testengine.Engine, text string, lines []string) *co
 	return runLines(t, e, text, "id,name", lines)
 }
 
-// runLines runs the job on lines below a header.
 func runLines(t *testing.T, e *testengine.Engine, text, header string, lines []string) *core.JobExecution {
 	t.Helper()
 	dir := t.TempDir()
@@ -156,8 +155,9 @@ func TestAValueTooLongForItsColumnCostsItsItem(t *testing.T) {
 	require.Equal(t, []int64{1, 3}, e.Ints("select id from t order by id"))
 }
 
-// The chunk writes row 1 and waits for row 2, which another transaction holds; that transaction then waits
-// for row 1. PostgreSQL makes the chunk the victim.
+// The chunk writes row 1 and waits for row 2, which another transaction holds;
+// that transaction then waits for row 1. PostgreSQL makes the chunk the
+// victim.
 func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	t.Parallel()
 	at, err := url.Parse(testdb.Postgres(t))
@@ -204,7 +204,6 @@ func TestADeadlockOfTwoTransactionsIsTriedAgainAndSucceeds(t *testing.T) {
 	require.EqualValues(t, 3, counters.Write)
 }
 
-// waitForLock returns when a session of the database waits for the session with this pid.
 func waitForLock(t testing.TB, db tx.Database, pid int) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 30*time.Second)
 	defer cancel()
@@ -252,8 +251,7 @@ func TestAChunkHasTheIsolationOfTheFile(t *testing.T) {
 	require.ErrorContains(t, err, "job.yaml:11:28: transaction: ")
 }
 
-// A chunk has the same result as its items one by one: a bad item is found even if a later item of the chunk
-// has the same key, also if only the database detects that (rule D8).
+// Rule D8.
 func TestABadRowOfAnUpsertIsFoundThoughALaterOneHasItsKey(t *testing.T) {
 	t.Parallel()
 	lines := []string{"1,a", "2,bad", "2.0,good", "3,c", "2,last"}

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Any text reaches a component's config unchanged, in whatever style it is written.
 func TestAnyTextSurvivesTheWayIntoAConfig(t *testing.T) {
 	t.Parallel()
 	reg := described(t)
@@ -49,7 +48,6 @@ func TestALiteralTextIsTakenAsItIs(t *testing.T) {
 	require.NoError(t, jobfile.Bind(context.Background(), file, values))
 }
 
-// A default in its canonical form makes the same instance as the value given explicitly.
 func TestADefaultAndTheSameValueGivenAreOneInstance(t *testing.T) {
 	t.Parallel()
 	reg := described(t)

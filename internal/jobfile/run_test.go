@@ -29,7 +29,6 @@ func parse(t testing.TB, path, text string) *jobfile.File {
 	return file
 }
 
-// scene is a compiled file on a real engine.
 type scene struct {
 	*testengine.Engine
 	*bench

@@ -179,7 +179,6 @@ func TestAScheduleInGoIsThatOfAFile(t *testing.T) {
 	require.ErrorContains(t, err, "job x: schedule.cron")
 }
 
-// The schedule, the budget and the exclusive key do not affect committed work.
 func TestAScheduleABudgetAndAKeyMayChangeBeforeARestart(t *testing.T) {
 	t.Parallel()
 	before := parse(t, "job.yaml", nightly)

@@ -11,12 +11,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// copying is a job that copies the rows of src, as the database describes them.
 func copying(writer string) string {
 	return "job: load\nflow:\n- step: load\n  chunk:\n    size: 2\n    reader: {query: {sql: \"select * from src\", key: [id]}}\n    writer: {table: " + writer + "}\n"
 }
 
-// A query does not describe which columns may be null; the table does.
 func TestRowsOfAllColumnsAreUpserted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -77,7 +75,6 @@ func TestAFieldWithoutAColumnIsWhatSchemaSays(t *testing.T) {
 	}
 }
 
-// The columns of a result are known only when it is read.
 func TestADirectionThatThereIsNotIsAnError(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -63,7 +63,6 @@ func shipped(t testing.TB) *registry.Registry {
 	return reg
 }
 
-// Every component's page ends with a whole job that loads. Package guide runs them.
 func TestTheExamplesOfTheShippedComponentsLoad(t *testing.T) {
 	t.Parallel()
 	reg := shipped(t)

@@ -79,7 +79,7 @@ func TestAJobFileMayBeBytes(t *testing.T) {
 	require.EqualError(t, err, "job file: no file is named")
 }
 
-// Rule F4: a file of a file system is compared with its own earlier text, with the same paths.
+// Rule F4.
 func TestAFileOfAFileSystemIsComparedWithWhatItWas(t *testing.T) {
 	t.Parallel()
 	text := "job: load\nflow:\n- step: load\n  chunk: {reader: {count: {to: 3}}, writer: {sink: x}}\n"

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule C11a: rows that the table accepted are committed and counted, and the step fails for the rest.
+// Rule C11a.
 func TestRowsThatATriggerDropsAreNotCountedAsWritten(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -36,7 +36,6 @@ func TestRowsThatATriggerDropsAreNotCountedAsWritten(t *testing.T) {
 	})
 }
 
-// A lookup of char(n) finds the same rows in memory and in the table.
 func TestALookupByPaddedTextsFindsTheSameInMemoryAndInTheTable(t *testing.T) {
 	t.Parallel()
 	for name, lookup := range map[string]string{
@@ -74,7 +73,7 @@ func TestMistakesOfTheTableWriterAreReportedWithTheirPlace(t *testing.T) {
 	}
 }
 
-// Rule C7c: without a skip the failure of a write names the item.
+// Rule C7c.
 func TestAWriteThatFailsNamesTheLineOfItsItem(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ line, writer, want string }{

@@ -22,9 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Small components for these tests: a reader of rows, a reader and processors of Go types, a filter, a writer
-// that records its items, and tasklets that record their config.
-
 type apple struct{ ID int }
 type pear struct{ ID int }
 
@@ -58,7 +55,6 @@ type sinkConfig struct {
 	Database string `key:"database" doc:"The database."`
 }
 
-// bombConfig panics in Validate.
 type bombConfig struct {
 	N int `key:"n" main:"true" doc:"A number."`
 }
@@ -103,20 +99,17 @@ type noteInner struct {
 	Names []int  `key:"names" default:"[1, 2]" doc:"Numbers."`
 }
 
-// bench records the values that the components were given.
 type bench struct {
-	mu    sync.Mutex
-	notes []*noteConfig
-	rows  []string
-	seen  []string
-	// refuse is the row that WriteRecords skips with an error.
+	mu     sync.Mutex
+	notes  []*noteConfig
+	rows   []string
+	seen   []string
 	refuse string
 	uses   []registry.BuildContext
 	fail   error // the note tasklet's next answer
 	out    map[string]any
 	exit   string
-	// acts replace the note tasklets of these steps.
-	acts map[string]func(c *core.StepContribution) error
+	acts   map[string]func(c *core.StepContribution) error
 }
 
 func components() []registry.Component {
@@ -197,7 +190,6 @@ func described(t testing.TB) *registry.Registry {
 	return reg
 }
 
-// registry returns the tests' components, which record their values in b.
 func (b *bench) registry(t testing.TB) *registry.Registry {
 	t.Helper()
 	made := b.made()
@@ -211,7 +203,6 @@ func (b *bench) registry(t testing.TB) *registry.Registry {
 	})
 }
 
-// made returns the New of components, by name.
 func (b *bench) made() map[string]func(context.Context, any, registry.BuildContext) (any, error) {
 	return map[string]func(context.Context, any, registry.BuildContext) (any, error){
 		"count": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
@@ -267,7 +258,6 @@ func (b *bench) use(u registry.BuildContext) {
 	b.uses = append(b.uses, u)
 }
 
-// WriteRecords makes the bench a item.RecordWriter.
 func (b *bench) WriteRecords(_ context.Context, schema *row.Schema, records [][]row.Value) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -286,7 +276,6 @@ func (b *bench) WriteRecords(_ context.Context, schema *row.Schema, records [][]
 	return nil
 }
 
-// watch records its events.
 type watch struct {
 	*bench
 	note string
@@ -313,7 +302,6 @@ func (w *watch) BeforeRetry(_ context.Context, phase core.Phase, n int, _ error)
 	return nil
 }
 
-// Partition makes a part of each name; chapter n ends with the number n*Width.
 func (c *chaptersConfig) Partition(context.Context, *core.View) ([]core.Partition, error) {
 	var parts []core.Partition
 	for i, name := range c.Names {
@@ -326,7 +314,6 @@ func (c *chaptersConfig) Partition(context.Context, *core.View) ([]core.Partitio
 	return parts, nil
 }
 
-// gong listens to jobs, bell to steps.
 type gong struct{ w *watch }
 
 func (g *gong) BeforeJob(_ context.Context, job *core.JobExecution) error {

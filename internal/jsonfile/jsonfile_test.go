@@ -24,7 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// file writes documents, one for each line, in a framing.
 func file(t testing.TB, framing string, documents ...string) string {
 	t.Helper()
 	text := strings.Join(documents, "\n") + "\n"
@@ -39,7 +38,6 @@ func file(t testing.TB, framing string, documents ...string) string {
 	return path
 }
 
-// element is the place of an item in its file.
 var element = regexp.MustCompile(`^(:\d+), element \d+`)
 
 func rowsOf(t testing.TB, fields ...row.Field) item.Type {
@@ -131,7 +129,6 @@ func TestAnElementThatTheEncodingDoesNotHaveIsAnInvalidItem(t *testing.T) {
 	}
 }
 
-// quakes are features of GeoJSON, cut down.
 var quakes = []string{
 	`{"id":"a","properties":{"mag":4.5,"place":null,"time":"2026-11-22"},"geometry":{"coordinates":[-70.25,-20.5]}}`,
 	`{"geometry":{"coordinates":[1]},"properties":{"place":"Chile","mag":null,"time":"2026-11-23"},"id":"b"}`,

@@ -14,10 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// framings are how a test's documents become a file.
 var framings = []string{"json", "items", "jsonl"}
 
-// newReader returns the reader of a framing.
 func newReader(t testing.TB, framing, path string, itemType item.Type) item.Reader {
 	t.Helper()
 	cfg := jsonfile.Config{Name: framing, Path: path, MaxLine: 1 << 20}

@@ -149,7 +149,6 @@ func TestANameThatIsMeantAsAPathMustBeOne(t *testing.T) {
 	}
 }
 
-// expectMembers compares with encoding/json, which accepts more.
 func expectMembers(t require.TestingT, doc []byte) {
 	var want map[string]json.RawMessage
 	err := json.Unmarshal(doc, &want)

@@ -22,7 +22,6 @@ var (
 	errOther = errors.New("no such table")
 )
 
-// bed is a keeper with heartbeats that the test answers.
 type bed struct {
 	*lease.Keeper
 	ended  chan error
@@ -55,7 +54,6 @@ func (b *bed) isLate() bool {
 	}
 }
 
-// The work ends before its unreturned calls are abandoned.
 func TestWorkEndsWhereHeartbeatsFailAndIsLeftBehindLater(t *testing.T) {
 	t.Parallel()
 	b := start(t, lease.Config{Lease: 600 * time.Millisecond, Heartbeat: 50 * time.Millisecond, Beat: func(context.Context) error { return errAway }})
@@ -73,7 +71,6 @@ func TestWorkEndsWhereHeartbeatsFailAndIsLeftBehindLater(t *testing.T) {
 	require.Empty(t, b.ended, "it ends once")
 }
 
-// An unanswered heartbeat is given up while there is time for another.
 func TestAHeartbeatThatIsNotAnsweredIsFollowedByOthers(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
@@ -96,7 +93,6 @@ func TestALostOwnerEndsTheWorkAtOnce(t *testing.T) {
 	require.NoError(t, b.Err(), "its clock has nothing to say")
 }
 
-// A process that was stopped beyond its lease has time to end its work when it wakes.
 func TestWorkThatWakesAfterItsLeaseHasTimeToEnd(t *testing.T) {
 	t.Parallel()
 	b := start(t, lease.Config{
@@ -108,7 +104,8 @@ func TestWorkThatWakesAfterItsLeaseHasTimeToEnd(t *testing.T) {
 	<-b.Late()
 }
 
-// A launch may wait for longer than a lease: the first heartbeat is sent before the work.
+// A launch may wait for longer than a lease: the first heartbeat is sent
+// before the work.
 func TestALeaseThatWasLongInComingIsRenewedFirst(t *testing.T) {
 	t.Parallel()
 	b := start(t, lease.Config{
@@ -118,7 +115,6 @@ func TestALeaseThatWasLongInComingIsRenewedFirst(t *testing.T) {
 	require.NoError(t, b.Err())
 }
 
-// While no other process can write, neither the lease nor a heartbeat's time runs.
 func TestTheClockRests(t *testing.T) {
 	t.Parallel()
 	var rested atomic.Int64

@@ -15,8 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// victimURL and victimDir are the environment of a process that migrates and is
-// killed.
 const victimURL, victimDir = "SURFIN_TEST_VICTIM_URL", "SURFIN_TEST_VICTIM_DIR"
 
 // TestMigrateInAProcessOfItsOwn is the victims' program.

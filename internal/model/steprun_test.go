@@ -26,7 +26,6 @@ func memory(t *testing.T) *core.ExecutionContext {
 	return c
 }
 
-// fullStepContext has every field set.
 func fullStepContext(t *testing.T) model.StepContext {
 	t.Helper()
 	at := time.Date(2026, 11, 22, 1, 2, 3, 4000, time.UTC)
@@ -109,7 +108,6 @@ func TestTheCloneOfAStepContextSharesNothing(t *testing.T) {
 	require.Equal(t, fullStepContext(t), full)
 }
 
-// A step that needs a port that its launcher lacks fails, unless nothing is lost.
 func TestFilledServicesDoNothingOrRefuse(t *testing.T) {
 	t.Parallel()
 	var s model.StepServices

@@ -75,8 +75,7 @@ func TestARedriveFollowsTheNewestThatAPurgeLeft(t *testing.T) {
 	})
 }
 
-// Rule L3a: parameters that are not given are as in a job without an incrementer, in the next
-// instance and in a resumed one; inherited ones are taken over.
+// Rule L3a.
 func TestOnlyTheIncrementAndWhatIsInheritedFollowTheLastExecution(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -126,8 +125,7 @@ flow:
 	})
 }
 
-// Rule L3a: a backfill of old days does not move the increment, however it ended, and neither does
-// a purge of its instances.
+// Rule L3a.
 func TestTheNextInstanceDoesNotFollowABackfill(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

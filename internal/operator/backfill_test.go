@@ -63,8 +63,6 @@ func TestABackfillRunsEachInstanceOfARangeOnce(t *testing.T) {
 	})
 }
 
-// TestAStopOfABackfillBeginsNoOther checks that no other instance begins. A stop that arrives when
-// all are complete changes nothing.
 func TestAStopOfABackfillBeginsNoOther(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, testdb.SQLite(t))
@@ -100,8 +98,6 @@ func TestAStopOfABackfillBeginsNoOther(t *testing.T) {
 	require.Zero(t, all.NotBegun+all.Failed())
 }
 
-// TestABackfillRunsInstancesSideBySide has the first ones wait for each other: they would never end
-// one after the other.
 func TestABackfillRunsInstancesSideBySide(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

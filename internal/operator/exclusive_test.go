@@ -70,8 +70,6 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 	})
 }
 
-// A task with a job that must not run concurrently with another one waits for it: it neither fails
-// nor takes a slot meanwhile.
 func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -102,7 +100,6 @@ func TestATaskWaitsForTheExecutionThatItsJobMustNotRunBeside(t *testing.T) {
 	})
 }
 
-// A task of a schedule that queues waits until the earlier runs have ended.
 func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// multiply copies the first execution of the history, each copy as its own instance.
 func multiply(e *testengine.Engine, n int) {
 	e.T.Helper()
 	numbers := fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) ", n)
@@ -52,7 +51,8 @@ func columnsOf(e *testengine.Engine, table string) []string {
 	return slices.DeleteFunc(columns, func(c string) bool { return c == "id" })
 }
 
-// The times of one run are compared with each other, because the machine is shared.
+// The times of one run are compared with each other, because the machine is
+// shared.
 func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -35,8 +35,8 @@ func addParts(e *testengine.Engine, from, to int) {
 		strings.Join(columns, ", "), from, to, strings.Join(values, ", ")))
 }
 
-// The rows read grow with the number of partitions, the answer does not. The times of one run are
-// compared with each other, because the machine is shared.
+// The times of one run are compared with each other, because the machine is
+// shared.
 func TestExplainAndShowAreBoundedWithManyPartitions(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

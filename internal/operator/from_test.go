@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// fromJob loads rows, counts them, and reaches a step that needs a table.
 const fromJob = `job: from
 parameters: {input: {type: path}}
 flow:
@@ -27,8 +26,6 @@ flow:
 - {step: gate, tasklet: {sql: insert into gate values (1)}}
 `
 
-// did returns the planned steps of an execution and the steps that the restart records, without the
-// passed ones.
 func (s *scene) did(plan []PlanEntry, id core.JobExecutionID) (planned, ran []string) {
 	for _, e := range plan {
 		if e.Action != PlanPass {
@@ -52,7 +49,6 @@ func (s *scene) restart(req RestartRequest) *Execution {
 	return e
 }
 
-// TestARestartFromAStepDoesWhatItsDryRunSays also checks that a further restart continues there.
 func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -93,7 +89,6 @@ func TestARestartFromAStepDoesWhatItsDryRunSays(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepOfAnExecutionThatCompleted needs a request that allows it.
 func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -125,8 +120,6 @@ func TestARestartFromAStepOfAnExecutionThatCompleted(t *testing.T) {
 	})
 }
 
-// TestARestartFromAStepIsRefused checks that the refusal lists the possible elements with their
-// locations in the file.
 func TestARestartFromAStepIsRefused(t *testing.T) {
 	t.Parallel()
 	s, ctx := newScene(t, testdb.SQLite(t)), t.Context()

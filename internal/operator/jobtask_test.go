@@ -107,7 +107,6 @@ func TestTheEndOfATaskStopsItsExecution(t *testing.T) {
 	require.True(t, s.executions()[0].Status.IsOver())
 }
 
-// A task with an execution in another process waits for it, and is idle.
 func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -141,8 +140,6 @@ func TestATaskWaitsForItsExecutionElsewhere(t *testing.T) {
 	})
 }
 
-// A job that failed by itself is not restarted because its worker died before it reported that; one
-// with a reported failure is, when the task is run again.
 func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -177,7 +174,6 @@ func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 	})
 }
 
-// leaves is a slot that is not taken again.
 type leaves func()
 
 func (l leaves) Leave()                     { l() }
@@ -187,8 +183,7 @@ func (leaves) Fork() (begin func(context.Context), end func()) {
 	return func(context.Context) {}, func() {}
 }
 
-// Rule L3a: each run of a schedule is for one instance. A run that resumes a failed instance starts
-// none, so the run that completes it continues with the missing ones.
+// Rule L3a.
 func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -137,7 +137,6 @@ func TestAnInstanceIsPurgedByItsNumber(t *testing.T) {
 	})
 }
 
-// The offered actions for an execution are those that a launch would accept.
 func TestActionsAreWhatALaunchWouldAccept(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

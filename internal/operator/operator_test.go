@@ -353,7 +353,6 @@ func TestAServiceWithoutALauncherStartsNothing(t *testing.T) {
 	require.ErrorIs(t, err, core.ErrNoSuchJob)
 }
 
-// twoDatabases has a second database, which holds checkpoints only.
 type twoDatabases struct{ tx.Provider }
 
 func (twoDatabases) Names() []string { return []string{tx.Default, "other"} }
@@ -463,7 +462,6 @@ func TestAnOlderAttemptIsNotAbandoned(t *testing.T) {
 	})
 }
 
-// The service's answers are fit for an HTTP response.
 func TestAnswersMarshalWithoutWhatIsNobodysBusiness(t *testing.T) {
 	t.Parallel()
 	d, ctx := newDesk(t, testdb.SQLite(t)), t.Context()

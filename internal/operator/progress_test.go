@@ -164,8 +164,6 @@ func (c *counting) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports
 	return c.JobRepository.Judged(ctx, req)
 }
 
-// TestProgressJudgesALeaseByTheDatabasesClock has this machine's clock ahead of the database's, or
-// late.
 func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -236,8 +234,6 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	require.InDelta(t, 11.0, *records[0].Left, 0.01, "50 rows at 50 a second, and the step behind")
 }
 
-// TestTheForecastKnowsTheRoundsOfALoop checks that a step counts as unfinished until it has run as
-// often as it usually does, in this attempt and in earlier ones.
 func TestTheForecastKnowsTheRoundsOfALoop(t *testing.T) {
 	t.Parallel()
 	b := &baseline{took: 40 * time.Second, steps: map[string]baselineStep{
@@ -275,7 +271,6 @@ func TestTheForecastKnowsTheRoundsOfALoop(t *testing.T) {
 	require.Nil(t, left)
 }
 
-// TestProgressOfARestartInALoop has the second of two rounds fail, and half done again.
 func TestProgressOfARestartInALoop(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

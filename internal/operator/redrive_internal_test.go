@@ -11,8 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The name of a step of Go code may have dots: the offered actions for its redrive have the whole
-// name.
 func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{Repository: nothing{}})

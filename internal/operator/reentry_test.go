@@ -21,8 +21,6 @@ flow:
 - {step: check, tasklet: {sql: insert into gate values (1)}, next: {FAILED: both, "*": end}}
 `
 
-// TestExplainAndARestartAgreeAboutASplitThatAFailureEnteredAgain checks that a restart passes the
-// steps announced as passed, and runs the rest.
 func TestExplainAndARestartAgreeAboutASplitThatAFailureEnteredAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -53,7 +53,6 @@ func newScene(t *testing.T, url string) *scene {
 	return s
 }
 
-// change makes the service again, with a changed configuration.
 func (s *scene) change(with func(c *Config)) {
 	s.t.Helper()
 	with(&s.config)

@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// copyJob fails in its second step, after it has skipped an item.
 const copyJob = `job: copy
 parameters:
   year: {type: int}
@@ -314,7 +313,6 @@ func TestProgressIsAView(t *testing.T) {
 	})
 }
 
-// Every view shows an expired lease or a dead process.
 func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	t.Parallel()
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The next items are read while the previous ones are marked (rule C19): written items are marked, and
-// no others. The race detector finds data that both touch.
+// Rule C19.
 func TestARedriveThatReadsAheadMarksWhatItHasWritten(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, testdb.SQLite(t))

@@ -38,7 +38,6 @@ type order struct {
 
 type secretless struct{ ID int64 }
 
-// deed is the treatment of an item.
 type deed string
 
 const (
@@ -53,7 +52,6 @@ const (
 
 var errBad = errors.New("bad")
 
-// bench is a step over items with a deed for each.
 type bench struct {
 	*testengine.Engine
 	config chunk.Config
@@ -189,8 +187,6 @@ func idOf(t require.TestingT, s core.SkippedItem) int64 {
 	return item.ID
 }
 
-// TestEveryItemIsRedrivenOnceWhateverFails redrives the same items in rounds in which any item may fail
-// in any way, until all succeed.
 func TestEveryItemIsRedrivenOnceWhateverFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -258,7 +254,6 @@ func rounds(t *rapid.T, b *bench) {
 	}
 }
 
-// judge compares marks and rows after a round.
 func judge(t *rapid.T, b *bench, original, exec *core.JobExecution, done map[int64]deed, before map[int64]int) {
 	rows := b.rows()
 	again := map[int64]bool{}
@@ -340,7 +335,6 @@ func TestEditedItemsTakeThePlaceOfStoredOnes(t *testing.T) {
 	})
 }
 
-// stored puts skipped items of a step called load into the history.
 func (b *bench) stored(t *testing.T, items ...any) (*core.JobExecution, []int64) {
 	t.Helper()
 	var list []core.SkippedItem

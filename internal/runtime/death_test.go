@@ -32,11 +32,8 @@ const (
 	partRows  = 4
 )
 
-// TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite kills the process that makes the n-th write,
-// just before and just after it, for each n: the manager that plans and parks, or a worker that
-// takes partitions and resumes. Others finish the job. The databases have the same writes in
-// different statements: where it dies before one on SQLite, it dies after it on PostgreSQL. A soak
-// has both on both.
+// The databases have the same writes in different statements: where it dies
+// before one on SQLite, it dies after it on PostgreSQL.
 func TestNothingIsLostOrTwiceThoughAProcessDiesAtAnyWrite(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -128,7 +125,6 @@ func (s *scene) check(about string) {
 	require.Empty(t, s.Ints(fmt.Sprintf(`SELECT id FROM surfin_step_execution WHERE job_name = '%s' AND status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')`, s.name)), about)
 }
 
-// job has a step of eight partitions, one of two, and one without.
 func (s *scene) job() *model.Job {
 	inner, err := step.NewTasklet(step.TaskletConfig{
 		Name: "last", Database: s.Database, Promote: &model.Promotion{Keys: map[string]string{"done": "last"}},
@@ -272,7 +268,6 @@ func (s *scene) isDead(o core.Owner) bool {
 	return s.dead[o.PID]
 }
 
-// manager launches the job. Its process ends when the execution is parked.
 func (s *scene) manager() {
 	p := s.process()
 	ctx, cancel := context.WithCancel(s.T.Context())

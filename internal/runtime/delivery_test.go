@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// announced is a workplace with a repository that announces to the engine that make returns.
 func announced(t *testing.T, url string, make func(e *testengine.Engine) engine.Engine, parts int) *workplace {
 	t.Helper()
 	e := testengine.New(t, url)
@@ -55,7 +54,6 @@ func (p *workplace) delivered(kind engine.Kind) int64 {
 	return p.Ints("SELECT count(*) FROM surfin_river.river_job WHERE args->>'work' LIKE '" + string(kind) + "/%'")[0]
 }
 
-// deliveredOnly finds nothing without a delivery that names it.
 type deliveredOnly struct{ ports.JobRepository }
 
 func (d *deliveredOnly) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
@@ -69,7 +67,7 @@ func (*deliveredOnly) Resumable(context.Context, string, int, []string) ([]core.
 	return nil, nil
 }
 
-// TestPartsAndContinuationsAreDelivered checks that they arrive without a poll (rule E7).
+// Rule E7.
 func TestPartsAndContinuationsAreDelivered(t *testing.T) {
 	t.Parallel()
 	check := func(p *workplace) {
@@ -94,8 +92,6 @@ func TestPartsAndContinuationsAreDelivered(t *testing.T) {
 	})
 }
 
-// TestAStopOfAParkedExecutionDeliversItsContinuation checks that it is delivered in the transaction
-// that ends its last part, and rolled back with it.
 func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	t.Parallel()
 	p, _ := withRiver(t, 2)
@@ -124,8 +120,6 @@ func TestAStopOfAParkedExecutionDeliversItsContinuation(t *testing.T) {
 	require.EqualValues(t, 1, none.delivered(engine.Resume), "no worker had a part")
 }
 
-// TestTheLeaderDeliversWhatWasLost checks that it does so once: for parts, those with an expired
-// lease, and continuations.
 func TestTheLeaderDeliversWhatWasLost(t *testing.T) {
 	t.Parallel()
 	p, e := withRiver(t, 2)

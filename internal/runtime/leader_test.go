@@ -73,7 +73,6 @@ func (l *leaders) run(holder string) (stop func()) {
 	}
 }
 
-// done returns the holders that worked, in order, each run of one holder once.
 func (l *leaders) done() []string {
 	l.t.Helper()
 	rows, err := l.db.Conn().QueryContext(l.t.Context(), "SELECT holder, epoch FROM done ORDER BY id")
@@ -118,7 +117,6 @@ func TestAnotherLeadsWhenTheLeaderStops(t *testing.T) {
 	})
 }
 
-// A leader stops working once another epoch fences its database.
 func TestALeaderThatWasPausedWritesNothing(t *testing.T) {
 	eachLeaders(t, func(l *leaders) {
 		epoch, leads, err := l.repo.Lead(l.t.Context(), "paused", time.Second)

@@ -23,8 +23,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// A worker that cannot renew the lease of its part ends the work by its own clock, and gives the
-// part back when the database is reachable again (rule L9).
+// Rule L9.
 func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)
@@ -55,8 +54,7 @@ func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	require.Zero(t, p.happened("lost"))
 }
 
-// A worker that cannot renew its lease ends its tasks by its own clock, and they are
-// attempted again (rule W3).
+// Rule W3.
 func TestATaskWhoseLeaseCannotBeRenewedIsAttemptedAgain(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

@@ -22,10 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// TestNoTaskIsLostOrEndsTwiceWhateverHappens lets workers, deliveries, replies, leases and
-// operators do anything, in any order: deliveries come twice, late or never, replies are lost,
-// leases expire, tasks are canceled and run again. Tasks wait for others of their group. The number
-// of cases for each database is a tenth of SURFIN_SOAK.
+// The number of cases for each database is a tenth of SURFIN_SOAK.
 func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 	cases := 20
 	if given := os.Getenv("SURFIN_SOAK"); given != "" {
@@ -59,11 +56,10 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 
 type taskModel struct {
 	*office
-	t      *rapid.T
-	groups []task.GroupID
-	budget map[task.GroupID]task.Budget
-	tasks  []task.ID
-	// deliveries are all deliveries so far: any may come again.
+	t          *rapid.T
+	groups     []task.GroupID
+	budget     map[task.GroupID]task.Budget
+	tasks      []task.ID
 	deliveries []taskports.Delivery
 	held       []taskports.Ref // claimed, and neither ended nor lost as far as the worker knows
 	ended      []taskports.Ref
@@ -141,7 +137,6 @@ func (m *taskModel) claim(t *rapid.T) {
 	m.held = append(m.held, claimed.Ref)
 }
 
-// claimBlindly loses the reply. The worker may claim again.
 func (m *taskModel) claimBlindly(t *rapid.T) {
 	d := rapid.SampledFrom(m.deliveries).Draw(t, "delivery")
 	_, _, err := m.repo.Claim(context.Background(), d, m.worker(t, time.Microsecond))
@@ -177,7 +172,6 @@ func (m *taskModel) end(t *rapid.T) {
 	m.endOf(t, ref)
 }
 
-// endAgain repeats an end with a lost reply, or ends late.
 func (m *taskModel) endAgain(t *rapid.T) {
 	if len(m.ended) == 0 {
 		t.Skip("nothing has ended")
@@ -222,7 +216,6 @@ func (m *taskModel) due(*rapid.T) {
 	m.deliveries = append(m.deliveries, found...)
 }
 
-// redeliver treats some waiting deliveries as lost.
 func (m *taskModel) redeliver(t *rapid.T) {
 	waiting, err := m.repo.Waiting(context.Background(), 0, 100)
 	m.ok(err)
@@ -317,7 +310,6 @@ func (m *taskModel) number(query string) (n int) {
 	return n
 }
 
-// finish has calm workers end the remaining tasks: every task ends.
 func (m *taskModel) finish() {
 	for _, ref := range m.ended { // a worker that was informed of a loss releases its attempt, however late
 		_, err := m.repo.End(context.Background(), ref, task.Failure("lost"), m.decide)

@@ -33,7 +33,6 @@ func (m *mortal) die() {
 	m.scene.dead[m.number] = true
 }
 
-// strikes reports whether this write is the last one.
 func (s *scene) strikes(write string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,6 @@ func (m *mortal) live(name string, write func() error) error {
 	return err
 }
 
-// Park records that the process has parked an execution.
 func (m *mortal) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
 	a, err := m.Around.Park(ctx, ref, p)
 	if err == nil && m.parked != nil {
@@ -77,7 +75,6 @@ func (m *mortal) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (c
 	return a, err
 }
 
-// AssignPartition ends the process if it finds nothing to do.
 func (m *mortal) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	a, err := m.Around.AssignPartition(ctx, req)
 	m.mu.Lock()

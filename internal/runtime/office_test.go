@@ -24,8 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// office is a database with tasks, a service, and workers, each with its own engine, as in another
-// process.
 type office struct {
 	*testing.T
 	db      tx.Database
@@ -34,8 +32,7 @@ type office struct {
 	catalog *runtime.Catalog
 	causes  chan error  // handlers send to it
 	free    atomic.Bool // handlers read it
-	// change alters the configuration of a worker.
-	change func(c *runtime.Config)
+	change  func(c *runtime.Config)
 
 	mu     sync.Mutex
 	events []runtime.Event
@@ -88,7 +85,6 @@ func (o *office) engine() engine.Engine {
 	return e
 }
 
-// worker starts a worker. stop stops it and returns the error of its Run.
 func (o *office) worker(name string) (stop func() error) {
 	o.Helper()
 	config := runtime.Config{

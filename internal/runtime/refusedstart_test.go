@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// oneDelivery is an engine that hands out one delivery, and keeps the answer.
 type oneDelivery struct {
 	engine.Engine
 	delivery engine.Delivery
@@ -29,8 +28,7 @@ func (e *oneDelivery) Run(ctx context.Context, stop <-chan struct{}, _ engine.Su
 	return nil
 }
 
-// Rule L13: the delivery of an assigned task came before the stop, and its start is refused. The worker drops the delivery,
-// so that it does not come again, and has made no attempt.
+// Rule L13.
 func TestAWorkerDropsTheDeliveryOfATaskThatMayNotStart(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		executions := repository.New(o.db, repository.Options{})

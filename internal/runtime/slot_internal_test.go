@@ -9,14 +9,12 @@ import (
 	"github.com/surfin-batch/surfin/internal/workslot"
 )
 
-// oneSlot is an execution that holds the only slot of its worker.
 func oneSlot() (*heldSlot, chan struct{}) {
 	slots := make(chan struct{}, 1)
 	slots <- struct{}{}
 	return newHeldSlot(slots), slots
 }
 
-// isFree takes the slot for other work, and gives it back.
 func isFree(slots chan struct{}) bool {
 	select {
 	case slots <- struct{}{}:
@@ -27,7 +25,6 @@ func isFree(slots chan struct{}) bool {
 	}
 }
 
-// A branch that resumed and ended does not keep the slot that another branch has given up to wait.
 func TestTheSlotIsFreeWhileAllBranchesThatAreLeftWait(t *testing.T) {
 	t.Parallel()
 	p, slots := oneSlot()
@@ -53,7 +50,6 @@ func TestTheSlotIsFreeWhileAllBranchesThatAreLeftWait(t *testing.T) {
 	require.True(t, isFree(slots))
 }
 
-// A slot is taken once, however many branches return at the same time.
 func TestBranchesThatReturnTogetherTakeOneSlot(t *testing.T) {
 	t.Parallel()
 	p, slots := oneSlot()
@@ -84,7 +80,6 @@ func TestBranchesThatReturnTogetherTakeOneSlot(t *testing.T) {
 	require.Empty(t, slots)
 }
 
-// Branches within a branch, and a branch that gives up the slot twice.
 func TestBranchesOfABranchHoldTheSlotOnce(t *testing.T) {
 	t.Parallel()
 	p, slots := oneSlot()

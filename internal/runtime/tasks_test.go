@@ -54,7 +54,6 @@ func TestTasksAreExecutedAndTheirOutcomesKept(t *testing.T) {
 	})
 }
 
-// Answers of a handler, and the resulting states of the task.
 func TestWhatAHandlerAnswersDecidesWhatComesNext(t *testing.T) {
 	fails := func(_ *office, _ context.Context, t task.Task) (task.Outcome, error) {
 		var how string
@@ -114,7 +113,6 @@ func TestWhatAHandlerAnswersDecidesWhatComesNext(t *testing.T) {
 	}, fails)
 }
 
-// A handler sees why its context ends, and the table has the outcome of the task.
 func TestAnAttemptEndsByTimeoutDeadlineAndCancellation(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.worker("a")
@@ -154,7 +152,6 @@ func TestAnAttemptEndsByTimeoutDeadlineAndCancellation(t *testing.T) {
 	})
 }
 
-// On stop, short tasks end; long ones are retried at once, by another worker.
 func TestAWorkerThatStopsLetsShortTasksEndAndGivesLongOnesBack(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.change = func(c *runtime.Config) { c.Drain = 500 * time.Millisecond }
@@ -188,8 +185,6 @@ func TestAWorkerThatStopsLetsShortTasksEndAndGivesLongOnesBack(t *testing.T) {
 	})
 }
 
-// A handler that does not return after its context has ended is abandoned, and observers are
-// notified.
 func TestAHandlerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
@@ -216,7 +211,6 @@ func TestAHandlerThatDoesNotReturnIsLeftBehind(t *testing.T) {
 	})
 }
 
-// A wrong submission is refused with every error, and nothing is stored.
 func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		refused := func(err error) *refusal.Refusal {
@@ -261,7 +255,6 @@ func TestASubmissionIsRefusedWithAllThatIsWrong(t *testing.T) {
 	}, nil)
 }
 
-// A submission in a transaction that rolls back never happened.
 func TestASubmissionJoinsTheTransactionOfItsCaller(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.worker("a")
@@ -284,7 +277,6 @@ func TestASubmissionJoinsTheTransactionOfItsCaller(t *testing.T) {
 	}, func(_ *office, _ context.Context, _ task.Task) (task.Outcome, error) { return task.Success(), nil })
 }
 
-// A handler that only waits gives its slot back, and keeps its task.
 func TestAHandlerThatWaitsGivesItsSlotBack(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		o.change = func(c *runtime.Config) { c.Slots = 1 }
@@ -308,8 +300,6 @@ func TestAHandlerThatWaitsGivesItsSlotBack(t *testing.T) {
 	})
 }
 
-// A worker with a program that lacks the decider of a group leaves its tasks: another decider would
-// make a payment twice. The worker reports it, and one that has the decider executes them.
 func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		own := o.catalog
@@ -342,8 +332,6 @@ func TestAWorkerThatLacksTheDeciderOfAGroupLeavesItsTasks(t *testing.T) {
 	})
 }
 
-// Settings without effect are reported: a retention of log text without a folder for it, a hint
-// that nothing acts on, and a task that no handler can work with.
 func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		_, err := o.service.Set(o.Context(), taskports.LogRetention, "7", runtime.By{})
@@ -372,8 +360,8 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 	}, func(*office, context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil })
 }
 
-// A submission that an older program has stored is recognized when it is sent again: the hashes are those that the older
-// program stored, and nulls are part of them.
+// The hashes are those that the older program stored, and nulls are part of
+// them.
 func TestASubmissionThatAnOlderProgramStoredIsRecognized(t *testing.T) {
 	eachOffice(t, func(o *office) {
 		accepted := o.submit(task.Submission{IdempotencyKey: "k1", Tasks: []task.Spec{{Type: "work", IdempotencyKey: "t1"}, {Type: "work"}}})

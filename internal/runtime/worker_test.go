@@ -26,8 +26,6 @@ import (
 
 var errLook = errors.New("the database is not there")
 
-// unreliable fails polls for work while it is switched on: network faults, which the test databases
-// do not have.
 type unreliable struct {
 	ports.JobRepository
 	looks, failures atomic.Int64
@@ -42,7 +40,6 @@ func (u *unreliable) AssignPartition(ctx context.Context, req ports.AssignReques
 	return u.JobRepository.AssignPartition(ctx, req)
 }
 
-// workplace is a parked job with parts for workers, and a worker for it.
 type workplace struct {
 	*testengine.Engine
 	job    *model.Job
@@ -153,8 +150,6 @@ func (p *workplace) work() error {
 	}
 }
 
-// TestAWorkerOutlivesAFailedLookAfterALongPart checks a worker with slots busy for longer than its
-// lease, so that its last successful poll is longer ago than that.
 func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -182,8 +177,6 @@ func TestAWorkerEndsWhenItsLooksFailForLongerThanItsLease(t *testing.T) {
 	require.Greater(t, u.failures.Load(), int64(2))
 }
 
-// TestWhatAWorkerCannotBuildItTriesAgain checks that it pauses first, and that the part has the
-// reason.
 func TestWhatAWorkerCannotBuildItTriesAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -226,7 +219,6 @@ func TestWhatAWorkerCannotBuildItTriesAgain(t *testing.T) {
 	})
 }
 
-// TestAnExecutionThatCannotBeBuiltIsResumedLater checks that the same worker resumes it.
 func TestAnExecutionThatCannotBeBuiltIsResumedLater(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -98,8 +98,6 @@ func TestBeyondItsCalendarAScheduleSaysSo(t *testing.T) {
 	require.ErrorContains(t, err, "skip, next")
 }
 
-// A stored schedule is read back unchanged, and its times follow from their definition: on each
-// business day the times of the expression on it and, if they move, on the closed days before it.
 func TestTheTimesOfBusinessDaysAreThoseOfTheirDefinition(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

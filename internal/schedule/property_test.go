@@ -83,7 +83,6 @@ func collect(c *schedule.Cron, w window) []schedule.Time {
 	return list
 }
 
-// The clock of the zone is watched minute by minute.
 func TestTimesAreThoseThatAWatchedClockShows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,8 +142,6 @@ func TestNoKeyIsThereTwiceAndTimesAreInOrder(t *testing.T) {
 	})
 }
 
-// A scheduler that runs at random times, or was away, produces the same list as one that runs all
-// the time.
 func TestCatchingUpIsTheListThatOneWouldHaveHad(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,7 +166,6 @@ func TestCatchingUpIsTheListThatOneWouldHaveHad(t *testing.T) {
 	})
 }
 
-// The policies differ only in the times that they skip.
 func TestWhatIsDueAndWhatIsMissedIsAllThatThereWas(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -77,8 +77,8 @@ func TestASecretThatWasFoundIsMaskedInEveryForm(t *testing.T) {
 	require.Equal(t, "postgres://me:pw@h/x", v.Values("postgres://me:pw@h/x"))
 }
 
-// Basic authentication encodes user and password together: the value begins at any of three places among the
-// digits.
+// Basic authentication encodes user and password together: the value begins at
+// any of three places among the digits.
 func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	t.Parallel()
 	const value = "s3cret?>~value"
@@ -99,7 +99,7 @@ func TestASecretInBase64IsMaskedWhateverIsAroundIt(t *testing.T) {
 	require.Equal(t, "Basic dXNlcjpwYXNzd29yZA==", v.Mask("Basic dXNlcjpwYXNzd29yZA=="))
 }
 
-// Rule SE1: hexadecimal digits are written in either case.
+// Rule SE1.
 func TestASecretInHexadecimalDigitsIsMaskedInEitherCase(t *testing.T) {
 	t.Parallel()
 	const value = "s3cret/~?"
@@ -109,7 +109,8 @@ func TestASecretInHexadecimalDigitsIsMaskedInEitherCase(t *testing.T) {
 	}
 }
 
-// Rule SE1: the hexadecimal digits and the base64 of a short secret may be ordinary data.
+// Rule SE1: the hexadecimal digits and the base64 of a short secret may be
+// ordinary data.
 func TestAShortSecretIsMaskedAsItIsOnly(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"1234", "t?<n", `a/b c"7`} {
@@ -124,7 +125,6 @@ func TestAShortSecretIsMaskedAsItIsOnly(t *testing.T) {
 	}
 }
 
-// A text of which only the end or the beginning is kept may begin, or end, within a secret.
 func TestWhatACutLeavesOfASecretIsMasked(t *testing.T) {
 	t.Parallel()
 	const value = "0123456789abcdef"

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A @ is a variable.
 func TestWhereAVariableStands(t *testing.T) {
 	t.Parallel()
 	const free, literal, comment, name = sqlscript.Free, sqlscript.InLiteral, sqlscript.InComment, sqlscript.InName

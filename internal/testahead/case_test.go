@@ -22,7 +22,6 @@ const (
 	stuck reading = "stuck"
 )
 
-// restarting says where a reader is opened on a restart.
 type restarting string
 
 const (
@@ -34,7 +33,6 @@ const (
 	marks restarting = "marks"
 )
 
-// form is the target of a writer.
 type form string
 
 const (
@@ -46,17 +44,14 @@ const (
 	file form = "file"
 )
 
-// output is one writer.
 type output struct {
 	Form form
 	// Encodes: its output can be encoded ahead.
 	Encodes bool
 }
 
-// launch is one attempt at the job, with its faults.
 type launch []fault
 
-// scenario is a case: a job and its launches, the last one without faults.
 type scenario struct {
 	Items      int
 	Size       int
@@ -144,7 +139,6 @@ func scenarios() *rapid.Generator[*scenario] {
 	})
 }
 
-// parts draws processors, writers and listeners.
 func (s *scenario) parts(t *rapid.T) {
 	for range draw(t, "processors", 1, 0, 2, 1) {
 		s.Processors = append(s.Processors, draw(t, "independent", true, true, true, false, true, true))
@@ -164,7 +158,6 @@ func (s *scenario) parts(t *rapid.T) {
 	s.AfterProcess = draw(t, "after process", false, false, false, false, false, true, false, false)
 }
 
-// dataFaults draws faults of the data, which happen in each launch with faults.
 func (s *scenario) dataFaults(t *rapid.T) launch {
 	var list launch
 	for range draw(t, "faults of the data", 1, 0, 2) {

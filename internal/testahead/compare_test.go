@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// result is compared after a launch.
 type result struct {
 	Status           core.Status // of the step
 	Exit, Error      string
@@ -29,10 +28,8 @@ type result struct {
 	Events           []string
 }
 
-// row is one of the table.
 type row struct{ Writer, Place int }
 
-// skip is a stored one.
 type skip struct {
 	Phase        core.Phase
 	Place        int // that its mark leads to
@@ -42,13 +39,11 @@ type skip struct {
 	Class, Error string
 }
 
-// events are the events of a step's observers.
 type events struct {
 	mu   sync.Mutex
 	list []string
 }
 
-// Observe implements core.Observer.
 func (e *events) Observe(_ context.Context, event core.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +59,6 @@ func (e *events) Observe(_ context.Context, event core.Event) {
 	}
 }
 
-// check runs the scenario with read-ahead and without, and compares every launch.
 func (b *bench) check(t *rapid.T, s *scenario) {
 	off := b.run(t, s, chunk.ReadAheadOff)
 	on := b.run(t, s, chunk.ReadAheadOn)
@@ -99,7 +93,6 @@ func (b *bench) run(t *rapid.T, s *scenario, ahead chunk.ReadAhead) []result {
 	return nil
 }
 
-// checkSkips checks that a stored skip belongs to the item of its mark.
 func (s *scenario) checkSkips(t *rapid.T, list []skip) {
 	for _, k := range list {
 		if k.Phase != core.PhaseRead {

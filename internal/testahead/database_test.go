@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// database is the database of the step. Its transactions are traced.
 type database struct {
 	tx.Database
 	w *world
@@ -60,7 +59,6 @@ func (h handle) Rollback() error {
 	return err
 }
 
-// checkpoints is the repository's part in the step's transactions.
 type checkpoints struct {
 	ports.CheckpointStore
 	w *world
@@ -81,7 +79,6 @@ func (c checkpoints) Reclaim(ctx context.Context, ref ports.StepRef) (ports.Step
 	return c.CheckpointStore.Reclaim(ctx, ref)
 }
 
-// lease is over where the world says so.
 type lease struct {
 	model.Lease
 	w *world
@@ -94,7 +91,6 @@ func (l lease) Err() error {
 	return l.Lease.Err()
 }
 
-// cancellable is a step with a context that the world may end.
 type cancellable struct {
 	model.Step
 	w *world

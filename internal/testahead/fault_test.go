@@ -7,7 +7,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kind is the effect of a fault.
 type kind string
 
 const (
@@ -32,7 +31,6 @@ const (
 	lostAfter  kind = "lost after"
 )
 
-// point is a call that a fault may happen at.
 type point string
 
 const (
@@ -76,10 +74,8 @@ const (
 	atReclaim    point = "reclaim"
 )
 
-// anyPlace is the place of a fault that happens to each item.
 const anyPlace = -1
 
-// fault happens at every call that it fits.
 type fault struct {
 	At    point
 	Kind  kind
@@ -88,8 +84,7 @@ type fault struct {
 	// all at this point; 0 means each.
 	Call int
 	// Times is how often it happens in a launch; 0 means always.
-	Times int
-	// MinBatch is the least number of items written together at which it happens.
+	Times    int
 	MinBatch int
 }
 
@@ -110,7 +105,6 @@ func (f fault) String() string {
 	return b.String()
 }
 
-// draw draws one of the list, the first ones a little more often.
 func draw[T any](t *rapid.T, label string, list ...T) T {
 	return rapid.SampledFrom(list).Draw(t, label)
 }
@@ -124,7 +118,6 @@ func (s *scenario) place(t *rapid.T) int {
 	return rapid.IntRange(0, max(0, s.Items-1)).Draw(t, "place")
 }
 
-// errorKind draws a kind that may happen on any goroutine.
 func errorKind(t *rapid.T) kind {
 	return draw(t, "kind", skippable, both, retryable, fatal, panics, leaves)
 }
@@ -156,7 +149,6 @@ func (s *scenario) itemFault(t *rapid.T) fault {
 	}
 }
 
-// writeFault draws a fault of a writer, at one item or at each.
 func (s *scenario) writeFault(t *rapid.T) fault {
 	f := fault{
 		At: atWrite, Kind: draw(t, "kind", skippable, both, retryable, fatal, panics, stops, cancels, expires, skippable),

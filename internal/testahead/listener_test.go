@@ -83,7 +83,6 @@ func (l listener) BeforeRetry(_ context.Context, phase core.Phase, n int, err er
 	}
 }
 
-// beforeWrite keeps a step from encoding ahead.
 type beforeWrite struct{ w *world }
 
 func (l beforeWrite) BeforeWrite(_ context.Context, items item.Items) error {
@@ -91,7 +90,6 @@ func (l beforeWrite) BeforeWrite(_ context.Context, items item.Items) error {
 	return l.w.meet(atBeforeWrite)
 }
 
-// afterProcess keeps a step from processing ahead.
 type afterProcess struct{ w *world }
 
 func (l afterProcess) AfterProcess(_ context.Context, it, out any) error {
@@ -99,7 +97,6 @@ func (l afterProcess) AfterProcess(_ context.Context, it, out any) error {
 	return nil
 }
 
-// policy traces the questions that it receives.
 type policy struct {
 	w     *world
 	limit chunk.LimitSkip

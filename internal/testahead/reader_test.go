@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// source reads the items of a world.
 type source struct {
 	w      *world
 	next   int
@@ -27,7 +26,6 @@ func (r *source) Read(context.Context) (thing, error) {
 	return thing{r.last}, nil
 }
 
-// look looks at the next item.
 func (r *source) look() error {
 	if r.peeked {
 		return nil
@@ -44,7 +42,6 @@ func (r *source) look() error {
 	return err
 }
 
-// peek reads the next item ahead of its Read.
 func (r *source) peek() error {
 	err := r.look()
 	if err == io.EOF { //nolint:errorlint // of look
@@ -54,13 +51,10 @@ func (r *source) peek() error {
 	return err
 }
 
-// Rereads declares that a failed read has consumed nothing, unless its error says so.
 func (r *source) Rereads() {}
 
-// Meta is where the last item came from.
 func (r *source) Meta() item.Meta { return item.Meta{Path: "in", Line: int64(r.last + 1)} }
 
-// RawText is the text of the item that was consumed in vain.
 func (r *source) RawText() item.RawText {
 	mustMeet(r.w.meet(atRawText))
 	text := fmt.Sprintf("text %d", r.failed)

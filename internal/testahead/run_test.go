@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases: each job has its own number in the one table.
 type bench struct {
 	*testengine.Engine
 	owner    core.Owner
@@ -55,10 +54,8 @@ func (b *bench) newTarget(s *scenario) *target {
 		"insert into target (run, writer, place) values (%s, %s, %s)", d.Placeholder(1), d.Placeholder(2), d.Placeholder(3))}
 }
 
-// launchTime bounds a launch: an engine that hangs is a failure with a name.
 const launchTime = time.Minute
 
-// launch runs launch n of a job. Each is another owner's.
 func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.ReadAhead) result {
 	w := newWorld(s, s.Launches[n], b.Database, to)
 	c := configure(w)
@@ -89,7 +86,6 @@ func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.R
 	return r
 }
 
-// configure returns the step that the scenario describes.
 func configure(w *world) chunk.Config {
 	s := w.s
 	c := chunk.Config{
@@ -126,7 +122,6 @@ func parts(w *world) chunk.Parts {
 	return p
 }
 
-// recorded returns the values in the record of the step.
 func (b *bench) recorded(t *rapid.T, id core.JobExecutionID) result {
 	steps, err := b.Repository.Steps(t.Context(), id)
 	require.NoError(t, err)
@@ -158,7 +153,6 @@ func (b *bench) rows(t *rapid.T, run int) []row {
 	return list
 }
 
-// skips reads the stored skips of an execution.
 func (b *bench) skips(t *rapid.T, id core.JobExecutionID) []skip {
 	items, err := b.Repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: id, Limit: 1000})
 	require.NoError(t, err)
@@ -183,10 +177,8 @@ func placeOf(t *rapid.T, mark item.Position) int {
 	return place + int(outcomes)
 }
 
-// executionID matches the number of an execution in a text.
 var executionID = regexp.MustCompile(`execution \d+`)
 
-// normalize leaves out the differences between two runs of the same case.
 func (r *result) normalize(faults []fault) {
 	slices.Sort(r.Unordered)
 	r.Error = executionID.ReplaceAllString(r.Error, "execution N")

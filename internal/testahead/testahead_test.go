@@ -30,7 +30,6 @@ func TestAStepEndsTheSameReadAheadOrNotOnPostgres(t *testing.T) {
 	compare(t, testdb.Postgres(t), 10)
 }
 
-// compare checks a share of the cases, or of the soak. In short mode, rapid takes a fifth.
 func compare(t *testing.T, url string, share int) {
 	t.Helper()
 	n := cases

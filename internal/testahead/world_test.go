@@ -10,10 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// thing is an item; it is written unchanged.
 type thing struct{ Place int }
 
-// injected is the error of a fault.
 type injected struct {
 	Fault fault
 	Place int // of the current item; anyPlace means none
@@ -34,26 +32,22 @@ var (
 	errLease     = errors.New("the lease is over")
 )
 
-// world is the environment of one launch: its faults, and the trace of its calls.
 type world struct {
 	s      *scenario
 	faults []fault
 	db     tx.Database
 	target *target
-	// stop and cancel are set when the step begins.
 	stop   func()
 	cancel context.CancelCauseFunc
 
-	mu    sync.Mutex
-	calls map[series]int
-	fired []int
-	trace []string
-	// unordered is the trace of callbacks that processing goroutines make in any order.
+	mu        sync.Mutex
+	calls     map[series]int
+	fired     []int
+	trace     []string
 	unordered []string
 	lease     error
 }
 
-// series is the calls that are counted together: those at a point about one item, or of one writer.
 type series struct {
 	at point
 	of int
@@ -69,7 +63,6 @@ func (w *world) note(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
-// noteProcess is note for a goroutine that processes.
 func (w *world) noteProcess(format string, args ...any) {
 	if w.s.Workers == 1 {
 		w.note(format, args...)
@@ -80,13 +73,10 @@ func (w *world) noteProcess(format string, args ...any) {
 	w.unordered = append(w.unordered, fmt.Sprintf(format, args...))
 }
 
-// meet triggers the faults of a call, and returns its error.
 func (w *world) meet(at point) error { return w.happen(series{at: at}, anyPlace, 0) }
 
-// meetItem is meet for a call about one item.
 func (w *world) meetItem(at point, place int) error { return w.happen(series{at, place}, place, 0) }
 
-// meetWrite is meet for a writer that has reached an item of a batch.
 func (w *world) meetWrite(writer, place, batch int) error {
 	return w.happen(series{atWrite, writer}, place, batch)
 }
@@ -116,7 +106,6 @@ func (w *world) happen(c series, place, batch int) error {
 	return nil
 }
 
-// next counts the call and returns the first matching fault.
 func (w *world) next(c series, place, batch int) (f fault, found bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +130,6 @@ func (w *world) leaseErr() error {
 	return w.lease
 }
 
-// mustMeet is meet for a call that returns no error: it panics.
 func mustMeet(err error) {
 	if err != nil {
 		panic(err)

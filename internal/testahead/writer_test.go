@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// processor filters. The first one has the faults.
 type processor struct {
 	w           *world
 	number      int
@@ -32,14 +31,12 @@ func (p processor) Process(_ context.Context, it thing) (thing, error) {
 	return it, nil
 }
 
-// target is the output of all launches of one job: the rows with its number, and files.
 type target struct {
 	run    int
 	insert string
 	files  [][]int // places, by writer
 }
 
-// writer is writer number n, as the scenario wants it.
 func writer(w *world, n int) item.Writer {
 	o := w.s.Outputs[n]
 	var out item.Writer
@@ -100,10 +97,8 @@ func (t completingWriter) Complete(ctx context.Context) error {
 	return t.insert(ctx, noItem)
 }
 
-// noItem is the place of the row of Complete.
 const noItem = -1
 
-// fileWriter appends to a file of the target. Its position is the file's length.
 type fileWriter struct {
 	w *world
 	n int
@@ -111,7 +106,6 @@ type fileWriter struct {
 
 func (f fileWriter) list() *[]int { return &f.w.target.files[f.n] }
 
-// cutTo cuts the file to a position.
 func (f fileWriter) cutTo(at item.Position) error {
 	length := 0
 	if at != nil {
@@ -201,7 +195,6 @@ type encoding struct {
 
 var errEncode = errors.New("the item cannot be encoded")
 
-// Encode fails on items at a multiple of each: with an error, a panic, or the end of its goroutine.
 func (c *encoding) Encode(items item.Items) error {
 	c.items = c.items[:0]
 	for i := range items.Len() {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// class is an injected error's own class.
 type class string
 
 const (
@@ -26,7 +25,6 @@ const (
 	panics class = "panicking"
 )
 
-// fault is an error that happens at every occasion it fits.
 type fault struct {
 	Phase core.Phase
 	// Value is the value of the items that it happens to; any: of all.
@@ -35,8 +33,7 @@ type fault struct {
 	// means each.
 	Call, Attempt int
 	// Times is how often it happens in a launch; 0 means always.
-	Times int
-	// MinBatch is the least number of items written together at which it happens.
+	Times    int
 	MinBatch int
 	Class    class
 	// Wrapped: it comes inside of other errors.
@@ -79,7 +76,6 @@ const (
 	deniedAfter  ending = "denied after"
 )
 
-// launch is one attempt at the job.
 type launch struct {
 	Faults []fault
 	// Commit is the commit of the step (from 1) at which End happens; 0 means none.
@@ -99,7 +95,6 @@ const (
 	stuck reading = "stuck"
 )
 
-// restarting says where a reader is opened on a restart.
 type restarting string
 
 const (
@@ -111,7 +106,6 @@ const (
 	marks restarting = "marks"
 )
 
-// scenario is a case: a job and its launches. A last launch without faults follows.
 type scenario struct {
 	Values     []int // of the items, in order of their places
 	Plain      bool  // without a processor
@@ -150,7 +144,6 @@ func (s *scenario) String() string {
 	return b.String()
 }
 
-// values is how many different values there are: few, so that some occur twice.
 const values = 8
 
 // scenarios generates cases. rapid prefers small numbers and the first elements of a list: values that lead

@@ -56,8 +56,8 @@ func (l *line) due() ending {
 	return l.end
 }
 
-// database is a database at the end of a line. The step's own transactions are traced and counted; the
-// repository's are not.
+// database is a database at the end of a line. The step's own transactions are
+// traced and counted.
 type database struct {
 	tx.Database
 	line *line
@@ -106,7 +106,6 @@ func (h handle) Rollback() error {
 	return err
 }
 
-// conn runs statements outside of transactions.
 type conn struct {
 	tx.Conn
 	line *line

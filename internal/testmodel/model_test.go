@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// result is compared after a launch.
 type result struct {
 	Status    string // of the step; lost: it was killed
 	Counters  core.Counters
@@ -28,7 +27,6 @@ func (r result) String() string {
 		r.Status, r.Counters, strings.Join(r.Trace, " "), r.Skips, r.Rows, r.Processed)
 }
 
-// historyModel is the durable state: the rows, and where a restart begins.
 type historyModel struct {
 	s    *scenario
 	rows []pair
@@ -36,7 +34,6 @@ type historyModel struct {
 	from, passed int
 }
 
-// slot is one outcome of the reader: an item, or a read that was skipped.
 type slot struct {
 	item     pair
 	skip     core.Phase // the phase of the error that cost the item
@@ -49,10 +46,8 @@ type slot struct {
 
 func (s *slot) live() bool { return s.skip == "" && !s.filtered && !s.written }
 
-// errKilled is the end of the process.
 var errKilled = errors.New("killed")
 
-// failure is the end of the step. Its record contains says.
 type failure struct{ says []string }
 
 func (f *failure) Error() string { return strings.Join(f.says, ", ") }
@@ -77,7 +72,6 @@ type attempt struct {
 	base struct{ from, passed int }
 }
 
-// launch runs the step once.
 func (m *historyModel) launch(l launch) result {
 	a := &attempt{historyModel: m, w: newWorld(m.s, l.Faults), plan: l}
 	a.base.from, a.base.passed = m.from, m.passed
@@ -208,8 +202,8 @@ func (a *attempt) admit(s *slot, phase core.Phase, err error) error {
 	return nil
 }
 
-// refusal is the reason why a transaction did not commit although the step may continue: the error of the
-// writer, or of processing an item if that may not be handled in place.
+// refusal is the reason why a transaction did not commit although the step may
+// continue.
 type refusal struct {
 	err  error
 	slot *slot // that could not be processed; nil means that the writer failed
@@ -317,7 +311,6 @@ func (a *attempt) againInSplit(refused *refusal, n int) bool {
 	return refused.slot != nil && a.s.InTx && a.again(refused.err, n)
 }
 
-// try processes slots and writes them in one transaction: the whole chunk, or a part of it in a split.
 func (a *attempt) try(group []*slot, whole bool) (*refusal, error) {
 	if !a.s.InTx {
 		if refused, err := a.process(group, whole); refused != nil || err != nil {
@@ -430,7 +423,6 @@ func (a *attempt) commit(upTo int, counted bool) error {
 	return nil
 }
 
-// stored is the compared form of a skipped item.
 func stored(s *slot) string {
 	return fmt.Sprintf("%s line %d %v", s.skip, s.item.Place+1, s.item)
 }

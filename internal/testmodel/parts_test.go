@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// source reads the items of a world.
 type source struct {
 	w    *world
 	next int
@@ -36,10 +35,8 @@ func (r *source) Read(context.Context) (pair, error) {
 	return it, raise(err)
 }
 
-// Rereads declares that a failed read has consumed nothing, unless its error says so.
 func (r *source) Rereads() {}
 
-// Meta is where the last item came from.
 func (r *source) Meta() item.Meta { return item.Meta{Line: int64(r.last + 1)} }
 
 // stepping is a source that can step over an item.
@@ -81,7 +78,6 @@ type (
 	}
 )
 
-// reader is the reader that the scenario asks for.
 func reader(w *world) item.Reader {
 	r := &source{w: w}
 	at := positioned{r}
@@ -115,7 +111,6 @@ func reader(w *world) item.Reader {
 	}
 }
 
-// single listens to single items, and says nothing.
 type single struct{}
 
 func (single) BeforeRead(context.Context) error                          { return nil }
@@ -127,7 +122,6 @@ func (single) OnProcessError(context.Context, any, error) error          { retur
 func (single) OnWriteError(context.Context, error, item.Items) error     { return nil }
 func (single) BeforeRetry(context.Context, core.Phase, int, error) error { return nil }
 
-// processor filters.
 type processor struct {
 	w    *world
 	pure bool
@@ -166,7 +160,6 @@ func (t *target) Write(ctx context.Context, items []pair) error {
 	return raise(err)
 }
 
-// skips traces the calls of the skip listeners.
 type skips struct{ w *world }
 
 func (l skips) OnSkipRead(context.Context, error) error { l.w.note("S read"); return nil }
@@ -181,7 +174,6 @@ func (l skips) OnSkipWrite(_ context.Context, it any, _ error) error {
 	return nil
 }
 
-// config is the step that the scenario describes; pure means that the processor may be called ahead.
 func config(w *world, db tx.Database, t *target, pure bool) chunk.Config {
 	s := w.s
 	c := chunk.Config{

@@ -26,8 +26,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bench is the real engine on one database, for all cases: each has its own job and its own number in the one
-// table.
 type bench struct {
 	db         tx.Database
 	line       *line
@@ -68,7 +66,6 @@ func newBench(t *testing.T, url string) *bench {
 	return b
 }
 
-// check runs the scenario with engine and model and compares every launch.
 func (b *bench) check(t *rapid.T, s *scenario) {
 	b.runs++
 	m := &historyModel{s: s}
@@ -114,8 +111,6 @@ func (b *bench) check(t *rapid.T, s *scenario) {
 	}
 }
 
-// complete checks conditions that need no model: in the end every item is written, filtered or stored as
-// skipped, and only once.
 func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 	verdicts := make([]int, len(s.Values))
 	for _, it := range rows {
@@ -135,8 +130,8 @@ func complete(t *rapid.T, s *scenario, rows []pair, skipped []string) {
 	}
 }
 
-// bisectingEndsAsOneByOne compares the model with itself, which is known to match the engine: the outcomes of
-// both isolations are the same (rule C7).
+// bisectingEndsAsOneByOne compares the model with itself, which is known to
+// match the engine: both isolations have the same outcomes (rule C7).
 func bisectingEndsAsOneByOne(t *rapid.T, s *scenario) {
 	each := *s
 	each.Isolate = chunk.IsolateEach
@@ -163,7 +158,6 @@ func (r *result) orderOfWrites() {
 	}
 }
 
-// launchTime bounds a launch: an engine that hangs is a failure with a name.
 const launchTime = time.Minute
 
 // launch runs the real engine once. Each launch has another owner, which takes over the work of a killed one.
@@ -221,8 +215,8 @@ func (b *bench) rows(t *rapid.T) []pair {
 	return list
 }
 
-// skips reads the stored skips, and checks the parts of each that do not depend on the order of events:
-// class, text, item, mark.
+// skips reads the stored skips, and checks the parts of each that do not
+// depend on the order of events.
 func (b *bench) skips(t *rapid.T, s *scenario, id core.JobExecutionID) []string {
 	items, err := b.repository.SkippedItems(t.Context(), ports.SkipFilter{Execution: id, Limit: 1000})
 	require.NoError(t, err)

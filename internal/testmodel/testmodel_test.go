@@ -29,7 +29,6 @@ func TestTheEngineDoesWhatTheRulesSayOnPostgres(t *testing.T) {
 	compare(t, testdb.Postgres(t), 250, 10)
 }
 
-// compare checks that many cases, or the share of the soak. In short mode, rapid takes a fifth.
 func compare(t *testing.T, url string, cases, share int) {
 	t.Helper()
 	if given := os.Getenv(soak); given != "" {

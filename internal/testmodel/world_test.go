@@ -10,10 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// pair is an item; it is written unchanged.
 type pair struct{ Place, Value int }
 
-// injected is the error of a fault.
 type injected struct {
 	Fault fault
 	Place int
@@ -23,7 +21,6 @@ func (e *injected) Error() string     { return fmt.Sprintf("%v at place %d", e.F
 func (e *injected) IsRetryable() bool { return e.Fault.Class != skippable && e.Fault.Class != fatal }
 func (e *injected) IsSkippable() bool { return e.Fault.Class != retryable && e.Fault.Class != fatal }
 
-// raise returns or panics with an error of its world.
 func raise(err error) error {
 	e, ok := err.(*injected)
 	switch {
@@ -39,8 +36,7 @@ func raise(err error) error {
 
 var errBeside = errors.New("another error")
 
-// world is the environment of a launch: source, processor and target with their faults. The engine's
-// components and the model each have one for the same launch. It keeps the trace of its calls.
+// world is the environment of a launch. It keeps the trace of its calls.
 type world struct {
 	s      *scenario
 	faults []fault
@@ -54,8 +50,8 @@ type world struct {
 	dead      bool
 }
 
-// kill ends the trace, except for items: none may be read, processed or written any more. (Events for the
-// listeners of a dead process do not matter.)
+// kill ends the trace, except for items: none may be read, processed or
+// written any more.
 func (w *world) kill() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -90,7 +86,6 @@ func (w *world) read(place int) (pair, error) {
 	return it, err
 }
 
-// process answers whether the item is filtered.
 func (w *world) process(it pair) (filtered bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,7 +126,6 @@ func mark(text string, err error) string {
 	return text
 }
 
-// fault answers the first fault that fits the occasion.
 func (w *world) fault(phase core.Phase, it pair, batch int) error {
 	w.attempts[phase][it.Place]++
 	for i, f := range w.faults {

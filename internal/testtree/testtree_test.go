@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheSumIsThatOfWhatGitHasOrWouldAdd.
 func TestTheSumIsThatOfWhatGitHasOrWouldAdd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -18,7 +18,6 @@ import (
 
 var update = flag.Bool("update", false, "write testdata again")
 
-// golden compares named texts with a file of testdata.
 func golden(t *testing.T, name string, texts [][2]string) {
 	t.Helper()
 	var b strings.Builder

@@ -101,7 +101,6 @@ func TestAnAliasCannotStandForMoreThanMemoryHolds(t *testing.T) {
 	require.ErrorContains(t, problems.Err(), "stands for more than 100000 values")
 }
 
-// at reports a problem at the first ! of the value of text.
 func at(t *testing.T, text string) (line, col int) {
 	t.Helper()
 	doc, problems := yamlfile.Parse("f.yaml", []byte(text))

@@ -192,7 +192,6 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 	})
 }
 
-// till is a ledger that fails after its second chunk was written.
 type till struct {
 	*Ledger
 	full  error
@@ -284,7 +283,7 @@ func TestADatabaseWithTooFewConnectionsForAStepIsRefused(t *testing.T) {
 	require.EqualError(t, err, "database default: max_open is 2, but must be at least 3: a running step needs two connections, and one more is reserved")
 }
 
-// Rule R6: the step holds every connection for data, and still waits until a heartbeat has arrived.
+// Rule R6.
 func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 	t.Parallel()
 	s := settingsFor(t, testdb.Postgres(t), "SURFIN_DATABASES_DEFAULT_MAX_OPEN=3", "SURFIN_LEASE=20s", "SURFIN_HEARTBEAT=20ms")
@@ -330,9 +329,8 @@ func awaitHeartbeat(ctx context.Context, r ports.JobRepository, id core.JobExecu
 	}
 }
 
-// The checkpoint joins the chunk's transaction although the repository has connections of its own: the
-// last chunk's COMMIT fails on a deferred constraint, and its position and counters are gone with its
-// rows.
+// The last chunk's COMMIT fails on a deferred constraint, and its position and
+// counters are gone with its rows.
 func TestTheCheckpointJoinsTheTransactionOfTheDataOverWhateverPool(t *testing.T) {
 	t.Parallel()
 	var provider tx.Provider
@@ -360,7 +358,6 @@ flow:
 	require.NotContains(t, string(steps[1].Position), "3")
 }
 
-// same gives the last order the number of the first.
 type same struct{}
 
 func (same) Process(_ context.Context, o Order) (Invoice, error) {

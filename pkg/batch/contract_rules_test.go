@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The tests of every shipped reader and writer call itemtest, which has the contract.
 func TestEveryShippedReaderAndWriterIsCheckedAgainstItsContract(t *testing.T) {
 	t.Parallel()
 	reg, err := batch.NewRegistry()

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// shop is an application that has a pool, and a table of its own in it.
 type shop struct {
 	db     *sql.DB
 	closed bool
@@ -48,7 +47,6 @@ flow:
     writer: {table: {name: invoices}}
 `
 
-// weigh is a processor that fails once, at the fifth item.
 type weigh struct{ fails *bool }
 
 func (w weigh) Process(_ context.Context, r batch.Row) (batch.Row, error) {
@@ -59,8 +57,6 @@ func (w weigh) Process(_ context.Context, r batch.Row) (batch.Row, error) {
 	return r, nil
 }
 
-// An fx application has a pool, for itself and for jobs. A job that fails continues, and the pool is
-// the application's again when everything has stopped.
 func TestAnApplicationAndItsJobsShareAPool(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

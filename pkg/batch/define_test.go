@@ -35,7 +35,6 @@ func chunkOf(change func(*batch.Chunk)) batch.Chunk {
 	return c
 }
 
-// A job in Go is checked like a file. A mistake names the step and the option.
 func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 	t.Parallel()
 	none := batch.TaskletOf(nothing)
@@ -129,7 +128,6 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 	}
 }
 
-// The text of a definition is a job file that loads by itself.
 func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	t.Parallel()
 	none, until := batch.TaskletOf(nothing), row.DateOf(time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC))
@@ -191,7 +189,6 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	require.Contains(t, text, "everything.left.tasklet: core.TaskletFunc", "the Go type")
 }
 
-// Every setting of a field is in the text, with the same meaning.
 func TestTheTextOfAJobInGoHasTheFieldsOfItsRows(t *testing.T) {
 	t.Parallel()
 	scale := 2

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// ledgerJob is billJob in Go: orders become invoices in a table. stumble is called for every order.
 func ledgerJob(stumble func(o Order) error) *batch.Job {
 	return batch.NewJob("ledger").
 		Parameter(batch.Parameter{Name: "discount", Type: core.TypeInt, Default: 0}).
@@ -35,8 +34,6 @@ func ledgerJob(stumble func(o Order) error) *batch.Job {
 		Step("count", batch.Use("sql", batch.Config{"query": "select count(*) as n from ledger where total >= ${params.discount}", "out": batch.Config{"n": "int"}}), batch.With{Expect: "out.n > 0"})
 }
 
-// A job in Go runs by its name, fails, and continues at its position: in the process that
-// ran it, and in another one.
 func TestAJobInGoGoesOnInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -79,8 +76,7 @@ func TestAJobInGoGoesOnInAnotherProcess(t *testing.T) {
 	})
 }
 
-// Rules F4, F4a: another reader under the same name is another definition, which matters if work is
-// committed.
+// Rules F4, F4a.
 func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 	t.Parallel()
 	changed := batch.NewJob("ledger").
@@ -147,7 +143,6 @@ func TestAChangedJobInGoIsJudgedAsAChangedFile(t *testing.T) {
 
 type other struct{ *Orders }
 
-// Flow, split, decision, child job, group and finally of a job in Go.
 func TestAFlowInGoGoesItsWay(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -185,7 +180,6 @@ func TestAFlowInGoGoesItsWay(t *testing.T) {
 	})
 }
 
-// A job file of a file system runs and continues by its name.
 func TestAJobFileOfAFileSystemGoesOnInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -234,8 +228,6 @@ func TestAJobThatIsWrongIsAnErrorOfNew(t *testing.T) {
 	require.ErrorContains(t, err, `c:1:1: a job file needs the key "flow"`)
 }
 
-// A process that runs a job in Go dies of kill -9 in the middle of a chunk; another one
-// continues at the last commit, each order once.
 func TestAJobInGoSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	const victim = "SURFIN_TEST_VICTIM"

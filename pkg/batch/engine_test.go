@@ -48,7 +48,6 @@ func TestWithoutASettingTheEngineIsLocal(t *testing.T) {
 	require.Equal(t, "local", made.Capabilities().Name)
 }
 
-// The tables of the engine are made and checked with the history's.
 func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)
@@ -84,7 +83,6 @@ func TestMigrateMakesTheTablesOfTheEngine(t *testing.T) {
 	require.True(t, changed)
 }
 
-// An application that lends its pool has the engine in the database of that pool.
 func TestTheEngineWorksWithALentPool(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), testdb.Postgres(t))

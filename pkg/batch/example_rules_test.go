@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An example shows what an application can write: it imports nothing internal but the kits that give it a
-// database. The steps and the repository are made by the language, not by applications: their examples
-// show the engine's types as well.
+// The steps and the repository are made by the language, not by applications:
+// their examples show the engine's types as well.
 func TestExamplesImportPublicPackagesOnly(t *testing.T) {
 	t.Parallel()
 	sources, err := readSources(root(t))

@@ -37,7 +37,7 @@ func (leavingProcessor) Process(_ context.Context, r batch.Row) (batch.Row, erro
 	return r, nil
 }
 
-// Rule C13: a component that ends its goroutine has failed, and the launch returns.
+// Rule C13.
 func TestAComponentThatEndsItsGoroutineHasFailed(t *testing.T) {
 	t.Parallel()
 	fine := batch.TaskletOf(nothing)
@@ -90,7 +90,6 @@ func TestAComponentThatEndsItsGoroutineHasFailed(t *testing.T) {
 	}
 }
 
-// leavingObserver leaves at every event.
 type leavingObserver struct{}
 
 func (leavingObserver) Observe(context.Context, core.Event) { runtime.Goexit() }

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// rowOf is a row type of fields such as "id int, name string null".
 func rowOf(fields string) item.Type {
 	var list []row.Field
 	for _, f := range strings.Split(fields, ", ") {

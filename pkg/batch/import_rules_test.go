@@ -28,8 +28,7 @@ const module = "github.com/surfin-batch/surfin"
 type room struct {
 	path string
 	may  []string
-	// std means nothing beyond the standard library and the packages of may.
-	std bool
+	std  bool
 	// kit means that it helps tests, may import everything, and is imported only from tests and other
 	// kits.
 	kit bool
@@ -43,7 +42,6 @@ func layersInside() []string {
 	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
 }
 
-// admits reports whether a room that may import the pattern may import the package.
 func admits(pattern, dir string) bool {
 	if pattern == helpers && slices.ContainsFunc(layersInside(), func(layer string) bool { return match(layer, dir) }) {
 		return false
@@ -192,7 +190,6 @@ func heavy() []string {
 	}
 }
 
-// source is a Go file and its imports.
 type source struct {
 	dir, name string // dir is slash-separated, below the module
 	imports   []string
@@ -312,7 +309,6 @@ func TestAHeavyLibraryIsFoundBehindAnAdaptor(t *testing.T) {
 	require.Contains(t, got[0], "reachable from pkg/batch")
 }
 
-// An embedding program compiles no command line.
 func TestTheFacadeReachesNoLibraryOfACommandLine(t *testing.T) {
 	t.Parallel()
 	out, err := testtree.Command(t.Context(), "go", "list", "-deps", ".").Output()
@@ -344,7 +340,6 @@ func TestSourcesAreReadFromTheTree(t *testing.T) {
 	require.Len(t, violations(sources), 1)
 }
 
-// violations returns one line per forbidden import, sorted.
 func violations(sources []source) []string {
 	reachable := reach(sources, "pkg/batch")
 	var out []string
@@ -442,7 +437,6 @@ func ownFolder(pattern, dir string) string {
 
 func within(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
 
-// reach returns our packages that are imported from start, directly or indirectly.
 func reach(sources []source, start string) map[string]bool {
 	imports := map[string][]string{}
 	for _, s := range sources {

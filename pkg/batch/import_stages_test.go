@@ -22,7 +22,6 @@ func stages() []room {
 	}
 }
 
-// language are the named packages of internal/jobfile, and more.
 func language(names string, more ...string) []string {
 	for _, name := range strings.Fields(names) {
 		more = append(more, "internal/jobfile/"+name)

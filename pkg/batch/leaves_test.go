@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Steps that read ahead, which end at the end of the data, by a bad line in a later chunk, and by a row
-// that the table refuses while the next chunk is read, leave no goroutine and no open connection.
 func TestALoadLeavesNoGoroutineAndNoConnection(t *testing.T) { // not parallel: it checks all goroutines
 	url := testdb.Postgres(t)
 	before := goleak.IgnoreCurrent()

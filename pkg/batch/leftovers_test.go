@@ -27,7 +27,6 @@ flow:
   tasklet: {sql: "insert into needed values (1)"}
 `
 
-// left is an application with a job that has left a file.
 type left struct {
 	t    *testing.T
 	app  *batch.App

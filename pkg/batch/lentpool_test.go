@@ -17,8 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// lentPools returns an application's pools with a connection limit, by their kind; setup runs on each
-// connection.
 func lentPools(t *testing.T, url string, limit int, setup string) map[string]fx.Option {
 	t.Helper()
 	after := func(ctx context.Context, conn *pgx.Conn) error {
@@ -39,7 +37,7 @@ func lentPools(t *testing.T, url string, limit int, setup string) map[string]fx.
 	return map[string]fx.Option{"pgxpool": batch.Database[*pgxpool.Pool]("default", pool), "stdlib": batch.Database[*sql.DB]("default", db)}
 }
 
-// Rule R8: code that needs a connection waits for one.
+// Rule R8.
 func TestStepsWaitForTheConnectionsOfALentPool(t *testing.T) {
 	t.Parallel()
 	chunk := func(n string) batch.Chunk {
@@ -70,7 +68,7 @@ func TestStepsWaitForTheConnectionsOfALentPool(t *testing.T) {
 	}
 }
 
-// Rule R8: connections outside the pool see the same as the pool's sessions.
+// Rule R8.
 func TestTheHistoryIsWhereTheSessionsOfALentPoolLook(t *testing.T) {
 	t.Parallel()
 	for kind := range lentPools(t, testdb.EmptyPostgres(t), 5, "") {

@@ -23,7 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// waiting is a tasklet that runs until its context ends; running receives when it runs.
 type waiting struct{ running chan struct{} }
 
 func (w *waiting) Execute(ctx context.Context, _ *core.StepContribution) error {
@@ -41,7 +40,6 @@ flow:
   chunk: {size: 2, reader: endless, writer: {table: {name: orders, create: true}}}
 `
 
-// endless reads without end; a channel reports the first item.
 type endless struct {
 	began chan struct{}
 	n     int64
@@ -103,8 +101,6 @@ func TestCloseWaitsForTheChunkInHandOfWhatRuns(t *testing.T) {
 	require.Equal(t, core.StatusStopped, exec.Status)
 }
 
-// An application of the author's own has an App from Module: it stops the App's work, and then closes
-// the databases.
 func TestAModuleProvidesAnApp(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -238,7 +234,6 @@ func ExampleApp_Purge() {
 	// 0 have lost their process
 }
 
-// withApp makes an application, with a job file, for an example.
 func withApp(text string, f func(ctx context.Context, app *batch.App, file string) error, began chan struct{}) {
 	file, done := testexample.File("job.yaml", text)
 	defer done()
@@ -293,8 +288,7 @@ flow:
 	})
 }
 
-// Rule F4: the files of child jobs belong to the definition. A restart reports a changed one, and is
-// refused like the launch of the child, before anything runs.
+// Rule F4.
 func TestARestartIsRefusedAsTheChildJudgesItsChangedFile(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -20,10 +20,8 @@ import (
 // sentenceEnd ends a sentence: a full stop or a colon before white space or the end.
 var sentenceEnd = regexp.MustCompile(`[.:](\s|$)`)
 
-// importsSentence matches the sentence about a package's imports.
 var importsSentence = regexp.MustCompile(`(^|\n\n|[.:]\s)It (may )?imports? `)
 
-// Every package has a doc comment with its purpose and its allowed imports.
 func TestEveryPackageSaysItsPurposeAndWhatItMayImport(t *testing.T) {
 	t.Parallel()
 	docs := map[string][]string{}

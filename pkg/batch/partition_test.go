@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// app is an application on a database, and a folder for its files.
 func app(t *testing.T, url string, opts ...fx.Option) (*batch.App, string) {
 	t.Helper()
 	s, err := settings.Load(settings.Source{Dir: t.TempDir(), Environ: []string{"DATABASE_URL=" + url}})
@@ -101,7 +100,6 @@ flow:
 	})
 }
 
-// months makes a part of every month of a year.
 type months struct{ year int }
 
 type monthsConfig struct {

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// onEU1 allows the workers of placedWorker.
 var onEU1 = &core.Placement{Labels: map[string]string{"disk": "eu1"}}
 
 // placedWorker runs a worker with the label disk=eu1 until the test is over.
@@ -34,7 +33,7 @@ func placedWorker(t *testing.T, app *batch.App, slots int) {
 	})
 }
 
-// Rules L13, PL2: a stop ends no placement of `finally`: its parts and tasks are assigned after it.
+// Rules L13, PL2.
 func TestPlacedWorkOfFinallyIsAssignedAfterAStop(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -80,8 +79,7 @@ func TestPlacedWorkOfFinallyIsAssignedAfterAStop(t *testing.T) {
 	})
 }
 
-// Rule PL4: a worker that lacks a component gives back what it was assigned, and another one begins it, though it has
-// fewer free slots.
+// Rule PL4.
 func TestAWorkerGivesPlacedWorkBackThatItCannotBegin(t *testing.T) {
 	t.Parallel()
 	files := fstest.MapFS{
@@ -119,7 +117,7 @@ func TestAWorkerGivesPlacedWorkBackThatItCannotBegin(t *testing.T) {
 	}
 }
 
-// Rule PL5: a task with a placement waits for a worker that has the decider of its group.
+// Rule PL5.
 func TestAPlacedTaskSaysThatNoWorkerThatFitsHasItsDecider(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -144,7 +142,6 @@ func TestAPlacedTaskSaysThatNoWorkerThatFitsHasItsDecider(t *testing.T) {
 	})
 }
 
-// ended waits a minute for the end of an execution.
 func ended(t *testing.T, running *batch.Running) *batch.Execution {
 	t.Helper()
 	var exec *batch.Execution

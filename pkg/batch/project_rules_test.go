@@ -32,8 +32,7 @@ func TestNoGoFileIsLongerThanFiveHundredLines(t *testing.T) {
 	})
 }
 
-// Rule SE3: components open files through internal/confine, which keeps a client's files below the
-// folders that it may name.
+// Rule SE3.
 func TestComponentsOpenFilesThroughTheirConfinement(t *testing.T) {
 	t.Parallel()
 	direct := regexp.MustCompile(`\bos\.(Open|OpenFile|OpenRoot|ReadFile|ReadDir|Stat|Lstat|Create|WriteFile|Remove|RemoveAll|Rename|Mkdir|MkdirAll|Link|Symlink|Readlink|Truncate|Chtimes|Chmod)\(`)
@@ -103,10 +102,10 @@ func TestHiddenStateIsFound(t *testing.T) {
 	}
 }
 
-// hiddenState returns one line per init function and per package-level variable that could change.
-// Allowed are error values, compiled patterns, embedded files, `var _` assertions, and unexported
-// literals that nothing in the package writes. Variables of tests and test kits are not checked: a test
-// binary is one program, with one PostgreSQL cluster for all of its tests.
+// hiddenState returns one line per init function and per package-level
+// variable that could change. Allowed are error values, compiled patterns,
+// embedded files, `var _` assertions, and unexported literals that nothing in
+// the package writes.
 func hiddenState(files map[string][]byte) ([]string, error) {
 	set := token.NewFileSet()
 	var parsed []*ast.File
@@ -138,7 +137,6 @@ func hiddenState(files map[string][]byte) ([]string, error) {
 	return out, nil
 }
 
-// mutable returns the variables of the declaration that can change, and why.
 func mutable(g *ast.GenDecl, s *ast.ValueSpec, written map[string]string) []string {
 	if isEmbedded(g.Doc) || isEmbedded(s.Doc) {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
-// TestTheCommandReachesWhatAnAppCan: methods that neither the shipped command nor its server calls
-// would rot, and their tests with them. fx makes the App, so deadcode does not find this.
+// Methods that neither the shipped command nor its server calls would rot, and
+// their tests with them. deadcode does not find them, since fx makes the App.
 func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	t.Parallel()
 	called := map[string]bool{}
@@ -40,7 +40,6 @@ func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	require.Empty(t, unreachable)
 }
 
-// noteCalls notes the methods of the service that a file calls: on values named s or Service.
 func noteCalls(t *testing.T, file string, called map[string]bool) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

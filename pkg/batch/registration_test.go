@@ -55,7 +55,6 @@ type watchConfig struct {
 	Note string `key:"note" main:"true" doc:"A word."`
 }
 
-// notes are the notifications of listeners.
 type notes struct{ list []string }
 
 type watch struct {

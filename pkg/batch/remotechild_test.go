@@ -49,7 +49,6 @@ func (r *remoteChild) children() []core.JobExecution {
 	return list
 }
 
-// begin makes owner the worker of the child once it was launched n times.
 func (r *remoteChild) begin(n int, owner core.Owner) ports.JobRef {
 	r.Helper()
 	require.Eventually(r, func() bool { return len(r.children()) == n }, time.Minute, 5*time.Millisecond)
@@ -59,7 +58,7 @@ func (r *remoteChild) begin(n int, owner core.Owner) ports.JobRef {
 	return ports.JobRef{ID: id, Owner: owner, Epoch: resumed.Execution.Epoch}
 }
 
-// Rule P7: a child that was lost with its worker is launched again, three times in all.
+// Rule P7.
 func TestAChildWhoseWorkersAreLostThreeTimesFailsItsParent(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -87,8 +86,8 @@ func TestAChildWhoseWorkersAreLostThreeTimesFailsItsParent(t *testing.T) {
 	})
 }
 
-// Rule P7: the process of a parent that keeps its slot dies while a worker runs the child. The restart
-// waits for that child, and takes its end.
+// Rule P7: the process of a parent that keeps its slot dies while a worker
+// runs the child.
 func TestARestartedParentWaitsForTheChildThatStillRuns(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

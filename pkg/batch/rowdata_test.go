@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// TestAWebhookHasNoValueOfARowUnlessItAsks (rule OP7): the message of a failure quotes the row.
+// Rule OP7.
 func TestAWebhookHasNoValueOfARowUnlessItAsks(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -54,7 +54,6 @@ func TestATestStartsProgramsSoThatItsResultIsNotStale(t *testing.T) {
 	}
 }
 
-// startsPrograms matches a file that may name the targets of startedPrograms.
 var startsPrograms = regexp.MustCompile(`\bexec\b|StartProcess|\bsyscall\b|\bpackages\b`)
 
 func TestAProgramThatATestStartsIsFound(t *testing.T) {

@@ -20,10 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// letters is the dependency of a handler.
 type letters struct{ sent chan string }
 
-// mail is an author's handler.
 type mail struct{ letters *letters }
 
 func (m *mail) Execute(_ context.Context, t task.Task) (task.Outcome, error) {
@@ -44,7 +42,6 @@ func never() task.DeciderFunc {
 	return func(task.Case) task.Decision { return task.MarkDead("never again") }
 }
 
-// An application submits tasks, and works on them, with handlers and deciders of its own.
 func TestAnApplicationExecutesTasksOfItsOwn(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -73,7 +70,6 @@ func TestAnApplicationExecutesTasksOfItsOwn(t *testing.T) {
 	})
 }
 
-// A job is also a task: its execution belongs to the task.
 func TestAWorkerRunsJobsAsTasks(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

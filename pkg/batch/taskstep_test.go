@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// squares is a handler that squares a number, and counts its calls. do is called first.
 type squares struct {
 	mu    sync.Mutex
 	asked map[int]int
@@ -82,8 +81,7 @@ flow:
     sql: insert into answer values (${steps.square.out.total}, ${steps.square.out.succeeded}, ${steps.square.out.results ?? 'none'})
 `
 
-// Rules TS2, TS4, TS5: a run without any worker executes the tasks itself; a failed one fails the step
-// by name, and a restart repeats only that one.
+// Rules TS2, TS4, TS5.
 func TestAStepOfTasksRunsThemItselfAndARestartRepeatsTheFailedOnes(t *testing.T) {
 	t.Parallel()
 	url := testdb.SQLite(t)
@@ -167,8 +165,7 @@ func until(t *testing.T, app *batch.App, status core.Status) (exec core.JobExecu
 	return exec
 }
 
-// Rules TS3, TS5: on a worker the execution gives its slot up, is resumed when the last task is over,
-// and cancels the tasks on a stop; the restart repeats the cancelled ones.
+// Rules TS3, TS5.
 func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)
@@ -230,8 +227,6 @@ flow:
     remote: true
 `
 
-// An execution that waits in its process for workers holds no slot meanwhile: a worker with one slot
-// finishes it.
 func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	s := newSquares()
@@ -253,8 +248,7 @@ func TestWhatWaitsForWorkersNeedsNoSlot(t *testing.T) {
 	require.Equal(t, map[int]int{1: 1, 2: 1}, s.counts())
 }
 
-// Rule TS5: a process that is lost between the submission of a group and the park leaves the tasks to
-// workers, and abandoning the execution ends them.
+// Rule TS5.
 func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
 	t.Parallel()
 	app, _ := app(t, testdb.SQLite(t), newSquares().handler())
@@ -278,7 +272,7 @@ func TestWhoAbandonsAnExecutionCancelsItsTasks(t *testing.T) {
 	require.Equal(t, 2, g.Canceled)
 }
 
-// Rule TS5: a step that starts over does not run in parallel to its earlier group.
+// Rule TS5.
 func TestAStepOfTasksThatBeginsAnewCancelsItsEarlierGroup(t *testing.T) {
 	t.Parallel()
 	s := newSquares()

@@ -9,8 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// walkModule visits the files of the module in dir with slash-separated paths below it; hidden folders
-// except .ci, testdata, and other modules are left out.
 func walkModule(dir string, visit func(file string, d fs.DirEntry) error) error {
 	return fs.WalkDir(os.DirFS(dir), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {

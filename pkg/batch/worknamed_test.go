@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// TestTheSessionsOfAServerNameJobAndExecution (rule OP3): pg_stat_activity shows the execution.
+// Rule OP3.
 func TestTheSessionsOfAServerNameJobAndExecution(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t, batchtest.On(testdb.Postgres(t)))

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// The code base keeps its ceilings.
 func TestNoMeasureExceedsItsCeiling(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -17,7 +16,6 @@ func TestNoMeasureExceedsItsCeiling(t *testing.T) {
 	}
 }
 
-// write makes a checkout of the given files, by path, and reads it.
 func write(t *testing.T, files map[string]string) *tree {
 	t.Helper()
 	root := t.TempDir()

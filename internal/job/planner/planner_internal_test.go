@@ -19,7 +19,6 @@ func (n named) Name() string                                { return string(n) }
 func (n named) Kind() string                                { return "tasklet" }
 func (named) Execute(context.Context, *model.StepRun) error { return nil }
 
-// knowing answers conditions.
 type knowing struct {
 	Oracle
 	holds, ok bool
@@ -27,8 +26,6 @@ type knowing struct {
 
 func (k knowing) Condition(core.Visit) (holds, ok bool) { return k.holds, k.ok }
 
-// TestThePortOfAPlanAnswersConditions: it calls Try only, and answers yes or no if Try knows. A
-// condition of an element without a step has an entry of its own.
 func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 	t.Parallel()
 	tried := func(holds, known bool, err error) *model.Condition {
@@ -76,8 +73,6 @@ func TestThePortOfAPlanAnswersConditions(t *testing.T) {
 	}
 }
 
-// TestAConditionOfAPlanAsksOnlyWhatIsKnown: a step that would run is unknown, a passed step is known,
-// and after an unknown outcome a step that a loop may run again is unknown.
 func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 	t.Parallel()
 	leads := func(name, to string) *model.StepElement {
@@ -118,7 +113,7 @@ func TestAConditionOfAPlanAsksOnlyWhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestAPlanOfALoopInWhichNothingRunsEnds: the execution itself would not end.
+// The execution itself would not end.
 func TestAPlanOfALoopInWhichNothingRunsEnds(t *testing.T) {
 	t.Parallel()
 	never := &model.Condition{Text: "never", Try: func(context.Context, *core.View, model.Unknown) (bool, bool, error) { return false, true, nil }}

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// The text of any definition is read back as the same definition.
 func TestATextIsReadAsItWasMeant(t *testing.T) {
 	t.Parallel()
 	word := rapid.OneOf(

@@ -156,7 +156,6 @@ func TestFaultsStrikeInJobFilesByStepAndComponent(t *testing.T) {
 	require.Equal(t, 2, fired)
 }
 
-// The processors may be called ahead, and their faults count the same.
 func TestAFaultOfAProcessorThatIsCalledAheadStrikes(t *testing.T) {
 	t.Parallel()
 	pure := strings.Replace(peopleJob, "    - shout\n", "", 1)

@@ -43,7 +43,6 @@ type person struct {
 	Name string `json:"name"`
 }
 
-// careless appends to a file, and ignores rollbacks.
 type careless struct{ path string }
 
 type carelessConfig struct {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placed is a processor that knows its context.
 type placed struct {
 	in    batch.BuildContext
 	db    tx.Database
@@ -39,7 +38,6 @@ func (p *placed) BeforeStep(_ context.Context, step *core.StepExecution) error {
 	return nil
 }
 
-// Process queries the step's own transaction.
 func (p *placed) Process(ctx context.Context, item person) (person, error) {
 	p.names++
 	var greeted string
@@ -55,7 +53,6 @@ func (p *placed) AfterStep(_ context.Context, step *core.StepExecution) error {
 	return step.Context.Put("heard", fmt.Sprint(p.in.Job, " ", p.in.Step, " ", p.in.Execution, " ", p.heard))
 }
 
-// told is a tasklet that listens to its step.
 type told struct{ heard string }
 
 func (t *told) BeforeStep(context.Context, *core.StepExecution) error {
@@ -71,8 +68,7 @@ func (t *told) AfterStep(_ context.Context, step *core.StepExecution) error {
 	return nil
 }
 
-// An author's component reaches its step, the step's context, its execution and its database, and is
-// notified of the step's start and end (rule C16b).
+// Rule C16b.
 func TestAComponentReachesItsStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -16,11 +16,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// everywhere crashes a job on SQLite and on PostgreSQL. A run's database is made only in the test's own
-// process, from a template: making the history's tables in a schema of each run took PostgreSQL longer
-// than the runs. Every second commit is killed at, before and after: a database is the same after one
-// commit and before the next, so every state is restarted from. PostgreSQL, which differs in
-// statements, not in the engine, has every seventh one. make soak kills at all of them.
+// everywhere crashes a job on SQLite and on PostgreSQL. A run's database is
+// made from a template: making the tables in a schema of each run took longer
+// than the runs. Every second commit is killed at, before and after: a
+// database is the same after one commit and before the next. PostgreSQL has
+// every seventh one; make soak kills at all.
 func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
@@ -39,7 +39,7 @@ func everywhere(t *testing.T, describe func(c *batchtest.Crash)) {
 	})
 }
 
-// unlessSoak returns every, the step between killed commits; make soak kills at all.
+// unlessSoak returns every, the step between killed commits.
 func unlessSoak(every int) int {
 	if os.Getenv(soakVariable) != "" {
 		return 0
@@ -172,7 +172,6 @@ func TestFilesToFilesSurviveAKillAtEveryCommit(t *testing.T) {
 	})
 }
 
-// saver writes with gorm in the chunk's transaction.
 type saver struct{ db tx.Database }
 
 func newSaver(p tx.Provider) (saver, error) {

@@ -19,14 +19,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// soakVariable is set by `make soak`.
 const soakVariable = "SURFIN_SOAK"
 
-// acrossDatabases crashes a job with its history and its data, called "data", in different databases
-// (rule C18). Each kind has each role in the first two pairs. The first one is killed at every second
-// commit, before and after: a database is the same after one commit and before the next; the second one
-// at every third. The pairs of one kind have no further combination of role and kind: make soak has
-// them, and the thorough job has one of them.
+// acrossDatabases crashes a job with its history and its data, called "data",
+// in different databases (rule C18). The first pair is killed at every second
+// commit, the second at every third; make soak has all.
 func acrossDatabases(t *testing.T, thorough bool, describe func(c *batchtest.Crash)) {
 	t.Helper()
 	soak := os.Getenv(soakVariable) != ""

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// If the data are in another database, the checkpoint stored with them decides whether work of a step
-// is committed (rules C18, F4a): the record of a process that died may be behind.
+// Rules C18, F4a.
 func TestACorrectedStepWithDataInAnotherDatabaseIsJudgedByItsCheckpoint(t *testing.T) {
 	t.Parallel()
 	postgres, sqlite := testdb.Postgres, testdb.EmptySQLite

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// everydayJob has all components that keep state from item to item, or contain other components.
 const everydayJob = `
 job: everyday
 flow:

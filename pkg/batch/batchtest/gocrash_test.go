@@ -9,8 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// A job in Go is killed before and after each of its commits: plain, and with partitions of its process
-// and of workers, which makes no false alarm.
 func TestAJobInGoSurvivesAKillAtEveryCommit(t *testing.T) {
 	for name, partition := range map[string]*batch.Partitioned{
 		"plain":       nil,

@@ -155,8 +155,6 @@ func TestTheHowToPageShowsCodeThatCompiles(t *testing.T) {
 	}
 }
 
-// unindented returns the code without the indentation of its lines: the page shows some from within
-// functions.
 func unindented(code string) string {
 	lines := strings.Split(strings.TrimSpace(code), "\n")
 	for i, l := range lines {

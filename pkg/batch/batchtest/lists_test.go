@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// listsJob moves lists from csv to arrays in a table, by COPY, to another by UNNEST, and to jsonl. The
-// second step reads their types from the database.
 const listsJob = `
 job: lists
 types:
@@ -49,7 +47,7 @@ flow:
     writer: {jsonl: out.jsonl}
 `
 
-// Rule D13. The rows of all draws go through one run on each database.
+// Rule D13.
 func TestListsComeBackFromBothDatabasesAsTheyWere(t *testing.T) {
 	t.Parallel()
 	var in bytes.Buffer
@@ -82,10 +80,8 @@ func TestListsComeBackFromBothDatabasesAsTheyWere(t *testing.T) {
 	})
 }
 
-// aList is a list in its csv form, and in its document form.
 type aList struct{ name, text, doc string }
 
-// listRow draws lists of all kinds, some of them null, and some with nulls.
 func listRow(t *rapid.T) []aList {
 	text := rapid.StringOf(rapid.OneOf(rapid.RuneFrom([]rune(`ab ,;"\{}[]'null`)), rapid.Rune().Filter(func(r rune) bool { return r != 0 && r != '\uFFFD' })))
 	micros := rapid.Int64Range(row.NewDate(1, 1, 1).Time().UnixMicro(), row.NewDate(9999, 12, 31).Time().UnixMicro())

@@ -6,7 +6,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// The table has old rows, a view, and a value that does not fit; the last step has no items.
+// The table has old rows, a view, and a value that does not fit.
 const refillJob = `
 job: refill
 parameters:

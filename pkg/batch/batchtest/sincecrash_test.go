@@ -22,8 +22,7 @@ flow:
     skip: 3
 `
 
-// Rules IL1 and IL2: whatever dies, the range of an instance stays, and the next one begins after it.
-// Rows enter the table twice if a range began too early, and never if it began too late.
+// Rules IL1 and IL2.
 func TestAnIncrementalLoadSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {
@@ -76,7 +75,7 @@ flow:
     skip: 10
 `
 
-// Rule D9b: chunks end in the middle of a document, at its end, and at a row that cannot be read.
+// Rule D9b.
 func TestRowsOfElementsSurviveAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {

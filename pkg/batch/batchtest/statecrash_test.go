@@ -15,14 +15,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
-// entry is a line of an account, with the balance after it.
 type entry struct {
 	ID      int64 `json:"id"`
 	Amount  int64 `json:"amount"`
 	Balance int64 `json:"balance"`
 }
 
-// balance is a processor with a position: the sum of the entries so far.
 type balance struct{ sum int64 }
 
 func (p *balance) Open(_ context.Context, at batch.Position) error {
@@ -71,8 +69,6 @@ flow:
     writer: {table: entries}
 `
 
-// entries returns rows of a csv file, some invalid, left out, or duplicates that their table refuses;
-// balanced are the rows of the table.
 func entries(first, n int) (file string, balanced []string) {
 	var b strings.Builder
 	b.WriteString("id,amount,balance\n")
@@ -95,8 +91,7 @@ func entries(first, n int) (file string, balanced []string) {
 	return b.String(), balanced
 }
 
-// A processor with a position continues at its last commit, whenever the process dies: skipped or
-// rolled-back items have left no trace, in a step, in partitions, and reading ahead (rule C4a).
+// Rule C4a.
 func TestAProcessorWithAPositionSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]*strings.Replacer{
@@ -133,7 +128,6 @@ func TestAProcessorWithAPositionSurvivesAKillAtEveryCommit(t *testing.T) {
 	}
 }
 
-// Concurrency has no order, which a position needs: the job file is refused.
 func TestConcurrencyWithAProcessorWithAPositionIsRefusedAtLoad(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t, batchtest.With(balances()...))

@@ -15,9 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// The jobs of this file tolerate faults. The tests check that they do so wherever they are killed.
+// The jobs of this file tolerate faults.
 
-// tolerantJob loads with a unique key; %ISOLATE% and %SIZE% are filled in.
 const tolerantJob = `
 job: tolerant
 parameters:
@@ -51,7 +50,6 @@ func loadOf(c *batchtest.Crash, job string, lines ...string) {
 	}
 }
 
-// skipsOf checks the origins of the skips of the step load, over all its attempts.
 func skipsOf(t *testing.T, e *batchtest.Env, want ...string) {
 	t.Helper()
 	list, err := e.Repository().Executions(t.Context(), ports.ExecutionFilter{})
@@ -79,8 +77,7 @@ func TestALoadWithSkipsSurvivesAKillAtEveryCommit(t *testing.T) {
 	})
 }
 
-// The main case: every transaction of a split commits its own position (rule C8), so a kill in the
-// middle of it loses no item and writes none twice.
+// Rule C8.
 func TestASplitSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	for _, isolate := range []string{"each", "bisect"} {
@@ -131,7 +128,8 @@ flow:
     retry: {limit: 1, backoff: {initial: 1ms}}
 `
 
-// A database cannot roll back files: their writers return to the last commit themselves.
+// A database cannot roll back files: their writers return to the last commit
+// themselves.
 func TestFilesWithRetriesAndSkipsSurviveAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {
@@ -164,8 +162,9 @@ flow:
     writer: {table: copied}
 `
 
-// Reading from one database and writing to another needs nothing special: the reader's position is
-// stored with the written rows. (Rule C18 covers a target outside the history's database.)
+// Reading from one database and writing to another needs nothing special: the
+// reader's position is stored with the written rows. (Rule C18 covers a target
+// outside the history's database.)
 func TestACopyFromAnotherDatabaseSurvivesAKillAtEveryCommit(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(c *batchtest.Crash) {

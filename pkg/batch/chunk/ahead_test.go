@@ -22,8 +22,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Rows, counters, position and skipped items are the same as in a step that fills and commits in turn
-// (rule C19); with the race detector this fails if the goroutines touch the same data.
+// Rule C19.
 func TestReadingAheadChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 3} {
@@ -64,7 +63,7 @@ func TestReadingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// A step that fails does not count items that were read or processed ahead of the failure (rule C11).
+// Rule C11.
 func TestAStepThatFailsCountsTheSameReadAheadOrNot(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -134,7 +133,6 @@ func (p sevens) Process(_ context.Context, n int) (int, error) {
 
 func (sevens) IndependentOf(string) bool { return true }
 
-// losesPlace has no position at the chunk that it counts down to.
 type losesPlace struct {
 	*watched
 	chunks int
@@ -183,7 +181,6 @@ func (choosy) Process(_ context.Context, n int) (int, error) {
 
 func (choosy) IndependentOf(string) bool { return true }
 
-// watched is a reader that reports the last number it read.
 type watched struct {
 	seekable
 	independent bool
@@ -221,7 +218,6 @@ func aheadStep(t *testing.T, e *testengine.Engine, ahead chunk.ReadAhead, r *wat
 	return testengine.Job("load", &model.StepElement{Step: s})
 }
 
-// patience bounds the wait for another goroutine.
 const patience = 20 * time.Second
 
 func TestTheNextChunkIsReadWhileThisOneIsWritten(t *testing.T) {
@@ -264,7 +260,6 @@ type readListener struct{}
 
 func (readListener) BeforeRead(context.Context) error { return nil }
 
-// Items read ahead are discarded, and the restart reads them again.
 func TestAFailureThrowsAwayWhatWasReadAhead(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
@@ -289,7 +284,6 @@ func TestAFailureThrowsAwayWhatWasReadAhead(t *testing.T) {
 	require.Len(t, e.Ints("select id from out"), 35)
 }
 
-// A failure to read ahead belongs to its own chunk: earlier chunks are committed first.
 func TestAFailureOfReadingAheadWaitsForItsTurn(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func() error{
@@ -317,7 +311,6 @@ func TestAFailureOfReadingAheadWaitsForItsTurn(t *testing.T) {
 	}
 }
 
-// A read that consumed nothing is retried when its chunk is the current one.
 func TestAReadAheadIsRetried(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
@@ -335,7 +328,6 @@ func TestAReadAheadIsRetried(t *testing.T) {
 	require.Equal(t, 1, failures)
 }
 
-// A stop commits the current chunk, and nothing that was read ahead of it.
 func TestAStopThrowsAwayWhatWasReadAhead(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

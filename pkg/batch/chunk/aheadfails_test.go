@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// leftBehind is the result of an execution of a step.
 type leftBehind struct {
 	Status           core.Status
 	Counters, InHand core.Counters
@@ -28,8 +27,8 @@ type leftBehind struct {
 	Skips            int
 }
 
-// eitherWay runs a step over 35 numbers in chunks of 10, with and without reading ahead, and returns
-// the common result (rule C19). assemble may change its parts.
+// eitherWay runs a step over 35 numbers in chunks of 10, with and without
+// reading ahead, and returns the common result (rule C19).
 func eitherWay(t *testing.T, config chunk.Config, assemble func(run *model.StepRun, p *chunk.Parts)) (end leftBehind) {
 	t.Helper()
 	for _, ahead := range []chunk.ReadAhead{chunk.ReadAheadOff, chunk.ReadAheadOn} {
@@ -59,7 +58,6 @@ func eitherWay(t *testing.T, config chunk.Config, assemble func(run *model.StepR
 	return end
 }
 
-// unmarkable panics when asked for the mark of a number.
 type unmarkable struct {
 	seekable
 	at int
@@ -90,7 +88,6 @@ func (r tellsTwo) Fill(ctx context.Context, items item.Items, n int) error {
 	return nil
 }
 
-// The failure may come with the last item of a chunk, and is not forgotten there.
 func TestWhatFailsBehindTheLastItemReadAheadIsHandled(t *testing.T) {
 	t.Parallel()
 	end := eitherWay(t, chunk.Config{}, func(_ *model.StepRun, p *chunk.Parts) {
@@ -120,7 +117,6 @@ func (p *failsOnce) Process(_ context.Context, n int) (int, error) {
 
 func (*failsOnce) IndependentOf(string) bool { return true }
 
-// The first attempt counts, ahead or not: a retry must be allowed, and a panic is fatal.
 func TestAnItemThatFailsAheadHasFailed(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -145,7 +141,6 @@ func TestAnItemThatFailsAheadHasFailed(t *testing.T) {
 	}
 }
 
-// stepping is a reader that can step over an item.
 type stepping struct{ *watched }
 
 func (r stepping) SkipItem(context.Context) error { r.next++; return nil }
@@ -201,7 +196,7 @@ func TestAStopBeforeAChunkThrowsAwayWhatWasReadAheadOfIt(t *testing.T) {
 	require.Equal(t, upTo(10), end.Rows)
 }
 
-// acknowledges is a reader that is itself notified of commits: it notes what it has read by then.
+// acknowledges is a reader that is itself notified of commits.
 type acknowledges struct {
 	seekable
 	acknowledged []int
@@ -212,7 +207,7 @@ func (r *acknowledges) AfterChunk(context.Context, core.Counters) error {
 	return nil
 }
 
-// A component that is also a listener is not called ahead (rule C20).
+// Rule C20.
 func TestAReaderThatListensReadsNothingAhead(t *testing.T) {
 	t.Parallel()
 	r := &acknowledges{seekable: seekable{numbers: numbers{n: 35}}}
@@ -223,8 +218,6 @@ func TestAReaderThatListensReadsNothingAhead(t *testing.T) {
 	require.Equal(t, []int{10, 20, 30, 35}, r.acknowledged)
 }
 
-// Reading ahead ends when the current chunk fails. Items read are not lost: the rest is read when it is
-// the chunk's turn.
 func TestAChunkThatWasReadAheadInPartIsCompleted(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))
@@ -251,13 +244,13 @@ func TestAChunkThatWasReadAheadInPartIsCompleted(t *testing.T) {
 	require.Equal(t, core.Counters{Read: 35, Write: 35, Commit: 4, Rollback: 1}, e.Step(exec, "load").Counters)
 }
 
-// refusesSkips is a listener that fails.
 type refusesSkips struct{}
 
 func (refusesSkips) OnSkipRead(context.Context, error) error { return errBad }
 
-// A split commits the items, but not the failed read that came with the last one. A restart that counts
-// its way back meets that read again, and handles it.
+// A split commits the items, but not the failed read that came with the last
+// one. A restart that counts its way back meets that read again, and handles
+// it.
 func TestAFailureThatComesWithTheItemInFrontOfARestartIsHandled(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))

@@ -23,7 +23,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// numbers reads the ints below n; it has no position of its own.
 type numbers struct{ next, n int }
 
 func (r *numbers) Read(context.Context) (int, error) {
@@ -34,7 +33,6 @@ func (r *numbers) Read(context.Context) (int, error) {
 	return r.next - 1, nil
 }
 
-// seekable is numbers with a position.
 type seekable struct {
 	numbers
 	opened []string
@@ -57,7 +55,6 @@ func (f processorFunc) Process(_ context.Context, i int) (int, error) { return f
 
 func same(i int) (int, error) { return i, nil }
 
-// inserts writes into the table out, in the chunk's transaction.
 type inserts struct {
 	db     tx.Database
 	before func(item int) error
@@ -309,8 +306,6 @@ func TestAcceptChangesIsCalledBeforeOpenWhereTheOperatorSaidSo(t *testing.T) {
 	}
 }
 
-// An owner that was frozen commits a chunk after the definitions were compared: a step that takes the
-// new definition must not continue there.
 func TestANewDefinitionIsRefusedWhereTheOldOneHasCommittedMeanwhile(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

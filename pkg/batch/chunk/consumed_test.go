@@ -33,7 +33,6 @@ func (r *taking) Read(ctx context.Context) (int, error) {
 	return r.numbers.Read(ctx)
 }
 
-// placing is taking with a position.
 type placing struct{ taking }
 
 func (r *placing) Open(_ context.Context, at item.Position) error {
@@ -45,8 +44,7 @@ func (r *placing) Open(_ context.Context, at item.Position) error {
 
 func (r *placing) Position() (item.Position, error) { return json.Marshal(r.next) }
 
-// A failed Read loses no item: an error that skips counts its item as consumed, and a retried read is
-// tried again only if that cannot lose one (rule C1b).
+// Rule C1b.
 func TestAReadThatFailedLosesNoItem(t *testing.T) {
 	t.Parallel()
 	skippable, retryable := exception.Skippable("read", errBad), exception.Retryable("read", errBad)
@@ -55,7 +53,7 @@ func TestAReadThatFailedLosesNoItem(t *testing.T) {
 	const names = "Read has consumed its item, or did not say that it has not"
 	for name, c := range map[string]struct {
 		reader func() item.ItemReader[int]
-		says   string // the failure; empty if the step completes
+		says   string
 		skips  int64
 	}{
 		"skippable, taken":                      {func() item.ItemReader[int] { r := with(true, skippable); return &r }, "", 1},

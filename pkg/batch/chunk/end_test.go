@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// onRead calls back at its n-th read.
 type onRead struct {
 	numbers
 	at   int
@@ -36,7 +35,8 @@ func (r *onRead) Read(ctx context.Context) (int, error) {
 	return r.numbers.Read(ctx)
 }
 
-// Only the commit itself notices it: the next heartbeat is far away (rule C14).
+// Only the commit itself notices it: the next heartbeat is far away (rule
+// C14).
 func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -69,8 +69,8 @@ func (r silent) Reclaim(context.Context, ports.StepRef) (ports.StepRef, ports.Ch
 	return ports.StepRef{}, ports.Checkpoint{}, r.err
 }
 
-// TestARestartJudgesACommitThatNobodyCould: the row of the step is its checkpoint, so the record of the
-// end waits for the transaction, and a restart resumes after it.
+// The row of the step is its checkpoint, so the record of the end waits for
+// the transaction, and a restart resumes after it.
 func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	t.Parallel()
 	dead, away, refused := errors.New("the line is dead"), fmt.Errorf("away: %w", core.ErrNoReply), errors.New("no permission")
@@ -140,7 +140,6 @@ func testdbURL(t *testing.T, url string) string {
 	return testdb.Postgres(t)
 }
 
-// stuck cannot be closed.
 type stuck struct{ numbers }
 
 func (*stuck) Close(context.Context) error { return errors.New("it does not close") }
@@ -163,7 +162,6 @@ func TestAComponentThatCannotBeClosedUndoesNothing(t *testing.T) {
 	})
 }
 
-// counting listens to the step and to its chunks.
 type counting struct{ before, chunks, after, closed int }
 
 func (c *counting) BeforeStep(context.Context, *core.StepExecution) error { c.before++; return nil }

@@ -24,7 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fixture is a fault-tolerant step over numbers with hooks for faults.
 type fixture struct {
 	e       *testengine.Engine
 	reader  item.ItemReader[int]

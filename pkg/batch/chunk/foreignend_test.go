@@ -126,7 +126,6 @@ func TestResettingTheTransactionsSettingsIsNoLossOfTheOwner(t *testing.T) {
 	}
 }
 
-// SQLite also rolls back by itself; a step that ignores it commits nothing.
 func TestASQLiteTransactionThatIsGoneIsNotCheckpointed(t *testing.T) {
 	t.Parallel()
 	e := engine(t, testdb.SQLite(t))

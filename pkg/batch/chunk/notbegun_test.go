@@ -50,8 +50,7 @@ func (s *severs) sever() {
 	s.pid = -1
 }
 
-// Whatever a skip rule admits, no item is at fault for a connection that is gone before BEGIN, or after
-// the write (rules C7, T8a).
+// Rules C7, T8a.
 func TestNoItemIsSkippedForATransactionThatDidNotBeginOrAFailedCheckpoint(t *testing.T) {
 	t.Parallel()
 	const bad = 13

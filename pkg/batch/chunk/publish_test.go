@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// publisher is a writer outside the transaction that notes its calls. It keeps one position, the number
-// of items.
 type publisher struct {
 	items int
 	calls []string
@@ -48,8 +46,7 @@ func publishing(e *testengine.Engine, r item.ItemReader[int], p *publisher) *mod
 	}))
 }
 
-// A part of no item or of one is prepared like any other, and before Finish there is one more commit,
-// and a restart gets its position (rule C15b).
+// Rule C15b.
 func TestAWriterIsPreparedForEveryPartAndPublishesOnlyWhatIsStored(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// badReader cannot read any of its texts.
 type badReader[T any] struct {
 	texts []string
 	next  int

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// writeErrors counts the failed writes reported to a listener.
 type writeErrors struct{ items []int }
 
 func (l *writeErrors) OnWriteError(_ context.Context, _ error, items item.Items) error {
@@ -39,7 +38,6 @@ func lacking(t *testing.T, url string, but int) *testengine.Engine {
 	return e
 }
 
-// epochs lists the epochs of all step executions.
 const epochs = "select distinct epoch from surfin_step_execution"
 
 func TestACommitThatTheDatabaseRefusesIsIsolated(t *testing.T) {
@@ -84,8 +82,8 @@ func TestAChunkThatMustNotBeIsolatedFailsWhole(t *testing.T) {
 	})
 }
 
-// A trigger fails the COMMIT, like a serialization failure: the sequence, outside all transactions,
-// counts them.
+// A trigger fails the COMMIT, like a serialization failure: the sequence,
+// outside all transactions, counts them.
 func TestACommitThatLostAConflictIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for retries, status := range map[int]core.Status{2: core.StatusCompleted, 1: core.StatusFailed} {
@@ -119,8 +117,7 @@ func (l grumbles) BeforeWrite(_ context.Context, items item.Items) error {
 	return nil
 }
 
-// A failing part of the chunk is divided, but not after a listener's failure, which a smaller part
-// would not show (rule C16a).
+// Rule C16a.
 func TestAListenerThatFailsInASplitEndsTheStep(t *testing.T) {
 	t.Parallel()
 	f := fixture{e: lacking(t, testdb.SQLite(t), 13), reader: &numbers{n: 25}, listen: []any{grumbles{2}}, config: chunk.Config{
@@ -132,7 +129,6 @@ func TestAListenerThatFailsInASplitEndsTheStep(t *testing.T) {
 	require.Equal(t, upTo(13), f.e.Ints(allRows))
 }
 
-// complains fails when it is called with an error.
 type complains struct{}
 
 func (complains) OnReadError(context.Context, error) error {
@@ -145,7 +141,6 @@ func (complains) OnWriteError(context.Context, error, item.Items) error {
 	return errors.New("the listener's own fault")
 }
 
-// once fails the first time it is called.
 func once() func(int) error {
 	failed := false
 	return func(n int) error {
@@ -171,8 +166,7 @@ func (r *brittle) Read(ctx context.Context) (int, error) {
 	return r.numbers.Read(ctx)
 }
 
-// A retry or a skip resolves the error, and would hide the failure of the listener that was called with
-// it (rule C16a).
+// Rule C16a.
 func TestAListenerThatFailsWithAnErrorThatIsCuredIsReported(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -47,7 +47,6 @@ func (shout) Process(_ context.Context, text string) (string, error) {
 	return strings.ToUpper(text), nil
 }
 
-// sampled runs a sample and returns each outcome as a line.
 func sampled(t *testing.T, e *testengine.Engine, c chunk.Config, r item.ItemReader[int], f textOf, n int) ([]string, error) {
 	t.Helper()
 	c.Name, c.Database = "load", e.Database
@@ -110,7 +109,6 @@ func TestASampleEndsWithTheData(t *testing.T) {
 	require.Len(t, lines, 2)
 }
 
-// flawed fails at its second read, with the item consumed or not.
 type flawed struct {
 	numbers
 	consumes bool

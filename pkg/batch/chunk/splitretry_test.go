@@ -20,8 +20,8 @@ var errDeadlock = errors.New("deadlock")
 
 func isDeadlock(err error) bool { return errors.Is(err, errDeadlock) }
 
-// splitting is a step of 25 items in chunks of ten: item 13 is bad, so its chunk is split, and item 16
-// meets as many deadlocks as fails returns. Both errors skip, and deadlocks are retried.
+// splitting is a step of 25 items in chunks of ten: item 13 is bad, so its
+// chunk is split, and item 16 meets as many deadlocks as fails returns.
 func splitting(t *testing.T, url string, isolate chunk.Isolation, retries int, fails func() error) fixture {
 	t.Helper()
 	bad := at(13, always(exception.Skippable("write", errBad)))
@@ -39,8 +39,7 @@ func splitting(t *testing.T, url string, isolate chunk.Isolation, retries int, f
 
 var without13 = slices.Delete(upTo(25), 13, 14)
 
-// The retries of a step apply to each transaction of a split, so a transient failure there costs
-// neither the step nor a good item (rule C7).
+// Rule C7.
 func TestATransientFailureInASplitIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -63,8 +62,6 @@ func TestATransientFailureInASplitIsTriedAgain(t *testing.T) {
 	})
 }
 
-// No item is at fault for a transient failure, in a split or outside: one that outlives its retries
-// fails the step, regardless of skip, and both isolations have the same rows then.
 func TestATransientFailureThatOutlivesItsRetriesSkipsNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -96,7 +93,6 @@ func TestATransientFailureThatOutlivesItsRetriesSkipsNothing(t *testing.T) {
 	})
 }
 
-// All attempts at a chunk, including its split, share one time budget.
 func TestTheTimeForAllAttemptsIsThatOfTheChunk(t *testing.T) {
 	t.Parallel()
 	f := splitting(t, testdb.SQLite(t), chunk.IsolateEach, 1000, always(errDeadlock))
@@ -106,7 +102,7 @@ func TestTheTimeForAllAttemptsIsThatOfTheChunk(t *testing.T) {
 	require.Less(t, f.e.Step(exec, "load").Counters.Rollback, int64(200), "fifty milliseconds, of one each")
 }
 
-// An item that is processed again in a split has the same retries as before (rule C2).
+// Rule C2.
 func TestAnItemThatFailsWhenItIsProcessedAgainInASplitIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -59,7 +59,6 @@ func (p *totals) Process(_ context.Context, i int) (int, error) {
 
 func rowOf(sum, i int) int { return sum*1000 + i }
 
-// totalsOf returns the rows of items one by one, when some are skipped.
 func totalsOf(n int, skips ...int) []int64 {
 	rows, sum := []int64{}, 0
 	for i := range n {
@@ -109,8 +108,7 @@ func stateCases() map[string]stateCase {
 	}
 }
 
-// Whatever fails, is skipped or retried, a processor with a position has seen every item that is not
-// skipped once, in order, and no skipped item: also after a restart (rule C4a).
+// Rule C4a.
 func TestAProcessorWithAPositionHasSeenWhatIsCommitted(t *testing.T) {
 	t.Parallel()
 	modes := map[string]chunk.Config{
@@ -151,7 +149,6 @@ func TestAProcessorWithAPositionHasSeenWhatIsCommitted(t *testing.T) {
 	})
 }
 
-// seen is a processor with a position, which filters a number if it has seen its last digit.
 type seen struct{ has map[int]bool }
 
 func (p *seen) Open(_ context.Context, at item.Position) error {
@@ -172,7 +169,6 @@ func (p *seen) Process(_ context.Context, i int) (int, error) {
 	return i, nil
 }
 
-// An item that was filtered because of an item that is skipped is judged again.
 func TestAnItemThatWasFilteredForASkippedOneIsProcessedAgain(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -204,8 +200,6 @@ func TestAProcessorWithAPositionExcludesWhatHasNoOrder(t *testing.T) {
 	}
 }
 
-// A commit of an earlier version has no position of its processors: their state is lost, and reported
-// as lost.
 func TestACommitWithoutThePositionOfAProcessorIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -220,7 +214,6 @@ func TestACommitWithoutThePositionOfAProcessorIsRefused(t *testing.T) {
 	})
 }
 
-// stepKnower is a component that listens to its step.
 type stepKnower struct {
 	totals
 	calls []string
@@ -247,7 +240,7 @@ func (p *stepKnower) AfterStep(_ context.Context, step *core.StepExecution) erro
 	return step.Context.Put("sum", int64(p.sum))
 }
 
-// A component is notified of its step like a listener, once, even if it is both (rule C16b).
+// Rule C16b.
 func TestAComponentListensToItsStep(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// stormy reads bad lines, then good items below n, and nothing more. Without an end it reads bad lines
-// for ever.
 type stormy struct {
 	next, bad, n int
 	at           map[int]func() // called at a read
@@ -127,7 +125,6 @@ func TestAStopIsSeenBetweenReadsAndCommitsWhatWasRead(t *testing.T) {
 	}
 }
 
-// deaf listens to single reads.
 type deaf struct{}
 
 func (*deaf) AfterRead(context.Context, any) error { return nil }
@@ -155,7 +152,6 @@ func TestAStopIsSeenOnTheWayBackToThePosition(t *testing.T) {
 	require.Equal(t, []int64{1500}, f.e.Ints("select count(distinct line) from surfin_skipped_item"))
 }
 
-// Failures in processing and in writing, and later reads, are one chunk.
 func TestManySkipsOfEachPhaseInOneChunkAreStoredInOrder(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

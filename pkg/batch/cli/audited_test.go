@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// noActs are the commands that change nothing of the history, or that act in the name of others.
 func noActs() map[string]string {
 	return map[string]string{
 		"audit list": "reads", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
@@ -37,7 +36,6 @@ func noActs() map[string]string {
 	}
 }
 
-// acting is a command that acts, and the act that the audit then has.
 type acting struct {
 	args []string
 	verb string
@@ -75,7 +73,6 @@ func (s *audited) acts() map[string][]acting {
 	}
 }
 
-// order is that of the acts: a restart needs a run.
 func order() []string {
 	return []string{
 		"migrate", "run", "next", "backfill", "copy", "restart", "skips redrive", "stop", "abandon", "recover", "register", "definitions disable", "definitions enable",
@@ -96,7 +93,6 @@ func (s *audited) surfin(args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-// leaves are the commands that do something, as the help of the program names them.
 func (s *audited) leaves(path ...string) (list []string) {
 	s.t.Helper()
 	_, out, _ := s.surfin(append(path, "--help")...)
@@ -112,7 +108,6 @@ func (s *audited) leaves(path ...string) (list []string) {
 	return list
 }
 
-// newest is what the audit has at its top.
 func (s *audited) newest() operator.ActView {
 	s.t.Helper()
 	code, out, errs := s.surfin("audit", "list", "--limit", "1", "--format", "json")
@@ -156,7 +151,7 @@ func (s *audited) prepare(path string, args []string) []string {
 	return made
 }
 
-// TestEveryActOfTheCommandIsAudited (rule OP4): with who did it. A command that is new must be in one of the two lists.
+// Rule OP4. A new command must be in one of the two lists.
 func TestEveryActOfTheCommandIsAudited(t *testing.T) {
 	testdb.EachEmpty(t, func(t *testing.T, url string) {
 		t.Setenv("DATABASE_URL", url)

@@ -23,8 +23,7 @@ type square struct{}
 
 func (square) Execute(context.Context, task.Task) (task.Outcome, error) { return task.Success(), nil }
 
-// Rule TS6: validate knows the handlers of the program, without what their constructors need; with an engine
-// that reaches other programs it cannot know those of their workers.
+// Rule TS6.
 func TestValidateLooksForTheHandlersOfTasks(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The command runs, explains and restarts a job in Go by its name.
 func TestTheCommandTakesTheNameOfAJobInGo(t *testing.T) {
 	t.Setenv("DATABASE_URL", testdb.SQLite(t))
 	type line struct{ ID int64 }
@@ -59,7 +58,6 @@ func TestTheCommandTakesTheNameOfAJobInGo(t *testing.T) {
 	require.Contains(t, surfin(2, "run", "leger"), "leger")
 }
 
-// A test in YAML names a job in Go, and the program runs it.
 func TestTestsInYAMLRunAJobInGo(t *testing.T) {
 	t.Parallel()
 	job := batch.NewJob("ledger").

@@ -20,8 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Rule W12: what is parked, and no worker that is alive continues it, is shown so, and a worker that takes parts
-// only is one.
+// Rule W12.
 func TestAnExecutionThatIsParkedWithoutALiveWorkerIsShownSo(t *testing.T) {
 	t.Setenv("DATABASE_URL", testdb.SQLite(t))
 	dir := t.TempDir()

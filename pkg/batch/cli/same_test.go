@@ -32,7 +32,6 @@ type pair struct {
 	urls [2]string // of Go, of the command
 }
 
-// each runs f on pairs of databases of every kind.
 func each(t *testing.T, f func(p *pair)) {
 	t.Helper()
 	for name, open := range map[string]func(testing.TB) string{"sqlite": testdb.SQLite, "postgres": testdb.Postgres} {
@@ -48,7 +47,6 @@ func each(t *testing.T, f func(p *pair)) {
 	}
 }
 
-// touchy is a tasklet that fails where the file "broken" lies in its folder.
 func touchy() fx.Option {
 	type config struct {
 		Broken string `key:"broken"`
@@ -78,7 +76,6 @@ func (p *pair) write(text string) {
 
 func (p *pair) broken() string { return filepath.Join(filepath.Dir(p.file), "broken") }
 
-// fails has the tasklet fail, or not.
 func (p *pair) fails(yes bool) {
 	p.t.Helper()
 	if yes {
@@ -88,7 +85,6 @@ func (p *pair) fails(yes bool) {
 	require.NoError(p.t, os.Remove(p.broken()))
 }
 
-// run runs the job from Go and by the command; a refusal is the same.
 func (p *pair) run(req batch.RunRequest, args ...string) {
 	p.t.Helper()
 	req.File = p.file
@@ -97,7 +93,6 @@ func (p *pair) run(req batch.RunRequest, args ...string) {
 	p.same()
 }
 
-// restart restarts an execution in both ways.
 func (p *pair) restart(req batch.RestartRequest, args ...string) {
 	p.t.Helper()
 	running, err := p.app.Restart(p.t.Context(), req)
@@ -117,7 +112,6 @@ func (p *pair) command(refused error, args []string) {
 	require.Equal(p.t, refused == nil, code <= command.ExitFailed, "refused: %v\n%s", refused, log.String())
 }
 
-// same checks that both histories have the same executions.
 func (p *pair) same() {
 	p.t.Helper()
 	other, err := batch.New(p.t.Context(), p.settings(p.urls[1]))
@@ -126,7 +120,6 @@ func (p *pair) same() {
 	require.Equal(p.t, history(p.t, p.app), history(p.t, other))
 }
 
-// seen is what an execution is known by.
 type seen struct {
 	id       core.JobExecutionID
 	instance core.JobInstanceID

@@ -28,7 +28,6 @@ flow:
 	secretValue    = `tr0ub4dor&"3`
 )
 
-// secretScene is a folder with the job, in which it runs command lines.
 func secretScene(t *testing.T, url string, files map[string]string) (dir string, run func(args ...string) (code int, shown string)) {
 	t.Helper()
 	dir = t.TempDir()
@@ -47,8 +46,6 @@ func secretScene(t *testing.T, url string, files map[string]string) (dir string,
 	}
 }
 
-// A secret of the settings reaches the component, and is masked in the history, in messages,
-// in what is printed and in the log of events.
 func TestASecretIsNeitherShownNorStored(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -73,7 +70,6 @@ func TestASecretIsNeitherShownNorStored(t *testing.T) {
 	})
 }
 
-// A secret that is missing refuses the launch: no execution is made.
 func TestAMissingSecretRefusesTheLaunchWithACure(t *testing.T) {
 	t.Parallel()
 	dir, run := secretScene(t, testdb.SQLite(t), map[string]string{"job.yaml": secretJob})
@@ -98,8 +94,6 @@ flow:
   tasklet: {shell: {command: [sh, -c, "echo sent with $TOKEN; test -e now || { echo refused $TOKEN >&2; exit 1; }"], env: {TOKEN: "Bearer ${params.hook}"}}}
 `
 
-// A secret parameter reaches the component, is neither stored nor shown, and is needed again by
-// a restart, which goes on in the same instance.
 func TestASecretParameterIsGivenAgainAtARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

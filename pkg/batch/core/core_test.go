@@ -192,7 +192,7 @@ func TestAnOwnerComesBackFromItsText(t *testing.T) {
 	require.Equal(t, core.Owner{Nonce: "something else"}, core.ParseOwner("something else"))
 }
 
-// Numbers that are equal make one instance (rule D7).
+// Rule D7.
 func TestEqualNumbersAreOneParameter(t *testing.T) {
 	t.Parallel()
 	key := func(typ core.ParameterType, text string) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Rule F4: one hash covers the names and the texts of all files, in the order of the names.
+// Rule F4.
 func TestTheHashOfADefinitionIsOverAllFiles(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte("job: x\n"))

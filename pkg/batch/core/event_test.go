@@ -11,7 +11,6 @@ import (
 
 type mark struct{ name string }
 
-// scope marks the context of starting events, and remembers its notifications.
 type scope struct {
 	name string
 	told *[]string

@@ -85,7 +85,6 @@ func TestAMoveInACycleIsADuplicateOnlyWhereItWasTheLastOne(t *testing.T) {
 	}
 }
 
-// A circle in one part of a table has no effect on other pairs of states.
 func TestEachPairOfStatesIsJudgedAlone(t *testing.T) {
 	t.Parallel()
 	type state int

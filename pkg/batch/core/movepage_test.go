@@ -29,7 +29,6 @@ func TestAMachineIsDrawnFromItsTable(t *testing.T) {
 	require.Contains(t, m.Table(), "| on | OFF | ON | a switch |  | a second switch | begin |\n")
 }
 
-// The page of the state machines states the reason for every move.
 func TestEveryMoveOfOursSaysWhatAsksForItAndWhatItPrevents(t *testing.T) {
 	t.Parallel()
 	for _, move := range ports.Executions().Moves() {

@@ -37,7 +37,6 @@ func TestAPathHasOneText(t *testing.T) {
 	}
 }
 
-// The folder of the job file may be reached by a link, or its path be typed by one.
 func TestAPathInALinkedFolderHasTheTextOfTheFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -23,7 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// orderStatus is an application's enumeration, which its table stores as a number.
 type orderStatus int
 
 const (
@@ -59,7 +58,6 @@ func orderMachine() core.Machine[orderStatus] {
 
 var entityColumns = guard.WithColumns(guard.Columns{Key: "order_id", State: "status"})
 
-// shop is an application: its own pool and gorm, and the framework's database.
 type shop struct {
 	url    string
 	db     tx.Database
@@ -124,8 +122,6 @@ func (s *shop) status(t testing.TB, id uuid.UUID) orderStatus {
 	return status
 }
 
-// An application's table with a UUID and a number needs no column for the guard; and a circle in one
-// part of the machine changes nothing elsewhere.
 func TestTheEntityOfAnApplicationMovesAsItIs(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {
@@ -218,7 +214,6 @@ func TestManyRowsWithKeysOfTheirOwnMoveAtOnce(t *testing.T) {
 	})
 }
 
-// within runs f in a transaction of the application's own, by gorm or database/sql.
 type within func(t *testing.T, s *shop, f func(ctx context.Context, exec func(query string, args ...any) error) error) error
 
 func inGorm(prepare bool) within {
@@ -289,8 +284,8 @@ func TestAMoveJoinsATransactionOfTheApplicationsOwn(t *testing.T) {
 	}
 }
 
-// On SQLite the transaction of the caller has the one writer, on PostgreSQL it has the row: a move that
-// has not joined it would wait for ever.
+// On SQLite the transaction of the caller has the one writer, on PostgreSQL it
+// has the row: a move that has not joined it would wait for ever.
 func TestAMoveBesideTheTransactionOfItsCallerDoesNotWaitForIt(t *testing.T) {
 	t.Parallel()
 	eachShop(t, func(t *testing.T, s *shop) {

@@ -24,7 +24,6 @@ func TestMain(m *testing.M) {
 	os.Exit(testdb.Main(m))
 }
 
-// each runs f on a database of either kind.
 func each(t *testing.T, f func(t *testing.T, db tx.Database)) {
 	t.Helper()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -118,7 +117,6 @@ func TestAMoveIsAppliedOnceAndEveryOtherIsTold(t *testing.T) {
 	})
 }
 
-// Of many who make one move at once, one applies it.
 func TestOneOfManyWins(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -143,8 +141,6 @@ func TestOneOfManyWins(t *testing.T) {
 	})
 }
 
-// A machine that only moves forward ignores moves that a row has passed, and refuses those that it has
-// not reached.
 func TestEventsThatComeTwiceAndOutOfOrder(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -173,7 +169,7 @@ func TestEventsThatComeTwiceAndOutOfOrder(t *testing.T) {
 	})
 }
 
-// An answer is reported when it is committed (rule R7).
+// Rule R7.
 func TestAnAppliedMoveIsToldWhenItIsCommitted(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -196,7 +192,6 @@ func TestAnAppliedMoveIsToldWhenItIsCommitted(t *testing.T) {
 	})
 }
 
-// A row in a circle has passed nothing: only its very last move is a duplicate.
 func TestAMachineThatMovesInACircleIgnoresNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

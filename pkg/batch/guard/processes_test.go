@@ -111,8 +111,6 @@ func pay(ctx context.Context, pool *sql.DB, orders *guard.Table[orderStatus], id
 	return got.Answer == core.Applied, err
 }
 
-// Two processes receive the same payments, each twice; one is killed with SIGKILL in a transaction and
-// begins again. Each order is paid once, and the ledger has it once.
 func TestEachMoveIsMadeOnceByProcessesOfWhichOneIsKilled(t *testing.T) {
 	t.Parallel()
 	const orders = 60

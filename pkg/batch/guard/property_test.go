@@ -19,7 +19,6 @@ import (
 // number is a state like an application's enumeration. Its text is its digits.
 type number int
 
-// model is a row, and the table of its moves as a matrix.
 type model struct {
 	moves []core.Move[number]
 	leads [states][states]bool // over any number of moves
@@ -71,7 +70,6 @@ func (m *model) ask(mv core.Move[number]) (answer core.Answer, early bool) {
 	return core.Rejected, m.leads[m.state][mv.To]
 }
 
-// drawMoves draws a table, which has circles in most cases.
 func drawMoves(t *rapid.T) []core.Move[number] {
 	state := rapid.Custom(func(t *rapid.T) number { return number(rapid.IntRange(0, states-1).Draw(t, "state")) })
 	var moves []core.Move[number]
@@ -88,8 +86,6 @@ func drawMoves(t *rapid.T) []core.Move[number] {
 
 var bare = guard.Columns{Key: "code", State: "status"}
 
-// For random machines, with circles and without, every answer equals the model's: in a table with all
-// columns, and in one with only a key and a state.
 func TestEachAnswerOfARandomMachineIsThatOfTheModel(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -67,7 +67,6 @@ func TestAMoveIsNotMadeWhoseStepFailsOrFindsNothing(t *testing.T) {
 	})
 }
 
-// TestATryThatMovesNothingIsNotHeardOf: a later Move for the reason is counted once.
 func TestATryThatMovesNothingIsNotHeardOf(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// door is a state that its table stores as a number.
 type door int
 
 const (
@@ -21,8 +20,6 @@ const (
 	walledUp
 )
 
-// A table with the application's own columns has an inbox if it has an integer key and a version;
-// events that come twice, too early and too late end in the same state in a machine with a circle.
 func TestAnInboxTakesTheColumnsOfTheTable(t *testing.T) {
 	each(t, inbox.Options{}, func(s *scene) {
 		s.exec("CREATE TABLE doors (nr bigint PRIMARY KEY, status int NOT NULL, rev bigint NOT NULL DEFAULT 0)")

@@ -42,7 +42,6 @@ func machine() (core.Machine[state], error) {
 		core.Move[state]{Name: "lose", From: []state{"NEW", "PACKED", "SENT"}, To: "LOST", Intent: core.IntentEnd})
 }
 
-// scene is an inbox for parcels, on a database of its own.
 type scene struct {
 	testing.TB
 	*inbox.Inbox[state]
@@ -178,7 +177,6 @@ func TestAnEventIsStoredOnce(t *testing.T) {
 	})
 }
 
-// Of many who receive one event at once, one stores it.
 func TestOneOfManyStoresAnEvent(t *testing.T) {
 	each(t, inbox.Options{}, func(s *scene) {
 		var mu sync.Mutex
@@ -200,7 +198,6 @@ func TestOneOfManyStoresAnEvent(t *testing.T) {
 	})
 }
 
-// Events come in the wrong order, before their row, and twice under two keys.
 func TestAnEventThatComesTooEarlyIsOfferedWhenItsRowHasMoved(t *testing.T) {
 	each(t, inbox.Options{}, func(s *scene) {
 		twice := event(1, "pack")
@@ -281,7 +278,6 @@ func TestAnEventIsDeadWhenItIsTooOld(t *testing.T) {
 	})
 }
 
-// A handler that fails, or panics, is retried later, except after a fatal error.
 func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 	each(t, inbox.Options{Backoff: time.Hour}, func(s *scene) {
 		bad := event(3, "pack")
@@ -316,7 +312,6 @@ func TestAHandlerThatFailsStopsNoOtherEvent(t *testing.T) {
 	})
 }
 
-// An event does not block others if its transaction cannot be committed.
 func TestAnEventThatCannotBeCommittedStopsNoOther(t *testing.T) {
 	each(t, inbox.Options{MaxOffers: 2, Backoff: time.Nanosecond}, func(s *scene) {
 		s.insert(1)

@@ -81,7 +81,6 @@ func start(t testing.TB, url, dies string) (*exec.Cmd, *bufio.Scanner) {
 	return cmd, bufio.NewScanner(out)
 }
 
-// whole receives all events of all parcels, shuffled.
 func (s *scene) whole() {
 	s.Helper()
 	var events []inbox.Event
@@ -127,7 +126,6 @@ func TestManyProcessEachEventOnce(t *testing.T) {
 	})
 }
 
-// A process is killed in the middle of an event while another one works on the same topic.
 func TestAnEventIsProcessedOnceThoughItsProcessIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"before", "after"} {
@@ -150,7 +148,6 @@ func TestAnEventIsProcessedOnceThoughItsProcessIsKilled(t *testing.T) {
 	}
 }
 
-// beside starts another process, if the waiting one does not hold the only writer.
 func (s *scene) beside(url string) *exec.Cmd {
 	if strings.HasPrefix(url, "sqlite:") {
 		return nil

@@ -13,8 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestTheAuditIsPurgedByItsOwnAge checks rule OP5: the transitions are purged too, and younger rows
-// stay.
+// Rule OP5.
 func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
@@ -44,8 +43,6 @@ func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 	})
 }
 
-// TestActsBeforeTheSchemaKnewThemAreListed checks that acts in the audit from before schema 2.13
-// are kept.
 func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {

@@ -58,8 +58,7 @@ func (f *family) park() error {
 	return err
 }
 
-// TestTheEndOfAChildAnnouncesItsParkedParent tries every kind of end, including one concurrent with
-// the parent's parking, when neither transaction sees the other (rule P7).
+// Rule P7.
 func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(f *family) error{
@@ -106,8 +105,6 @@ func TestTheEndOfAChildAnnouncesItsParkedParent(t *testing.T) {
 	})
 }
 
-// Abandoning a parent requests a stop of its children in the actor's name: a child that a worker
-// runs receives it, one that no worker has begun ends.
 func TestAbandoningAParentReachesItsChildren(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {

@@ -21,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// cross is a repository, and a separate database of data.
 type cross struct {
 	*testing.T
 	provider *gormdb.DBProvider
@@ -64,13 +63,11 @@ func connectCross(t *testing.T, history, data string) *cross {
 	return c
 }
 
-// attempt is one attempt of step load, which continues from the previous one.
 type attempt struct {
 	*model.StepRun
 	ref ports.JobRef
 }
 
-// attempt launches the job, and takes a running one over.
 func (c *cross) attempt(owner string) *attempt {
 	c.Helper()
 	launched, err := c.repo.Launch(c.Context(), ports.LaunchRequest{
@@ -177,7 +174,7 @@ func TestARestartBelievesTheCheckpointBesideTheData(t *testing.T) {
 	})
 }
 
-// The record of an attempt with a dead process is older than the checkpoint (rule F4a).
+// Rule F4a.
 func TestTheCheckpointBesideTheDataSaysWhetherWorkIsCommitted(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
@@ -217,8 +214,6 @@ func TestAnOwnerThatLostItsLeaseCommitsNothingInTheDataDatabase(t *testing.T) {
 	})
 }
 
-// TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce lets every attempt continue to write while the
-// next ones take over.
 func TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {
@@ -244,8 +239,8 @@ func TestOfManyOwnersThatAllGoOnEachRowIsWrittenOnce(t *testing.T) {
 	})
 }
 
-// writeOn claims the step and writes the rows from its position to the last one.
-// It closes some when it has written up to a row, or ends.
+// writeOn claims the step and writes the rows from its position to the last
+// one.
 func (c *cross) writeOn(a *attempt, last, upTo int, some chan struct{}) error {
 	tell := sync.OnceFunc(func() { close(some) })
 	defer tell()

@@ -10,8 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded checks that the checkpoint of
-// completed work is not used for work that began again, died, and is restarted.
 func TestARoundThatDiedBeforeItsClaimDoesNotGoOnWhereTheOneBeforeEnded(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {

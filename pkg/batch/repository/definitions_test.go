@@ -132,7 +132,6 @@ func TestADisabledScheduleIsNotAmongThoseThatAreDue(t *testing.T) {
 	})
 }
 
-// Of several schedulers that see the same definition one may submit its due runs.
 func TestOneSchedulerAdvancesAndItsRollbackTakesItBack(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The transaction that commits is the one that was begun (rule T8a), also if the checkpoint is in
-// the database of the data.
+// Rule T8a.
 func TestACheckpointBesideTheDataIsPartOfTheTransactionThatWasBegun(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {

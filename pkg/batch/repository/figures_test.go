@@ -57,8 +57,7 @@ func longHistory(t *testing.T, db tx.Database, n int) {
 	}
 }
 
-// TestFiguresAreReadFromIndexesHoweverLongTheHistoryIs checks rule OP1; with the variable, for
-// 200,000 executions.
+// Rule OP1.
 func TestFiguresAreReadFromIndexesHoweverLongTheHistoryIs(t *testing.T) {
 	t.Parallel()
 	n := 20_000

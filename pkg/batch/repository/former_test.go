@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestALaunchDoesNotReachAnInstanceOfTheFormerReading (rule D5): the launch itself refuses what its check predicts.
+// Rule D5.
 func TestALaunchDoesNotReachAnInstanceOfTheFormerReading(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {

@@ -30,8 +30,7 @@ func (h *heard) Announce(_ context.Context, list ...ports.Ready) error {
 	return nil
 }
 
-// TestTheLastPartsOfTwoStepsThatEndAtOnceAnnounceTheExecution has an execution that waits for both
-// steps: neither transaction sees the other (rule E7).
+// Rule E7.
 func TestTheLastPartsOfTwoStepsThatEndAtOnceAnnounceTheExecution(t *testing.T) {
 	t.Parallel()
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {

@@ -243,8 +243,9 @@ func TestDialectsHaveTheSameColumns(t *testing.T) {
 	require.Equal(t, columns(t, testdb.EmptySQLite(t)), columns(t, testdb.EmptyPostgres(t)))
 }
 
-// Jobs that run lock the tables of executions and of steps, in either order. A migration that
-// waits for one of them must hold no lock of the other (schema 2.4 and 2.5).
+// Jobs that run lock the tables of executions and of steps, in either order. A
+// migration that waits for one of them must hold no lock of the other (schema
+// 2.4 and 2.5).
 func TestAMigrationBesideJobsThatRunMakesNoDeadlock(t *testing.T) {
 	t.Parallel()
 	tables := map[string]string{

@@ -9,8 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The reply to a COMMIT in the database of the data was lost, and that database was unreachable for
-// longer than the patience: the attempt ended UNKNOWN.
 func TestALostCommitBesideTheDataIsSettledByTheNextLaunch(t *testing.T) {
 	t.Parallel()
 	eachPair(t, func(c *cross) {

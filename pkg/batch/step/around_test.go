@@ -175,8 +175,6 @@ func TestListenersAreToldOnceInOrderAndBackwards(t *testing.T) {
 	})
 }
 
-// An abandoned step that returns at last has no effect: its listeners are closed, and nothing is
-// reported or promoted.
 func TestAnAbandonedStepTellsAndPromotesNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -205,7 +203,6 @@ func TestAnAbandonedStepTellsAndPromotesNothing(t *testing.T) {
 	})
 }
 
-// closing is a listener that reports its Close.
 type closing chan struct{}
 
 func (c closing) BeforeStep(context.Context, *core.StepExecution) error { return nil }
@@ -277,7 +274,6 @@ func TestAStopThatArrivesInBeforeStepIsSeenBeforeTheWork(t *testing.T) {
 	})
 }
 
-// stopsBefore is a listener during which a stop arrives.
 type stopsBefore struct {
 	noted
 	ask func()

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// asking is a step that checks whether it has its predecessors' leftovers to itself.
 type asking struct {
 	exclusive bool
 	attempt   core.Attempt
@@ -36,8 +35,7 @@ func (s *asking) Execute(ctx context.Context, run *model.StepRun) error {
 	return s.work(ctx)
 }
 
-// Leftovers of earlier attempts belong to a later one only if all of them are known to be over (rule
-// C15b).
+// Rule C15b.
 func TestAnAttemptIsExclusiveOnlyIfAllBeforeItAreOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -18,8 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// bed runs single steps through the real executor, in an execution of a job that is
-// started.
 type bed struct {
 	*testengine.Engine
 	executor *step.SimpleStepExecutor
@@ -141,7 +139,6 @@ func valuesOf(c *core.ExecutionContext) map[string]any {
 	return values
 }
 
-// tasklet makes a step; change may alter its configuration.
 func (b *bed) tasklet(f core.TaskletFunc, change ...func(*step.TaskletConfig)) *step.TaskletStep {
 	b.T.Helper()
 	config := step.TaskletConfig{
@@ -156,7 +153,6 @@ func (b *bed) tasklet(f core.TaskletFunc, change ...func(*step.TaskletConfig)) *
 	return s
 }
 
-// another is a database other than the repository's, with a table.
 func another(t *testing.T, url string) tx.Database {
 	t.Helper()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{"other": {URL: url}})
@@ -185,7 +181,6 @@ func condition(holds func(core.StepExecution) bool, values string) *model.Condit
 	}
 }
 
-// noted is a listener that notes its calls, and may fail.
 type noted struct {
 	name   string
 	log    *[]string

@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// day is the instance of a parent; its child has no parameters.
 func day(t *testing.T, n int) core.Parameters {
 	t.Helper()
 	params, err := core.NewParameters(core.Parameter{Name: "day", Type: core.TypeDate, Value: row.NewDate(2026, 11, n), Identifying: true})
@@ -27,7 +26,6 @@ func day(t *testing.T, n int) core.Parameters {
 	return params
 }
 
-// callers is a parent with steps that run the same child.
 type callers struct {
 	e     *testengine.Engine
 	first int // runs of the child's first step

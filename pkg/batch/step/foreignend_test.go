@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A tasklet's script that ends the step's transaction takes the record of the end with it: nothing may
-// be recorded as COMPLETED (rule T8a).
+// Rule T8a.
 func TestATaskletWhoseScriptEndsTheTransactionFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -46,8 +46,6 @@ func (b *bed) attempts() []core.StepExecution {
 	return steps
 }
 
-// groupCase is a propagation in a group, and the result of a step that succeeds: whether it works at
-// all, and whether work and record are the group's.
 type groupCase struct {
 	refused error
 	own     bool
@@ -104,7 +102,6 @@ func TestASuccessInAGroupIsWorthWhatItsTransactionIsWorth(t *testing.T) {
 	})
 }
 
-// afterGroup compares the actual with the expected state.
 func (b *bed) afterGroup(record core.StepExecution, c groupCase, commit bool, propagation tx.Propagation) {
 	t := b.T
 	t.Helper()
@@ -156,7 +153,6 @@ func TestAFailureInAGroupIsLeftToItsOwner(t *testing.T) {
 	})
 }
 
-// In a group of another database the repository cannot record a step as done before the group is.
 func TestASuccessInAGroupOfAnotherDatabaseIsRecordedWhenTheGroupIsOver(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -223,8 +219,9 @@ func TestAnAbandonedStepDoomsItsGroup(t *testing.T) {
 	})
 }
 
-// On a database with one writer the rollback of a group removes the records of its steps, and their IDs
-// are reused: the code that ends them must not use those.
+// On a database with one writer the rollback of a group removes the records of
+// its steps, and their IDs are reused: the code that ends them must not use
+// those.
 func TestTheRecordsOfAGroupThatIsRolledBackAreGoneWhereItSaysSo(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

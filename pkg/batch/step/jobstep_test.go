@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// child is a job of one tasklet, and a parent with a step that runs it.
 type child struct {
 	e     *testengine.Engine
 	job   *model.Job
@@ -154,7 +153,6 @@ func TestTheLossOfTheParentCancelsTheChild(t *testing.T) {
 	})
 }
 
-// The parent dies between the end of the child and its own.
 func TestAChildThatCompletedInAnEarlierAttemptIsASuccess(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -177,7 +175,6 @@ func TestAChildThatCompletedInAnEarlierAttemptIsASuccess(t *testing.T) {
 	})
 }
 
-// deadline records the step "call" as failed although it did its work.
 type deadline struct {
 	model.StepExecutor
 	armed bool
@@ -228,7 +225,6 @@ func TestAChildJobInAnAtomicGroupIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "needs a name")
 }
 
-// ticking reads without end, and reports every item.
 type ticking struct{ read chan int }
 
 func (r *ticking) Read(context.Context) (int, error) {

@@ -14,8 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// TestAStepWhoseContextIsTooLargeFails: its end is still recorded, without the context that cannot be
-// stored.
 func TestAStepWhoseContextIsTooLargeFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -29,8 +27,6 @@ func TestAStepWhoseContextIsTooLargeFails(t *testing.T) {
 	})
 }
 
-// TestAStepWhoseResultsCannotBeStoredFails: with an error that names the key, or the exit code, and a
-// recorded end, so that its transition can be taken.
 func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -69,7 +65,6 @@ func TestAStepWhoseResultsCannotBeStoredFails(t *testing.T) {
 	})
 }
 
-// TestResultsHaveTheSameTypesBeforeAndAfterARestart: the record in the run equals the stored one.
 func TestResultsHaveTheSameTypesBeforeAndAfterARestart(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

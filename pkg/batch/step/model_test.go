@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// modelCase is one step with everything that may decide how it ends.
 type modelCase struct {
 	Other, NoTx          bool   // the location of its work
 	Work                 string // "", "error", "stop", "panic", "unknown"
@@ -61,7 +60,6 @@ func randomCase(r *rand.Rand) modelCase {
 	return c
 }
 
-// end is the visible state of a finished step.
 type end struct {
 	Status   core.Status
 	Exit     string
@@ -196,9 +194,7 @@ func predict(c modelCase) end {
 	return e
 }
 
-// TestAStepEndsAsTheRulesSayWhateverGoesWrong tries 600 cases on SQLite, and every third of them on
-// PostgreSQL, which differs in statements, not in steps. SURFIN_SOAK is the number of cases that a soak
-// tries on each.
+// SURFIN_SOAK is the number of cases that a soak tries on each.
 func TestAStepEndsAsTheRulesSayWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -52,8 +52,7 @@ func TestAnExitCodeOfTheTaskletCountsHoweverItEnds(t *testing.T) {
 	})
 }
 
-// A COMMIT that is reported as failed: in the repository's database the row, which is part of the
-// transaction, shows the outcome; elsewhere only the database itself can (rule C10).
+// Rule C10.
 func TestTheOutcomeOfAFailedCommitIsWhatTheRowSaysOrUnknown(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -91,7 +90,6 @@ func TestTheOutcomeOfAFailedCommitIsWhatTheRowSaysOrUnknown(t *testing.T) {
 	})
 }
 
-// The failure of a tasklet's own transaction does not affect the step's.
 func TestACommitErrorThatTheTaskletReturnsIsAFailure(t *testing.T) {
 	t.Parallel()
 	b := newBed(t, testdb.SQLite(t))

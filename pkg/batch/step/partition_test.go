@@ -25,7 +25,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// grid is a partitioner of named parts; each stores its name under "self".
 type grid struct {
 	names []string
 	asked int
@@ -51,7 +50,6 @@ func numbered(n int) *grid {
 	return g
 }
 
-// partitioned is an element with partitions that run the inner step.
 func partitioned(t require.TestingT, inner model.Step, g core.Partitioner, change ...func(*step.PartitionConfig)) *model.StepElement {
 	config := step.PartitionConfig{Step: inner, Workers: 4, Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return g, nil }}
 	for _, c := range change {
@@ -62,7 +60,6 @@ func partitioned(t require.TestingT, inner model.Step, g core.Partitioner, chang
 	return &model.StepElement{Step: s}
 }
 
-// work is the work of partitions, by name; it remembers which ran in one launch.
 type work struct {
 	mu  sync.Mutex
 	ran map[string]core.Partition
@@ -146,7 +143,6 @@ func (r *numbers) Read(context.Context) (int, error) {
 	return r.at - 1, nil
 }
 
-// table writes to the table of its engine; the row names its partition.
 type table struct {
 	e    *testengine.Engine
 	part int
@@ -337,8 +333,6 @@ func TestTheExitCodeOfAPartitionThatIsPassedStillCounts(t *testing.T) {
 	require.Equal(t, "COMPLETED WITH SKIPS", e.Step(exec, "s").ExitCode)
 }
 
-// Run 1: one of three fails. Run 2: it alone runs, then the next step fails. Run 3: the step is
-// complete and may start again, so all run.
 func TestACompletedStepThatMayStartAgainRunsAllItsPartitions(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -443,7 +437,6 @@ func TestAPoolThatIsTooSmallForTheWorkersIsRefused(t *testing.T) {
 	})
 }
 
-// The gate, the listeners and the promotion of a partitioned step see the whole.
 func TestTheGateAndListenersOfAPartitionedStepSeeTheWhole(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.SQLite(t))

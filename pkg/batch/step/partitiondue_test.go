@@ -60,7 +60,6 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	}
 }
 
-// The plan is ordered by its numbers, not by names.
 func TestDuePartitionsAreInTheOrderOfThePlan(t *testing.T) {
 	t.Parallel()
 	run := &model.StepRun{Data: model.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{}}}

@@ -25,8 +25,7 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// mortal is a repository that a process can reach a limited number of times: after that, nothing that
-// the process does has an effect, as if it were killed.
+// mortal is a repository that a process can reach a limited number of times.
 type mortal struct {
 	testengine.Around
 	mu   sync.Mutex
@@ -67,7 +66,6 @@ func newMortal(r ports.JobRepository, left int) *mortal {
 	return m
 }
 
-// attempt is one launch of the case, with its faults.
 type attempt struct {
 	Fails   map[string]bool // partitions that fail, after their row is written
 	Stop    string          // the partition that requests a stop; empty means none
@@ -97,10 +95,8 @@ type modelBench struct {
 	runs int
 }
 
-// Whatever fails, stops or is killed, and how often: the partitioner is called until its plan is stored
-// and never again; an attempt runs no partition that completed, and, if nothing ended it early, all
-// others; in the end every partition has written its row once, and its attempts' counters add up.
-// PostgreSQL, which differs in statements, not in steps, has a third of the cases.
+// PostgreSQL, which differs in statements, not in steps, has a third of the
+// cases.
 func TestOverAnyKillsFailuresAndRestartsEveryPartitionIsDoneOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -161,7 +157,6 @@ func (b *modelBench) check(t *rapid.T) {
 	}
 }
 
-// consistent checks the rows of the partitions against their records.
 func (b *modelBench) consistent(t *rapid.T, names []string, parts map[string]core.StepExecution, manager *core.StepExecution, killed bool) {
 	var sum core.Counters
 	for i, name := range names {
@@ -186,7 +181,6 @@ func (b *modelBench) consistent(t *rapid.T, names []string, parts map[string]cor
 	}
 }
 
-// launch runs the job once, as an owner of its own.
 func (b *modelBench) launch(t *rapid.T, name string, n int, g *grid, a attempt) (exec *core.JobExecution, ran []string, killed, stopped bool) {
 	m := newMortal(b.e.Repository, a.Left)
 	launcher, err := job.NewLauncher(job.Config{
@@ -225,7 +219,6 @@ func (b *modelBench) launch(t *rapid.T, name string, n int, g *grid, a attempt) 
 	return exec, w.names(), killed, slices.Contains(w.names(), a.Stop)
 }
 
-// history reads the newest record of each partition, and of the whole step.
 func (b *modelBench) history(t *rapid.T, exec *core.JobExecution) (map[string]core.StepExecution, *core.StepExecution) {
 	last, err := b.e.Repository.LastSteps(t.Context(), exec.InstanceID, 0)
 	require.NoError(t, err)

@@ -134,7 +134,6 @@ func TestAPoolThatNeverRunsWhatItTookDoesNotHoldUpAStop(t *testing.T) {
 	require.Empty(t, w.names(), "what comes late does nothing")
 }
 
-// crooked is an executor that fails in its own way for one partition.
 type crooked struct {
 	model.StepExecutor
 	name string
@@ -187,7 +186,6 @@ func TestAPartitionTakenOverByAnotherOwnerEndsTheRun(t *testing.T) {
 	})
 }
 
-// stealing is a step that loses its partitions, once planned, to another owner.
 type stealing struct {
 	model.Step
 	e *testengine.Engine

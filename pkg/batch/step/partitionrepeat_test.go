@@ -15,8 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A repetition begins with the contexts of the plan, without the values from the previous round: in the
-// same execution, and in a restart.
 func TestARepetitionBeginsWithTheContextsOfThePlan(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// heard counts the calls of a listener of a step.
 type heard struct{ before, after int }
 
 func (h *heard) BeforeStep(_ context.Context, s *core.StepExecution) error {

@@ -12,8 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A tasklet that must know after a crash what it has begun stores that while it executes, and only as
-// long as it owns the step.
 func TestATaskletSavesItsContextWhileItExecutes(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

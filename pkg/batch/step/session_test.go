@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// statements is a tasklet that runs them on its step's connection.
 func statements(e *testengine.Engine, raw bool, list ...string) core.TaskletFunc {
 	return func(ctx context.Context, _ *core.StepContribution) error {
 		for _, text := range list {
@@ -36,8 +35,7 @@ func statements(e *testengine.Engine, raw bool, list ...string) core.TaskletFunc
 	}
 }
 
-// A step's changes to its session do not outlive the step (rule T8b): the next step, and the next user
-// of the connection, finds it as it was opened.
+// Rule T8b.
 func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ change, poll, want string }{
@@ -84,7 +82,6 @@ func TestWhatAStepChangesOfItsSessionEndsWithIt(t *testing.T) {
 	}
 }
 
-// A connection with statements that pgx has prepared stays usable.
 func TestPreparedStatementsOutliveTheResetOfASession(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.Postgres(t))

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// list reads and writes numbers in memory; fault breaks it in one way.
 type list struct {
 	fault  string
 	next   int
@@ -106,7 +105,6 @@ func TestTheSuiteFindsEveryFault(t *testing.T) {
 	}
 }
 
-// lines reads numbers of a file, one per line.
 type lines struct {
 	fault, path string
 	rest        []string

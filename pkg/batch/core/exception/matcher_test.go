@@ -148,7 +148,7 @@ func TestABatchErrorWithAKnownClassSpeaksThroughItsClass(t *testing.T) {
 	require.True(t, retry.Match(&exception.BatchError{Class: "deadlock", Err: errors.New("x")}), "its class is enough")
 }
 
-// Rule C3: ignoring an error's own classification is reported.
+// Rule C3.
 func TestAWordThatWasNotAskedIsKnown(t *testing.T) {
 	t.Parallel()
 	m := matchers(t)
@@ -268,7 +268,6 @@ func TestParentsComeBeforeTheirChildren(t *testing.T) {
 	require.Equal(t, []string{"transient", "deadlock", "quota", "constraint", "unique", "invalid_item", "parse", "code"}, names)
 }
 
-// The order of names in a list, and the order of registration, have no effect.
 func TestTheOrderOfTheListsDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	names := []string{"transient", "deadlock", "quota", "constraint", "unique", "invalid_item", "parse", "code(7)", "code(any)"}

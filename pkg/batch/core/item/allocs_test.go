@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// order has a field of each kind that needs no memory of its own.
 type order struct {
 	ID     int64
 	Name   string
@@ -22,7 +21,6 @@ type order struct {
 	Paid   bool
 }
 
-// orders reads one record again and again.
 type orders struct{ values []row.Value }
 
 func (o *orders) Schema() *row.Schema { return item.TypeOf[order]("order").Schema() }
@@ -75,7 +73,6 @@ func TestStructsAreReadAndProcessedWithoutAnAllocation(t *testing.T) { // not pa
 	require.Equal(t, order{ID: 14, Name: "x", Day: row.NewDate(2024, 2, 29), At: time.UnixMicro(1).UTC(), Amount: 1.5, Price: got.Price, Paid: true}, got)
 }
 
-// An item without an output ends the call at its index, so that the caller decides.
 func TestAnItemWithoutAnOutputEndsTheCall(t *testing.T) {
 	t.Parallel()
 	p := item.EraseProcessor[order, order](double{})

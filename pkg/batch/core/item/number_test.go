@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// writtenDocs keeps the written documents, writtenTexts the texts of the written values.
 type writtenDocs []string
 
 func (d *writtenDocs) WriteDocuments(_ context.Context, docs [][]byte) error {
@@ -34,7 +33,6 @@ func (r *writtenTexts) WriteRecords(_ context.Context, _ *row.Schema, list [][]r
 	return nil
 }
 
-// writeItems hands items to the records and the documents of their type.
 func writeItems[T any](t require.TestingT, items ...T) (texts writtenTexts, docs writtenDocs, err error) {
 	of := item.TypeOf[T]("")
 	asRecords, err := of.ToRecords(&texts)

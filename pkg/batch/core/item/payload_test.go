@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// documents reads JSON documents from a list.
 type documents [][]byte
 
 func (d *documents) ReadDocument(context.Context) ([]byte, error) {
@@ -195,8 +194,6 @@ func TestALongItemIsCutAndKnownByItsSum(t *testing.T) {
 	require.False(t, truncated)
 }
 
-// A field with `from` is found by its path in the source, and by its own name in the stored form of a
-// skipped item.
 func TestASkippedStructWithPathsIsReadAgain(t *testing.T) {
 	t.Parallel()
 	type quake struct {
@@ -217,7 +214,6 @@ func TestASkippedStructWithPathsIsReadAgain(t *testing.T) {
 	require.ErrorContains(t, reader.Fill(t.Context(), reader.NewItems(1), 1), "field ID")
 }
 
-// A row's path is the key in its stored form.
 func TestASkippedRowWithPathsIsReadAgain(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "mag", Kind: row.Float, From: "properties.mag"}, row.Field{Name: "lon", Kind: row.Int, From: "at[0]"})

@@ -23,7 +23,6 @@ type document struct {
 	Data  []byte
 }
 
-// records returns the records that it received.
 type records struct{ values [][]row.Value }
 
 func (r *records) WriteRecords(_ context.Context, _ *row.Schema, records [][]row.Value) error {

@@ -45,7 +45,7 @@ func rat(d row.Decimal) *big.Rat {
 	return r
 }
 
-// Rule D10, against exact fractions.
+// Rule D10.
 func TestDecimalsAreExact(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

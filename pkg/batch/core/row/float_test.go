@@ -117,7 +117,6 @@ func TestIntsAreReadAsStrconvReadsThem(t *testing.T) {
 	})
 }
 
-// TestParseFloatIsTheNearest compares the fast path with strconv's.
 func TestParseFloatIsTheNearest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[-+]?([0-9]{0,18}\.[0-9]{0,18}|[0-9]{1,19}|0\.0{0,17}[0-9]{1,3}|90071992547409[0-9]{2}(\.[0-9]{0,2})?)`).Draw(t, "text")

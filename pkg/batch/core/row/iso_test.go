@@ -13,12 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// isoLayouts are the texts of a timestamp without a format.
 var isoLayouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 }
 
-// damaged draws a text by a pattern, and mostly leaves it intact.
 func damaged(t *rapid.T, pattern string) string {
 	text := []byte(rapid.StringMatching(pattern).Draw(t, "text"))
 	if rapid.IntRange(0, 3).Draw(t, "damage") == 0 {
@@ -27,7 +25,6 @@ func damaged(t *rapid.T, pattern string) string {
 	return string(text)
 }
 
-// A text is a date if and only if package time accepts it, and the same date.
 func TestADateIsReadAsPackageTimeReadsIt(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

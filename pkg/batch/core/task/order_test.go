@@ -47,7 +47,6 @@ func TestAnOrderThatCannotBeKeptIsRefused(t *testing.T) {
 	require.ErrorContains(t, task.Spec{Type: "x", After: []string{"a\x00"}}.Check(), "after:")
 }
 
-// TestEveryCycleIsFoundAndNoOther: a random order has none, and one backward arrow makes one.
 func TestEveryCycleIsFoundAndNoOther(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

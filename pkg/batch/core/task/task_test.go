@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// The transition table: the moves that leave each state, and their targets.
 func TestTheTransitionTableOfTasks(t *testing.T) {
 	t.Parallel()
 	want := map[task.State]string{
@@ -45,7 +44,6 @@ func TestTheTransitionTableOfTasks(t *testing.T) {
 	}
 }
 
-// Within an epoch a task never returns to a state that it left (rule of source 004).
 func TestStatesOnlyMoveForwardWithinAnEpoch(t *testing.T) {
 	t.Parallel()
 	machine := taskports.Machine()
@@ -146,7 +144,6 @@ func TestBackoffDoublesIsCappedAndHonoursTheHint(t *testing.T) {
 	require.Equal(t, time.Second, decide(1, task.Failure("x").WithRetryHint(json.RawMessage(`"soon"`))).Delay)
 }
 
-// Whatever a decider answers, nothing is tried beyond the budget, and a delay is sane.
 func TestNoDeciderExceedsTheBudget(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -58,7 +58,6 @@ func TestNothingIsBegunOfAGroupThatMakesNoProgress(t *testing.T) {
 	})
 }
 
-// An attempt that was running when the limit was reached, and succeeds, is progress.
 func TestALateSuccessIsProgress(t *testing.T) {
 	each(t, func(s *scene) {
 		_, waiting := s.group(6, task.Budget{MaxAttempts: 1, MaxNoProgress: 2}, "")
@@ -165,7 +164,6 @@ func TestATaskIsLeftToAWorkerThatHasTheDeciderOfItsGroup(t *testing.T) {
 	})
 }
 
-// The task of a lost worker is decided by a worker that has the decider, or ended by the deadline.
 func TestALostTaskIsLeftToAWorkerThatHasTheDeciderOfItsGroup(t *testing.T) {
 	each(t, func(s *scene) {
 		done, waiting := s.group(2, task.Budget{Deadline: time.Hour}, "careful")

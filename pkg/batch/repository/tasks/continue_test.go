@@ -13,10 +13,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// dead gives up only when the budget is used up.
 func dead(c task.Case) (string, task.Decision) { return "never", task.Retry(0, "again").Within(c) }
 
-// Rule TS5: a restart resets the budget of the group.
+// Rule TS5.
 func TestAGroupThatIsContinuedHasItsBudgetAnew(t *testing.T) {
 	each(t, func(s *scene) {
 		group, waiting := s.submit(task.Submission{
@@ -44,8 +43,8 @@ func TestAGroupThatIsContinuedHasItsBudgetAnew(t *testing.T) {
 	})
 }
 
-// Groups are locked before tasks: a claim in a group that bounds all attempts waits for the
-// cancellation of the group, and finds it.
+// Groups are locked before tasks: a claim in a group that bounds all attempts
+// waits for the cancellation of the group, and finds it.
 func TestAClaimAndTheCancellationOfItsGroupDoNotBlockEachOther(t *testing.T) {
 	each(t, func(s *scene) {
 		if s.db.Dialect() != tx.Postgres {

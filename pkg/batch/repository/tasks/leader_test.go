@@ -78,7 +78,6 @@ func TestOneOfManyTakesTheLead(t *testing.T) {
 	})
 }
 
-// A take-over waits for the previous leader's open transaction, which commits.
 func TestATakeOverWaitsForATransactionOfTheLeader(t *testing.T) {
 	each(t, func(s *scene) {
 		if s.db.Dialect() == tx.SQLite {

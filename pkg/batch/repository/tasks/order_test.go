@@ -20,11 +20,9 @@ type graph struct {
 	*scene
 	group task.GroupID
 	ids   map[string]task.ID
-	// begin are the deliveries of the tasks without dependencies.
 	begin map[string]taskports.Delivery
 }
 
-// graph submits tasks as in "a", "b<a", "c<a,b".
 func (s *scene) graph(b task.Budget, tasks ...string) *graph {
 	s.Helper()
 	sub := task.Submission{Budget: b}
@@ -56,7 +54,6 @@ func (g *graph) key(id task.ID) string {
 	return ""
 }
 
-// states returns the states of all tasks, as in "a SUCCEEDED b WAITING".
 func (g *graph) states(keys string) string {
 	g.Helper()
 	var all []string
@@ -66,7 +63,6 @@ func (g *graph) states(keys string) string {
 	return strings.Join(all, " ")
 }
 
-// ends executes a task, and returns the deliveries of the tasks that it unblocked, by key.
 func (g *graph) ends(d taskports.Delivery, o task.Outcome) map[string]taskports.Delivery {
 	g.Helper()
 	opened := map[string]taskports.Delivery{}
@@ -228,7 +224,6 @@ func TestALostTaskCancelsWhatWaitsForItWhenItIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth has both wait for the lock of the group.
 func TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth(t *testing.T) {
 	each(t, func(s *scene) {
 		g := s.graph(task.Budget{}, "c<a,b", "a", "b")
@@ -264,8 +259,6 @@ func TestOfTwoEndsAtOnceTheSecondOneOpensWhatWaitsForBoth(t *testing.T) {
 	})
 }
 
-// TestWhatAnOlderProgramLeftWaitingIsOpened simulates a program that ends tasks and does not know
-// WAITING.
 func TestWhatAnOlderProgramLeftWaitingIsOpened(t *testing.T) {
 	each(t, func(s *scene) {
 		g := s.graph(task.Budget{}, "a", "b<a", "x", "y<x", "z<a,x")
@@ -285,7 +278,6 @@ func TestWhatAnOlderProgramLeftWaitingIsOpened(t *testing.T) {
 	})
 }
 
-// A task that is run again while OpenLeft waits for its group is not over any more, and holds up no other task.
 func TestARerunInBetweenLeavesTheOtherTasksToBeOpened(t *testing.T) {
 	each(t, func(s *scene) {
 		if s.db.Dialect() != tx.Postgres {

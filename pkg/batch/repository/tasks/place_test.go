@@ -40,7 +40,6 @@ func (s *scene) assign(d taskports.Delivery, worker string, leader int64) {
 	require.Equal(s, d.Epoch, epoch)
 }
 
-// The heartbeat by which a stopping worker says that it drains may arrive after its leave.
 func TestADrainingHeartbeatDoesNotBringBackAWorkerThatLeft(t *testing.T) {
 	each(t, func(s *scene) {
 		state := func() string {
@@ -60,8 +59,6 @@ func TestADrainingHeartbeatDoesNotBringBackAWorkerThatLeft(t *testing.T) {
 	})
 }
 
-// A task that is assigned to a worker and not started moves to another worker when the first one is
-// lost (source 004).
 func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 	each(t, func(s *scene) {
 		leader := s.lead()
@@ -104,8 +101,6 @@ func TestAnAssignedTaskOfALostWorkerIsOrphaned(t *testing.T) {
 	})
 }
 
-// A task with a placement that is canceled, or not due, is not assigned, and each class gets the
-// room that room returns.
 func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 	each(t, func(s *scene) {
 		leader := s.lead()
@@ -145,10 +140,8 @@ func TestTheLeaderIsGivenWhatWorkersHaveRoomFor(t *testing.T) {
 	})
 }
 
-// onDisk is the placement of the tasks below.
 var onDisk = &core.Placement{Labels: map[string]string{"disk": "eu1"}}
 
-// unassigned are the tasks that the leader may assign.
 func (s *scene) unassigned() (list []taskports.Delivery) {
 	s.Helper()
 	found, err := s.Unassigned(s.Context(), func(ports.PlacedClass) ports.Room { return ports.Room{Free: 9} })
@@ -181,8 +174,7 @@ func (s *scene) cannotStart(d taskports.Delivery, why string) {
 	require.Empty(s, loads)
 }
 
-// Rule L13 for tasks with a placement: an assigned task is not started after a stop either. It waits until the group is
-// cancelled, or a restart continues it, and the tasks of the group behind it keep no other work from the workers.
+// Rule L13.
 func TestNoAssignedTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 	each(t, func(s *scene) {
 		leader := s.lead()
@@ -223,8 +215,9 @@ func TestNoAssignedTaskStartsPastItsDeadline(t *testing.T) {
 	})
 }
 
-// ADR 0034: the leader moves many tasks in one transaction, in an order of its own, and passes over those that another
-// transaction has locked. Else the cancellation of a group, which locks by number, and the leader would wait for each other.
+// The leader moves many tasks in one transaction, in an order of its own, and
+// passes over those that another transaction has locked. Else the cancellation
+// of a group, which locks by number, and the leader would wait for each other.
 func TestTheLeaderPassesOverTasksThatACancellationHasLocked(t *testing.T) {
 	each(t, func(s *scene) {
 		if s.db.Dialect() != tx.Postgres {

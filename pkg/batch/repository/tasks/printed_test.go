@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// TestTheFifthPrintedExampleDrivesATask follows Weaver's document (source 001), state by state.
 func TestTheFifthPrintedExampleDrivesATask(t *testing.T) {
 	each(t, func(s *scene) {
 		waiting := s.one(task.Spec{Type: "work", Payload: json.RawMessage(`{"data": "value"}`)}, task.Budget{MaxAttempts: 5})

@@ -10,8 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Rule PU1: old and ended tasks are deleted with their dependent rows; unfinished ones, and those
-// of an existing step, stay.
+// Rule PU1.
 func TestOldTasksArePurgedWithAllThatBelongsToThem(t *testing.T) {
 	each(t, func(s *scene) {
 		over, open := s.one(task.Spec{}, task.Budget{}), s.one(task.Spec{}, task.Budget{})

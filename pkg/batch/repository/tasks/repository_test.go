@@ -142,7 +142,6 @@ func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 	})
 }
 
-// Of many workers that claim one delivery, one begins an attempt (sources 000 and 004).
 func TestATaskRunsOnceHoweverOftenItIsDelivered(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
@@ -261,7 +260,6 @@ func (s *scene) again2() []taskports.Delivery {
 	return all
 }
 
-// The lease of a lost worker is waited for, then its work is tried again elsewhere.
 func TestALostWorkersTaskIsTakenAndItsLateEndIsRejected(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})
@@ -435,7 +433,6 @@ func TestADelayedTaskIsNotDueBefore(t *testing.T) {
 	})
 }
 
-// A claim with a lost reply can be repeated by the same worker, and by no other.
 func TestAClaimWhoseAnswerWasLostIsAskedAgain(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})

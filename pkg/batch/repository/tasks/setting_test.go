@@ -41,8 +41,6 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 	})
 }
 
-// A worker that does not confirm keeps its tasks for the grace that was set at its last reply: the
-// worker counts with that. A grace that is shortened later takes nothing from it.
 func TestTheContinuationGraceIsHonoured(t *testing.T) {
 	each(t, func(s *scene) {
 		set := func(seconds string) {
@@ -81,7 +79,6 @@ func TestTheContinuationGraceIsHonoured(t *testing.T) {
 	})
 }
 
-// Old log text moves to files, and is still read from there.
 func TestOldLogTextMovesToFilesAndIsStillRead(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.one(task.Spec{}, task.Budget{})

@@ -38,7 +38,6 @@ func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
 	})
 }
 
-// Two schedulers that submit the same time of a definition create one task.
 func TestAScheduledTimeHasOneTask(t *testing.T) {
 	each(t, func(s *scene) {
 		at := func(key string) task.Submission {
@@ -61,7 +60,6 @@ func TestAScheduledTimeHasOneTask(t *testing.T) {
 	})
 }
 
-// Of several workers that start one assigned task, only the assigned worker succeeds.
 func TestOfManyWorkersOneHasTheRightToStart(t *testing.T) {
 	each(t, func(s *scene) {
 		d := s.placed(task.Spec{})
@@ -87,7 +85,6 @@ func TestOfManyWorkersOneHasTheRightToStart(t *testing.T) {
 	})
 }
 
-// The indexes that source 004 requires exist, and none on columns that a heartbeat writes.
 func TestTheIndexesOfTheSourcesAreThere(t *testing.T) {
 	each(t, func(s *scene) {
 		query := "select indexdef from pg_indexes where tablename like 'surfin\\_%'"

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// told records the resumable executions that transactions announce when they end tasks.
 type told struct {
 	mu  sync.Mutex
 	ids []core.JobExecutionID
@@ -61,8 +60,7 @@ func (s *scene) isBlocked() (blocked bool) {
 	return blocked
 }
 
-// Rule TS3: of two concurrent transactions that end the last two tasks, the one that commits last
-// announces the execution.
+// Rule TS3.
 func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 	each(t, func(s *scene) {
 		announced := &told{}
@@ -93,7 +91,7 @@ func TestTheLastTaskOfAStepMakesItsExecutionResumable(t *testing.T) {
 	})
 }
 
-// Rule TS3: of the end of the last task and a concurrent park, one sees the other.
+// Rule TS3.
 func TestAnExecutionThatIsParkedWhileItsLastTaskEndsIsAnnounced(t *testing.T) {
 	each(t, func(s *scene) {
 		announced := &told{}
@@ -119,7 +117,6 @@ func TestAnExecutionThatIsParkedWhileItsLastTaskEndsIsAnnounced(t *testing.T) {
 	})
 }
 
-// A stop ends the waiting, and a restart of the step reruns the tasks that did not succeed.
 func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 	each(t, func(s *scene) {
 		announced := &told{}
@@ -166,8 +163,7 @@ func TestAGroupIsContinuedForAnotherStep(t *testing.T) {
 	})
 }
 
-// Rule L13: after a stop of the execution no task of its steps starts, and none is lost: they wait
-// until the step cancels them, or a restart continues them.
+// Rule L13.
 func TestNoTaskOfAnExecutionThatIsToStopStarts(t *testing.T) {
 	each(t, func(s *scene) {
 		executions := repository.New(s.db, repository.Options{})

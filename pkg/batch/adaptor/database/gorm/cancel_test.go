@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// birdsOver returns the table of birds on wrapped connections to PostgreSQL.
 func birdsOver(t *testing.T, wrap func(net.Conn) net.Conn) tx.Database {
 	t.Helper()
 	pool := pgxPool(t, testdb.Postgres(t), func(config *pgxpool.Config) {
@@ -56,7 +55,6 @@ func TestARequestToCancelThatComesBeforeTheStatementIsRepeated(t *testing.T) {
 	}))
 }
 
-// brokenConn loses the connection at a statement, once over is closed.
 type brokenConn struct {
 	net.Conn
 	over <-chan struct{}
@@ -70,7 +68,6 @@ func (c brokenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// To the caller, a connection that is lost after the timeout is lost because of it.
 func TestAConnectionThatIsLostAtATimeoutTellsTheTimeout(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})

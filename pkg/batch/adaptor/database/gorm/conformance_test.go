@@ -24,15 +24,12 @@ func TestConformanceOfTheManagerOnPostgreSQL(t *testing.T) {
 	txtest.Run(t, func(t *testing.T) tx.Provider { return open(t, schema(t)) })
 }
 
-// TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate runs the same tests with a BEGIN that waits for the
-// first statement of every transaction.
 func TestConformanceOfTheManagerOnPostgreSQLThatBeginsLate(t *testing.T) {
 	t.Parallel()
 	schema := inSchemas(t)
 	txtest.Run(t, func(t *testing.T) tx.Provider { return lateProvider{open(t, schema(t))} })
 }
 
-// lateProvider has databases with transactions that begin late.
 type lateProvider struct{ tx.Provider }
 
 func (p lateProvider) Database(name string) (tx.Database, error) {

@@ -65,7 +65,6 @@ func TestAScriptThatFailsInItsTransactionIsAnOrdinaryError(t *testing.T) {
 	}
 }
 
-// counted counts the messages that are sent and waited for.
 type counted struct {
 	net.Conn
 	sent *atomic.Int64

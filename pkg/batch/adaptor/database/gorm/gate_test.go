@@ -19,8 +19,6 @@ func readOne(ctx context.Context, c tx.Conn) error {
 	return c.QueryRowContext(ctx, "SELECT 1").Scan(&n)
 }
 
-// TestWorkThatHoldsAConnectionAlwaysGetsAnother has far more concurrent work than connections, each with one
-// that it holds as a reader's snapshot, one with a transaction and one outside of it.
 func TestWorkThatHoldsAConnectionAlwaysGetsAnother(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

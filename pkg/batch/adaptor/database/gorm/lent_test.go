@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stdlibPool and pgxPool are pools that an application opens and closes.
 func stdlibPool(t *testing.T, url string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", url)
@@ -96,8 +95,7 @@ func memory(t *testing.T) *sql.DB {
 	return db
 }
 
-// Rules L7 and D5: a borrowed session has the same settings as ours, and the application gets it back
-// unchanged.
+// Rules L7 and D5.
 func TestABorrowedSessionGoesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	pool := pgxPool(t, testdb.Postgres(t), func(c *pgxpool.Config) {
@@ -188,7 +186,7 @@ func TestAForeignEndIsSeenOnABorrowedConnection(t *testing.T) {
 	}
 }
 
-// Rule T7: pgx's prepared statements are outdated after a change of the schema.
+// Rule T7.
 func TestAReconnectClosesTheConnectionsThatWereBorrowedBefore(t *testing.T) {
 	t.Parallel()
 	pool := pgxPool(t, testdb.Postgres(t))
@@ -212,8 +210,6 @@ func TestAReconnectClosesTheConnectionsThatWereBorrowedBefore(t *testing.T) {
 	require.NotEqual(t, before, after)
 }
 
-// A cancelled statement leaves the transaction to its savepoint, whatever the application's pool does with
-// cancelled statements.
 func TestACancelledStatementDoesNotCostTheBorrowedConnection(t *testing.T) {
 	t.Parallel()
 	p := openWith(t, Config{Lent: Lend(pgxPool(t, testdb.Postgres(t)))})

@@ -6,7 +6,6 @@ import (
 	"errors"
 )
 
-// wrappedConnector is the wrapper that a tracing library puts around a driver.
 type wrappedConnector struct{}
 
 func (wrappedConnector) Connect(context.Context) (driver.Conn, error) {

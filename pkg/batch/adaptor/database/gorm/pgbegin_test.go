@@ -23,7 +23,6 @@ func late(t *testing.T, db tx.Database, work func(ctx context.Context, conn tx.C
 	return tx.NewManager(db).Do(t.Context(), tx.Attr{Late: true}, func(ctx context.Context) error { return work(ctx, tx.ConnOf(ctx, db)) })
 }
 
-// firsts are the ways to send BEGIN with the first statement; each inserts a bird.
 func firsts() map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error {
 	return map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error{
 		"COPY": func(ctx context.Context, c *pgx.Conn, begin pgxconn.Begin) error {
@@ -37,7 +36,6 @@ func firsts() map[string]func(ctx context.Context, c *pgx.Conn, begin pgxconn.Be
 	}
 }
 
-// oneConnection opens the birds over one connection, on which the statement gull is prepared.
 func oneConnection(t *testing.T, url string) tx.Database {
 	t.Helper()
 	db := birds(t, openWith(t, Config{URL: url, MaxOpen: minPostgresOpen}))
@@ -135,7 +133,6 @@ func TestABeginThatFailsLateFailsEveryStatement(t *testing.T) {
 	}
 }
 
-// A statement that runs out of time may have begun, and is at fault.
 func TestWhatRunsOutOfTimeWithItsBeginIsAtFault(t *testing.T) {
 	t.Parallel()
 	for name, first := range firsts() {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pgxSession returns the properties of a session in a pool of pgx.
 func pgxSession(t *testing.T, p *DBProvider) string {
 	t.Helper()
 	db, err := p.find(tx.Default)

@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// ignored is a common configuration of PgBouncer that drops parameters instead of refusing them.
 const ignored = "ignore_startup_parameters = idle_in_transaction_session_timeout, tcp_keepalives_idle, tcp_keepalives_interval, tcp_keepalives_count, search_path"
 
 // Rule R9.
@@ -47,8 +46,7 @@ func TestAPoolerThatSharesSessionsIsRefusedWithTheCure(t *testing.T) {
 	}
 }
 
-// Rules R9, L7 and D5: whatever the pooler does with start-up parameters, the sessions of a pool in session
-// mode are set up.
+// Rules R9, L7 and D5.
 func TestSessionsBehindAPoolerInSessionModeAreSetUp(t *testing.T) {
 	t.Parallel()
 	database := testdb.Postgres(t)
@@ -99,7 +97,6 @@ func TestConformanceOfTheManagerBehindAPoolerInSessionMode(t *testing.T) {
 	}
 }
 
-// The sessions of a refused pool stay unchanged.
 func TestAPoolThatIsRefusedHasItsSessionsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	url := testdb.Pooled(t, testdb.Postgres(t), "transaction", "default_pool_size = 1")

@@ -29,7 +29,6 @@ func TestSessionsCarryTimeoutsKeepalivesAndUTC(t *testing.T) {
 	}
 }
 
-// A server, a role, a database and a URL may each have their own default.
 func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
 	t.Parallel()
 	base := testdb.Postgres(t)
@@ -54,8 +53,6 @@ func TestTimesMeanTheSameWhateverTheDefaultsOfTheServer(t *testing.T) {
 	}
 }
 
-// Floats in arrays, geometry and rows, intervals and bytes are received as texts in a form that a database or
-// a URL may set.
 func TestAValueHasOneTextWhateverTheDefaultsOfTheServer(t *testing.T) {
 	t.Parallel()
 	base := testdb.Postgres(t)
@@ -95,7 +92,7 @@ func TestAnOwnerThatIsFrozenInItsTransactionLosesItAtTheServer(t *testing.T) {
 	require.Equal(t, "yours", name)
 }
 
-// TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL, also in a failed transaction (rule L7).
+// Rule L7.
 func TestATransactionIsKeptAliveWhileItsOwnerWorksWithoutSQL(t *testing.T) {
 	t.Parallel()
 	const limit = 600 * time.Millisecond

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// each runs f on an open database per dialect, with the table bird(id, name).
 func each(t *testing.T, f func(t *testing.T, p *DBProvider, db tx.Database)) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -135,7 +135,6 @@ func TestAScriptOutsideATransactionIsAllOrNothing(t *testing.T) {
 	require.Equal(t, 5, count(t, db.Conn()))
 }
 
-// endless is a write that runs until it is interrupted.
 const endless = "WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i+1 FROM n) INSERT INTO bird SELECT i, 'x' FROM n"
 
 func TestAnInterruptedWriteTakesItsTransactionAndNothingAfterItCommitsAlone(t *testing.T) {

@@ -59,8 +59,6 @@ func sessionOf(ctx context.Context, t *testing.T, db tx.Database) (pid int, work
 	return pid, workMem
 }
 
-// A step keeps its settings while it runs, and no other step gets them, neither a concurrent one nor a later
-// one.
 func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
@@ -89,7 +87,6 @@ func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	require.Equal(t, "4MB", now)
 }
 
-// If a step ends while its connection is in use, the connection is renewed when it returns.
 func TestAnAbortedStepLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
@@ -136,8 +133,7 @@ func BenchmarkTransaction(b *testing.B) {
 	}
 }
 
-// Rules R8 and T8b: a session that another step has changed costs a new one, and does not fail the step that
-// gets its connection.
+// Rules R8 and T8b.
 func TestStepsThatChangeTheirSessionsWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func() *DBProvider{
@@ -188,7 +184,6 @@ func run(ctx context.Context, conn tx.Conn, query string) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// A statement of a lost session is prepared again.
 func TestAPreparedStatementOutlivesItsSession(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]Config{

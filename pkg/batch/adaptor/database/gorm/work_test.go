@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// TestATransactionNamesItsWorkInTheSession (rule OP3), without a round trip more.
+// Rule OP3.
 func TestATransactionNamesItsWorkInTheSession(t *testing.T) {
 	t.Parallel()
 	line := testproxy.New(t, testdb.Postgres(t))
@@ -57,7 +57,6 @@ func TestATransactionNamesItsWorkInTheSession(t *testing.T) {
 	require.Equal(t, sent(t.Context()), sent(work), "round trips")
 }
 
-// TestASessionKeepsTheNameThatItsURLHas, followed by the work.
 func TestASessionKeepsTheNameThatItsURLHas(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)

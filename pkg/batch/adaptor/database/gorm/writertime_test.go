@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Time counts, once, while this process holds the writer, and not while it waits for another process's writer
-// (rule L9).
+// Rule L9.
 func TestTheTimeIsCountedInWhichThisProcessHoldsTheWriter(t *testing.T) {
 	t.Parallel()
 	url := testdb.SQLite(t)

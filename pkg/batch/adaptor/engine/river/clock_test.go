@@ -33,8 +33,6 @@ func shifted(t *testing.T, by time.Duration) tx.Database {
 	return open(t, url)
 }
 
-// A delivery comes when it is due by the database's clock, whatever the machine's clock: one that is due now,
-// one that is made again for old work, one for later, and one that is handed back for a while.
 func TestADeliveryComesByTheDatabasesClock(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{90 * time.Second, -90 * time.Second} {

@@ -29,7 +29,6 @@ func open(t testing.TB, url string) tx.Database {
 	return db
 }
 
-// lines keeps the log records.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -55,7 +54,6 @@ func migrated(t testing.TB, c river.Config) *river.Engine {
 	return e
 }
 
-// run runs a worker of the queue a until it is stopped.
 func run(t *testing.T, e *river.Engine, h engine.Handler) (stop func()) {
 	t.Helper()
 	halt, ended := make(chan struct{}), make(chan error, 1)
@@ -131,7 +129,6 @@ func TestProcessesThatMigrateAtOnceDoItOnce(t *testing.T) {
 	require.ErrorIs(t, e.CheckSchema(t.Context()), core.ErrSchemaMissing)
 }
 
-// A user that may not make a schema uses an existing one.
 func TestASchemaThatIsThereIsTaken(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
@@ -142,7 +139,8 @@ func TestASchemaThatIsThereIsTaken(t *testing.T) {
 	require.Equal(t, "1", text(t, db, "select count(*) from given.river_job"))
 }
 
-// A current delivery leaves no job if its work was delivered again: its process may be dead.
+// A current delivery leaves no job if its work was delivered again: its
+// process may be dead.
 func TestTheJobOfAnEarlierEpochGoesWithTheNextDelivery(t *testing.T) {
 	t.Parallel()
 	db, said := open(t, testdb.Postgres(t)), &lines{}
@@ -182,7 +180,6 @@ func TestAWorkerClosesItsConnections(t *testing.T) {
 	require.Eventually(t, func() bool { return text(t, db, count+" and query like 'LISTEN%'") == "0" }, time.Minute, 10*time.Millisecond)
 }
 
-// An idle worker does not wait for its next poll.
 func TestANotificationWakesAWorker(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
@@ -202,7 +199,6 @@ func TestANotificationWakesAWorker(t *testing.T) {
 	stop()
 }
 
-// The clock of a machine may be ahead of the database's.
 func TestADeliveryIsDueByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
@@ -213,7 +209,6 @@ func TestADeliveryIsDueByTheClockOfTheDatabase(t *testing.T) {
 	require.Equal(t, "available true, scheduled false", text(t, db, `select string_agg(state || ' ' || (scheduled_at < now() - interval '30 seconds')::text, ', ' order by id) from surfin_river.river_job`))
 }
 
-// With a pooler that keeps a session for each client, workers may LISTEN; they need not.
 func TestTheEngineWorksThroughAPooler(t *testing.T) {
 	t.Parallel()
 	for name, pollOnly := range map[string]bool{"listening": false, "polling": true} {
@@ -229,7 +224,6 @@ func TestTheEngineWorksThroughAPooler(t *testing.T) {
 	}
 }
 
-// A foreign job in the engine's schema is ended and reported.
 func TestAJobThatIsNoDeliveryIsEndedAndReported(t *testing.T) {
 	t.Parallel()
 	db, said := open(t, testdb.Postgres(t)), &lines{}

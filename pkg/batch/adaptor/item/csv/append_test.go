@@ -71,8 +71,9 @@ func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 	}
 }
 
-// TestAFileThatCannotBeFollowedIsNotAppendedTo: after an open quote the new records would be part of the
-// field, and other line ends would be part of their last fields, for readers that accept only one kind.
+// After an open quote the new records would be part of the field, and other
+// line ends would be part of their last fields, for readers that accept only
+// one kind.
 func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 	t.Parallel()
 	open := func(line string) string {

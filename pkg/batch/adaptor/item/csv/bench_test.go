@@ -50,7 +50,6 @@ func benchItem(b *testing.B, typed bool) item.Type {
 	return item.RowOf("", s)
 }
 
-// perRow reports the time of one row; the file is read once per iteration.
 func perRow(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/row")
 }
@@ -72,7 +71,6 @@ func BenchmarkBareRead(b *testing.B) {
 	perRow(b)
 }
 
-// BenchmarkBareReadParsed is a hand-written loop that makes the typed rows.
 func BenchmarkBareReadParsed(b *testing.B) {
 	path := benchFile(b)
 	var ids int64
@@ -157,10 +155,8 @@ func BenchmarkBareCopy(b *testing.B) {
 // loop does not have either.
 func BenchmarkCopy(b *testing.B) { benchCopy(b, benchItem(b, false), false) }
 
-// BenchmarkCopyTyped is the same with a number and a decimal in each row.
 func BenchmarkCopyTyped(b *testing.B) { benchCopy(b, benchItem(b, true), false) }
 
-// BenchmarkCopyDurable has the fsync.
 func BenchmarkCopyDurable(b *testing.B) { benchCopy(b, benchItem(b, false), true) }
 
 func benchCopy(b *testing.B, item item.Type, durable bool) {

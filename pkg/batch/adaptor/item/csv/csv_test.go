@@ -359,7 +359,6 @@ func TestTheSchemaListsTheEncodingsThatThereAre(t *testing.T) {
 	}
 }
 
-// A damaged character is not text that anybody wrote.
 func TestACharacterThatTheEncodingLacksIsAnInvalidItemOfItsField(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})

@@ -113,8 +113,8 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 	}
 }
 
-// The columns of an open schema are known with the first item. A different first item is not the item's
-// fault: no item fits the file any more.
+// A different first item is not the item's fault: no item fits the file any
+// more.
 func TestTheFirstItemOfAnOpenSchemaTellsAnotherForm(t *testing.T) {
 	t.Parallel()
 	open, err := row.Open()
@@ -162,13 +162,11 @@ func TestAFileOfWhichNothingIsCommittedTakesTheNewForm(t *testing.T) {
 	}
 }
 
-// wide is a line with one more column.
 type wide struct {
 	Text string
 	More int
 }
 
-// poisoned fails after its items, unless cured.
 type poisoned[T any] struct {
 	left  int
 	cured bool
@@ -201,7 +199,6 @@ func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int,
 	return testengine.Job("export", &model.StepElement{Step: s})
 }
 
-// skipWrites skips every error but the end of the reader.
 type skipWrites struct{}
 
 func (skipWrites) Admit(err error, _ int64) (bool, error) {

@@ -110,7 +110,6 @@ func TestAnOptionalColumnMayBeMissing(t *testing.T) {
 	require.EqualError(t, err, `field "id" is optional, so its type must allow null (int null)`)
 }
 
-// Half a record that another process is writing is not a row.
 func TestARecordThatWasNotCompleteAtOpenFailsTheStep(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{

@@ -118,8 +118,6 @@ func writeRows(t require.TestingT, cfg WriterConfig, itemType item.Type, rows []
 	return target{cfg.Path}.contents(nil)
 }
 
-// TestOneItemTypeReadsWhatItWrites writes rows of random types, with nulls, empty texts, and texts that
-// look like markers, and reads them with the same type.
 func TestOneItemTypeReadsWhatItWrites(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

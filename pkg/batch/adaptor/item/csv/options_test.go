@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// contract runs the suite of readers, which restarts after every item.
 func contract(t *testing.T, cfg ReaderConfig, itemType item.Type) {
 	t.Helper()
 	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {

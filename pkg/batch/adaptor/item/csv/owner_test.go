@@ -28,10 +28,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// line is an item of these tests.
 type line struct{ Text string }
 
-// lines reads a line of this text, left times.
 type lines struct {
 	text string
 	left int
@@ -78,8 +76,6 @@ func (b *barrier) Close(context.Context) error {
 	return nil
 }
 
-// export is a job with a step that writes n lines of a text in chunks of two; writers come before the file's
-// writer.
 func export(t *testing.T, e *testengine.Engine, path, text string, n int, writers ...item.Writer) *model.Job {
 	t.Helper()
 	s, err := chunk.New(chunk.Config{
@@ -100,8 +96,7 @@ func content(t *testing.T, path string) string {
 	return string(data)
 }
 
-// An attempt is frozen between the guard and the rename. Its successor, in the same process, publishes, then
-// another instance does, then the attempt wakes.
+// An attempt is frozen between the guard and the rename.
 func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -140,7 +135,6 @@ func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 	})
 }
 
-// The path may change between attempts: an attempt frozen at the old path is fenced, too.
 func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -172,8 +166,6 @@ func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testi
 	})
 }
 
-// An attempt that continues the work of a frozen one may freeze as well, with only the end left to write: its
-// copy must not be published when it wakes.
 func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -224,7 +216,6 @@ func TestARunFromTheStartRemovesTheFileOfTheAttemptBefore(t *testing.T) {
 	})
 }
 
-// unfinished is a writer that cannot finish.
 type unfinished struct{ err error }
 
 func (unfinished) Write(context.Context, []line) error { return nil }
@@ -237,7 +228,6 @@ func open() *barrier {
 	return b
 }
 
-// full is a writer on a full disk.
 type full struct{ writes int }
 
 func (f *full) Write(context.Context, []line) error {
@@ -245,7 +235,6 @@ func (f *full) Write(context.Context, []line) error {
 	return &os.PathError{Op: "write", Path: "out.csv", Err: syscall.ENOSPC}
 }
 
-// skipAll skips every error.
 type skipAll struct{}
 
 func (skipAll) Admit(error, int64) (bool, error) { return true, nil }

@@ -24,7 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encodings of files, by how a config names them.
 var encodings = []struct {
 	name filestream.EncodingName
 	enc  encoding.Encoding
@@ -42,7 +41,6 @@ var encodings = []struct {
 
 func records(t *rapid.T, n int) [][]string { return recordsOf(t, n, "ab \",;\t\n#éü§'") }
 
-// recordsOf draws rows of n texts of these characters.
 func recordsOf(t *rapid.T, n int, alphabet string) [][]string {
 	field := rapid.StringOfN(rapid.RuneFrom([]rune(alphabet)), 0, 12, -1)
 	all := rapid.SliceOfN(rapid.SliceOfN(field, n, n), 0, 12).Draw(t, "records")
@@ -165,8 +163,6 @@ func FuzzCSV(f *testing.F) {
 	})
 }
 
-// TestAStrayQuoteCostsOneLine opens a quote in one record that is never closed: all other records must be
-// read.
 func TestAStrayQuoteCostsOneLine(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -72,7 +72,7 @@ type account struct {
 	Day    time.Time
 }
 
-// Rule C12a: the value may be in another column.
+// Rule C12a.
 func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 	t.Parallel()
 	lines := []string{

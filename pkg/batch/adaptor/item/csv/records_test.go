@@ -66,7 +66,6 @@ func ordersOf(t testing.TB, content string) string {
 	return path
 }
 
-// outcomesOf reads a file to its end.
 func outcomesOf(t require.TestingT, r item.Reader, at item.Position) (all []string, positions []item.Position, end error) {
 	ctx := context.Background()
 	require.NoError(t, r.Component().(item.Opener).Open(ctx, at))
@@ -162,7 +161,6 @@ func TestADelimitedDetailIsRedrivenWithItsHeaders(t *testing.T) {
 	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.csv:6: the record is a trailer, not an item")
 }
 
-// Random files of orders are read as they were made, from the start and from each position.
 func TestRandomDelimitedRecordsAreReadAsTheyWereMade(t *testing.T) {
 	t.Parallel()
 	path := ordersOf(t, "")
@@ -248,7 +246,7 @@ func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "type_at: it is a field's number")
 }
 
-// Quotes decide about null in headers, too, also after a restart (rule D11b); an empty line is not a record.
+// Rule D11b.
 func TestNullsOfDelimitedRecordsGoByTheirQuotes(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "x", Kind: row.String, Nullable: true})

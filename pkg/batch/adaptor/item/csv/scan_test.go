@@ -14,8 +14,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// scanned is a record as parsed by a scanner and by encoding/csv: its fields, their positions, and the
-// mistake.
 type scanned struct {
 	fields       []string
 	lines        []int
@@ -25,7 +23,6 @@ type scanned struct {
 	end          int
 }
 
-// theirs reads the first record with encoding/csv.
 func theirs(text []byte, s *scanner) scanned {
 	r := stdcsv.NewReader(bytes.NewReader(text))
 	r.Comma, _ = utf8.DecodeRune(s.comma)
@@ -66,7 +63,6 @@ func ours(text []byte, s *scanner, there int) scanned {
 	return got
 }
 
-// compareScans reads all records of the text both ways, also from truncated texts.
 func compareScans(t require.TestingT, text []byte, s *scanner) {
 	for {
 		got, want := ours(text, s, len(text)), theirs(text, s)
@@ -101,7 +97,6 @@ func asTheirs(text []byte, s *scanner, got, want scanned) scanned {
 	return got
 }
 
-// quotedBytes checks that a field in quotes has exactly the bytes between the quotes in the text.
 func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	for i, value := range got.fields {
 		if at := s.fields[i].at; !s.lazy && at < len(text) && text[at] == '"' {
@@ -110,8 +105,6 @@ func quotedBytes(t require.TestingT, text []byte, s *scanner, got scanned) {
 	}
 }
 
-// TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes reads texts whose lines end with CR, LF and
-// CRLF, also truncated texts.
 func TestAScannerOfCarriageReturnsCountsLinesAndKeepsQuotedBytes(t *testing.T) {
 	t.Parallel()
 	pieces := rapid.SampledFrom([]string{"a", "\"x\r\ny\"", "\"\r\"", "\"\n\"", "\"\"", "\"", ",", "\r", "\r\n", "\n", "#"})

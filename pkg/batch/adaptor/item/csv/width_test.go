@@ -45,7 +45,6 @@ func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	require.ErrorContains(t, (&ReaderConfig{Columns: 3, Header: HeaderExact}).Validate(), "columns: the header determines")
 }
 
-// A position of a version without the width takes it from the file.
 func TestAnOlderPositionGetsTheWidthOfTheFirstRecord(t *testing.T) {
 	t.Parallel()
 	cfg := ReaderConfig{Path: file(t, "in.csv", "1,Smith,Paris\n2,Doe, John,Rome\n")}

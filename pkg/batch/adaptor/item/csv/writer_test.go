@@ -44,7 +44,6 @@ func sales(n, from int) []sale {
 	return list
 }
 
-// target is the file that writers of a test write.
 type target struct{ path string }
 
 func (f target) contents(t testing.TB) string {
@@ -116,7 +115,6 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 	}
 }
 
-// write writes records of texts in one go and returns the file.
 func write(t require.TestingT, cfg WriterConfig, itemType item.Type, records ...[]string) (string, error) {
 	ctx := context.Background()
 	list := make([]item.Row, len(records))
@@ -182,7 +180,7 @@ func TestACharacterThatTheEncodingLacksIsAnInvalidItemAndWritesNothing(t *testin
 	require.NoFileExists(t, cfg.Path)
 }
 
-// The reader would refuse its text (rule D7).
+// Rule D7.
 func TestANumberThatIsNotFiniteIsAnInvalidItemAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "x", Kind: row.Float})

@@ -24,7 +24,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// folder has files, and the context of a step.
 type folder struct {
 	dir     string
 	context *core.ExecutionContext
@@ -149,7 +148,7 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	require.ErrorContains(t, err, "this execution does not store the list of files")
 }
 
-// Rule D4: incompressible names, more than a context of 64 KB can hold.
+// Rule D4.
 func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
@@ -218,7 +217,6 @@ func TestThePatternIsChecked(t *testing.T) {
 	}
 }
 
-// A header is read like a record, but a mistake in it is not the fault of an item.
 func TestAFileWhoseHeaderCannotBeReadEndsTheReading(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t, "id\n1\n", "\"id\"x\n2\n")

@@ -44,7 +44,6 @@ func sales(t testing.TB) item.Type {
 	return item.RowOf("sale", s)
 }
 
-// reading is a reader of the csv file, in the form of a config.
 func reading(t testing.TB, path string) registry.Nested {
 	t.Helper()
 	return registry.Nested{
@@ -77,7 +76,6 @@ func newReader(t testing.TB, cfg group.Config) item.Reader {
 	return r
 }
 
-// texts are the values of rows, with a comma between them.
 func texts(rows []item.Row) []string {
 	var list []string
 	for _, r := range rows {
@@ -116,7 +114,6 @@ func TestAGroupBeginsWhereARowLooksLikeItsFirstOne(t *testing.T) {
 	require.Equal(t, []string{"1,x,y,5", "4,,0", "5,z,6"}, texts(testexample.Read[item.Row](newReader(t, cfg))))
 }
 
-// Groups of any size, with bad and filtered rows among them, restarted anywhere.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
@@ -150,7 +147,6 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	}
 }
 
-// The rows of a query may change between two attempts: its marks are the positions.
 func TestGroupsOfAQueryRestartBehindTheLastWholeGroup(t *testing.T) {
 	t.Parallel()
 	provider, db, done := testexample.SQLite("create table sale (id int primary key, shop text, amount int, note text)",

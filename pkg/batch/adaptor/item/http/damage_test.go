@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// A server may send anything: truncated bodies, garbage, texts of another form, a line of megabytes.
 func TestEveryBodyComesToAnEnd(t *testing.T) {
 	t.Parallel()
 	for items, body := range map[string]string{

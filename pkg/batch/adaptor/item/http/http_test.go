@@ -30,7 +30,6 @@ func event(t testing.TB) item.Type {
 	return item.RowOf("event", schema)
 }
 
-// api returns seven events, three in a page; the fourth is bad; broken is called first.
 type api struct {
 	*httptest.Server
 	requests atomic.Int64

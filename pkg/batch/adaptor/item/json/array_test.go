@@ -33,7 +33,6 @@ func arrayReader(t require.TestingT, cfg ReaderConfig, itemType item.Type) item.
 	return r
 }
 
-// outcomes reads all; the error that ended it comes last, unless it is io.EOF.
 func outcomes(t require.TestingT, cfg ReaderConfig, from item.Position) (all []string) {
 	ctx := context.Background()
 	r := arrayReader(t, cfg, rows(t))

@@ -35,7 +35,6 @@ func benchRow(t require.TestingT) item.Type {
 	return item.RowOf("", s)
 }
 
-// benchFile writes an array for json, lines for jsonl.
 func (f family) benchFile(b *testing.B) string {
 	path := filepath.Join(b.TempDir(), "in")
 	out, err := os.Create(path)
@@ -62,7 +61,6 @@ func perRow(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRows, "ns/row")
 }
 
-// BenchmarkBareRead decodes with encoding/json alone.
 func BenchmarkBareRead(b *testing.B) {
 	b.Run("json", func(b *testing.B) {
 		bareRead(b, families()[0].benchFile(b), func(f *os.File) {

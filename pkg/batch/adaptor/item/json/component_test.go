@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// family holds the common parts of both framings.
 type family struct {
 	name   string
 	config func(path string, itemType item.Type, longest registry.Size) any

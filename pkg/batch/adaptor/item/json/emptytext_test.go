@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Rule D11b: an empty text is null if the field says so.
+// Rule D11b.
 func TestAnEmptyTextOfJSONIsNotNull(t *testing.T) {
 	t.Parallel()
 	read := func(f row.Field) (row.Value, error) {

@@ -33,7 +33,6 @@ func orderLines(t require.TestingT) item.Type {
 	return item.RowOf("", s)
 }
 
-// described reads all: items with their origin, and errors.
 func described(t testing.TB, r item.Reader, path string) (all []string) {
 	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
@@ -86,7 +85,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 	}, described(t, lines, path))
 }
 
-// Rule D9b: the position is the position of the row, also in the middle of an element.
+// Rule D9b.
 func TestAReaderOfRowsOfElementsKeepsTheReaderContract(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"orders.json", "orders.json.gz"} {

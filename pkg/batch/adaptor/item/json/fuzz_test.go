@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// fuzzed is an item type with only optional fields.
 func fuzzed(t require.TestingT) item.Type {
 	field := func(name string, kind row.Kind, from string) row.Field {
 		return row.Field{Name: name, Kind: kind, From: from, Nullable: true, Optional: true}
@@ -30,7 +29,6 @@ func fuzzed(t require.TestingT) item.Type {
 	return item.RowOf("", s)
 }
 
-// form is how a fuzzed text is read.
 type form struct {
 	name, items, explode string
 	longest              registry.Size
@@ -84,8 +82,6 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// reading is the result of a reader: items and errors as texts, its end last, and its position before the
-// first and after each.
 type reading struct {
 	texts []string
 	at    []item.Position
@@ -132,7 +128,6 @@ func shown(r item.Row) string {
 	return strings.Join(values, ", ")
 }
 
-// failsAlone reads the text of an unreadable item alone.
 func (f form) failsAlone(t *testing.T, r item.Reader, failure error) {
 	var bad *item.ConsumedError
 	require.ErrorAs(t, failure, &bad)
@@ -148,7 +143,6 @@ func (f form) failsAlone(t *testing.T, r item.Reader, failure error) {
 	require.NoError(t, alone.Component().(item.Closer).Close(t.Context()))
 }
 
-// writtenAndRead writes rows as an array, and as lines, and reads them again.
 func writtenAndRead(t *testing.T, rows []item.Row) {
 	for _, name := range []string{"json", "jsonl"} {
 		path := filepath.Join(t.TempDir(), "out")

@@ -64,7 +64,6 @@ func TestTheReaderOfLinesKeepsTheReaderContract(t *testing.T) {
 	}
 }
 
-// linesOutcomes reads all: rows as their values, consumed errors without the path.
 func linesOutcomes(t require.TestingT, r item.Reader, path string, from item.Position) (all []string) {
 	ctx := context.Background()
 	require.NoError(t, r.Component().(item.Opener).Open(ctx, from))
@@ -160,7 +159,6 @@ func TestADocumentOverSeveralLinesIsWrittenOnOne(t *testing.T) {
 	require.Equal(t, "{\"a\":1}\n2\n", seen(t, path))
 }
 
-// isJunk leaves out objects: if {} is the first one, Open names the missing fields.
 func isJunk(text string) bool { return !stdjson.Valid([]byte(text)) }
 
 func TestWhateverLinesAreReadAndRestarted(t *testing.T) {

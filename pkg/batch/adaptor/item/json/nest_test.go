@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// places are rows of a feature.
 func places(t *testing.T, values ...row.Value) (item.Type, item.Items) {
 	t.Helper()
 	schema, err := row.NewSchema(

@@ -88,7 +88,7 @@ type account struct {
 	Limit  int8      `from:"terms.limit"`
 }
 
-// Rule C12a: the value may be in another one's place.
+// Rule C12a.
 func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 	t.Parallel()
 	docs := []string{

@@ -47,7 +47,6 @@ func owl() []row.Value {
 	return []row.Value{row.IntValue(7), row.DateValue(row.NewDate(1995, 5, 4)), {}}
 }
 
-// run maps one row with a processor made as for a job file.
 func run(t *testing.T, cfg mapping.Config, in item.Type, value item.Row) item.Row {
 	t.Helper()
 	out, err := mapping.Components()[0].Types(&cfg, in)

@@ -37,7 +37,6 @@ func customers(t require.TestingT) item.Type {
 	return fields(t, row.Field{Name: "customer", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 }
 
-// reading is a reader of the text, in the form of a config.
 func reading(t require.TestingT, dir, name, text string, of item.Type) registry.Nested {
 	path := filepath.Join(dir, name+".csv")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
@@ -87,7 +86,6 @@ func TestRowsOfBothSidesMeetByTheirKey(t *testing.T) {
 	}
 }
 
-// Rows with any keys, including unreadable ones, restarted anywhere.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	var left, right strings.Builder
@@ -111,7 +109,6 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	}
 }
 
-// The rows equal the rows of two nested loops.
 func TestAMergeIsAJoin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rows of several pages, of one, and of none; some do not fit their type.
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -40,8 +39,6 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	})
 }
 
-// A table may hold any text in a field of another type: each such item is reported with its mistake, and the
-// others are delivered.
 func TestTheReaderKeepsItsContractWhateverTheCellsHold(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

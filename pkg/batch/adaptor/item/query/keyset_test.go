@@ -60,7 +60,6 @@ func TestKeysThatLookDifferentAndAreEqualToTheDatabaseAreRefused(t *testing.T) {
 	}
 }
 
-// requireRefused reads the table along k, and along v and k, up and down, with pages of any size.
 func requireRefused(t *testing.T, db tx.Database, table string) {
 	t.Helper()
 	for _, key := range [][]string{{"k"}, {"v", "k"}, {"k", "v"}, {"k desc"}, {"v desc", "k"}, {"v", "k desc"}} {
@@ -72,7 +71,6 @@ func requireRefused(t *testing.T, db tx.Database, table string) {
 	}
 }
 
-// The message names both keys where they look different.
 func TestADuplicateThatLooksDifferentIsNamedWithItsEqual(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -89,7 +87,6 @@ func TestADuplicateThatLooksDifferentIsNamedWithItsEqual(t *testing.T) {
 	})
 }
 
-// For any collation and direction of each column: every row once, from every position, or an error.
 func TestEveryRowIsReadOnceInEveryDirectionAndUnderEveryCollation(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -163,7 +160,7 @@ func TestAKeyIsReadDownwards(t *testing.T) {
 	})
 }
 
-// Pages are ordered by citext's operators; the comparison with the last key would use text's operators.
+// The comparison with the last key would use text's operators.
 func TestATypeWhoseOperatorsAreOutOfSightIsNoKey(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

@@ -10,8 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Columns that the catalogue declares NOT NULL are not null in the items, so that they can be the key of an
-// upsert; a statement that may turn them into nulls is left alone.
 func TestTheCatalogueSaysWhatIsNeverNullOfAPlainTable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

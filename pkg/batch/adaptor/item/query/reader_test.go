@@ -73,7 +73,6 @@ func schema(t require.TestingT, fields ...row.Field) *row.Schema {
 	return s
 }
 
-// rest reads to the end, as text per row.
 func rest(r *query.Reader) ([]string, error) {
 	var all []string
 	for {

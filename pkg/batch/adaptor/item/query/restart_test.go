@@ -20,7 +20,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// copies writes the received ids into the table out, and fails at one.
 type copies struct {
 	db   tx.Database
 	fail int64
@@ -39,8 +38,7 @@ func (w *copies) Write(ctx context.Context, rows []item.Row) error {
 	return nil
 }
 
-// A step that ended in the middle of a split continues after the last committed row, though rows appeared and
-// disappeared before it (rule C15a).
+// Rule C15a.
 func TestARestartInAChunkGoesOnBehindItsLastRowThoughTheTableChanged(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

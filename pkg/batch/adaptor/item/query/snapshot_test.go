@@ -20,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule C15m: rows without a unique key are read as they were when the step began.
+// Rule C15m.
 func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -53,7 +53,6 @@ func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 	})
 }
 
-// Chunks commit to the table of the snapshot, and a failed step starts again only from its beginning.
 func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -104,7 +104,6 @@ func TestTheWriterKeepsTheContractOfWriters(t *testing.T) {
 	})
 }
 
-// inner are the positions that chunk.AttemptOf passes on.
 func inner(positions []item.Position) []item.Position {
 	var list []item.Position
 	for _, at := range positions {

@@ -40,7 +40,6 @@ flow:
     writer: {table: reported}
 `
 
-// input has one unreadable and one invalid line among each five.
 func input(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,v\n")
@@ -103,7 +102,6 @@ func TestSkippedItemsAreReportedOnceOverARestart(t *testing.T) {
 	})
 }
 
-// Items skipped after the step began are not read, neither at once nor by a restart.
 func TestTheLastSkipIsFixedWhenTheReaderIsOpened(t *testing.T) {
 	t.Parallel()
 	e := batchtest.New(t)
@@ -133,7 +131,6 @@ func TestAConfigurationThatCannotBeIsRefused(t *testing.T) {
 	require.ErrorContains(t, (&skips.Config{Instance: -1}).Validate(), "surfin list")
 }
 
-// The skips of a partitioned step are the skips of its partitions; a missing step is refused.
 func TestAStepIsReadWithItsPartitionsAndHasToBeThere(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The table has existing rows: id 1 and 2 with n 10 and 20.
 func TestEachModeKeepsTheContractOfWriters(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Rule D10: no digit of a decimal is silently dropped.
+// Rule D10.
 func TestAColumnTakesADecimalWholeOrNotAtAll(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
@@ -49,7 +49,6 @@ func TestAColumnTakesADecimalWholeOrNotAtAll(t *testing.T) {
 	})
 }
 
-// A float with more digits than a float keeps is not an amount of money.
 func TestAColumnOfFloatsGivesADecimalOnlyWhereItIsExact(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.SQLite(t))

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Records encoded for columns that a migration has changed since are not sent.
 func TestAnEncodingServesAsLongAsItsPlan(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, testAnEncodingServesAsLongAsItsPlan)

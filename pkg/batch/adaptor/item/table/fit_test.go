@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// fitting is a value for a column of a type; stored is its text there, or empty if it is an invalid item.
 type fitting struct {
 	typ    string
 	value  row.Value
@@ -93,7 +92,7 @@ func TestPostgresStoresAValueAsItIsOrTheItemIsInvalid(t *testing.T) {
 	})
 }
 
-// Rule D8a: each part of an array or of a composite obeys the rules of its type.
+// Rule D8a.
 func TestPostgresStoresThePartsOfAValueAsTheyAre(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
@@ -112,7 +111,7 @@ func TestPostgresStoresThePartsOfAValueAsTheyAre(t *testing.T) {
 	})
 }
 
-// Rule D8a: the key of an upsert is the value that its column stores, whatever the size of the chunk.
+// Rule D8a.
 func TestKeysThatTheColumnRoundsToOneAreUpsertedOnce(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

@@ -69,8 +69,8 @@ func ints(ns ...int64) []row.Value {
 	return values
 }
 
-// write writes one chunk in its own transaction. An odd number of records is encoded before it begins, if the
-// writer can: the outcome is the same.
+// write writes one chunk in its own transaction. An odd number of records is
+// encoded before it begins, if the writer can.
 func write(db tx.Database, w *table.Writer, s *row.Schema, records ...[]row.Value) error {
 	encoding := w.NewEncoding()
 	isEncoded := encoding != nil && len(records)%2 == 1 && encoding.EncodeRecords(s, records) == nil
@@ -84,7 +84,6 @@ func write(db tx.Database, w *table.Writer, s *row.Schema, records ...[]row.Valu
 	})
 }
 
-// writer returns an opened writer.
 func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.Writer {
 	t.Helper()
 	w, err := table.New(db, c, s)

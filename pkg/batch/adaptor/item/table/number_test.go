@@ -107,8 +107,6 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 	})
 }
 
-// The server names the mistake in a number that the column's type cannot hold, whether it came by COPY or in
-// an array, alone or among others that have a binary form.
 func TestANumberBeyondTheTypeOfItsColumnIsNamedByTheServer(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

@@ -37,7 +37,6 @@ func TestAConnectionKeepsFewStatementsPreparedThoughTablesAreMany(t *testing.T) 
 	}))
 }
 
-// The statement names a type that is replaced afterwards.
 func TestAStatementWhoseTypeIsMadeAnewIsPreparedAnew(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// rekeyed are tables of PostgreSQL in which only a trigger makes keys equal.
 var rekeyed = map[string]string{
 	"a table":           `create table target (id text primary key, v bigint check (v < 1000)); create trigger lower before insert or update on target for each row execute function lower_id()`,
 	"a view":            `create table base (id text primary key, v bigint check (v < 1000)); create view target as select * from base; create trigger lower before insert or update on base for each row execute function lower_id()`,
@@ -19,7 +18,7 @@ var rekeyed = map[string]string{
 	"a type of numbers": `create table target (id numeric primary key, v bigint check (v < 1000)); create trigger whole before insert on target for each row execute function whole_id()`,
 }
 
-// Rule D8: the written rows do not depend on the size of the chunk, even if a trigger makes keys equal.
+// Rule D8.
 func TestKeysThatATriggerMakesEqualAreWrittenOneByOne(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))

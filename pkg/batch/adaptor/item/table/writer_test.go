@@ -82,7 +82,6 @@ func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 	})
 }
 
-// value draws any value that a field of the kind may hold.
 func value(t *rapid.T, f *row.Field) row.Value {
 	if f.Nullable && rapid.Bool().Draw(t, "null") {
 		return row.Value{}

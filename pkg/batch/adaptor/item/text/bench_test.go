@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// BenchmarkReader reads lines with a trailer that has their sum.
 func BenchmarkReader(b *testing.B) {
 	var file strings.Builder
 	const n = 100_000

@@ -57,7 +57,6 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// writtenAndRead writes one row, and reads it again.
 func writtenAndRead(t *testing.T, write WriterConfig, read ReaderConfig, of item.Type, one item.Row) {
 	write.Path = filepath.Join(t.TempDir(), "out.txt")
 	w, err := NewWriter(write, registry.BuildContext{In: of})
@@ -85,7 +84,6 @@ func writtenAndRead(t *testing.T, write WriterConfig, read ReaderConfig, of item
 	require.Equal(t, []string{texts(one), io.EOF.Error()}, again.texts)
 }
 
-// reading is a reader's output, its end last, and its position after each item.
 type reading struct {
 	texts []string
 	at    []item.Position

@@ -28,7 +28,6 @@ func one(t require.TestingT, f row.Field) item.Type {
 	return item.RowOf("one", schema)
 }
 
-// readOne reads the only record of a file of one column.
 func readOne(t testing.TB, content string, encoding filestream.EncodingName, c Column, f row.Field) string {
 	c.At = "1-" + strconv.Itoa(len(content))
 	cfg := ReaderConfig{Path: fileOf(t, content), Columns: map[string]Column{"x": c}, Length: len(content), Encoding: encoding}
@@ -40,7 +39,6 @@ func readOne(t testing.TB, content string, encoding filestream.EncodingName, c C
 	return all[0]
 }
 
-// writeOne writes one value into a file of one column.
 func writeOne(t testing.TB, v row.Value, size int, encoding filestream.EncodingName, c Column, f row.Field) (string, error) {
 	c.At = "1-" + strconv.Itoa(size)
 	path := filepath.Join(t.TempDir(), "out.dat")
@@ -161,7 +159,6 @@ func TestANumberThatIsNoneNamesRecordAndField(t *testing.T) {
 	require.Equal(t, "null", readOne(t, got, "", Column{Format: "binary"}, minusOne))
 }
 
-// account is an item with a number of each format.
 func account(t require.TestingT) item.Type {
 	two := 2
 	schema, err := row.NewSchema(
@@ -193,7 +190,6 @@ func accountWriter(path string, encoding filestream.EncodingName) WriterConfig {
 	return WriterConfig{Path: path, Columns: accountColumns(), Record: "D", Header: "HÄ1", Trailer: accountTrailer(), Length: 56, Encoding: encoding}
 }
 
-// randomAccounts draws rows that fit the columns.
 func randomAccounts(t *rapid.T) []item.Row {
 	schema := account(t).Schema()
 	text := rapid.StringMatching(`([A-Zäß0\n -]{0,9}[A-Zäß0-])?`)
@@ -231,7 +227,6 @@ func writeRows(t require.TestingT, w item.Writer, rows []item.Row) {
 	require.NoError(t, w.Component().(item.Closer).Close(ctx))
 }
 
-// Records of bytes are read as they were written, in each encoding, from the start and from each position.
 func TestRecordsOfBytesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -394,7 +389,6 @@ func TestFormatsAreChecked(t *testing.T) {
 	}
 }
 
-// The code pages are those that the mainframe means.
 func TestTheCodePagesAreThoseOfIBM(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "[x]", readOne(t, "\xAD\xA7\xBD", "ibm1047", Column{}, row.Field{Kind: row.String}))

@@ -26,7 +26,6 @@ func entry(t require.TestingT) item.Type {
 	return item.RowOf("entry", schema)
 }
 
-// batches are the record types of a file with batches, each with its own trailer.
 func batches() map[string]RecordType {
 	two := 2
 	return map[string]RecordType{
@@ -89,7 +88,6 @@ func TestRecordTypesKeepTheContract(t *testing.T) {
 	}
 }
 
-// A trailer is compared before the last record that it covers is returned.
 func TestATrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -168,7 +166,6 @@ func TestADetailIsRedrivenWithItsHeaders(t *testing.T) {
 	require.ErrorContains(t, r.Fill(t.Context(), r.NewItems(1), 1), "gone.txt:9: the line is a trailer, not an item")
 }
 
-// Random files of batches are read as they were made, from the start and from each position.
 func TestRandomBatchesAreReadAsTheyWereMade(t *testing.T) {
 	t.Parallel()
 	path := fileOf(t, "")
@@ -264,7 +261,6 @@ func TestRecordTypesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "type_at: it applies to records, but there are none")
 }
 
-// The values of headers are in the position, so they are bounded.
 func TestHeadersFitIntoThePosition(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String}, row.Field{Name: "x", Kind: row.String})

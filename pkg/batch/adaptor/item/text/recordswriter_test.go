@@ -19,14 +19,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// writtenTypes are the record types of batches that a writer accepts.
 func writtenTypes() map[string]RecordType {
 	kinds := batches()
 	delete(kinds, "#")
 	return kinds
 }
 
-// entries makes items of batches; an amount of "" makes a note.
 func entries(t require.TestingT, list ...[3]string) (rows []item.Row) {
 	schema := entry(t).Schema()
 	for _, e := range list {
@@ -72,7 +70,6 @@ func TestAWriterOfRecordTypesKeepsTheContract(t *testing.T) {
 	})
 }
 
-// Random items of batches are read as they were written, for any chunks and restarts.
 func TestRecordTypesAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -142,7 +139,6 @@ func randomEntries(t *rapid.T) []item.Row {
 	return entries(t, list...)
 }
 
-// An item that cannot be written leaves headers, counts and sums unchanged.
 func TestAnInvalidItemLeavesRecordTypesAsTheyWere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.txt")

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// transfer is an item with a bank code and money with an implied decimal point.
 func transfer(t require.TestingT) item.Type {
 	two := 2
 	schema, err := row.NewSchema(

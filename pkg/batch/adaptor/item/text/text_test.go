@@ -114,7 +114,6 @@ func TestALineThatTheEncodingDoesNotHaveIsAnInvalidItem(t *testing.T) {
 	require.Equal(t, "!"+path+":1: the line is not valid windows-1253 (see the key encoding)", all[0])
 }
 
-// texts shows a row as its values.
 func texts(one any) string {
 	var all []string
 	for _, v := range one.(item.Row).Values() {
@@ -145,7 +144,6 @@ func TestTheReadersKeepTheContract(t *testing.T) {
 	})
 }
 
-// A file that was truncated, or has more than its trailer says, must not pass as complete.
 func TestAFileThatIsNotWholeFailsTheStep(t *testing.T) {
 	t.Parallel()
 	const head, one, two = "HEAD\n", "D00001Ada                 \n", "D00002Bob                 \n"
@@ -268,7 +266,6 @@ func pay(t require.TestingT, id int64, name string) item.Row {
 	return row.New(payment(t).Schema(), []row.Value{row.IntValue(id), row.StringValue(name), {}, {}})
 }
 
-// Any written value is read again, or is refused as an invalid item.
 func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -323,7 +320,6 @@ func TestAValueThatNeedsTwoLinesIsInvalid(t *testing.T) {
 	require.NoError(t, c.Close(t.Context()))
 }
 
-// TestLinesTakesAnItemType: a Go struct or rows, with one field that is a string.
 func TestLinesTakesAnItemType(t *testing.T) {
 	t.Parallel()
 	type entry struct{ Text string }

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 )
 
-// lockedLog is a log that several goroutines write to.
 type lockedLog struct {
 	mu   sync.Mutex
 	text bytes.Buffer

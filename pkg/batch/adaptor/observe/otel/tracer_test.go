@@ -36,7 +36,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// receiver is an OTLP/HTTP receiver of traces.
 type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -78,7 +77,6 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// tree are the received spans: by a path of names, such as "job load/step load/chunk", sorted by their start.
 func (r *receiver) tree() map[string][]*otlp.Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +223,6 @@ func TestARestartLinksToTheExecutionThatFailed(t *testing.T) {
 	})
 }
 
-// traced is a processor that makes its own span, as instrumented code does.
 type traced struct{ seen []trace.SpanContext }
 
 func (p *traced) Process(ctx context.Context, n int) (int, error) {
@@ -333,7 +330,6 @@ func TestWhatDidNotEndIsSentAsAnError(t *testing.T) {
 	require.Equal(t, "heartbeat failed", tree["job a"][0].GetEvents()[0].GetName())
 }
 
-// childVariable makes this test binary a command that runs a job and sends traces.
 const childVariable = "SURFIN_TEST_OTEL_JOB"
 
 func TestRunTracedJob(t *testing.T) {

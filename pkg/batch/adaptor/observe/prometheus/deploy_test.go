@@ -24,7 +24,6 @@ func projectFile(t *testing.T, path ...string) []byte {
 	return data
 }
 
-// query is an expression of PromQL and the templates that show its labels.
 type query struct {
 	title, expr string
 	texts       []string
@@ -38,7 +37,6 @@ var (
 	legend     = regexp.MustCompile(`^\{\{([a-z_]+)\}\}|\{\{([a-z_]+)\}\}`)
 )
 
-// check returns the parts of a query that are not in the catalog.
 func (q query) check(t *testing.T) {
 	t.Helper()
 	labels := []string{"instance", ""}
@@ -112,7 +110,6 @@ func TestTheAlertsAskForMetricsThatThereAre(t *testing.T) {
 	}
 }
 
-// Prometheus itself evaluates the alerts, over series that must fire them and series that must not.
 func TestEveryAlertFiresForItsFaultOnly(t *testing.T) {
 	t.Parallel()
 	tests := string(projectFile(t, "deploy", "prometheus", "surfin-alerts_test.yaml"))

@@ -29,7 +29,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// observed is an engine with the metrics and the log as observers.
 type observed struct {
 	*testengine.Engine
 	t        *testing.T
@@ -38,7 +37,6 @@ type observed struct {
 	launcher *job.Launcher
 }
 
-// newObserved returns an engine on the database. Writes are not made if fails returns an error for them.
 func newObserved(t *testing.T, url string, fails func(write string, to core.Status) error) *observed {
 	t.Helper()
 	o := &observed{Engine: testengine.New(t, url), t: t, metrics: prometheus.New(), log: &logged{}}
@@ -54,7 +52,6 @@ func newObserved(t *testing.T, url string, fails func(write string, to core.Stat
 	return o
 }
 
-// series are the metrics as they are now.
 func (o *observed) series() series {
 	o.t.Helper()
 	registry := client.NewRegistry()
@@ -68,7 +65,6 @@ func (o *observed) series() series {
 	return flatten(all)
 }
 
-// events are the records of an event as "NAME STATUS".
 func (o *observed) events(event string) []string {
 	o.t.Helper()
 	var list []string
@@ -82,7 +78,6 @@ func (o *observed) events(event string) []string {
 	return list
 }
 
-// agrees checks that the counts and the log equal the database.
 func (o *observed) agrees() {
 	o.t.Helper()
 	s := o.series()
@@ -115,7 +110,6 @@ func (o *observed) agreesOnTransitions() {
 	require.InDelta(o.t, float64(audits[0]), o.series().sum("surfin_transitions_total", `result="applied"`), 0, "a transition that is rolled back is not counted")
 }
 
-// logged collects log records.
 type logged struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -177,7 +171,7 @@ func (o *observed) run(elements ...model.Element) *core.JobExecution {
 	return exec
 }
 
-// Rule R7: a step of a rolled-back group is never reported as COMPLETED.
+// Rule R7.
 func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -217,7 +211,6 @@ func TestAStepOfAGroupThatIsRolledBackIsReportedAsCompletedToNoOne(t *testing.T)
 	}
 }
 
-// A commit is reported once, even if the answer to COMMIT is lost.
 func TestAStepOfAGroupThatCommitsIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for name, commit := range map[string]func(tx.Handle) error{"commits": tx.Handle.Commit, "the answer is lost": testengine.LostAfter} {
@@ -239,7 +232,6 @@ func TestAStepOfAGroupThatCommitsIsReportedOnce(t *testing.T) {
 	}
 }
 
-// The ends of a rolled-back group cannot be recorded.
 func TestTheEndsOfAGroupThatCouldNotBeRecordedAreReported(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -262,7 +254,6 @@ func TestTheEndsOfAGroupThatCouldNotBeRecordedAreReported(t *testing.T) {
 	})
 }
 
-// An end that could not be recorded is reported as such, and the gauges of running work fall.
 func TestAnEndThatCouldNotBeRecordedIsReportedAndTheGaugesFall(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("the disk is full")
@@ -297,7 +288,6 @@ func TestAnEndThatCouldNotBeRecordedIsReportedAndTheGaugesFall(t *testing.T) {
 	}
 }
 
-// An observer that panics at every event changes nothing, and the others receive the events.
 func TestAnObserverThatPanicsLeavesNothingStarted(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

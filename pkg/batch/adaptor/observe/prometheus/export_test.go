@@ -20,7 +20,6 @@ const Histogram = histogram
 
 func Catalog() []Entry { return catalog() }
 
-// Table is the catalog as a table of Markdown.
 func Table() string {
 	var b strings.Builder
 	b.WriteString("| metric | type | labels | meaning |\n|---|---|---|---|\n")

@@ -32,7 +32,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Processes come and go; the file adds up their counts.
 func TestTheTextFileAddsUpAttemptsOfSeveralProcesses(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -82,7 +81,6 @@ func TestTheTextFileIsWrittenWhileAJobRuns(t *testing.T) {
 	}
 }
 
-// writerVariable makes a test process a writer of the text file.
 const writerVariable = "SURFIN_TEST_TEXTFILE"
 
 func TestWriteTextfile(t *testing.T) {
@@ -120,7 +118,6 @@ func TestProcessesAtOnceLoseNoCounts(t *testing.T) {
 	require.EqualValues(t, 200, s[`surfin_job_duration_seconds_count{job_name="j",status="COMPLETED"}`])
 }
 
-// For any order of writes, ends and starts of the processes, the file is the sum.
 func TestTheTextFileIsTheSumOfAllWriters(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -84,7 +84,6 @@ func TestPartitionsAndChildJobsOfARealJobAreCountedOnce(t *testing.T) {
 	})
 }
 
-// A killed process counts nothing; the process that takes over does.
 func TestATakeOverFromADeadProcessIsSeen(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

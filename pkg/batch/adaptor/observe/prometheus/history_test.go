@@ -23,7 +23,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// opened is an application on the database of url, which offers its metrics.
 func opened(t *testing.T, url string, opts ...fx.Option) (*batch.App, *prometheus.Exporter) {
 	t.Helper()
 	e := exporterOf(t, prometheus.ExporterConfig{Listen: "127.0.0.1:0"})
@@ -39,7 +38,7 @@ func opened(t *testing.T, url string, opts ...fx.Option) (*batch.App, *prometheu
 	return app, e
 }
 
-// TestARestartOfTheServerForgetsNothing (rules OP1, OP2): the scraped process has run nothing itself.
+// Rules OP1, OP2.
 func TestARestartOfTheServerForgetsNothing(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -84,7 +83,6 @@ func TestARestartOfTheServerForgetsNothing(t *testing.T) {
 	})
 }
 
-// TestAScheduledRunThatNobodyBeginsIsLate, whether a leader has submitted it or not.
 func TestAScheduledRunThatNobodyBeginsIsLate(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -107,8 +105,7 @@ func TestAScheduledRunThatNobodyBeginsIsLate(t *testing.T) {
 	})
 }
 
-// TestAScrapeIsAnsweredWithoutTheDatabase (rule OP1): the answer has the counts of the process, and reports
-// that the history cannot be read.
+// Rule OP1.
 func TestAScrapeIsAnsweredWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	e := exporterOf(t, prometheus.ExporterConfig{Listen: "127.0.0.1:0"})
@@ -137,7 +134,6 @@ func TestAScrapeIsAnsweredWithoutTheDatabase(t *testing.T) {
 	require.EqualValues(t, 2, scrape(t, e.Address())["surfin_history_workers{}"])
 }
 
-// TestAFrozenServerHoldsNoScrape: its connections stay open, and no answer comes.
 func TestAFrozenServerHoldsNoScrape(t *testing.T) {
 	t.Parallel()
 	proxy := testproxy.New(t, testdb.Postgres(t))

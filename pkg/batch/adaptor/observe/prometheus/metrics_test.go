@@ -29,7 +29,6 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-// series are values by their names in a scrape: name{label="value"}. A histogram has its _count and _sum.
 type series map[string]float64
 
 func scrape(t *testing.T, address string) series {
@@ -88,7 +87,6 @@ func (s series) sum(name string, labels ...string) float64 {
 	return total
 }
 
-// agrees compares the metrics of a step with the repository's counters, summed over all of its executions.
 func (s series) agrees(t *testing.T, job, step string, c core.Counters) {
 	t.Helper()
 	of := []string{fmt.Sprintf("job_name=%q", job), fmt.Sprintf("step=%q", step)}
@@ -294,7 +292,6 @@ func TestFreeTextsDoNotMakeSeriesWithoutEnd(t *testing.T) {
 	require.EqualValues(t, 404, gather(t, m).sum("surfin_job_executions_total", `exit_code="other"`))
 }
 
-// For any order in which steps commit and end, the counters are the sums of the last report of each.
 func TestItemsAreTheSumOfWhatStepsReported(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -360,7 +357,6 @@ func gatherAll(m client.Collector) (map[string]*dto.MetricFamily, error) {
 	return all, err
 }
 
-// Every metric of the catalog is exported, with its type and its labels.
 func TestTheCatalogIsWhatIsExported(t *testing.T) {
 	t.Parallel()
 	m := everything()
@@ -381,7 +377,6 @@ func TestTheCatalogIsWhatIsExported(t *testing.T) {
 	require.Empty(t, slices.Collect(maps.Keys(all)))
 }
 
-// everything has a value in every metric.
 func everything() *prometheus.Metrics {
 	m := prometheus.New()
 	m.ReadFigures(func(context.Context) (core.Figures, error) {

@@ -22,8 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// An application's rows receive the same event again and again, and events too early: the exporter's output
-// of each minute is passed to promtool, which evaluates the shipped alerts.
 func TestASurgeOfDuplicatesFiresTheAlertOfTheApplicationThatHasIt(t *testing.T) {
 	t.Parallel()
 	promtool, err := exec.LookPath("promtool")

@@ -2,17 +2,13 @@ package slog
 
 import "fmt"
 
-// Entry describes the record of one kind of event.
 type Entry struct {
-	// Event is the value of the attribute `event`.
-	Event string
-	// Levels are those that it may have, and when.
+	Event  string
 	Levels string
 	// Attributes in addition to `event`, in order; one in brackets is present only if it has a value.
 	Attributes string
 }
 
-// Catalog lists every record, in the order of core's events.
 func Catalog() []Entry {
 	counters := "[read] [filtered] [written] [skipped] [commits] [rollbacks]"
 	return []Entry{
@@ -45,7 +41,6 @@ func Catalog() []Entry {
 	}
 }
 
-// Table is the catalog as a table of Markdown.
 func Table() string {
 	text := "| event | level | attributes |\n|---|---|---|\n"
 	for _, e := range Catalog() {

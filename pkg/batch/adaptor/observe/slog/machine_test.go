@@ -15,8 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// A request to move an application's row is logged with its key, its state, the trigger and the answer. Only
-// a final refusal is a fault.
 func TestAMoveOfAnApplicationsRowIsLoggedWithKeyStateTriggerAndAnswer(t *testing.T) {
 	t.Parallel()
 	provider, err := gormdb.Open(t.Context(), map[string]gormdb.Config{tx.Default: {URL: testdb.SQLite(t)}})

@@ -41,8 +41,6 @@ func lines(t *testing.T, text []byte) []line {
 	return all
 }
 
-// described checks a record against the catalog: its level, and that it has all required attributes and no
-// unknown ones.
 func described(t *testing.T, l line) {
 	t.Helper()
 	i := slices.IndexFunc(events.Catalog(), func(e events.Entry) bool { return e.Event == l["event"] })
@@ -124,7 +122,6 @@ func TestAJobIsToldInRecordsThatTheCatalogDescribes(t *testing.T) {
 	})
 }
 
-// all returns an event of each type, and some in other circumstances.
 func all() []core.Event {
 	failure, now := errors.New("x"), time.Now()
 	job := core.JobExecution{ID: 1, JobName: "j", Status: core.StatusUnknown, ExitCode: "UNKNOWN", Error: "x", Gate: "g", StartedAt: now, EndedAt: now.Add(time.Second)}
@@ -167,7 +164,6 @@ func TestEveryEventHasItsRecord(t *testing.T) {
 	}
 }
 
-// eventTypes are the types of core that are events.
 func eventTypes(t *testing.T) (names []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "..", "core", "event.go"), nil, 0)

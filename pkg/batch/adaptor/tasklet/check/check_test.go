@@ -77,7 +77,7 @@ func TestWarningsCountAndADecisionReadsThem(t *testing.T) {
 	})
 }
 
-// Rule TL2: rows that a transaction has written are refused before they become visible.
+// Rule TL2.
 func TestInATransactionACheckSeesWhatItHasWritten(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

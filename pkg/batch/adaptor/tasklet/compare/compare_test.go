@@ -58,7 +58,6 @@ func TestWithoutAKeyEachSideIsOneRow(t *testing.T) {
 	})
 }
 
-// copied copies table old of SQLite, which has local times, and compares both.
 const copied = `job: copied
 timezone: Europe/Berlin
 flow:
@@ -79,8 +78,7 @@ flow:
   tasklet: {compare: {left: {database: other, sql: "select at, said from old where id = 1"}, right: {sql: "select at, said from new where id = 1"}}}
 `
 
-// Rule D5: a time without an offset is one of the job's time zone, and a day begins there, in a column declared as a text or as
-// a time; a `timestamp` of PostgreSQL keeps it as it is (rule D8a).
+// Rules D5, D8a.
 func TestLocalTimesAreComparedInTheTimeZoneOfTheJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -132,7 +130,6 @@ func TestAStopIsHeardAndATransactionRefused(t *testing.T) {
 	require.ErrorContains(t, err, "omit `transaction`")
 }
 
-// 40 MB on each side pass through a heap that does not grow by that much.
 func TestMemoryDoesNotGrowWithTheRows(t *testing.T) { //nolint:paralleltest // it measures the heap
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
 		const rows = 40_000

@@ -26,8 +26,7 @@ var errDead = errors.New("the process is dead")
 type mortal struct {
 	left int // changes before the death; below 0 means that it does not die
 	dead bool
-	// far means that in and out are on two disks.
-	far bool
+	far  bool
 }
 
 func (m *mortal) around(call, name string, change func() error) error {
@@ -42,13 +41,11 @@ func (m *mortal) around(call, name string, change func() error) error {
 	return change()
 }
 
-// attempt executes once, and returns the context for a next attempt.
 func attempt(t *testing.T, config Config, m *mortal, stored []byte) (kept []byte, err error) {
 	t.Helper()
 	return attemptOf(t, config, nil, m, stored)
 }
 
-// attemptOf is attempt with the records of another step.
 func attemptOf(t *testing.T, config Config, records StepRecords, m *mortal, stored []byte) (kept []byte, err error) {
 	t.Helper()
 	task, err := NewOf(config, records)
@@ -69,7 +66,6 @@ func attemptOf(t *testing.T, config Config, records StepRecords, m *mortal, stor
 	return stored, err
 }
 
-// tree is all files in a folder, with their contents; compressed ones decompressed.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -94,8 +90,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// Rule TL3: a step that dies before, or after, any of its changes to the disk is run again and leaves the
-// same files as an undisturbed one.
+// Rule TL3.
 func TestAStepThatDiesAnywhereIsRunAgainAndEndsRight(t *testing.T) {
 	t.Parallel()
 	zipped := func(text string) string {

@@ -28,7 +28,6 @@ func ExampleNew() {
 	// Output: <nil> 1 5
 }
 
-// folder makes files, by name and text, in a new folder.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

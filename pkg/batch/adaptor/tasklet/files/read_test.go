@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// listedBy returns the records of a step `load`, as the reader `files` leaves them, or partitions.
 func listedBy(t *testing.T, parts bool, paths ...string) StepRecords {
 	t.Helper()
 	whole := core.StepExecution{ID: 1, First: 1, Name: "load", Status: core.StatusCompleted, Context: core.NewExecutionContext()}
@@ -44,15 +43,13 @@ func listedBy(t *testing.T, parts bool, paths ...string) StepRecords {
 	}
 }
 
-// write writes a file with a modification time that differs from all earlier files.
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o640))
 }
 
-// Rule TL3b: a step that dies before, or after, any of its changes to the disk, while files arrive, handles
-// exactly the files that the earlier step has read.
+// Rule TL3b.
 func TestOnlyFilesThatAStepHasReadAreDealtWithWhereverItDies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -111,7 +108,6 @@ func TestOnlyFilesThatAStepHasReadAreDealtWithWhereverItDies(t *testing.T) {
 	}
 }
 
-// The sender sends a file again under the name of a moved one, before the dead step is run again.
 func TestAFileThatComesUnderTheNameOfOneThatWasMovedStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

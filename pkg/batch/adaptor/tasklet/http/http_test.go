@@ -91,7 +91,7 @@ func class(t *testing.T, err error) string {
 	return m.Class(err)
 }
 
-// Rule TL6: all requests of a step, also in a restart, have one key.
+// Rule TL6.
 func TestAJobSendsARequestByTemplateAndReadsTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := serve(t, 503, 429, 404)

@@ -25,12 +25,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// server is a mail server: it talks SMTP, and keeps the commands that it receives.
 type server struct {
 	net.Listener
-	secure *tls.Config
-	ca     string
-	// answers replace the normal answer of a command, once.
+	secure  *tls.Config
+	ca      string
 	answers map[string]string
 
 	mu    sync.Mutex

@@ -83,7 +83,6 @@ func readAll(t *testing.T, db tx.Database, text string) (rows []string) {
 	}
 }
 
-// The sequence of a job: load, migrate, load with the new column, while an earlier transaction continues.
 func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p tx.Provider, db tx.Database) {

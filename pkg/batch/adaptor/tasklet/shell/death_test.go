@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 )
 
-// victimReady is the environment of a process that runs a tasklet and is killed.
 const victimReady = "SURFIN_TEST_VICTIM_READY"
 
 // TestRunInAProcessOfItsOwn is the victim's program.

@@ -67,7 +67,6 @@ func TestAProgramThatIsNotThereIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// pipe makes a named pipe, by which a process reports, and returns its path.
 func pipe(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -84,7 +83,6 @@ func readLine(t *testing.T, path string) string {
 	return strings.TrimSpace(line)
 }
 
-// gone waits until the process has ended; an uncollected zombie has.
 func gone(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)

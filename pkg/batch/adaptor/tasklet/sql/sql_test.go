@@ -209,7 +209,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	}
 }
 
-// A text does not show how a view or a function changes its session (rule T8b).
+// Rule T8b.
 func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) {
 	t.Parallel()
 	e := testengine.New(t, testdb.Postgres(t))
@@ -238,7 +238,6 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 	}
 }
 
-// A row that breaks a rule of its table is an error of the statement: the message has its position.
 func TestAConstraintViolationNamesItsStatement(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {

@@ -13,16 +13,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Calendar is a set of business days: days that are neither on a weekend nor holidays. It is immutable
-// and safe for concurrent use.
+// Calendar is an immutable set of business days, safe for concurrent use.
 type Calendar struct {
 	name     string
 	weekend  [7]bool // by time.Weekday
 	holidays map[row.Date]bool
-	// yearly returns the holidays of a year by a rule; nil means none.
-	yearly func(year int) []row.Date
-	// until is the last day with known holidays; 0 means all.
-	until row.Date
+	yearly   func(year int) []row.Date
+	until    row.Date
 }
 
 // Config describes a calendar.
@@ -31,15 +28,14 @@ type Config struct {
 	// Base is a calendar that adds its weekend and holidays; nil means none.
 	Base *Calendar
 	// Weekend are the weekdays that are not business days; nil means Base's, or Saturday and Sunday.
-	Weekend []time.Weekday
-	// Holidays are further days that are not business days.
+	Weekend  []time.Weekday
 	Holidays []row.Date
 	// Until is the last day with known holidays: a query beyond it is an error. 0 means Base's, or
 	// none.
 	Until row.Date
 }
 
-// New makes a calendar. A calendar without a business day in a week is an error.
+// New makes a calendar; one without a business day in a week is an error.
 func New(c Config) (*Calendar, error) {
 	made := &Calendar{name: c.Name, holidays: map[row.Date]bool{}, until: c.Until}
 	if c.Base != nil {
@@ -91,8 +87,7 @@ const (
 	maxClosed = 366
 )
 
-// Add returns business day n after the day, or -n before it. With 0 it is the day itself, or the next
-// business day.
+// Add returns business day n after the day, or -n before it; with 0 the day itself or the next one.
 func (c *Calendar) Add(day row.Date, n int64) (row.Date, error) {
 	if n > maxSteps || n < -maxSteps {
 		return 0, fmt.Errorf("%d business days are more than %d", n, maxSteps)
@@ -151,8 +146,7 @@ func Easter(year int) row.Date { // after Meeus, Jones and Butcher
 type Days struct {
 	Name string `json:"name"`
 	// Yearly is the calendar of [Stock] that provides the holidays by rule; empty means none.
-	Yearly string `json:"yearly,omitempty"`
-	// Weekend are days of the week; Holidays and Until are dates, as in [Config].
+	Yearly   string   `json:"yearly,omitempty"`
 	Weekend  []string `json:"weekend"`
 	Holidays []string `json:"holidays,omitempty"`
 	Until    string   `json:"until,omitempty"`
@@ -210,10 +204,9 @@ func (d Days) Calendar() (*Calendar, error) {
 	return New(c)
 }
 
-// targetName is the one calendar with a rule.
 const targetName = "TARGET"
 
-// Weekday reads the name of a day of the week: MON, Monday, in any case of letters.
+// Weekday reads MON, Monday, in any case of letters.
 func Weekday(name string) (time.Weekday, bool) {
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		if full := day.String(); strings.EqualFold(name, full) || strings.EqualFold(name, full[:3]) {

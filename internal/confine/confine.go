@@ -20,22 +20,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Files opens the files of one step. The nil *Files has no restrictions: its methods are those of package os.
-// Any other is safe for concurrent use.
-//
-// A file is opened through an os.Root, so that a link created in the meantime cannot lead out of the roots.
+// Files opens the files of one step through an os.Root, so that a link created in the meantime
+// cannot lead out of the roots. The nil *Files has no restrictions: its methods are those of
+// package os. Any other is safe for concurrent use.
 type Files struct {
 	confinement *core.Confinement
 	roots       []string
 
-	mu sync.Mutex
-	// free are the paths and patterns that the job file gives without a value of the client, and given
-	// those that have one.
+	mu    sync.Mutex
 	free  map[string]free
 	given []string
 }
 
-// free is a path or a pattern of the job file itself.
 type free struct {
 	real    string // empty: nothing is there
 	written bool   // it is not only read
@@ -47,7 +43,7 @@ type OutsideError struct {
 	Roots      []string
 }
 
-// Error names the path, the folders and the cure.
+// Error names the path, the folders and the fix.
 func (e *OutsideError) Error() string {
 	text := "the path " + e.Path
 	if e.Real != "" && e.Real != e.Path {
@@ -71,8 +67,7 @@ func New(c *core.Confinement) *Files {
 	return &Files{confinement: c, roots: c.Roots, free: map[string]free{}}
 }
 
-// Of returns the files of an execution: the context's if they belong to it, so that a path admitted for the
-// execution can be opened.
+// Of returns the context's files if they belong to the execution.
 func Of(ctx context.Context, c *core.Confinement) *Files {
 	if f := From(ctx); c != nil && f != nil && f.confinement == c {
 		return f
@@ -99,8 +94,8 @@ func (f *Files) Confinement() *core.Confinement {
 	return f.confinement
 }
 
-// Holds reports whether a value of the client took part in the value of an expression's variable, such as
-// params.input. It is false for nil. It does not know parts.
+// Holds reports whether a client's value took part in an expression's variable, such as
+// params.input.
 func (f *Files) Holds(variable string) bool {
 	if f == nil {
 		return false
@@ -119,10 +114,10 @@ func (f *Files) Holds(variable string) bool {
 	return false
 }
 
-// Free admits a path or a pattern of the job file itself, with what is below it or matches it.
+// Free admits a path or a pattern of the job file itself.
 func (f *Files) Free(path string) { f.admit(path, true) }
 
-// FreeToRead is Free for what the step does not write: a client that names it as an output does not write it.
+// FreeToRead is Free for reading only.
 func (f *Files) FreeToRead(path string) { f.admit(path, false) }
 
 func (f *Files) admit(path string, written bool) {
@@ -142,8 +137,6 @@ func (f *Files) admit(path string, written bool) {
 	f.free[abs] = free{real, written || f.free[abs].written}
 }
 
-// isFree reports whether the path belongs to the job file itself: the path, the parts of that file, a match
-// of its pattern, or one that is really below it.
 func (f *Files) isFree(abs, real string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +155,6 @@ func isBelow(path, folder string) bool {
 	return path != "" && folder != "" && strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// folderOf returns the folder before the wildcards of a pattern.
 func folderOf(pattern string) (folder string, wild bool) {
 	i := strings.IndexAny(pattern, `*?[\`)
 	if i < 0 {
@@ -171,8 +163,8 @@ func folderOf(pattern string) (folder string, wild bool) {
 	return filepath.Dir(pattern[:i] + "x"), true
 }
 
-// Check refuses a client's path, or a pattern by the folder before its wildcards, that leads out of the
-// roots. The standard input and output belong to the server: they are refused as well.
+// Check refuses a client's path, or a pattern by the folder before its wildcards, that leads out of
+// the roots.
 func (f *Files) Check(path string) error {
 	if f == nil || path == "" {
 		return nil
@@ -194,7 +186,6 @@ func (f *Files) outside(path, real string) error {
 	return exception.Fatal("", &OutsideError{Path: path, Real: real, Roots: f.roots})
 }
 
-// within returns the root that the path is really below, and its name there.
 func (f *Files) within(path string) (root, name string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -215,7 +206,6 @@ func (f *Files) within(path string) (root, name string, err error) {
 	return "", "", f.outside(abs, real)
 }
 
-// place is within for a path that is opened: the empty root stands for a path of the job file itself.
 func (f *Files) place(path string) (root, name string, err error) {
 	root, name, err = f.within(path)
 	if err == nil {
@@ -229,7 +219,6 @@ func (f *Files) place(path string) (root, name string, err error) {
 	return "", "", err
 }
 
-// isSystem reports whether the path shows the state of processes and devices.
 func isSystem(path string) bool {
 	for _, folder := range []string{"/proc", "/sys", "/dev"} {
 		if path == folder || strings.HasPrefix(path, folder+"/") {
@@ -259,7 +248,6 @@ func Real(abs string) (string, error) {
 	return filepath.Join(parent, filepath.Base(abs)), err
 }
 
-// in calls act with the root that the path is below and its name there, or free with an unrestricted path.
 func (f *Files) in(path string, free func(path string) error, act func(root *os.Root, name string) error) error {
 	if f == nil {
 		return free(path)
@@ -355,7 +343,7 @@ func (f *Files) Stat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Lstat is os.Lstat. The link itself is below the roots, as is its target.
+// Lstat is os.Lstat.
 func (f *Files) Lstat(path string) (info fs.FileInfo, err error) {
 	err = f.link(path,
 		func(path string) error { info, err = os.Lstat(path); return err },
@@ -363,7 +351,6 @@ func (f *Files) Lstat(path string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// link is in for operations on a name itself, and not on the target of a link.
 func (f *Files) link(path string, free func(path string) error, act func(root *os.Root, name string) error) error {
 	if f == nil {
 		return free(path)
@@ -430,7 +417,6 @@ func (f *Files) two(op, from, to string, free func(from, to string) error, act f
 	return free(fromReal, toReal)
 }
 
-// names resolves the folders of two names, but not the names themselves.
 func (f *Files) names(from, to string) (a, b string, err error) {
 	for i, path := range []string{from, to} {
 		abs, err := filepath.Abs(path)
@@ -468,8 +454,7 @@ func Roots(folders ...string) []string {
 	return roots
 }
 
-// Refused reports whether the error means that a path leads out of the roots, or that a client may not write
-// it.
+// Refused reports whether the error refuses a client's path.
 func Refused(err error) bool {
 	var outside *OutsideError
 	var program *ProgramError

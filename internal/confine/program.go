@@ -14,14 +14,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// ProgramError says that a client may not write or remove a file, because it says what jobs do, or may say so.
+// ProgramError says that a client may not write or remove a file that may define what jobs
+// do.
 type ProgramError struct {
 	Path string
-	// Why ends a sentence that begins with the path, and has the cure.
-	Why string
+	Why  string
 }
 
-// Error names the path, the reason and the cure.
+// Error names the path, the reason and the fix.
 func (e *ProgramError) Error() string {
 	return "the path " + e.Path + " was given by a client of the API and " + e.Why
 }
@@ -29,27 +29,21 @@ func (e *ProgramError) Error() string {
 // Is says that nothing was done with it.
 func (e *ProgramError) Is(target error) bool { return target == fs.ErrPermission } //nolint:errorlint // as errors.Is asks
 
-// programs are the endings of files that say what jobs do. A client writes none of them, in any folder.
 func programs() []string { return []string{".yaml", ".yml", ".sql", ".sh"} }
 
-// data are the endings of files that a client may write in the folder of a job file. Any other file there
-// may be a script that a job names: no list of scripts is complete.
+// data are the endings that a client may write next to a job file.
 func data() []string {
 	return []string{".csv", ".tsv", ".txt", ".dat", ".json", ".jsonl", ".ndjson", ".xml", ".log", ".html", ".md", ".parquet", ".xlsx", ".zip"}
 }
 
-// compressed are the endings that may follow one of data, and sums those that may follow both.
 func compressed() []string { return []string{".gz", ".bz2", ".zst", ".xz"} }
 
 func sums() []string { return []string{".sha256", ".sha512", ".sha1", ".md5"} }
 
-// lists are the names of lists of checksums, in lower case.
 func lists() []string { return []string{"sha256sums", "sha512sums", "sha1sums", "md5sums"} }
 
-// made matches the names under which a writer, and the tasklet files, write a file before it has its own.
 var made = regexp.MustCompile(`^(?:(.+)\.part\.[0-9a-f]{12}-\d+-[a-z2-7]{8}|\.(.+)\.surfin-\d+-[A-Z2-7]{8})$`)
 
-// whole returns the path that a half-written file will have; other paths are their own.
 func whole(path string) string {
 	dir, base := filepath.Split(path)
 	if found := made.FindStringSubmatch(base); found != nil {
@@ -71,13 +65,11 @@ func isData(path string) bool {
 	return slices.Contains(data(), filepath.Ext(name))
 }
 
-// isProgram overlooks what some file systems drop at the end of a name.
 func isProgram(path string) bool {
 	return slices.Contains(programs(), strings.ToLower(filepath.Ext(strings.TrimRight(path, ". "))))
 }
 
-// Give notes a path or a pattern that has a value of the client: Free does not admit writing to it. What else
-// the step writes may have its name from the client too.
+// Give notes a path or a pattern that has a value of the client: Free does not admit writing to it.
 func (f *Files) Give(path string) {
 	abs, err := filepath.Abs(path)
 	if f == nil || path == "" || err != nil {
@@ -88,8 +80,6 @@ func (f *Files) Give(path string) {
 	f.given = append(f.given, abs)
 }
 
-// mayWrite reports whether the job file itself says that the path is written. A folder of the job file says so
-// unless the names in it may be those of a client.
 func (f *Files) mayWrite(abs, real string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,7 +94,6 @@ func (f *Files) mayWrite(abs, real string) bool {
 	return false
 }
 
-// fits reports whether a path is one, or matches it.
 func fits(pattern, path string) bool {
 	matches, err := filepath.Match(pattern, path)
 	return pattern == path || err == nil && matches
@@ -118,8 +107,6 @@ func (f *Files) CheckOutput(path string) error {
 	return f.written(path)
 }
 
-// written refuses to write, rename or remove a program by a path that is not of the job file itself, and in the
-// folder of the job file all but data files.
 func (f *Files) written(paths ...string) error {
 	if f == nil {
 		return nil
@@ -150,7 +137,6 @@ func (f *Files) written(paths ...string) error {
 	return nil
 }
 
-// refusal says why a client may not write to the path; empty means that it may.
 func (f *Files) refusal(abs, real string) (why string, err error) {
 	const never = ", which clients must not write or remove"
 	own, target := whole(abs), whole(real)
@@ -172,7 +158,6 @@ func (f *Files) refusal(abs, real string) (why string, err error) {
 	return "", err
 }
 
-// besideJobs reports whether the path is below the folder of the job file, and not in a folder of api.paths below it.
 func (f *Files) besideJobs(real string) bool {
 	nearest := ""
 	for _, root := range f.roots {
@@ -183,8 +168,7 @@ func (f *Files) besideJobs(real string) bool {
 	return nearest != "" && !slices.Contains(f.confinement.Data, nearest)
 }
 
-// hasCode reports whether there is a file that the system can run. The executable bit does not say so: it is set on
-// all files where the file system has none.
+// hasCode reads the file: the executable bit is set on all files where the file system has none.
 func (f *Files) hasCode(path string) (bool, error) {
 	info, err := f.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -1,6 +1,5 @@
-// Package conformance runs scenarios against the real engine: facts about inputs, faults and outcomes,
-// written in YAML, independent of any API. Its tests are the runner; README.md describes the format and how
-// to run it.
+// Package conformance runs scenarios, written in YAML, against the real engine.
 //
-// It imports the engine, its adaptors and the kits for tests, from its tests only; nothing imports it.
+// It imports the engine, its adaptors and the kits for tests, from its tests only; nothing imports
+// it.
 package conformance

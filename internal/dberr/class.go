@@ -12,15 +12,13 @@ import (
 // deadlock.
 func IsDeadlock(err error) bool { return SQLState(err) == "40P01" }
 
-// IsSerialization reports a transaction that does not fit into any order with the others: PostgreSQL's
-// serialization failure, SQLite's stale snapshot.
+// IsSerialization reports a serialization failure (PostgreSQL) or a stale snapshot (SQLite).
 func IsSerialization(err error) bool {
 	return SQLState(err) == "40001" || SQLiteCode(err) == sqlite3.SQLITE_BUSY_SNAPSHOT
 }
 
-// IsTimeout reports that a wait of the database was over: for a lock ([IsBusy], without the stale snapshot,
-// which waiting does not help), or of a statement for its end. PostgreSQL does not distinguish a
-// statement_timeout from a cancel by an administrator.
+// IsTimeout reports that a lock wait ([IsBusy], without the stale snapshot) or a statement timed
+// out.
 func IsTimeout(err error) bool {
 	return IsBusy(err) && !IsSerialization(err) || SQLState(err) == "57014"
 }
@@ -30,9 +28,8 @@ func IsNotNullViolation(err error) bool {
 	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_NOTNULL || SQLState(err) == "23502"
 }
 
-// IsInvalidData reports a value that its column cannot hold: too long, out of range, not of the column's type
-// (PostgreSQL's class 22, SQLite's STRICT tables). A malformed COPY (22P04) is the fault of its sender, not
-// of a value.
+// IsInvalidData reports a value that its column cannot hold (PostgreSQL's class 22, SQLite's STRICT
+// tables).
 func IsInvalidData(err error) bool {
 	if state := SQLState(err); state != "" {
 		return state[:2] == "22" && state != "22P04"
@@ -45,8 +42,8 @@ func IsInvalidData(err error) bool {
 	}
 }
 
-// IsNoConnection reports that no connection is available: it was lost ([IsConnectionLost]), or the server has
-// none left (53300). A server that could not be reached is an error of package net.
+// IsNoConnection reports that the connection was lost ([IsConnectionLost]), or that the server has
+// none left (53300).
 func IsNoConnection(err error) bool {
 	if state := SQLState(err); state != "" {
 		return state == "53300" || IsConnectionLost(err)
@@ -86,8 +83,7 @@ func IsStatement(err error) bool {
 	return false
 }
 
-// Position returns the character of a statement, from 1 on, at which PostgreSQL found a fault; 0 means that
-// it named none.
+// Position returns the character, from 1, at which PostgreSQL found a fault; 0 if it named none.
 func Position(err error) int {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return int(e.Position)

@@ -1,5 +1,4 @@
-// Package dberr classifies errors of databases by their type and code, never by their text: PostgreSQL's
-// SQLSTATE and SQLite's extended result codes.
+// Package dberr classifies errors of databases by type and code, never by text.
 //
 // It imports the two drivers, and nothing of ours.
 package dberr
@@ -58,8 +57,8 @@ func IsCheckViolation(err error) bool {
 	return SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_CHECK
 }
 
-// IsConstraintViolation reports that data broke any rule of its table: unique,
-// foreign key, not null, check.
+// IsConstraintViolation reports unique, foreign key, not null and check
+// violations.
 func IsConstraintViolation(err error) bool {
 	if state := SQLState(err); state != "" {
 		return state[:2] == "23"
@@ -84,14 +83,14 @@ func IsReadOnly(err error) bool {
 	return SQLiteCode(err)&0xff == sqlite3.SQLITE_READONLY || SQLState(err) == "25006"
 }
 
-// IsCanceled reports a cancelled statement, by the caller's context, a statement_timeout or an administrator.
+// IsCanceled reports a cancelled statement, by the caller's context, a statement_timeout or
+// an administrator.
 func IsCanceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		SQLState(err) == "57014" || SQLiteCode(err)&0xff == sqlite3.SQLITE_INTERRUPT
 }
 
-// IsConnectionLost reports that the server or the network ended the connection, so that the result of the
-// statement in flight is unknown.
+// IsConnectionLost reports that the connection ended: the outcome of the statement is unknown.
 func IsConnectionLost(err error) bool {
 	if state := SQLState(err); state != "" {
 		switch state {
@@ -120,7 +119,6 @@ func IsRolledBack(err error) bool {
 	return false
 }
 
-// severity is the protocol's severity, not the one in the server's language, if the server sends both.
 func severity(e *pgconn.PgError) string {
 	if e.SeverityUnlocalized != "" {
 		return e.SeverityUnlocalized

@@ -1,12 +1,11 @@
-// Command docgen writes the generated pages of docs/reference, the JSON Schema of job files and the OpenAPI
-// of the REST API, from the code that checks job files, reads settings and has the commands:
+// Command docgen writes the generated pages of docs/reference, the JSON Schema of job files and the
+// OpenAPI of the REST API, from the code that checks job files, reads settings and has the
+// commands:
 //
 //	go run ./internal/docgen docs/reference
 //
-// `make generate` runs it; CI fails if the pages differ from its output.
-//
-// It imports pkg/batch, core, internal/api, internal/cli, internal/jobfile, settings, internal/expression and
-// internal/filestream.
+// It imports pkg/batch, core, internal/api, internal/cli, internal/jobfile, settings,
+// internal/expression and internal/filestream.
 package main
 
 import (
@@ -40,7 +39,6 @@ func main() {
 	}
 }
 
-// run writes all pages into the folder, and removes other pages.
 func run(args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: docgen FOLDER")
@@ -200,7 +198,6 @@ func functionsPage() []byte {
 	return b.Bytes()
 }
 
-// orNone replaces a missing default or variable by a word.
 func orNone(text string) string {
 	if text == "" {
 		return "none"

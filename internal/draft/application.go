@@ -14,7 +14,6 @@ import (
 // Module is the path of Surfin's own module.
 const Module = "github.com/surfin-batch/surfin"
 
-// direct is the only module that the application's own code imports in addition to Surfin.
 const direct = "go.uber.org/fx"
 
 //go:embed app
@@ -22,16 +21,13 @@ var app embed.FS
 
 // Application is a small Go program with its own components.
 type Application struct {
-	// Name is the name of its folder, its job and its command.
 	Name string
 	// Module is the path of its Go module; empty means Name.
-	Module string
-	// Version is the required version of Surfin. It is ignored with a Checkout.
+	Module  string
 	Version string
 	// Checkout replaces the required module by a folder; nil means the released one.
 	Checkout *Checkout
-	// Go is the version of Go in go.mod, such as 1.26.0. It is ignored with a Checkout.
-	Go string
+	Go       string
 }
 
 var applicationName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,39}$`)
@@ -47,9 +43,8 @@ func (a *Application) CheckName() error {
 	return nil
 }
 
-// Files returns the files of the application: main, the components, a job, its data, a test, a
-// README, a Makefile and go.mod. With a Checkout it builds unchanged; otherwise `go mod tidy` has
-// to add the modules that Surfin needs.
+// Files returns the files of the application. With a Checkout it builds unchanged; otherwise `go
+// mod tidy` adds the modules.
 func (a *Application) Files() ([]File, error) {
 	if err := a.CheckName(); err != nil {
 		return nil, err
@@ -68,7 +63,6 @@ func (a *Application) Files() ([]File, error) {
 	return append(files, a.module()...), nil
 }
 
-// module returns go.mod, and go.sum if it is known.
 func (a *Application) module() []File {
 	module := a.Module
 	if module == "" {

@@ -13,16 +13,14 @@ type candidate struct {
 	order string
 }
 
-// The orders of a numeric date.
 const (
 	dayFirst   = "day first"
 	monthFirst = "month first"
 	yearFirst  = "year first"
 )
 
-// candidates returns the types, best first: if several return every text, the first one is taken.
-// Exact decimals are before floats, and dates before times. Decimals may have a comma only if
-// commas do not separate fields: otherwise a comma makes a list, or groups thousands.
+// candidates are the types, best first: exact decimals before floats, dates before times.
+// Decimals may have a comma only if commas do not separate fields.
 func candidates(withComma bool) []*candidate {
 	var all []*candidate
 	add := func(order string, f row.Field) {
@@ -54,7 +52,6 @@ func candidates(withComma bool) []*candidate {
 
 type dateFormat struct{ format, order string }
 
-// dateFormats returns the formats of dates; an empty one is ISO 8601.
 func dateFormats() []dateFormat {
 	all := []dateFormat{
 		{"", yearFirst}, {"yyyy/MM/dd", yearFirst}, {"yyyy.MM.dd", yearFirst}, {"yyyy/M/d", yearFirst}, {"dd.MM.yyyy", dayFirst}, {"d.M.yyyy", dayFirst}, {"dd.MM.yy", dayFirst},
@@ -72,7 +69,6 @@ func dateFormats() []dateFormat {
 	return all
 }
 
-// timeFormats returns the formats of timestamps; an empty one is ISO 8601 with an offset.
 func timeFormats() []dateFormat {
 	all := []dateFormat{{"", yearFirst}}
 	for _, day := range []dateFormat{
@@ -98,8 +94,6 @@ const (
 	part               // an array or an object of JSON
 )
 
-// returns reports whether the candidate returns the value unchanged; became is the returned text
-// otherwise, if the value is of the type.
 func (c *candidate) returns(text string, as form) (ok bool, became string) {
 	if text == "" || !c.takes(text, as) {
 		return false, ""
@@ -121,8 +115,6 @@ func (c *candidate) returns(text string, as form) (ok bool, became string) {
 	return false, string(c.AppendText(nil, v))
 }
 
-// hasYearZero reports whether the value is a date of the year 0, or contains one: no table accepts
-// it.
 func (c *candidate) hasYearZero(v row.Value) bool {
 	elem, isList := c.Kind.Elem()
 	switch {
@@ -134,8 +126,7 @@ func (c *candidate) hasYearZero(v row.Value) bool {
 	return false
 }
 
-// takes reports whether a value of the form can be of the kind at all: 32 digits are a hash rather
-// than a uuid, and JSON has its own types.
+// takes: 32 digits are a hash rather than a uuid, and JSON has its own types.
 func (c *candidate) takes(text string, as form) bool {
 	isPart := text[0] == '[' || text[0] == '{'
 	switch c.Kind {
@@ -152,14 +143,11 @@ func (c *candidate) takes(text string, as form) bool {
 	}
 }
 
-// number describes a number without an exponent: an optional minus, digits without leading zeros,
-// and a fraction.
 type number struct {
 	digits, fraction int
 	zero             bool // the fraction ends with one
 }
 
-// plainNumber parses that form, or returns false.
 func plainNumber(text string) (n number, ok bool) {
 	rest := strings.TrimPrefix(text, "-")
 	whole := 0
@@ -189,13 +177,10 @@ func plainNumber(text string) (n number, ok bool) {
 // safeDigits is the number of digits that a float and every database's decimals keep (rule D10).
 const safeDigits = 15
 
-// byNumbers reports whether plainNumber alone decides for the kind, for numbers of at most
-// safeDigits.
 func byNumbers(c *candidate) bool {
 	return c.Kind == row.Int || c.Kind == row.DecimalKind || c.Kind == row.Float
 }
 
-// keeps reports whether the kind returns a number of that form with at most safeDigits unchanged.
 func (c *candidate) keeps(n number) bool {
 	switch {
 	case n.fraction == 0:
@@ -206,7 +191,6 @@ func (c *candidate) keeps(n number) bool {
 	return c.Kind == row.Float && !n.zero
 }
 
-// ordersOf returns the formats of live date candidates that differ in the first part.
 func ordersOf(live []*candidate) (formats []string) {
 	var orders []string
 	for _, c := range live {

@@ -11,18 +11,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// absentTexts mean no value in files written by people.
 var absentTexts = regexp.MustCompile(`(?i)^(-|--|n/?a|#n/a|null|none|nil|\\n|\?)$`)
 
-// column collects facts about one field while the sample is read. It does not keep values.
 type column struct {
 	name, from string
-	// unnamed means that from does not identify the column.
-	unnamed bool
-	// asked is the name under which a type was given; forced is that type.
-	asked   string
-	forced  *row.Field
-	allText bool
+	unnamed    bool
+	asked      string
+	forced     *row.Field
+	allText    bool
 
 	live []*candidate // those that returned every value so far
 
@@ -34,14 +30,10 @@ type column struct {
 	nul                  int64 // the line of the first text with a NUL
 	isEmpty              bool  // every array is empty
 
-	// Of its numbers: the most digits, digits of the fraction (-1: none yet, -2: they differ),
-	// whether a fraction of several digits ends with a zero, whether one has a fraction or an
-	// exponent, and whether a whole one is too long for a float.
 	digits, scale               int
 	zeros, fractions, longWhole bool
 	groups                      bool // every fraction after a comma has three digits
 
-	// ended is the value that removed the last candidate.
 	ended struct {
 		kind, text, became string
 		line               int64
@@ -101,7 +93,6 @@ func (c *column) add(text string, as form, line int64) {
 	c.test(text, as, line)
 }
 
-// isWord matches absentTexts, with a fast path for numbers.
 func isWord(text string) bool {
 	last := text[len(text)-1]
 	return (last < '0' || last > '9') && absentTexts.MatchString(text)
@@ -120,7 +111,6 @@ func (c *column) number(n number) {
 	}
 }
 
-// keepNumbers is test for a number that plainNumber fully describes.
 func (c *column) keepNumbers(n number, text string, line int64) {
 	for i, l := range c.live {
 		if !l.keeps(n) {
@@ -131,7 +121,6 @@ func (c *column) keepNumbers(n number, text string, line int64) {
 	}
 }
 
-// test keeps the candidates that return the value.
 func (c *column) test(text string, as form, line int64) {
 	kept, became := make([]*candidate, 0, len(c.live)), ""
 	for _, l := range c.live {
@@ -160,7 +149,6 @@ func (c *column) test(text string, as form, line int64) {
 	}
 }
 
-// left makes kept the candidates, and records the value that leaves none.
 func (c *column) left(kept []*candidate, text, became string, line int64) {
 	if len(kept) == 0 {
 		c.ended.text, c.ended.became, c.ended.line = strings.Clone(text), became, line
@@ -171,8 +159,6 @@ func (c *column) left(kept []*candidate, text, became string, line int64) {
 	c.live = kept
 }
 
-// best returns the first live candidate; nil means that the values are texts, or JSON. why is the
-// reason against the others.
 func (c *column) best() (best *candidate, why string) {
 	if c.values == 0 || c.allText {
 		return nil, ""
@@ -241,8 +227,6 @@ func (c *column) typed(s *Shape) Field {
 	return f
 }
 
-// cells is result for csv, in which an empty unquoted field is a null. A type that allows null
-// keeps the quotes of an empty text.
 func (c *column) cells(f *Field, best *candidate, why string) {
 	words := slices.Sorted(maps.Keys(c.words))
 	f.Nullable = f.Nullable || c.empty > 0
@@ -262,7 +246,6 @@ func (c *column) cells(f *Field, best *candidate, why string) {
 	}
 }
 
-// asNull describes the effect of null_if on n texts.
 func asNull(n int) string {
 	if n == 1 {
 		return "it as null"
@@ -286,7 +269,6 @@ func (f *Field) take(best *candidate, c *column) {
 	}
 }
 
-// explain explains why a text is not a number or a date, although most of the texts are.
 func (c *column) explain(f *Field) {
 	switch e := &c.ended; {
 	case f.Note != "" || c.allText || e.text == "":
@@ -309,7 +291,6 @@ func (c *column) force(f *Field) {
 	f.Convert = t.Kind == row.String && c.seen[bare]+c.seen[part] > 0
 }
 
-// parseType parses a type of a job file, with a format or a scale after a colon.
 func parseType(text string) (*row.Field, error) {
 	kind, more, _ := strings.Cut(text, ":")
 	kind, nullable := strings.CutSuffix(strings.TrimSpace(kind), " null")

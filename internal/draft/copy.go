@@ -22,21 +22,17 @@ type Target struct {
 	Table string
 	// Database is the name of the table's database; empty means the default one.
 	Database string
-	// Mode is the mode of the table writer: insert (or empty), replace or upsert. Key are the
-	// columns of an upsert. Append adds to an existing file.
-	Mode   string
-	Key    []string
-	Append bool
-	// Skip is the number of rows that do not fit and may be skipped before the copy fails.
+	Mode     string
+	Key      []string
+	Append   bool
+	// Skip is the number of misfit rows that may be skipped.
 	Skip int
 }
 
-// Sides are texts that identify a copy. They are parameters of its job, so a failed copy is found
-// again by them. For a file the side is its path; the value here is ignored.
+// Sides identify a copy: parameters of its job, by which a failed copy is found again.
 type Sides struct{ From, To string }
 
-// Copy returns a job that copies the file or table to a table, or to a file of the format of
-// its name.
+// Copy returns a job that copies to a table, or to a file.
 func (s *Shape) Copy(to Target, sides Sides) (string, error) {
 	writer, err := s.writer(to)
 	if err = errors.Join(err, s.sure()); err != nil {
@@ -106,8 +102,6 @@ func (s *Shape) writer(to Target) (string, error) {
 	return fmt.Sprintf("{table: {name: %s, create: true%s}}", scalar(to.Table), more), nil
 }
 
-// keys returns the keys of a JSON file if a field has a key in brackets, such as ["a.b"]: without
-// this the brackets would become a part of the key.
 func (s *Shape) keys(format string) string {
 	inBrackets := func(f Field) bool { return strings.HasPrefix(f.From, `["`) }
 	if format == formatCSV || s.Format != formatJSON && s.Format != formatLines || !s.options.Whole || !slices.ContainsFunc(s.Fields, inBrackets) {
@@ -120,7 +114,6 @@ func (s *Shape) keys(format string) string {
 	return ", keys: {" + strings.Join(keys, ", ") + "}"
 }
 
-// columnsOf returns the target columns for names, which are names of fields or of their source.
 func (s *Shape) columnsOf(names []string) (columns []string, err error) {
 	for _, name := range names {
 		at := slices.IndexFunc(s.Fields, func(f Field) bool { return f.Name == name })
@@ -152,8 +145,6 @@ func fileFormat(file string) (string, error) {
 	return "", fmt.Errorf("%s: its format is not known by its name (allowed: .csv, .json, .jsonl, each with .gz or .zst, and table:NAME)", file)
 }
 
-// export returns a job that writes the table to a csv file, and a test of it. The test creates the
-// table on SQLite, with invented rows: the real rows are data.
 func (s *Shape) export() ([]File, error) {
 	name := names{}.of(s.Table)
 	job := fmt.Sprintf(`# surfin run %[1]s.yaml

@@ -13,11 +13,10 @@ import (
 
 // EncodingError means that a file is not in the encoding in which it is read.
 type EncodingError struct {
-	Path string
-	// Byte is the first invalid byte, Offset its offset in the file, from 0, and Line its line.
+	Path         string
 	Byte         byte
 	Offset, Line int64
-	// Likely is an encoding that fits; empty if unknown. Why is set if the encoding was known.
+	// Likely is an encoding that fits; empty if unknown.
 	Likely, Why string
 }
 
@@ -33,8 +32,6 @@ func (e *EncodingError) Error() string {
 	return fmt.Sprintf("%s:%d: byte 0x%02x at offset %d is not UTF-8 (%s)", e.Path, e.Line, e.Byte, e.Offset, cure)
 }
 
-// notUTF8 returns the error for a byte of the file. why names the encoding in which the text is
-// invalid.
 func (s *Shape) notUTF8(ctx context.Context, why string, found byte, line, offset int64) error {
 	e := &EncodingError{Path: s.Path, Byte: found, Line: line, Offset: offset}
 	if s.Encoding == "" && strings.Contains(why, "UTF-8") {
@@ -45,8 +42,6 @@ func (s *Shape) notUTF8(ctx context.Context, why string, found byte, line, offse
 	return e
 }
 
-// badEncoding searches a byte that is not UTF-8 after the file could not be opened as text; without
-// one it returns err.
 func (s *Shape) badEncoding(ctx context.Context, err error) error {
 	text, failed := s.beginning(ctx)
 	if s.Encoding != "" || failed != nil || utf8.Valid(text) {
@@ -69,7 +64,6 @@ func (s *Shape) badEncoding(ctx context.Context, err error) error {
 	return err
 }
 
-// wide reports a text in UTF-16 without a byte order mark: every other byte of it is 0.
 func (s *Shape) wide(ctx context.Context) error {
 	if s.Encoding != "" {
 		return nil
@@ -86,7 +80,6 @@ func (s *Shape) wide(ctx context.Context) error {
 	return nil
 }
 
-// zeros returns the encoding of a text with every other byte 0; empty if it is not one.
 func zeros(text []byte) string {
 	var at [2]int
 	for i, c := range text {
@@ -103,7 +96,6 @@ func zeros(text []byte) string {
 	return ""
 }
 
-// likelyBytes is the number of bytes of a file that are read to find its encoding.
 const likelyBytes = 1 << 20
 
 func (s *Shape) beginning(ctx context.Context) (text []byte, err error) {
@@ -117,9 +109,8 @@ func (s *Shape) beginning(ctx context.Context) (text []byte, err error) {
 	return append([]byte(nil), in.Buffered(in.Start())...), nil
 }
 
-// likely guesses the encoding of a text that is not UTF-8 from its bytes beyond ASCII: single ones
-// among letters are letters with accents; other alphabets' letters come in runs. Empty means
-// unknown.
+// likely guesses by the bytes beyond ASCII: single ones among letters are accents; other alphabets
+// come in runs.
 func (s *Shape) likely(ctx context.Context) string {
 	text, err := s.beginning(ctx)
 	if err != nil {
@@ -155,8 +146,6 @@ func (s *Shape) likely(ctx context.Context) string {
 	return "windows-1252"
 }
 
-// likelyRuns is likely for text of another alphabet. Cyrillic has its letters from 0xc0 on, small
-// ones in one half of them; kana begin with the same bytes over and over.
 func likelyRuns(count *[256]int, runs, upper int) string {
 	switch {
 	case count[0x82]+count[0x83] > runs/5:

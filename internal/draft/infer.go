@@ -12,7 +12,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// The formats of a Shape.
 const (
 	formatCSV   = "csv"
 	formatJSON  = "json"
@@ -20,64 +19,52 @@ const (
 	formatTable = "table"
 )
 
-// MaxBytes is the maximum number of bytes of a csv file to read, as UTF-8 and decompressed, and
-// MaxJSON of JSON: about a second's work. A bound in bytes, and not in time, gives the same result
-// on each machine.
+// MaxBytes (csv, as UTF-8 and decompressed) and MaxJSON bound the read bytes: unlike a time,
+// bytes give the same result on each machine.
 const (
 	MaxBytes = 64 << 20
 	MaxJSON  = 32 << 20
 )
 
-// Options configures how a file is read. The zero Options assumes nothing.
+// Options configures how a file is read.
 type Options struct {
 	// Rows is the number of rows to read; 0 means as many as MaxBytes allows.
 	Rows int
-	// Delimiter and Encoding are as in the readers; empty means detected, and UTF-8 or the encoding
-	// of a byte order mark.
+	// Encoding empty means UTF-8 or the encoding of a byte order mark; Delimiter empty means
+	// detected.
 	Delimiter, Encoding string
-	// NoHeader, LazyQuotes and SkipLines are for csv: the first record is data; quotes in a field
-	// are text; lines before the header are skipped.
+	// NoHeader: the first record is data. LazyQuotes: quotes in a field are text.
 	NoHeader, LazyQuotes bool
 	SkipLines            int
-	// Header means that the first record of csv has names, even if they look like data.
-	Header bool
-	// AllText makes every field a string.
-	AllText bool
-	// Types are the types of fields by their name, or their column's or key's: a type of a job
-	// file, with a format or a scale after a colon, such as "int null" or "date:dd/MM/yyyy".
+	Header               bool
+	AllText              bool
+	// Types by name, column or key are job file types, such as "int null" or
+	// "date:dd/MM/yyyy".
 	Types map[string]string
-	// Whole keeps objects in JSON as json, instead of making fields of their members.
 	Whole bool
 }
 
 // Shape describes a sample of a file, or a table in a database's catalog.
 type Shape struct {
-	// Path is the path of the file, or table:NAME.
-	Path string `json:"path"`
-	// Format is csv, json, jsonl or table.
+	Path   string `json:"path"`
 	Format string `json:"format"`
-	// Table is the name of a table; Database is the name of its database, empty for the default
-	// one. Key are the fields that order the reading; empty if the catalog has no key.
-	Table    string   `json:"table,omitempty"`
-	Database string   `json:"database,omitempty"`
-	Key      []string `json:"key,omitempty"`
-	// Delimiter is for csv; Items is the key of a json array in its file.
-	Delimiter string `json:"delimiter,omitempty"`
-	Items     string `json:"items,omitempty"`
-	// Encoding is set if it was requested. NoHeader, LazyQuotes and SkipLines are as in Options.
-	Encoding   string `json:"encoding,omitempty"`
-	NoHeader   bool   `json:"no_header,omitempty"`
-	LazyQuotes bool   `json:"lazy_quotes,omitempty"`
-	SkipLines  int    `json:"skip_lines,omitempty"`
+	// Key are the fields that order the reading; empty if the catalog has no key.
+	Table      string   `json:"table,omitempty"`
+	Database   string   `json:"database,omitempty"`
+	Key        []string `json:"key,omitempty"`
+	Delimiter  string   `json:"delimiter,omitempty"`
+	Items      string   `json:"items,omitempty"`
+	Encoding   string   `json:"encoding,omitempty"`
+	NoHeader   bool     `json:"no_header,omitempty"`
+	LazyQuotes bool     `json:"lazy_quotes,omitempty"`
+	SkipLines  int      `json:"skip_lines,omitempty"`
 	// Rows is the number of rows in the sample, 0 for a table; Whole means that the file has no
 	// more.
-	Rows   int     `json:"rows"`
-	Whole  bool    `json:"whole"`
-	Fields []Field `json:"fields"`
-	// Lists are the paths of arrays of objects, from which `explode` can make rows.
-	Lists []string `json:"lists,omitempty"`
-	// Notes are remarks about the file as a whole.
-	Notes []string `json:"notes,omitempty"`
+	Rows   int      `json:"rows"`
+	Whole  bool     `json:"whole"`
+	Fields []Field  `json:"fields"`
+	Lists  []string `json:"lists,omitempty"`
+	Notes  []string `json:"notes,omitempty"`
 
 	options Options
 	head    string   // of a csv file
@@ -88,32 +75,26 @@ type Shape struct {
 
 // Field describes a field of the sample.
 type Field struct {
-	Name string `json:"name"`
-	// From is its name in the file; empty means Name.
+	Name     string `json:"name"`
 	From     string `json:"from,omitempty"`
 	Type     string `json:"type"`
 	Nullable bool   `json:"nullable"`
 	Optional bool   `json:"optional,omitempty"`
-	// Format and DecimalSeparator are as in a job file; Scale is a decimal's. Convert means that
-	// values have several forms, Exact that no text may change.
+	// Convert means that values have several forms, Exact that no text may change.
 	Format           string `json:"format,omitempty"`
 	DecimalSeparator string `json:"decimal_separator,omitempty"`
 	Scale            *int   `json:"scale,omitempty"`
 	Convert          bool   `json:"convert,omitempty"`
 	Exact            bool   `json:"exact,omitempty"`
-	// Nulls counts rows without a value, Misfits rows with a value that is not of the requested
-	// type; Misfit is one of those. Longest is the length of the longest text.
-	Nulls   int    `json:"nulls"`
-	Misfits int    `json:"misfits"`
-	Misfit  string `json:"misfit,omitempty"`
-	Longest int    `json:"longest"`
-	// Note is a remark for the user.
-	Note string `json:"note,omitempty"`
+	Nulls            int    `json:"nulls"`
+	Misfits          int    `json:"misfits"`
+	Misfit           string `json:"misfit,omitempty"`
+	Longest          int    `json:"longest"`
+	Note             string `json:"note,omitempty"`
 
 	asked bool // its type was requested
 }
 
-// misfits counts records, and keeps the error of the first one.
 type misfits struct {
 	count int
 	first string
@@ -125,9 +106,8 @@ func (m *misfits) add(err error) {
 	}
 }
 
-// Infer reads a file, or its beginning, with the reader of a job, and describes it. A type must
-// return every seen text: read and written again, it is the same text (row.Field.Returns). If
-// several do, the narrowest wins; if none does, the text stays a text.
+// Infer reads the beginning of a file with the reader of a job. The narrowest type wins that
+// returns every seen text unchanged (row.Field.Returns).
 func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 	s := &Shape{Path: path, options: o, Encoding: o.Encoding, NoHeader: o.NoHeader, LazyQuotes: o.LazyQuotes, SkipLines: o.SkipLines, Delimiter: o.Delimiter}
 	var err error
@@ -162,7 +142,6 @@ func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 	return s, nil
 }
 
-// named adds the path to an error that lacks it.
 func named(path string, err error) error {
 	if strings.Contains(err.Error(), path) {
 		return err
@@ -226,7 +205,6 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// thousands formats a number for people: 30,000.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for at := len(text) - 3; at > 0; at -= 3 {

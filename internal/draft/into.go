@@ -8,9 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Into gives fields of a file the types of the columns of an existing table, if another type would
-// write other values: bytes are a text in base64 in a file, and a date of another format would be
-// ISO 8601 in a column of text. Requested types stay.
+// Into gives fields the types of an existing table's columns if another type would write other
+// values.
 func (s *Shape) Into(ctx context.Context, db tx.Database, table string) error {
 	if s.Format == formatTable {
 		return nil

@@ -6,7 +6,6 @@ import (
 	"unicode"
 )
 
-// names makes unique names of fields: lower case, digits and underscores.
 type names map[string]bool
 
 func (n names) of(from string) string {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// csvConfig is the configuration with which the reader of a job reads the file.
 func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
 	header := csv.HeaderExact
 	if s.NoHeader {
@@ -52,8 +51,6 @@ func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
 	return columns, nil
 }
 
-// byPlace makes the draft read fields by their position, if names in the header are empty or
-// repeated: the header is then a line to skip.
 func (s *Shape) byPlace(in *csv.Sample, columns []*column) error {
 	if s.NoHeader {
 		return nil
@@ -119,8 +116,6 @@ func (s *Shape) readCells(ctx context.Context, in *csv.Sample, columns []*column
 	return nil
 }
 
-// doubtHeader records that the first record may be data: a name in it is a value of its column's
-// type.
 func (s *Shape) doubtHeader(columns []*column) {
 	if s.Format != formatCSV || s.options.NoHeader || s.options.Header {
 		return
@@ -138,7 +133,6 @@ func (s *Shape) doubtHeader(columns []*column) {
 	}
 }
 
-// sure refuses a file with a first record that may be data.
 func (s *Shape) sure() error {
 	if s.doubt != "" {
 		return fmt.Errorf("%s: %s", s.Path, s.doubt)
@@ -152,14 +146,10 @@ func (s *Shape) noteWidths(other misfits) {
 	}
 }
 
-// sepLine is a first line in which Excel names the delimiter.
 var sepLine = regexp.MustCompile(`^"?sep=([^\r\n"])"?\r?\n`)
 
-// sniffRows is the number of records that decide on the delimiter.
 const sniffRows = 100
 
-// findDelimiter returns the delimiter with which the first records have the same number of fields,
-// more than one; if there are several, the one with the most fields. A .tsv file has tabs.
 func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
 	if strings.EqualFold(filepath.Ext(filestream.WithoutSuffix(s.Path)), ".tsv") {
 		return "tab", nil
@@ -182,7 +172,6 @@ func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
 	if best == "tab" || best == "," {
 		return best, nil
 	}
-	// If it always occurs twice, it is two characters.
 	if share, width, err := s.widths(ctx, best+best); err == nil && share >= same && 2*width-1 == most {
 		return best + best, nil
 	} else if err != nil {
@@ -191,8 +180,6 @@ func (s *Shape) findDelimiter(ctx context.Context) (string, error) {
 	return best, nil
 }
 
-// widths returns the share of the first records that have as many fields as the very first, and
-// that number.
 func (s *Shape) widths(ctx context.Context, delimiter string) (share float64, width int, err error) {
 	in, err := csv.OpenSample(ctx, s.csvConfig(delimiter))
 	if item.IsConsumed(err) { // the header cannot be read with it

@@ -17,11 +17,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// maxDocument is the maximum length of a document: the default of the readers.
 const maxDocument = 16 << 20
 
-// The limits of a draft. Objects may have data as their keys: an object with more keys stays JSON,
-// and so do all if there are too many fields.
+// The limits of a draft: an object with more keys probably has data as keys.
 const (
 	maxKeys      = 100   // of an object in an object
 	maxFields    = 300   // including fields of objects
@@ -85,7 +83,6 @@ func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []by
 	return t.object(&t.root, doc)
 }
 
-// openJSON opens the reader at the first document.
 func (s *Shape) openJSON(ctx context.Context) (*jsonfile.Reader, error) {
 	cfg := jsonfile.Config{Name: s.Format, Path: s.Path, Encoding: filestream.EncodingName(s.Encoding), MaxLine: maxDocument}
 	var in *jsonfile.Reader
@@ -107,8 +104,6 @@ func (s *Shape) openJSON(ctx context.Context) (*jsonfile.Reader, error) {
 	return in, in.Open(ctx, nil)
 }
 
-// findItems finds the array of a json file: the file, or the first array of objects under a key of
-// it. The rest of the file is noted: a job does not read it.
 func (s *Shape) findItems(ctx context.Context) (err error) {
 	in, err := filestream.OpenInput(ctx, filestream.InputConfig{Path: s.Path, Encoding: filestream.EncodingName(s.Encoding)}, nil)
 	if err != nil {
@@ -154,7 +149,6 @@ func (s *Shape) findItems(ctx context.Context) (err error) {
 	return nil
 }
 
-// forgetful is an input that keeps no read data.
 type forgetful struct {
 	in *filestream.Input
 	at int64
@@ -167,7 +161,6 @@ func (f *forgetful) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// passValue reads a value; isRows means that it is an array that begins with an object.
 func passValue(d *json.Decoder) (isRows bool, err error) {
 	for depth, n := 0, 0; ; n++ {
 		token, err := d.Token()
@@ -191,14 +184,13 @@ func passValue(d *json.Decoder) (isRows bool, err error) {
 }
 
 type tree struct {
-	shape *Shape
-	root  node
-	given names
-	all   []*candidate
-	scan  jsontext.Scanner
-	flat  bool // objects become fields
-	inner int  // nodes in objects
-	// members are objects of the documents that were split into fields of their members.
+	shape   *Shape
+	root    node
+	given   names
+	all     []*candidate
+	scan    jsontext.Scanner
+	flat    bool // objects become fields
+	inner   int  // nodes in objects
 	members []string
 	line    int64
 }
@@ -209,8 +201,6 @@ type node struct {
 	depth   int
 	members map[string]*node
 	order   []*node
-	// values are those that are not objects with members; objects counts the documents that have
-	// one; whole means that they stay JSON.
 	values  *column
 	objects int
 	whole   bool
@@ -297,9 +287,6 @@ func isEmptyObject(raw []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(raw[1:], " \t\r\n"), []byte("}"))
 }
 
-// columns returns the fields of the documents, in the order in which they were seen. An object
-// becomes its members if each document has an object or null there, and JSON if some have another
-// value.
 func (t *tree) columns() (all []*column) {
 	var walk func(n *node)
 	walk = func(n *node) {
@@ -327,8 +314,7 @@ func (t *tree) columns() (all []*column) {
 	return all
 }
 
-// source returns the path of a member of a node. A name such as a.b is the key "a.b" if a document
-// has one: then the path is a["b"].
+// A name such as a.b is the key "a.b" if a document has one: then the path is a["b"].
 func (t *tree) source(parent, m *node) string {
 	if m.depth == 1 || !slices.ContainsFunc(t.root.order, func(top *node) bool { return top.key == m.path }) {
 		return m.path

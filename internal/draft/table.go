@@ -23,9 +23,9 @@ type tableColumn struct {
 	key int
 }
 
-// InferTable reads the fields of a table or a view from the catalog of the database, and the key
-// that orders its reading: its primary key, else a unique index over columns that are never null.
-// It reads no row. If the table is not found, the error names similar ones.
+// InferTable reads the fields of a table or view from the catalog, and its key: the primary
+// key, else a unique index over columns that are never null. It reads no row. If not found,
+// the error names similar ones.
 func InferTable(ctx context.Context, db tx.Database, table string) (*Shape, error) {
 	columns, err := columnsOf(ctx, db, table)
 	if err != nil {
@@ -66,8 +66,7 @@ func HasRows(ctx context.Context, db tx.Database, table string) (bool, error) {
 	return err == nil, err
 }
 
-// Along makes these columns the key that orders the reading of the table. No columns means the
-// catalog's key.
+// Along makes these columns the key that orders the reading of the table.
 func (s *Shape) Along(columns []string) error {
 	var key []string
 	for _, c := range columns {
@@ -96,7 +95,6 @@ func (f *Field) source() string {
 	return f.Name
 }
 
-// identifier matches names that a field of a job file may have.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (c *tableColumn) field(d tx.Dialect, given names) Field {
@@ -115,7 +113,6 @@ func (c *tableColumn) field(d tx.Dialect, given names) Field {
 	return f
 }
 
-// kind returns the kind that holds the values, or Null if the type does not determine it.
 func (c *tableColumn) kind(d tx.Dialect) row.Kind {
 	if d != tx.Postgres {
 		return sqlvalue.DeclaredKind(c.typ)
@@ -147,8 +144,6 @@ func (c *tableColumn) kind(d tx.Dialect) row.Kind {
 	return row.String
 }
 
-// listKind returns the kind of PostgreSQL's arrays of such elements, or string, which has the text
-// of the array, if there are no lists of them.
 func listKind(elem tableColumn) row.Kind {
 	name, _, _ := strings.Cut(elem.typ, "(")
 	kind := elem.kind(tx.Postgres)
@@ -159,7 +154,6 @@ func listKind(elem tableColumn) row.Kind {
 	return row.String
 }
 
-// precision is (p, s) of a decimal.
 var precision = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d+)\s*\)`)
 
 func (c *tableColumn) scale() *int {
@@ -174,9 +168,6 @@ func (c *tableColumn) scale() *int {
 	return &n
 }
 
-// columnsPostgres selects the base type of a domain, also for the elements of an array, and the
-// best key of the relation: the primary key, else the unique index of the fewest columns that are
-// never null.
 const columnsPostgres = `
 select a.attname, format_type(base.type, base.typmod), a.attnotnull or base.filled, coalesce(k.place, -1)
 from pg_catalog.pg_class c
@@ -207,7 +198,6 @@ order by a.attnum`
 
 const columnsSQLite = `select name, type, "notnull" or pk > 0, pk - 1 from pragma_table_xinfo(?1, ?2) where hidden <> 1 order by cid`
 
-// uniqueSQLite selects the columns of a table's unique indexes that cover all rows.
 const uniqueSQLite = `
 select l.name, i.name from pragma_index_list(?1, ?2) l, pragma_index_info(l.name, ?2) i
 where l."unique" and not l.partial order by l.seq, i.seqno`
@@ -248,8 +238,6 @@ func scanned(ctx context.Context, conn tx.Conn, query string, args ...any) (colu
 	return columns, rows.Err()
 }
 
-// uniqueKey makes the key from the first unique index of an SQLite table over columns that are
-// never null.
 func uniqueKey(ctx context.Context, conn tx.Conn, columns []tableColumn, name, schema string) (err error) {
 	rows, err := conn.QueryContext(ctx, uniqueSQLite, name, schema)
 	if err != nil {

@@ -137,8 +137,6 @@ func scalar(text string) string {
 	return string(quoted)
 }
 
-// reader returns the value of the key `reader` in a job, including the separator after the colon:
-// path and item are YAML, and indent is for its own lines.
 func (s *Shape) reader(path, item, indent string) string {
 	if s.Format == formatTable {
 		return s.query(item, indent)
@@ -168,7 +166,6 @@ func (s *Shape) reader(path, item, indent string) string {
 	return fmt.Sprintf(" {%s: {path: %s%s, item: %s}}", s.Format, path, more, item)
 }
 
-// query returns the reader of a table: all columns, along its key.
 func (s *Shape) query(item, indent string) string {
 	columns := make([]string, len(s.Fields))
 	for i := range s.Fields {
@@ -205,10 +202,8 @@ func list(texts []string) string {
 // File is a file of a draft; Path is relative to its folder, with slashes.
 type File struct{ Path, Text string }
 
-// Start returns the files for a start. For a file they are a job that loads it, its migration and a
-// test; input is the path of the data from the folder of the job. For a table they are a job that
-// exports it, and a test if the table is in the default database. It returns an error for a table
-// that no job can read as it is.
+// Start returns a job, its migration and a test for a file, or an export job for a table. It
+// returns an error for a table that no job can read as it is.
 func (s *Shape) Start(input string) ([]File, error) {
 	if s.Format == formatTable {
 		return s.export()
@@ -242,7 +237,6 @@ tests:
 `, name, "sample."+s.Format, sample, len(s.first), table)}), nil
 }
 
-// startJob returns a job that creates the table and loads the file into it.
 func (s *Shape) startJob(name, input string) string {
 	return fmt.Sprintf(`# surfin run %[1]s.yaml
 # %[2]s
@@ -278,8 +272,6 @@ func (s *Shape) Comments() string {
 	return text
 }
 
-// exact returns the shape with fields that refuse values that they would change: a later file may
-// have some.
 func (s *Shape) exact() *Shape {
 	e := *s
 	e.Fields = slices.Clone(s.Fields)
@@ -291,7 +283,6 @@ func (s *Shape) exact() *Shape {
 	return &e
 }
 
-// oneLine keeps a text on one line of a comment.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *Shape) createTable(name, indent string) string {
@@ -339,8 +330,6 @@ func columnType(f *Field) string {
 	return "text"
 }
 
-// sampleText returns the text of a file of the first rows, as YAML, or false if it cannot be
-// written as UTF-8.
 func (s *Shape) sampleText() (text string, ok bool) {
 	switch s.Format {
 	case formatCSV:

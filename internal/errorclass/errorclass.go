@@ -1,8 +1,5 @@
-// Package errorclass holds the error classes that every application has: the matchers for `transient`,
-// `deadlock`, `unique` and the other names that the `errors` and `except` of a job file may list.
-//
-// Errors of SQLite, PostgreSQL, the network and files are recognized by their type and code, through
-// internal/dberr, and never by their text.
+// Package errorclass holds the error classes that every application has: `transient`,
+// `deadlock`, `unique` and others.
 //
 // It imports core/exception, internal/dberr and the standard library.
 package errorclass
@@ -55,9 +52,8 @@ func constraint() []exception.Matcher {
 	}
 }
 
-// invalidItem are the classes that the framework gives to its own errors. They include a value that its
-// column cannot hold, such as a text that is too long: the item does not fit, as it would not fit its
-// declared type, and the same value will not fit the next time either.
+// invalidItem are the framework's own classes. A value that its column cannot hold will not fit the
+// next time either.
 func invalidItem() []exception.Matcher {
 	parent := string(exception.ClassInvalidItem)
 	return []exception.Matcher{
@@ -68,13 +64,12 @@ func invalidItem() []exception.Matcher {
 	}
 }
 
-// isConstraint excludes values that do not fit the type.
 func isConstraint(err error) bool {
 	return dberr.IsConstraintViolation(err) && !dberr.IsInvalidData(err)
 }
 
-// IsUnreachable reports that the database gave no answer: it could not be reached, the connection was lost,
-// or a wait was over. The same statement may succeed later.
+// IsUnreachable reports that the database gave no answer: it could not be reached, the connection
+// was lost, or a wait was over.
 func IsUnreachable(err error) bool { return isTimeout(err) || isConnection(err) }
 
 func isTimeout(err error) bool {
@@ -85,8 +80,7 @@ func isTimeout(err error) bool {
 	return ok && network.Timeout()
 }
 
-// isConnection includes io.ErrUnexpectedEOF, with which the drivers and net/http report a lost peer. A
-// truncated file ends in the same error; it is tried again in vain, and then fails.
+// A truncated file ends in the same error; it is tried again in vain, and then fails.
 func isConnection(err error) bool {
 	if isTimeout(err) {
 		return false
@@ -118,7 +112,7 @@ func isNetwork(err error) bool {
 	return false
 }
 
-// isIO reports errors of files. Network errors wrap the same system calls, but do not count.
+// Network errors wrap the same system calls, but do not count.
 func isIO(err error) bool {
 	if dberr.IsIO(err) {
 		return true
@@ -146,7 +140,6 @@ func isIO(err error) bool {
 	return false
 }
 
-// status is the HTTP status of an error, or 0.
 func status(err error) int {
 	if e, ok := errors.AsType[interface {
 		error
@@ -187,7 +180,6 @@ func sqlState(arg string) (func(error) bool, error) {
 	return func(err error) bool { return like(arg, dberr.SQLState(err)) }, nil
 }
 
-// like compares with a pattern in which x is any character.
 func like(pattern, code string) bool {
 	if len(pattern) != len(code) {
 		return false

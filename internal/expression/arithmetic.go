@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// arithmetic types + - * / % ** ^ over operands that are not null.
 func arithmetic(op string, at int, left, right *typed) (*typed, error) {
 	left, right, err := exactBoth(left, right)
 	if err != nil {
@@ -60,7 +59,6 @@ func operandHelp(op string, left, right *typed) string {
 
 type calculation func(x, y row.Value) (row.Value, error)
 
-// operation finds the type and the rule of an operator; nil means that there is none.
 func operation(op string, left, right row.Kind) (row.Kind, calculation) {
 	switch {
 	case left == row.String && right == row.String && op == "+":
@@ -204,7 +202,6 @@ func divInt(x, y int64) (int64, error) {
 	return x / y, nil
 }
 
-// timeOperation are the rules of dates, timestamps and durations.
 func timeOperation(op string, left, right row.Kind) (row.Kind, calculation) {
 	plus, minus := op == "+", op == "-"
 	switch {
@@ -246,7 +243,6 @@ func timeOperation(op string, left, right row.Kind) (row.Kind, calculation) {
 	return row.Null, nil
 }
 
-// addDays refuses years without a text form.
 func addDays(d row.Date, days int64) (row.Value, error) {
 	first, last := row.NewDate(1, 1, 1), row.NewDate(9999, 12, 31)
 	n, err := addInt(int64(d), days)

@@ -16,16 +16,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// typed is a checked part of an expression: its static type, and how to compute it.
 type typed struct {
-	kind     row.Kind
-	nullable bool
-	eval     evalFn
-	at       int    // where it begins in the text
-	path     string // its name in messages, if it is a name
-	fact     string // its key in facts, if it is a name
-	// constant parts already have their value; literal ones depend on no variable, so that a failure is the
-	// author's mistake.
+	kind              row.Kind
+	nullable          bool
+	eval              evalFn
+	at                int    // where it begins in the text
+	path              string // its name in messages, if it is a name
+	fact              string // its key in facts, if it is a name
 	constant, literal bool
 	value             row.Value
 	digits            string // as a literal of a float is written
@@ -36,7 +33,7 @@ type typed struct {
 	whenTrue, whenFalse facts
 }
 
-// facts are the names known not to be null. A set is never changed.
+// A set of facts is never changed.
 type facts map[string]bool
 
 func (f facts) and(g facts) facts {
@@ -110,7 +107,7 @@ func CheckSyntax(text string) error {
 	return err
 }
 
-// parse guards against the parser's panics on odd input: a job file's author must get a message for any text.
+// parse guards against the parser's panics on odd input.
 func parse(text string) (root ast.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -124,7 +121,6 @@ func parse(text string) (root ast.Node, err error) {
 	return tree.Node, nil
 }
 
-// offset turns the parser's count of characters into bytes.
 func (c *checker) offset(characters int) int {
 	n := 0
 	for i := range c.text {
@@ -136,7 +132,6 @@ func (c *checker) offset(characters int) int {
 	return len(c.text)
 }
 
-// at is the position of n's operator or name; start is where its text begins.
 func (c *checker) at(n ast.Node) int { return c.offset(n.Location().From) }
 
 func (c *checker) start(n ast.Node) int {
@@ -160,7 +155,6 @@ func errorf(at int, format string, args ...any) error {
 	return &Error{Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
-// check types n, given the names known not to be null at its position.
 func (c *checker) check(n ast.Node, known facts) (*typed, error) {
 	t, err := c.checkNode(n, known)
 	if err != nil {
@@ -240,7 +234,6 @@ func literal(kind row.Kind, v row.Value) *typed {
 	return &typed{kind: kind, nullable: v.IsNull(), value: v, constant: true, literal: true, eval: constantOf(v)}
 }
 
-// name types a path of names that must be a value.
 func (c *checker) name(n ast.Node, known facts) (*typed, error) {
 	found, path, err := c.resolve(n)
 	if err != nil {
@@ -423,7 +416,6 @@ func (c *checker) checkValue(n ast.Node, known facts) (*typed, error) {
 	return t, t.required()
 }
 
-// required refuses a value that may be null or cannot be computed with.
 func (t *typed) required() error {
 	switch {
 	case t.kind == kindOpaque:
@@ -442,7 +434,6 @@ func (t *typed) unusable() error {
 	return errorf(t.at, "%s is a structured value (%v): it can only be passed as a whole", t.path, t.opaque)
 }
 
-// unify finds the one type of two alternatives.
 func unify(a, b *typed) (row.Kind, error) {
 	switch {
 	case a.kind == kindOpaque:
@@ -461,9 +452,8 @@ func unify(a, b *typed) (row.Kind, error) {
 	return 0, errorf(b.at, "the alternatives are %s and %s", article(a.kind), article(b.kind))
 }
 
-// fold computes t now if all its parts are constant. A failure is an error of the text if only literals are
-// involved; with values of the launch it may be in a branch that is never taken, so it stays an evaluation
-// error.
+// fold computes t now if all its parts are constant. With values of the launch a failure stays an
+// evaluation error: it may be in a branch that is never taken.
 func fold(t *typed, parts ...*typed) error {
 	literals := true
 	for _, p := range parts {

@@ -7,15 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// A slip is a spelling of another language, with the correct spelling.
 type slip struct {
-	// pattern matches at the place of the error.
 	pattern *regexp.Regexp
 	msg     string
 	hint    string
 }
 
-// slips are syntax errors with the habits of other languages. The first match counts.
 func slips() []slip {
 	at := func(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
 	return []slip{
@@ -50,8 +47,6 @@ func slips() []slip {
 	}
 }
 
-// syntaxError is the error of the parser at an offset, with a hint if the text is known from another
-// language.
 func syntaxError(text string, offset int, msg string) *Error {
 	for _, from := range tokenStarts(text, offset) {
 		if m := wrapped.FindStringSubmatch(text[from:]); m != nil && strings.HasPrefix(text[from:], m[0]) {
@@ -78,7 +73,6 @@ func syntaxError(text string, offset int, msg string) *Error {
 	return &Error{Offset: offset, Msg: msg}
 }
 
-// closing closes the braces around a value in a text or in a template.
 func closing(opening string) string { return strings.Repeat("}", strings.Count(opening, "{")) }
 
 var (
@@ -88,8 +82,8 @@ var (
 	unexpected = regexp.MustCompile(`^unexpected token \w+\("(.*)"\)$`)
 )
 
-// tokenStarts are the possible positions of the token of an error: the parser stops inside an operator that
-// it reads as two, and after a word that it reads as a name.
+// tokenStarts: the parser stops inside an operator that it reads as two, and after a word that it
+// reads as a name.
 func tokenStarts(text string, offset int) []int {
 	starts := []int{offset}
 	from := offset
@@ -118,7 +112,6 @@ func foreignNull(name string) bool {
 	return slices.Contains([]string{"null", "none", "undefined"}, strings.ToLower(name))
 }
 
-// nameCure is the replacement for an unknown name.
 func nameCure(name string, root node) string {
 	switch {
 	case foreignNull(name) || strings.EqualFold(name, "nil"):
@@ -135,7 +128,6 @@ func nameCure(name string, root node) string {
 	return ""
 }
 
-// functionCure is the replacement for a function of another language.
 func functionCure(name string) string {
 	switch word := strings.ToLower(strings.ReplaceAll(name, "_", "")); word {
 	case "coalesce", "ifnull", "nvl", "default":
@@ -192,7 +184,6 @@ func functionCure(name string) string {
 	return ""
 }
 
-// listed lists the names, if there are not too many.
 func listed(names []string) string {
 	const few = 20
 	if len(names) == 0 || len(names) > few {

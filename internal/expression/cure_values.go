@@ -1,7 +1,5 @@
 package expression
 
-// valueCure is the replacement for another language's function of texts, JSON or dates; word is its name in
-// lower case without _.
 func valueCure(word string) string {
 	switch word {
 	case "concatws":

@@ -13,8 +13,7 @@ import (
 
 var floatText = regexp.MustCompile(`^[0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?`)
 
-// floatLiteral keeps the digits of a literal: next to a decimal it is a decimal, and 1.10 differs from the
-// nearest float.
+// floatLiteral keeps the digits of a literal: next to a decimal it is a decimal.
 func (c *checker) floatLiteral(n *ast.FloatNode) *typed {
 	t := literal(row.Float, row.FloatValue(n.Value))
 	digits := strings.ReplaceAll(floatText.FindString(c.text[c.at(n):]), "_", "")
@@ -40,7 +39,6 @@ func decimalResult(d row.Decimal, err error) (row.Value, error) {
 	return row.DecimalValue(d), nil
 }
 
-// toExact makes an int, or the literal of a float, a decimal.
 func toExact(t *typed) *typed {
 	p := *t
 	p.kind, p.digits = row.DecimalKind, ""
@@ -63,8 +61,7 @@ func toExact(t *typed) *typed {
 	return &p
 }
 
-// exactBoth makes a float literal next to a decimal a decimal, and refuses any other float there: it is not
-// exact.
+// exactBoth makes a float literal next to a decimal a decimal, and refuses any other float.
 func exactBoth(left, right *typed) (a, b *typed, err error) {
 	switch {
 	case left.empty:
@@ -85,7 +82,6 @@ func exactBoth(left, right *typed) (a, b *typed, err error) {
 	return left, toExact(right), nil
 }
 
-// unifyNumbers is the kind of two numbers of different kinds.
 func unifyNumbers(a, b *typed) (row.Kind, error) {
 	if a.kind != row.DecimalKind && b.kind != row.DecimalKind {
 		return row.Float, nil
@@ -101,7 +97,6 @@ func unifyNumbers(a, b *typed) (row.Kind, error) {
 	return row.DecimalKind, nil
 }
 
-// onDecimals is nil for an operator without an exact result.
 func onDecimals(op string) calculation {
 	var calc func(x, y row.Decimal) (row.Decimal, error)
 	switch op {
@@ -119,7 +114,6 @@ func onDecimals(op string) calculation {
 
 func roundings() string { return "'" + strings.Join(row.RoundingNames(), "', '") + "'" }
 
-// rounding reads the mode of argument i, a literal.
 func (c *call) rounding(i int) (row.Rounding, error) {
 	if i >= len(c.args) {
 		return row.RoundHalfUp, nil
@@ -174,7 +168,6 @@ func roundDecimal(c *call, mode row.Rounding) *typed {
 	})
 }
 
-// roundFloatBy rounds the shortest text of the float.
 func roundFloatBy(c *call, mode row.Rounding) *typed {
 	return c.apply2(row.Float, func(a, places row.Value) (row.Value, error) {
 		if err := roundPlaces(places.Int()); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// itemScope are the names for an expression that is evaluated per item.
 func itemScope(env registry.ExpressionEnv, in item.Type) (node, error) {
 	top := branch{"meta": &twig{node: metaScope()}}
 	if in != nil {
@@ -33,7 +32,6 @@ func itemScope(env registry.ExpressionEnv, in item.Type) (node, error) {
 	return top.namespace(), nil
 }
 
-// branch is a namespace under construction; a twig is a name in it.
 type branch map[string]*twig
 
 type twig struct {
@@ -71,7 +69,6 @@ func (b branch) namespace() node {
 	return namespace(fields)
 }
 
-// launchValue is a name of the launch: a constant once its value is known.
 func launchValue(env registry.ExpressionEnv, path, name string) (node, error) {
 	t, full := env.Types[path][name], path+"."+name
 	kind, nullable := kindOf(t)
@@ -90,7 +87,6 @@ func launchValue(env registry.ExpressionEnv, path, name string) (node, error) {
 	return constantLeaf(kind, nullable, full, v), nil
 }
 
-// neverBound is a name of the launch in a program that was compiled at load.
 func neverBound(path string) func(at int) evalFn {
 	return func(at int) evalFn {
 		return func(*Frame) (row.Value, error) {

@@ -11,10 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// function is one function of the language.
 type function struct {
-	name string
-	// usage is shown after a wrong use, and in the reference.
+	name      string
 	usage     string
 	minArgs   int // arguments
 	maxArgs   int
@@ -43,7 +41,6 @@ func functions() map[string]function {
 	return all
 }
 
-// call is one use of a function, its arguments typed and not null.
 type call struct {
 	function
 	at   int
@@ -97,8 +94,8 @@ func unknownFunction(at int, name string, names []string) error {
 	return e
 }
 
-// callClock reads the variable Today or Now, which only some scopes have: a job must give the same answers
-// when it is restarted tomorrow.
+// callClock reads Today or Now, which only some scopes have: a restart tomorrow must give the same
+// answers.
 func (c *checker) callClock(at int, name string, nodes []ast.Node) (*typed, error) {
 	variable, kind, why := Today, row.DateKind, ": a restart tomorrow must see the same day"
 	if name == "now" {
@@ -124,7 +121,6 @@ func (c *call) is(i int, kinds ...row.Kind) bool {
 	return false
 }
 
-// want refuses argument i unless it has one of the kinds.
 func (c *call) want(i int, kinds ...row.Kind) error {
 	if c.is(i, kinds...) {
 		return nil
@@ -136,7 +132,6 @@ func (c *call) want(i int, kinds ...row.Kind) error {
 	return errorf(c.args[i].at, "%s needs %s here, not %s: %s", c.name, strings.Join(names, " or "), article(c.args[i].kind), c.usage)
 }
 
-// wantAll checks the kind of each argument that is present.
 func (c *call) wantAll(kinds ...row.Kind) error {
 	for i := range c.args {
 		if err := c.want(i, kinds[i]); err != nil {
@@ -146,7 +141,6 @@ func (c *call) wantAll(kinds ...row.Kind) error {
 	return nil
 }
 
-// apply1, apply2 and apply3 make the result of a rule over the arguments.
 func (c *call) apply1(kind row.Kind, rule func(a row.Value) (row.Value, error)) *typed {
 	at, eval := c.at, c.args[0].eval
 	return &typed{kind: kind, eval: func(f *Frame) (row.Value, error) {

@@ -19,11 +19,8 @@ const (
 	businessDayUsage   = "business_day(date, n, 'TARGET'): the n-th business day after the date, or before it if n is negative; with 0 the date itself, or the next one"
 )
 
-// calendars are the calendars of a scope, by name.
 type calendars map[string]*calendar.Calendar
 
-// callBusiness checks the functions of calendars; nil, nil means another function. The calendar is named by a
-// literal text.
 func (c *checker) callBusiness(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
 	use := &call{function: function{name: name, usage: isBusinessDayUsage}, at: at}
 	kinds := []row.Kind{row.DateKind, row.String}
@@ -67,7 +64,6 @@ func (c *checker) callBusiness(name string, at int, nodes []ast.Node, known fact
 
 func inYearsOfDates(d row.Date) (row.Value, error) { return addDays(d, 0) }
 
-// calendar finds the calendar that an argument names.
 func (c *checker) calendar(arg *typed) (*calendar.Calendar, error) {
 	all := calendar.Stock()
 	maps.Copy(all, c.calendars)

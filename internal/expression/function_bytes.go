@@ -24,7 +24,6 @@ func toUUID(c *call) (*typed, error) {
 	}), nil
 }
 
-// encoding is argument 1, a literal text, as the field of bytes with that encoding; nil for utf8.
 func (c *call) encoding() (*row.Field, error) {
 	if err := c.want(1, row.String); err != nil {
 		return nil, err

@@ -67,15 +67,13 @@ func addMonths(c *call) (*typed, error) {
 	}), nil
 }
 
-// monthsLater is a day some months later, or the last day of the month if the month is shorter.
 func monthsLater(t time.Time, months int64) time.Time {
 	first := time.Date(t.Year(), t.Month()+time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1).Day()
 	return first.AddDate(0, 0, min(t.Day(), last)-1)
 }
 
-// sameClock is the timestamp of the day at which the clocks show the same time as at a. If a clock change
-// repeats the time, it is the one with the offset of a.
+// If a clock change repeats the time, it is the one with the offset of a.
 func (c *call) sameClock(a row.Value, day time.Time) (row.Value, error) {
 	at := c.local(a)
 	_, offset := at.Zone()
@@ -91,8 +89,6 @@ func (c *call) sameClock(a row.Value, day time.Time) (row.Value, error) {
 	return row.TimestampValue(t), err
 }
 
-// monthsBetween counts complete months: from the 31st to the 28th of February after it there is none, to the
-// last day of a month there is.
 func monthsBetween(c *call) (*typed, error) {
 	return c.apply2(row.Int, func(a, b row.Value) (row.Value, error) {
 		from, to, sign := a.Date(), b.Date(), int64(1)
@@ -138,7 +134,6 @@ func (c *call) beginning(at time.Time, unit string) time.Time {
 	return row.DateOf(wall).Begins(c.home)
 }
 
-// beginning is the beginning of the unit that contains t; t is in UTC.
 func beginning(t time.Time, unit string) time.Time {
 	year, month, day := t.Date()
 	switch unit {

@@ -19,7 +19,6 @@ func jsonFunctions() []function {
 	}
 }
 
-// toJSON reads a text strictly.
 func toJSON(c *call) (*typed, error) {
 	if c.args[0].kind.IsList() {
 		return c.apply1(row.JSONKind, func(a row.Value) (row.Value, error) { return row.JSONValue(row.JSON(a.String())), nil }), nil
@@ -39,8 +38,6 @@ func toJSON(c *call) (*typed, error) {
 	}), nil
 }
 
-// jsonGet reads a text with JSON by a path of jsontext, which is a literal text. A path that begins with an
-// index belongs to an array.
 func jsonGet(c *call) (*typed, error) {
 	if err := c.want(0, row.String, row.JSONKind); err != nil {
 		return nil, err
@@ -81,7 +78,6 @@ func jsonGet(c *call) (*typed, error) {
 	return t, nil
 }
 
-// jsonText is the text of a JSON value: the content of a text, the JSON of an object or array.
 func jsonText(raw []byte) (row.Value, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {

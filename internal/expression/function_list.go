@@ -33,7 +33,6 @@ func split(c *call) (*typed, error) {
 	}), nil
 }
 
-// wantList refuses argument 0 unless it is a list, and returns the kind of its elements.
 func (c *call) wantList() (row.Kind, error) {
 	elem, ok := c.args[0].kind.Elem()
 	if !ok {
@@ -42,7 +41,6 @@ func (c *call) wantList() (row.Kind, error) {
 	return elem, nil
 }
 
-// notNull are the elements of a list that are not null, and the number of nulls.
 func notNull(list row.Value) (elements []row.Value, nulls int) {
 	all := list.Elements()
 	elements = slices.DeleteFunc(all, row.Value.IsNull)
@@ -122,7 +120,6 @@ func sumOf(kind row.Kind, elements []row.Value) (row.Value, error) {
 	}
 }
 
-// extremeOf is min and max of the elements of a list, nil for an empty list.
 func extremeOf(c *call, sign int) (*typed, error) {
 	elem, _ := c.args[0].kind.Elem()
 	if err := ordered(c.name, c.args[0].at, elem); err != nil {

@@ -54,7 +54,6 @@ func wholeNumber(c *call, rule func(float64) float64, mode row.Rounding) (*typed
 	return c.apply1(row.Float, func(a row.Value) (row.Value, error) { return row.FloatValue(rule(a.Float())), nil }), nil
 }
 
-// round keeps the kind of its argument.
 func round(c *call) (*typed, error) {
 	if err := c.want(0, row.Int, row.Float, row.DecimalKind); err != nil {
 		return nil, err
@@ -96,8 +95,7 @@ func roundPlaces(places int64) error {
 	return nil
 }
 
-// roundFloat rounds the shortest decimal text of x half away from zero: round(1.005, 2) is 1.01, although the
-// nearest float is below 1.005.
+// roundFloat rounds the shortest decimal text half away from zero: round(1.005, 2) is 1.01.
 func roundFloat(x float64, places int) float64 {
 	if math.Abs(x) >= 1<<52 {
 		return x // no digits after the point
@@ -124,7 +122,6 @@ func roundFloat(x float64, places int) float64 {
 	return clean
 }
 
-// extreme is min (sign -1) and max (sign 1) of comparable values.
 func extreme(c *call, sign int) (*typed, error) {
 	kind := c.args[0].kind
 	switch {

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// maxPadded bounds the results of pad_left and pad_right, in characters.
 const maxPadded = 1 << 16
 
 func partFunctions() []function {
@@ -39,7 +38,6 @@ func splitPart(c *call) (*typed, error) {
 	return t, nil
 }
 
-// partOf is part n of a text, without making a list of all parts.
 func partOf(text, separator string, n int64) (string, bool) {
 	for ; n < -1; n++ {
 		i := strings.LastIndex(text, separator)
@@ -62,7 +60,6 @@ func partOf(text, separator string, n int64) (string, bool) {
 	return text, true
 }
 
-// lastWidth is the width to skip after the position that LastIndex returns, where -1 means none.
 func lastWidth(text, separator string) int {
 	if strings.Contains(text, separator) {
 		return len(separator)
@@ -70,7 +67,6 @@ func lastWidth(text, separator string) int {
 	return 1
 }
 
-// pad pads a text; a longer one is unchanged.
 func pad(c *call, left bool) (*typed, error) {
 	if err := c.wantAll(row.String, row.Int, row.String); err != nil {
 		return nil, err
@@ -97,14 +93,11 @@ func pad(c *call, left bool) (*typed, error) {
 	return c.apply3(row.String, func(text, width, filler row.Value) (row.Value, error) { return fill(text, width, filler.Str()) }), nil
 }
 
-// Functions that accept arguments which may be null or may fail are checked separately.
 const (
 	tryUsage  = "try(x, fallback): x, or fallback if evaluating x fails"
 	joinUsage = "join(separator, a, b, ...): the texts and the elements of lists, joined by the separator; nil is left out"
 )
 
-// special checks the functions that see their arguments before they are values; nil, nil means another
-// function.
 func (c *checker) special(name string, at int, nodes []ast.Node, known facts) (*typed, error) {
 	switch name {
 	case "try":

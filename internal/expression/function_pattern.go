@@ -22,7 +22,6 @@ func patternFunctions() []function {
 	}
 }
 
-// pattern compiles argument i, which is a literal text: a mistake in it is found when the file is loaded.
 func (c *call) pattern(i int) (*regexp.Regexp, error) {
 	arg := c.args[i]
 	if !arg.literal || arg.kind != row.String {
@@ -35,7 +34,6 @@ func (c *call) pattern(i int) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// extract takes the first group of a pattern that has groups.
 func extract(c *call) (*typed, error) {
 	if err := c.wantAll(row.String, row.String, row.Int); err != nil {
 		return nil, err

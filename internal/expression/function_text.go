@@ -53,7 +53,6 @@ func length(c *call) (*typed, error) {
 	return c.apply1(row.Int, func(a row.Value) (row.Value, error) { return row.IntValue(int64(count(a))), nil }), nil
 }
 
-// substring takes the existing characters: a shorter text gives less.
 func substring(text, from, count row.Value) (row.Value, error) {
 	if from.Int() < 0 || count.Int() < 0 {
 		return row.Value{}, fmt.Errorf("substr from %d, %d characters: neither may be negative", from.Int(), count.Int())

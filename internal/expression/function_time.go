@@ -28,7 +28,6 @@ func timeFunctions() []function {
 	}
 }
 
-// datePart reads timestamps by the clocks of the job's time zone.
 func datePart(c *call, part func(row.Date) int) (*typed, error) {
 	if err := c.want(0, row.DateKind, row.Timestamp); err != nil {
 		return nil, err
@@ -68,8 +67,6 @@ func toTimestamp(c *call) (*typed, error) {
 	return parsed(c, row.Timestamp)
 }
 
-// parsed reads the first argument as a field of that kind and of the format in the second, by the rules of a
-// reader.
 func parsed(c *call, kind row.Kind) (*typed, error) {
 	if len(c.args) == 2 && c.is(0, row.Int) && c.counts() {
 		c.args[0] = c.apply1(row.String, func(a row.Value) (row.Value, error) { return row.StringValue(a.String()), nil })
@@ -149,8 +146,7 @@ func format(c *call) (*typed, error) {
 	return c.apply2(row.String, write), nil
 }
 
-// patterned makes a rule with a pattern as its second argument: compiled once if the pattern is constant, at
-// every evaluation otherwise.
+// patterned compiles a constant pattern once, any other at every evaluation.
 func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Value, error), error)) (func(a, pattern row.Value) (row.Value, error), error) {
 	if c.args[1].constant {
 		rule, err := construct(c.args[1].value.Str())
@@ -168,7 +164,6 @@ func (c *call) patterned(construct func(pattern string) (func(row.Value) (row.Va
 	}, nil
 }
 
-// formatted is a field of the kind with a format: values are read and written like the field's.
 func formatted(kind row.Kind, pattern string, zone *time.Location) (*row.Field, error) {
 	schema, err := row.NewSchema(row.Field{Name: "text", Kind: kind, Format: pattern, Nulls: []string{}})
 	if err != nil {
@@ -177,7 +172,6 @@ func formatted(kind row.Kind, pattern string, zone *time.Location) (*row.Field, 
 	return schema.InZone(zone).Field(0), nil
 }
 
-// counts reports whether the second argument is a format that is a number.
 func (c *call) counts() bool {
 	if !c.args[1].literal || c.args[1].kind != row.String {
 		return false
@@ -186,7 +180,6 @@ func (c *call) counts() bool {
 	return err == nil && field.Counts()
 }
 
-// zoneOf is the zone of an expression: nil for UTC.
 func zoneOf(zone *time.Location) *time.Location {
 	if zone == time.UTC {
 		return nil
@@ -194,7 +187,6 @@ func zoneOf(zone *time.Location) *time.Location {
 	return zone
 }
 
-// local is a timestamp as shown by clocks in the job's time zone.
 func (c *call) local(v row.Value) time.Time {
 	if c.home == nil {
 		return v.Time()
@@ -202,7 +194,6 @@ func (c *call) local(v row.Value) time.Time {
 	return v.Time().In(c.home)
 }
 
-// zone is the time zone that argument i names as a constant text, or the job's; nil means UTC.
 func (c *call) zone(i int) (*time.Location, error) {
 	if len(c.args) <= i {
 		return c.home, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Guard is a processor of items of any type that passes them unchanged, or returns Check's error. Items are
-// checked in their cell, without copying or boxing.
+// Guard passes items unchanged, or returns Check's error. Items are checked in their cell, without
+// copying.
 type Guard struct {
 	In item.Type
 	// Check is called by several goroutines, each with its own frame.

@@ -48,8 +48,6 @@ func (c *checker) in(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, parts...)
 }
 
-// inList compares parts[0] with the others, by a set if they are constants. safe means that none of the
-// others may fail.
 func inList(parts []*typed, safe bool) evalFn {
 	evals, set, kind := make([]evalFn, len(parts)), map[row.Value]struct{}{}, parts[0].kind
 	orders := make([]func(a, b row.Value) int, len(parts))
@@ -121,7 +119,6 @@ func (c *checker) inRange(span *ast.BinaryNode, left *typed, known facts) (*type
 	return t, fold(t, left, from, to)
 }
 
-// has is whether a list has an element.
 func has(list, of *typed) (*typed, error) {
 	elem, _ := list.kind.Elem()
 	if err := comparable("in", of.at, &typed{kind: elem, at: list.at}, of); err != nil {

@@ -61,8 +61,7 @@ func (p *ItemProgram) Nullable() bool { return p.root.nullable }
 // Vars returns the dotted paths used, such as item.id and params.year, sorted.
 func (p *ItemProgram) Vars() []string { return sortedNames(p.uses) }
 
-// Used lists the current values of the variables of the expression, for messages: "item.cost = -3,
-// params.least = 0".
+// Used lists the variables and their values for messages: "item.cost = -3, params.least = 0".
 func (p *ItemProgram) Used(f *Frame) string {
 	var parts []string
 	for _, path := range p.Vars() {
@@ -81,7 +80,7 @@ func (p *ItemProgram) Used(f *Frame) string {
 // Offset is the byte of the text where the expression begins.
 func (p *ItemProgram) Offset() int { return p.root.at }
 
-// Require refuses, as an *Error, a program with a result that is not always of kind.
+// Require refuses, as an *Error, a program with another kind of result.
 func (p *ItemProgram) Require(kind row.Kind) error {
 	if p.root.kind != kind && p.root.kind != row.Null {
 		return errorf(p.root.at, "%s is needed here, not %s", article(kind), article(p.root.kind))
@@ -89,8 +88,8 @@ func (p *ItemProgram) Require(kind row.Kind) error {
 	return p.root.required()
 }
 
-// Eval computes the expression for the item in f's cell. An error is an invalid
-// item of class expression, with an *EvalError in its chain.
+// Eval computes the expression for the item in f's cell; an error is an invalid
+// item with an *EvalError.
 func (p *ItemProgram) Eval(f *Frame) (row.Value, error) {
 	v, err := p.root.eval(f)
 	if err != nil {
@@ -102,18 +101,17 @@ func (p *ItemProgram) Eval(f *Frame) (row.Value, error) {
 // Frame holds the state with which one goroutine evaluates programs: the cell of its chain. It is not safe
 // for concurrent use.
 type Frame struct {
-	vars   map[string]any
-	rows   *item.Cell[item.Row]
-	cell   item.AnyCell
-	item   reflect.Value
-	locals []row.Value
-	// unknown reports whether a name, given by its path, has no value yet; nil means that all have one.
+	vars    map[string]any
+	rows    *item.Cell[item.Row]
+	cell    item.AnyCell
+	item    reflect.Value
+	locals  []row.Value
 	unknown func(path string) bool
 	// unset are the slots of locals with an unknown value; only Try sets any.
 	unset map[int]bool
 }
 
-// NewFrame makes a frame over cell, a *item.Cell: every evaluation uses the item that is then in the cell.
+// NewFrame makes a frame over cell, a *item.Cell.
 func NewFrame(cell any) (*Frame, error) {
 	if rows, ok := cell.(*item.Cell[item.Row]); ok {
 		return &Frame{rows: rows}, nil
@@ -197,7 +195,6 @@ func rowFields(s *row.Schema) node {
 	}
 }
 
-// misfit explains a row that does not have the schema of the program.
 func misfit(at int, r item.Row, name string, kind row.Kind) error {
 	v, ok := r.Get(name)
 	switch {
@@ -216,7 +213,6 @@ func columns(r item.Row) string {
 	return " (there is " + strings.Join(r.Schema().Names(), ", ") + ")"
 }
 
-// columnPlace is the place of a column in the last schema: sources rarely change theirs.
 type columnPlace struct {
 	schema *row.Schema
 	index  int
@@ -257,8 +253,6 @@ func openFields(s *row.Schema) node {
 	}
 }
 
-// structFields are the fields of a Go struct, under their schema name and their Go name. Through a pointer
-// all of them are nullable.
 func structFields(t reflect.Type, index []int, nullable bool, prefix string) node {
 	return node{
 		names: func() []string {

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// emptyList is []: an empty list of the required kind, or of texts.
 func emptyList(kind row.Kind) *typed {
 	elem, _ := kind.Elem()
 	v, err := row.ListValue(elem, nil)
@@ -20,7 +19,6 @@ func emptyList(kind row.Kind) *typed {
 	return t
 }
 
-// list is [a, b]: values of one kind, none of them null.
 func (c *checker) list(n *ast.ArrayNode, known facts) (*typed, error) {
 	if len(n.Nodes) == 0 {
 		return emptyList(row.ListOf(row.String)), nil
@@ -70,8 +68,6 @@ func (c *checker) list(n *ast.ArrayNode, known facts) (*typed, error) {
 	return t, fold(t, parts...)
 }
 
-// element is list[n], from 0, or from the end with -1; nil if there is none. nil, nil means that n names a
-// field.
 func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	if _, isName := n.Property.(*ast.StringNode); isName {
 		return nil, nil
@@ -112,7 +108,6 @@ func (c *checker) element(n *ast.MemberNode, known facts) (*typed, error) {
 	return t, fold(t, list, index)
 }
 
-// hintOfElement is the replacement for taking an element of a value that is not a list.
 func hintOfElement(kind row.Kind) string {
 	if kind == row.String {
 		return "write split_part(text, ';', 0) for a part, substr(text, 0, 1) for a character; or declare the field as a list of string"

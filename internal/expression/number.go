@@ -10,8 +10,7 @@ import (
 
 func isNumber(k row.Kind) bool { return k == row.Int || k == row.Float || k == row.DecimalKind }
 
-// promote makes an int a float or a decimal, if kind is one, and a float literal a decimal. An int without an
-// exact float is an error: float(x) rounds it.
+// An int without an exact float is an error: float(x) rounds it.
 func promote(t *typed, kind row.Kind) (*typed, error) {
 	switch {
 	case t.empty && kind.IsList():
@@ -47,7 +46,6 @@ func promote(t *typed, kind row.Kind) (*typed, error) {
 	return &p, nil
 }
 
-// asFloat makes an int a float; an int without an exact float is an error.
 func asFloat(v row.Value, at int) (row.Value, error) {
 	x, exact := row.FloatOf(v.Int())
 	if !exact {
@@ -67,8 +65,8 @@ func promoteBoth(left, right *typed, kind row.Kind) (a, b *typed, err error) {
 	return a, b, err
 }
 
-// compareNumbers compares ints with floats or decimals by their values: 9007199254740993 is greater than
-// 9007199254740992.0, although the nearest float is not.
+// compareNumbers compares by value: 9007199254740993 is greater than 9007199254740992.0, although
+// the nearest float is not.
 func compareNumbers(a, b row.Value) int {
 	switch {
 	case a.Kind() == row.Int && b.Kind() == row.Int:
@@ -83,8 +81,8 @@ func compareNumbers(a, b row.Value) int {
 	return cmp.Compare(a.Float(), b.Float())
 }
 
-// quotient is the float nearest to the quotient of two ints, whether or not the ints themselves are exact
-// floats. A whole quotient without an exact float is an error.
+// quotient is the float nearest to the quotient of two ints; a whole one without an exact float is
+// an error.
 func quotient(x, y row.Value) (row.Value, error) {
 	a, b := x.Int(), y.Int()
 	if b == 0 {

@@ -121,7 +121,6 @@ func (c *checker) logic(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// asConcat adds to an error the meaning of || between texts.
 func (c *checker) asConcat(n *ast.BinaryNode, known facts, err error) error {
 	if left, wrong := c.check(n.Left, known); n.Operator == "||" && wrong == nil && left.kind == row.String {
 		return &Error{Offset: left.at, Msg: err.Error(), Hint: "|| is or; + joins texts: a + b"}
@@ -157,7 +156,6 @@ func (c *checker) coalesce(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// nilTest types x == nil and x != nil; nil, nil if neither side is nil.
 func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
 	for _, side := range []ast.Node{n.Left, n.Right} {
 		if name, ok := side.(*ast.IdentifierNode); ok && foreignNull(name.Value) {
@@ -196,8 +194,6 @@ func (c *checker) nilTest(n *ast.BinaryNode, known facts) (*typed, error) {
 	return t, fold(t, of)
 }
 
-// comparable refuses two sides that cannot be compared. An int and a float are compared by their values,
-// without conversion.
 func comparable(op string, at int, left, right *typed) error {
 	if _, err := unify(left, right); err == nil {
 		return nil
@@ -262,7 +258,6 @@ func compare(op string, at int, left, right *typed) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// ordered refuses kinds without an order of values.
 func ordered(op string, at int, kind row.Kind) error {
 	switch kind {
 	case row.Bool:
@@ -294,8 +289,7 @@ func comparisons(op string) func(order int) bool {
 	}
 }
 
-// orderOf compares two values of one kind, or of two numeric kinds, neither of them null. A NaN (only a Go
-// struct can have one) is less than every number and equal to itself.
+// A NaN (only a Go struct can have one) is less than every number and equal to itself.
 func orderOf(left, right row.Kind) func(a, b row.Value) int {
 	if left != right {
 		return compareNumbers
@@ -360,7 +354,6 @@ func search(op string, left, right *typed) (*typed, error) {
 	return t, fold(t, left, right)
 }
 
-// matches compiles a constant pattern once, any other at every evaluation.
 func matches(left, right *typed) (*typed, error) {
 	at := right.at
 	pattern := func(f *Frame) (*regexp.Regexp, error) {

@@ -8,10 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Try computes the expression if some of its names have no value yet: unknown reports those, by their dotted
-// path. known is false if the result depends on one of them. Logic is three-valued: `false && x` and `x &&
-// false` are false for any x. A part on which Eval may fail before it reaches the answer is unknown: `1 / x >
-// 0 && false`.
+// Try computes the expression if some names, for which unknown returns true, have no value yet.
+// known is false if the result depends on one. Logic is three-valued: `false && x` and `x && false`
+// are false. A part on which Eval may fail is unknown.
 func (p *Program) Try(vars map[string]any, unknown func(path string) bool) (result any, known bool, err error) {
 	if p.opaque != nil {
 		for _, path := range p.uses {
@@ -32,14 +31,11 @@ func (p *Program) Try(vars map[string]any, unknown func(path string) bool) (resu
 	return toGo(v, p.root.kind), true, nil
 }
 
-// errUnknown is the error of a part with an unknown value. An operator that needs the value returns it, as it
-// returns every error.
 var errUnknown = errors.New("the value is not known yet")
 
 func isUnknown(err error) bool { return errors.Is(err, errUnknown) }
 
-// onlyIf returns want if eval does, and is unknown otherwise, also if eval fails, since the part may not be
-// computed in the end.
+// onlyIf is unknown if eval fails, since the part may not be computed in the end.
 func onlyIf(eval evalFn, f *Frame, want row.Value) (row.Value, error) {
 	if v, err := eval(f); err == nil && v.Equal(want) {
 		return want, nil
@@ -47,7 +43,6 @@ func onlyIf(eval evalFn, f *Frame, want row.Value) (row.Value, error) {
 	return row.Value{}, errUnknown
 }
 
-// mayFail reports whether an evaluation of n may fail on values of the right types.
 func mayFail(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.NilNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.StringNode,

@@ -44,8 +44,7 @@ func (p *Program) UsesClock() bool { return p.clock }
 // Text returns the expression as written.
 func (p *Program) Text() string { return p.text }
 
-// Type returns the type of the result: string, int64, float64, bool, row.Date, time.Time, time.Duration, the
-// Var's own type if the whole expression is one variable of another type, and nil for nil itself.
+// Type returns the type of the result; nil for nil itself.
 func (p *Program) Type() reflect.Type {
 	if p.opaque != nil {
 		return p.root.opaque
@@ -59,8 +58,8 @@ func (p *Program) Nullable() bool { return p.root.nullable }
 // Vars returns the dotted paths of the variables used, sorted.
 func (p *Program) Vars() []string { return p.uses }
 
-// Eval computes the expression over vars, in which a namespace is a
-// map[string]any. The result is of Type, or nil. An error is an *EvalError.
+// Eval computes the expression over vars; the result is of Type, or nil, an
+// error an *EvalError.
 func (p *Program) Eval(vars map[string]any) (any, error) {
 	if p.opaque != nil {
 		x, err := find(vars, p.opaque)
@@ -78,13 +77,12 @@ func (p *Program) Eval(vars map[string]any) (any, error) {
 
 // EvalError reports that an expression failed on its values.
 type EvalError struct {
-	// Text is the expression, Offset the byte in it at which it failed.
 	Text   string
 	Offset int
 	Msg    string
 }
 
-// Error names the expression, the place (the 1-based character) and the reason.
+// Error names the expression, the 1-based character and the reason.
 func (e *EvalError) Error() string {
 	at := len([]rune(e.Text[:min(e.Offset, len(e.Text))])) + 1
 	return fmt.Sprintf("expression `%s`, character %d: %s", e.Text, at, e.Msg)
@@ -94,7 +92,6 @@ func failf(at int, format string, args ...any) error {
 	return &EvalError{Offset: at, Msg: fmt.Sprintf(format, args...)}
 }
 
-// inText completes an error of an evaluation, which is always a fresh *EvalError.
 func inText(text string, err error) error {
 	if e, ok := err.(*EvalError); ok {
 		e.Text = text
@@ -103,7 +100,7 @@ func inText(text string, err error) error {
 	return &EvalError{Text: text, Msg: err.Error()}
 }
 
-// evalFn computes one value. It must not keep f.
+// evalFn must not keep f.
 type evalFn func(f *Frame) (row.Value, error)
 
 func constantOf(v row.Value) evalFn {

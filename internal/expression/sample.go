@@ -2,7 +2,6 @@ package expression
 
 import "github.com/surfin-batch/surfin/pkg/batch/core/row"
 
-// sample is a written value of the kind, for hints.
 func sample(kind row.Kind) string {
 	switch kind {
 	case row.String:

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Today is the name under which a [Scope] allows today(): a variable of type row.Date with a value that the
-// caller passes to Eval. An expression cannot use the name otherwise.
+// Today is the name under which a [Scope] allows today(): a variable of type row.Date.
 const Today = "today()"
 
 // Now is the same for now(): a variable of type time.Time.
@@ -24,26 +23,18 @@ const Zone = "zone()"
 
 // Var is one name of a [Scope]: a value of Type, or a namespace of more names.
 type Var struct {
-	// Type is string, bool, any int, uint or float type, row.Date, time.Time, time.Duration, row.Decimal,
-	// row.JSON, json.RawMessage, []byte, an array of 16 bytes (a uuid), a slice of simple values (a list), a
-	// type whose kind is one of these, or a pointer to one, which is nullable. A value of any other type can
+	// Type is a simple value's type, or a pointer to one, which is nullable. Any other value can
 	// only be passed through unchanged.
-	Type reflect.Type
-	// Nullable says that the value may be missing.
+	Type     reflect.Type
 	Nullable bool
-	// Fields are the names after the dot (`params.year`).
-	Fields map[string]Var
-	// Find and Names replace Fields if there may be many names, which are then made on demand: Find returns
-	// one, Names lists all for hints.
-	Find  func(name string) (Var, bool)
-	Names func() []string
-	// Calendars are the calendars of the name [Calendars].
+	Fields   map[string]Var
+	// Find and Names replace Fields if names are made on demand; Names lists all for hints.
+	Find      func(name string) (Var, bool)
+	Names     func() []string
 	Calendars map[string]*calendar.Calendar
-	// Zone is the zone of the name [Zone]: times without an offset, and parts of a time such as its hour, use
-	// its clocks. nil is UTC.
+	// Zone is the clock of times without an offset and of parts of a time. nil is UTC.
 	Zone *time.Location
-	// Open means that every further name after the dot is a string, which may be missing if Nullable is set
-	// too.
+	// Open means that every further name after the dot is a string.
 	Open bool
 }
 
@@ -52,18 +43,15 @@ type Scope map[string]Var
 
 // Error is a mistake in the text of an expression.
 type Error struct {
-	// Offset is the byte of the text with the mistake.
 	Offset int
 	Msg    string
-	// Hint describes the correct form; it may be empty.
-	Hint string
+	Hint   string
 }
 
 // Error returns the message without the place.
 func (e *Error) Error() string { return e.Msg }
 
-// Static types beyond the row values' types. A duration is an int of nanoseconds; an opaque value never
-// becomes a row value at all.
+// A duration is an int of nanoseconds; an opaque value never becomes a row value at all.
 const (
 	kindDuration row.Kind = 64 + iota
 	kindOpaque
@@ -80,7 +68,6 @@ func kindName(k row.Kind) string {
 	}
 }
 
-// article puts the name of a type into a sentence.
 func article(k row.Kind) string {
 	switch k {
 	case row.Null:
@@ -127,7 +114,6 @@ func GoType(k row.Kind) reflect.Type {
 	}
 }
 
-// kindOf is the inverse of GoType, for all types that a Var may have.
 func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 	if t == nil {
 		return kindOpaque, true
@@ -164,7 +150,6 @@ func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 	}
 }
 
-// node is the meaning of a path of names: a value, or a namespace.
 type node struct {
 	value   *typed                         // without eval, which bind makes
 	bind    func(at int) evalFn            // at: the place that names it, for errors
@@ -200,7 +185,6 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// scopeNode makes the names of a Scope; values are looked up in Frame.vars.
 func scopeNode(scope Var, prefix []string) node {
 	return node{
 		names: scope.all,
@@ -222,7 +206,6 @@ func scopeNode(scope Var, prefix []string) node {
 	}
 }
 
-// member is the name after the dot.
 func (v Var) member(name string) (Var, bool) {
 	m, ok := v.Fields[name]
 	if !ok && v.Find != nil {
@@ -243,7 +226,6 @@ func (v Var) all() []string {
 	return names
 }
 
-// lookup reads the variable at path from the vars passed to Eval.
 func lookup(path []string, kind row.Kind, nullable bool) func(at int) evalFn {
 	dotted := strings.Join(path, ".")
 	return func(at int) evalFn {
@@ -282,7 +264,6 @@ func find(vars map[string]any, path []string) (any, error) {
 	return x, nil
 }
 
-// fromGo makes a value of kind out of a Go value.
 func fromGo(x any, kind row.Kind) (row.Value, error) {
 	if x == nil {
 		return row.Value{}, nil
@@ -309,7 +290,6 @@ func storedAsText(kind row.Kind) bool {
 	}
 }
 
-// fromReflect reads a scalar without boxing it; a nil pointer is null.
 func fromReflect(src reflect.Value) (row.Value, bool) {
 	for src.Kind() == reflect.Pointer {
 		if src.IsNil() {

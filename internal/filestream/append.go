@@ -13,28 +13,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Base is the beginning of the part of an appended file: a copy of the file as it was when the step first
-// opened it. The zero Base means that the file was missing or empty.
+// Base is the copied beginning of an appended file. The zero Base: it was missing or empty.
 type Base struct {
 	Size int64  `json:"size"` // in bytes of the file
 	Sum  uint32 `json:"sum"`  // CRC-32C of them
-	// Open means that the last line lacks its end, which is written before anything else.
-	Open bool `json:"open,omitempty"`
+	Open bool   `json:"open,omitempty"`
 }
 
-// Append describes the text of a file to append to: the part begins as a copy of it. Such a file has no
-// trailer.
+// Append describes the text of a file to append to: the part begins as a copy of it. Such a file
+// has no trailer.
 type Append struct {
 	Encoding EncodingName
 	LineEnd  []byte // in the encoding; a last line without an end gets it
-	// Ends are the ends of its records, which the existing text must share; nil means that it may have
-	// others.
-	Ends *Ends
-	// Record is the length of the records in bytes if there are no lines; the encoding is then not checked.
+	Ends     *Ends
+	// Record is the length of the records in bytes if there are no lines.
 	Record int
 }
 
-// copyTarget makes a copy of the file as the beginning of the part.
 func (o *Output) copyTarget(ctx context.Context) error {
 	if o.cfg.Append == nil {
 		return nil
@@ -72,8 +67,7 @@ func (o *Output) copyTarget(ctx context.Context) error {
 	return o.endLine()
 }
 
-// examine makes sure that the existing content is text of the writer's form, and checks its beginning and its
-// end. A compressed file is read whole: nothing can follow a truncated one.
+// A compressed file is read whole: nothing can follow a truncated one.
 func (o *Output) examine(ctx context.Context) error {
 	form, text := o.compression(), o.cfg.Append
 	cfg := InputConfig{Path: o.name, As: o.cfg.Path, Compression: ReadCompression(form.name), Encoding: text.Encoding, Raw: text.Record > 0}
@@ -134,8 +128,6 @@ func (a *Append) ends() *Ends {
 	return a.Ends
 }
 
-// measure reads to the end of the text, which begins with head, and returns its size and whether its last
-// line has an end. If records do not end as ends requires, it returns an error.
 func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int64, ended bool, err error) {
 	check := newEndsCheck(ends)
 	check.add(head)
@@ -164,7 +156,7 @@ func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int
 	}
 }
 
-// AppendTo describes text of lines that end with lineEnd, lf or crlf; nil if append is false.
+// AppendTo describes text of lines with lineEnd, lf or crlf; nil if append is false.
 func AppendTo(appends bool, encoding EncodingName, lineEnd string) (*Append, error) {
 	if !appends {
 		return nil, nil
@@ -185,7 +177,6 @@ func encodedLineEnd(name EncodingName) ([]byte, error) {
 	return enc.Encode([]byte("\n"))
 }
 
-// fitsEncoding refuses a byte order mark of another encoding.
 func (in *Input) fitsEncoding(name EncodingName) error {
 	c, err := codecOf(name)
 	if err != nil {
@@ -213,14 +204,12 @@ func (o *Output) endLine() error {
 	return err
 }
 
-// Begun reports whether the file has text: its beginning is not written again.
+// Begun reports whether the file has text.
 func (o *Output) Begun() bool { return o.at.Offset > 0 || o.finished }
 
-// Appended returns the beginning of the text in the file before this attempt began it; nil if it was empty,
-// or if an earlier attempt has checked it.
+// Appended returns the text in the file before this attempt; nil if empty or already checked.
 func (o *Output) Appended() []byte { return o.head }
 
-// checkAppend refuses to continue appending if the step replaced, and the reverse.
 func (o *Output) checkAppend(at OutputPosition) error {
 	if at.Offset == 0 || (at.Base != nil) == (o.cfg.Append != nil) {
 		return nil

@@ -30,7 +30,7 @@ type ReadCompression string
 // WriteCompression is the value of a writer's key `compression`; empty means auto.
 type WriteCompression string
 
-// Values lists the forms that can be read (registry.Choice).
+// Values lists the forms (registry.Choice).
 func (ReadCompression) Values() []string {
 	names := []string{CompressionAuto, CompressionNone}
 	for _, c := range compressions() {
@@ -42,7 +42,7 @@ func (ReadCompression) Values() []string {
 // Page is empty: the values are listed where they are used (registry.Choice).
 func (ReadCompression) Page() string { return "" }
 
-// Values lists the forms that can be written (registry.Choice).
+// Values lists the forms (registry.Choice).
 func (WriteCompression) Values() []string {
 	names := []string{CompressionAuto, CompressionNone}
 	for _, c := range compressions() {
@@ -56,24 +56,19 @@ func (WriteCompression) Values() []string {
 // Page is empty: the values are listed where they are used (registry.Choice).
 func (WriteCompression) Page() string { return "" }
 
-// compression is a form of compressed files.
 type compression struct {
 	name, suffix string
 	magic        string // such a file begins with it
-	// read decompresses a stream that is not empty; nil for zip, which is an archive. The closer frees
-	// memory, and may be nil.
-	read func(io.Reader) (io.Reader, func(), error)
-	// write makes a writer of frames; nil means that the form cannot be written.
-	write func(io.Writer) (frames, error)
+	read         func(io.Reader) (io.Reader, func(), error)
+	write        func(io.Writer) (frames, error)
 }
 
-// frames writes gzip members or zstd frames one after the other: Close ends one, Reset begins the next.
+// frames writes gzip members or zstd frames: Close ends one, Reset begins the next.
 type frames interface {
 	io.WriteCloser
 	Reset(w io.Writer)
 }
 
-// compressions is the table of all of them.
 func compressions() []compression {
 	return []compression{
 		{
@@ -116,8 +111,6 @@ func compressions() []compression {
 // largestWindow bounds the memory of a zstd frame: as much as zstd -22 --ultra --long=29 takes.
 const largestWindow = 512 << 20
 
-// form is the compression of the input's file. An archive is not a stream: the wanted file must be named, by
-// member, or by compression for the only one.
 func (in *Input) form() compression {
 	c := compressionOf(in.cfg.Path, string(in.cfg.Compression))
 	if c.name == compressionZip && in.cfg.Compression != compressionZip && in.cfg.Member == "" {
@@ -136,7 +129,6 @@ func WithoutSuffix(path string) string {
 	return path
 }
 
-// compressionOf returns the form that the key, or the suffix of the path, names; no compression has no name.
 func compressionOf(path, key string) compression {
 	lower := strings.ToLower(path)
 	for _, c := range compressions() {
@@ -147,14 +139,13 @@ func compressionOf(path, key string) compression {
 	return compression{}
 }
 
-// footed is the text of an xz file that must have its end: the library takes a file truncated after a header
-// for an empty one.
+// footed must have the end of xz: the library takes a file truncated after a header for an empty
+// one.
 type footed struct {
 	x   *xz.Reader
 	raw *tail
 }
 
-// Read fails if the file does not end with the footer of a stream.
 func (f *footed) Read(p []byte) (int, error) {
 	n, err := f.x.Read(p)
 	if errors.Is(err, io.EOF) && string(f.raw.last[:]) != "YZ" {
@@ -163,7 +154,6 @@ func (f *footed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// tail records the last two bytes read, without the zeros that may follow a stream.
 type tail struct {
 	r    io.Reader
 	last [2]byte
@@ -178,7 +168,6 @@ func (t *tail) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decompress puts decompression on top of the source.
 func (in *Input) decompress(c compression) error {
 	if c.name == compressionZip {
 		return in.openMember()
@@ -199,7 +188,6 @@ func (in *Input) decompress(c compression) error {
 	return nil
 }
 
-// inflated names the decompressor in its errors.
 type inflated struct {
 	r    io.Reader
 	in   *Input
@@ -228,8 +216,7 @@ func (in *Input) notReadable(c compression, err error) error {
 	return fmt.Errorf("not readable as %s, which its suffix %s implies: %w (compression: none reads it as it is)", c.name, c.suffix, err)
 }
 
-// checkHead refuses a compressed file, or an archive, if neither its name nor the configuration says so: it
-// would be read as garbage. head is the beginning of the text.
+// checkHead refuses a compressed file that is not declared: it would be read as garbage.
 func (in *Input) checkHead(head []byte, decompressed bool) error {
 	if isTar(head) {
 		return errors.New("it is a tar archive: extract its files first")
@@ -252,14 +239,11 @@ func (in *Input) checkHead(head []byte, decompressed bool) error {
 	return nil
 }
 
-// isBzip2 checks more than BZh, with which a text may begin.
 func isBzip2(head []byte) bool {
 	const block, end = "1AY&SY", "\x17rE8P\x90"
 	return len(head) >= 10 && head[3] >= '1' && head[3] <= '9' && (string(head[4:10]) == block || string(head[4:10]) == end)
 }
 
-// isTar reports whether the text begins like a tar archive: a name padded with NULs to its 100 bytes, and a
-// mark.
 func isTar(head []byte) bool {
 	const mark = 257
 	return len(head) >= mark+5 && string(head[mark:mark+5]) == "ustar" && bytes.IndexByte(head[:mark], 0) >= 0

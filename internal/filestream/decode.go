@@ -10,11 +10,10 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// damaged is a byte that no valid UTF-8 has.
 const damaged = 0xFF
 
-// damage returns the byte that stands for a source byte without a character. It is the byte itself if that
-// cannot be a part of valid UTF-8: a continuation after whole characters, or a byte that UTF-8 never has.
+// damage returns the byte itself if it cannot be part of valid UTF-8, else a byte that UTF-8 never
+// has.
 func damage(b byte) byte {
 	if b >= 0x80 && b <= 0xC1 || b >= 0xF5 {
 		return b
@@ -27,8 +26,7 @@ func (in *Input) NotValid() string {
 	return fmt.Sprintf("is not valid %s (see the key encoding)", in.encoding)
 }
 
-// CheckDecoded refuses text with damage if it was decoded. Text of a UTF-8 file is not checked: a reader
-// checks it when parsing it.
+// CheckDecoded refuses decoded text with damage. A reader checks the text of a UTF-8 file itself.
 func (in *Input) CheckDecoded(text []byte) error {
 	if in.encoding == plainText || utf8.Valid(text) {
 		return nil
@@ -36,8 +34,6 @@ func (in *Input) CheckDecoded(text []byte) error {
 	return fmt.Errorf("%.60q %s", text, in.NotValid())
 }
 
-// unitDecoder decodes UTF-16. A surrogate without its other half, and a byte without its other half at the
-// end, become one damaged byte each.
 type unitDecoder struct {
 	big   bool
 	begun bool
@@ -45,7 +41,6 @@ type unitDecoder struct {
 
 func (d *unitDecoder) Reset() { d.begun = false }
 
-// Transform implements transform.Transformer.
 func (d *unitDecoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	if !d.begun {
 		if len(src) < 2 && !atEOF {
@@ -100,7 +95,6 @@ func (d *unitDecoder) unit(src []byte) rune {
 	return rune(src[1])<<8 | rune(src[0])
 }
 
-// pageDecoder decodes one byte for each character.
 type pageDecoder struct {
 	transform.NopResetter
 	ascii bool // bytes below 0x80 are themselves
@@ -123,7 +117,6 @@ func newPageDecoder(c *codec) *pageDecoder {
 	return d
 }
 
-// Transform implements transform.Transformer.
 func (d *pageDecoder) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err error) {
 	for i, b := range src {
 		if d.ascii && b < utf8.RuneSelf {
@@ -143,14 +136,12 @@ func (d *pageDecoder) Transform(dst, src []byte, _ bool) (nDst, nSrc int, err er
 	return nDst, len(src), nil
 }
 
-// multiDecoder decodes characters of several bytes with a stateless decoder, which writes U+FFFD for unknown
-// ones.
 type multiDecoder struct {
 	transform.NopResetter
 	inner transform.Transformer
 }
 
-// replacement is U+FFFD. Of these encodings only gb18030 has the character itself.
+// Of these encodings only gb18030 has the character itself.
 const replacement = "\uFFFD"
 
 func (d *multiDecoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
@@ -161,7 +152,6 @@ func (d *multiDecoder) Transform(dst, src []byte, atEOF bool) (nDst, nSrc int, e
 	return d.byCharacter(dst, src, atEOF)
 }
 
-// byCharacter decodes again, one character at a time, to find the damaged ones.
 func (d *multiDecoder) byCharacter(dst, src []byte, atEOF bool) (nDst, nSrc int, err error) {
 	var text [4 * utf8.UTFMax]byte
 	for nSrc < len(src) {
@@ -188,7 +178,6 @@ func (d *multiDecoder) byCharacter(dst, src []byte, atEOF bool) (nDst, nSrc int,
 	return nDst, nSrc, nil
 }
 
-// kept is the text of a character, or the byte that marks it as damaged.
 func (d *multiDecoder) kept(text, of []byte) []byte {
 	if string(text) != replacement || bytes.Equal(of, []byte{0x84, 0x31, 0xA4, 0x37}) {
 		return text

@@ -1,9 +1,9 @@
-// Package filestream holds the common parts of the file readers and writers. Input is decompressed and
-// decoded, restarts at a byte offset and refuses a changed file. Output belongs to one attempt, continues at
-// the committed offset and is published by a rename when it is complete (rules C15, C15b).
+// Package filestream holds the common parts of file readers and writers. Input is decompressed and
+// decoded, restarts at a byte offset and refuses a changed file. Output belongs to one attempt,
+// continues at the committed offset and is published by a rename (rules C15, C15b).
 //
-// It imports the standard library, golang.org/x/text, libraries of zstd and xz, and core with its folders
-// only.
+// It imports the standard library, golang.org/x/text, libraries of zstd and xz, and core with its
+// folders only.
 package filestream
 
 import (
@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 )
 
-// absolute names path for a message: a relative path is useless to a reader who did not start the process.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -21,7 +20,6 @@ func absolute(path string) string {
 	return path
 }
 
-// pathError describes the mistake in path in one line; errors.Is still finds the cause.
 func pathError(path string, err error) error {
 	var pe *fs.PathError
 	cause := err
@@ -34,7 +32,6 @@ func pathError(path string, err error) error {
 	return fmt.Errorf("%s: %w", absolute(path), cause)
 }
 
-// silent is a cause that errors.Is finds but that adds no text.
 type silent struct{ error }
 
 func (silent) Error() string   { return "" }

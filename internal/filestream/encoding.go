@@ -20,10 +20,10 @@ import (
 // EncodingName is the value of an `encoding` key. The empty name is utf-8.
 type EncodingName string
 
-// Values lists the possible texts of the key: names and other names (registry.Choice).
+// Values lists the names (registry.Choice).
 func (EncodingName) Values() []string { return Encodings() }
 
-// Page is where the reference lists them (registry.Choice).
+// Page is in the reference (registry.Choice).
 func (EncodingName) Page() string { return "encodings.md" }
 
 // EncodingInfo describes an encoding for the reference.
@@ -33,7 +33,6 @@ type EncodingInfo struct {
 	About string
 }
 
-// codec is one encoding. One of utf8, units, page and multi is set.
 type codec struct {
 	EncodingInfo
 	utf8  bool
@@ -41,12 +40,11 @@ type codec struct {
 	page  *charmap.Charmap // one byte for each character
 	multi encoding.Encoding
 	bom   []byte // a writer begins with it
-	// gaps means that the C1 controls of page stand for bytes without a character: x/text fills the holes of
-	// the Windows code pages so, and no other program does.
+	// gaps means that C1 controls of page stand for bytes without a character: x/text fills the
+	// holes of the Windows code pages so.
 	gaps bool
 }
 
-// codecs is the table of all encodings, from which everything about encodings is read.
 func codecs() []codec {
 	of := func(about, name string, other ...string) EncodingInfo {
 		return EncodingInfo{Name: name, Other: other, About: about}
@@ -153,9 +151,8 @@ func codecOf(name EncodingName) (codec, error) {
 	return codec{}, fmt.Errorf("unknown encoding %q (allowed: %s)", name, strings.Join(Encodings(), ", "))
 }
 
-// decoder returns a transformer from the encoding to UTF-8; nil for UTF-8, which needs none. Bytes that
-// cannot be decoded become a byte that no UTF-8 has at that position, never U+FFFD: so each reader's check
-// for valid UTF-8 finds it.
+// decoder returns nil for UTF-8. Bytes that cannot be decoded become a byte that no UTF-8 has
+// there, never U+FFFD: so each reader's check for valid UTF-8 finds it.
 func (c *codec) decoder() transform.Transformer {
 	switch {
 	case c.units != "":
@@ -168,8 +165,6 @@ func (c *codec) decoder() transform.Transformer {
 	return nil
 }
 
-// byteOrderMark returns the encoding that the first bytes of a file declare, or "", and how many bytes of it
-// a UTF-8 reader skips.
 func byteOrderMark(head []byte) (encoding EncodingName, skip int) {
 	switch {
 	case len(head) >= 3 && head[0] == 0xEF && head[1] == 0xBB && head[2] == 0xBF:
@@ -229,8 +224,8 @@ func (e *Encoder) Encode(text []byte) ([]byte, error) {
 	return encoded, nil
 }
 
-// private begins the UTF-8 of U+E000 to U+EFFF, most of the characters for private use. For gb18030, x/text
-// writes other ones instead.
+// private begins the UTF-8 of U+E000 to U+EFFF, most of the characters for private use. For
+// gb18030, x/text writes other ones instead.
 const private = 0xEE
 
 func (e *Encoder) exact(text, encoded []byte) bool {
@@ -238,7 +233,6 @@ func (e *Encoder) exact(text, encoded []byte) bool {
 	return err == nil && bytes.Equal(back, text)
 }
 
-// encodePage encodes text of one byte for each character.
 func (e *Encoder) encodePage(text []byte) ([]byte, error) {
 	e.buf = e.buf[:0]
 	for rest := text; len(rest) > 0; {
@@ -252,7 +246,6 @@ func (e *Encoder) encodePage(text []byte) ([]byte, error) {
 	return e.buf, nil
 }
 
-// lacks names the first character of text that cannot be encoded.
 func (e *Encoder) lacks(text []byte) error {
 	for rest := text; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)

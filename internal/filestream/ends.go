@@ -7,16 +7,13 @@ import (
 
 // Ends describes how records end in a text, so that a following record can be distinguished.
 type Ends struct {
-	// LineEnd, in UTF-8, is LF or CRLF.
 	LineEnd string
-	// Quote is around fields that may have line ends; 0 means none.
-	Quote byte
+	Quote   byte
 	// Escape precedes a quote that is text; 0 means that it is doubled.
 	Escape byte
 	Comma  string // between fields, where there are quotes
 }
 
-// endsCheck searches a text for its line ends, and for an open quote.
 type endsCheck struct {
 	Ends
 	state    endsState
@@ -28,7 +25,6 @@ type endsCheck struct {
 	cr       bool   // it has CR alone
 }
 
-// endsState is the place in a record of the next byte.
 type endsState int
 
 const (
@@ -39,7 +35,6 @@ const (
 	afterQuote                  // after a quote in quotes, which ends the field or is the first of two
 )
 
-// newEndsCheck returns nil, which accepts all texts, if of is nil.
 func newEndsCheck(of *Ends) *endsCheck {
 	if of == nil {
 		return nil
@@ -90,7 +85,6 @@ func (e *endsCheck) next(c byte) {
 	}
 }
 
-// quoted processes a byte in quotes, or after a quote in quotes.
 func (e *endsCheck) quoted(c byte) {
 	switch {
 	case e.state == afterQuote:
@@ -109,7 +103,6 @@ func (e *endsCheck) quoted(c byte) {
 	}
 }
 
-// wrong returns the reason why nothing can follow the text, or nil.
 func (e *endsCheck) wrong() error {
 	if e == nil {
 		return nil

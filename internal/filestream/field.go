@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// FieldCodec decodes and encodes the fields of records with places in bytes: a record may have bytes that are
-// not text, so it has no encoding as a whole. It is not safe for concurrent use.
+// FieldCodec decodes and encodes the fields of records with positions in bytes. It is not safe for
+// concurrent use.
 type FieldCodec struct {
 	codec codec
 	enc   *Encoder

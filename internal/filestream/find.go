@@ -26,8 +26,8 @@ func CheckPattern(glob string) error {
 	return nil
 }
 
-// Find returns the absolute paths of the files that a pattern matches, sorted, without folders. An unreadable
-// folder is an error, a missing one is not.
+// Find returns the sorted absolute paths of matching files, without folders. An unreadable folder
+// is an error, a missing one is not.
 func Find(ctx context.Context, glob string) ([]string, error) {
 	// A glob silently leaves out folders that it may not read.
 	files := confine.From(ctx)
@@ -56,7 +56,6 @@ func Find(ctx context.Context, glob string) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// unreadable returns why a folder cannot be looked into.
 func unreadable(files *confine.Files, folder string) error {
 	d, err := files.Open(folder)
 	if err != nil {
@@ -69,7 +68,6 @@ func unreadable(files *confine.Files, folder string) error {
 	return errors.Join(err, d.Close())
 }
 
-// folderOf is the folder before the first wildcard of the pattern.
 func folderOf(glob string) string {
 	folder := glob
 	if i := strings.IndexAny(glob, `*?[\`); i >= 0 {

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// headBytes is how much of a file's beginning the fingerprint covers.
 const headBytes = 64 << 10
 
 // Fingerprint detects whether a file is still the one that was read before.
@@ -22,9 +21,8 @@ type Fingerprint struct {
 
 // ChangedError refuses to continue in a file other than the one that was read.
 type ChangedError struct {
-	Path string // absolute
-	What string // the change, such as "its size is 12 bytes, it was 10"
-	// Acceptable says that InputConfig.Accept may allow it.
+	Path       string // absolute
+	What       string // the change, such as "its size is 12 bytes, it was 10"
 	Acceptable bool
 }
 
@@ -56,7 +54,6 @@ func fingerprint(f *os.File) (Fingerprint, error) {
 	}, nil
 }
 
-// changed describes how now differs from before, or returns "".
 func changed(before, now Fingerprint) string {
 	switch {
 	case now.Size > before.Size:

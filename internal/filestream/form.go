@@ -10,24 +10,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Form holds the properties of a file that are the same from its beginning to its end: the settings that show
-// in its bytes, by their names, with values as messages print them.
+// Form holds the settings that show in the bytes of a file, by name, with values as messages print
+// them.
 type Form map[string]string
 
-// FormWriter is the setting that names the writer. Forms of different writers share no other setting except
-// the compression.
+// FormWriter is the setting that names the writer.
 const FormWriter = "writer"
 
-// formCompression is a setting of each form, so that a position without one is foreign.
 const formCompression = "compression"
 
 // FormError refuses to continue a file in another form than the one that it was begun in.
 type FormError struct {
-	// Path is the file to write, Part the file with the Committed bytes.
 	Path, Part string
 	Committed  int64
-	// Has are the settings of the file that differ, Now the writer's.
-	Has, Now string
+	Has, Now   string
 }
 
 // Error describes the difference and the remedy.
@@ -36,15 +32,12 @@ func (e *FormError) Error() string {
 		e.Has, e.Now, e.Path, e.Committed, e.Part)
 }
 
-// form is the form of the file as far as known before writing.
 func (o *Output) form() Form {
 	form := Form{formCompression: cmp.Or(o.compression().name, CompressionNone)}
 	maps.Copy(form, o.cfg.Form)
 	return form
 }
 
-// checkForm refuses a position that does not belong to a file, or to a file in another form. An empty file
-// has no form yet.
 func (o *Output) checkForm(at OutputPosition) error {
 	switch {
 	case at.Form[formCompression] == "":
@@ -55,7 +48,6 @@ func (o *Output) checkForm(at OutputPosition) error {
 	return o.compareForm(at, o.form())
 }
 
-// compareForm refuses a form that differs from at's. A setting that only one of them has is not known yet.
 func (o *Output) compareForm(at OutputPosition, now Form) error {
 	var was, is []string
 	for _, name := range settings(at.Form) {
@@ -81,8 +73,8 @@ func settings(form Form) []string {
 	return names
 }
 
-// Declare adds a setting that is known only with the first item to the form. It refuses a value that differs
-// from the one at the beginning of the file.
+// Declare adds a setting that is known only with the first item; it refuses a value that differs
+// from the file's.
 func (o *Output) Declare(setting, value string) error {
 	if err := o.compareForm(o.taken, Form{FormWriter: o.cfg.Form[FormWriter], setting: value}); o.taken.Offset > 0 && err != nil {
 		return err

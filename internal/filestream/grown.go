@@ -10,14 +10,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// sized reads a file up to its size when it was opened: text that is added later is not read, since it may be
-// half of a record.
+// sized reads a file up to its size when it was opened: later text may be half of a record.
 type sized struct {
 	file *os.File
 	left int64
 }
 
-// Read reports a file that has become shorter: the missing part was not read.
+// Read fails if the file has become shorter: the missing part was not read.
 func (s *sized) Read(p []byte) (int, error) {
 	if s.left == 0 {
 		return 0, io.EOF
@@ -32,8 +31,8 @@ func (s *sized) Read(p []byte) (int, error) {
 
 var errShrank = errors.New("the file became shorter")
 
-// ended is the error of a source that delivers no more. If the file has become longer, the text after the
-// last Keep is a record that may end in the added part; blanks are not.
+// If the file has become longer, the text after the last Keep is a record that may end in the added
+// part; blanks are not.
 func (in *Input) ended(err error) error {
 	if in.file == nil {
 		return err

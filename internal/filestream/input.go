@@ -17,17 +17,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// readBytes is the size of one read from the file or its decoder.
 const readBytes = 64 << 10
 
-// plainText is the encoding that is delivered unchanged.
 const plainText = "UTF-8"
 
-// longestHead is how much of a text is examined to recognize it.
 const longestHead = 512
 
-// ErrTooLong is returned by Read when more than InputConfig.Max bytes were delivered since the last Keep: the
-// current record has no end within the limit.
+// ErrTooLong is returned by Read if the current record has no end within InputConfig.Max bytes.
 var ErrTooLong = errors.New("the record is too long")
 
 // InputConfig configures an Input.
@@ -41,29 +37,22 @@ type InputConfig struct {
 	Max      int64        // longest record in bytes; 0 means no limit
 	// Stdin is read if Path is core.StdPath; nil means os.Stdin.
 	Stdin io.Reader
-	// Accept continues in a file other than the one that was read, after the part that was read: the rest has
-	// been corrected.
+	// Accept continues in another file after the part that was read: the rest has been corrected.
 	Accept bool
-	// Lines means that records end with a line: Accept continues only at the end of one.
-	Lines bool
+	Lines  bool
 	// Raw delivers the bytes unchanged: Encoding is not used, and a byte order mark is data.
 	Raw bool
 }
 
 // InputPosition is the position at which a restart continues, part of a reader's item.Position.
 type InputPosition struct {
-	// Offset counts bytes of the text as UTF-8; in a plain UTF-8 file these are
-	// the file's own bytes, byte order mark included.
+	// Offset counts bytes of the text as UTF-8, byte order mark included.
 	Offset int64       `json:"offset"`
 	File   Fingerprint `json:"file"`
-	// Member is the file of a zip archive.
-	Member string `json:"member,omitempty"`
+	Member string      `json:"member,omitempty"`
 }
 
-// Input is the text of a file as UTF-8. Offsets are those of InputPosition.
-//
-// It keeps the text delivered since the last Keep, so that a reader can go back to the start of the current
-// record; that bounds its memory by the longest record and one read buffer. It is not safe for concurrent
+// Input is the text of a file as UTF-8, kept since the last Keep. It is not safe for concurrent
 // use.
 type Input struct {
 	cfg   InputConfig
@@ -88,10 +77,9 @@ type Input struct {
 	skipped Skipped // by the last SkipLine
 }
 
-// OpenInput opens a file at its start, or at a position of an earlier attempt: then the file must be the
-// same, unless cfg accepts another (*ChangedError otherwise). The offset of a plain UTF-8 file is found by
-// one seek; compressed and other text is read again from the start and discarded up to the offset, at the
-// cost of decoding it.
+// OpenInput opens a file at its start, or at a position of an earlier attempt: then the file must
+// be the same unless cfg accepts another (*ChangedError). Compressed and other than UTF-8 text is
+// read again from the start.
 func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input, error) {
 	if cfg.Path == core.StdPath {
 		return openStdin(cfg, at)
@@ -128,8 +116,8 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	return nil, errors.Join(err, in.Close())
 }
 
-// openRegular refuses files that are not regular before opening them: opening a pipe waits for its writer,
-// even after the context has ended, and neither a pipe nor a device can be read again at an offset.
+// openRegular refuses other files before opening them: opening a pipe waits for its writer, even
+// after the context has ended.
 func openRegular(files *confine.Files, path string) (*os.File, error) {
 	info, err := files.Stat(path)
 	if err != nil {
@@ -141,7 +129,6 @@ func openRegular(files *confine.Files, path string) (*os.File, error) {
 	return files.Open(path)
 }
 
-// regular refuses files that are not regular.
 func regular(info fs.FileInfo) error {
 	what := ""
 	switch mode := info.Mode(); {
@@ -159,7 +146,6 @@ func regular(info fs.FileInfo) error {
 	return fmt.Errorf("it is %s, which cannot be read again after a failure: write it to a file first", what)
 }
 
-// decode adds decompression and decoding to the file.
 func (in *Input) decode() error {
 	plain := in.file != nil
 	if plain {
@@ -221,7 +207,6 @@ func (in *Input) decode() error {
 	return nil
 }
 
-// seekTo makes the plain file itself the source, from offset on.
 func (in *Input) seekTo(offset int64) error {
 	if _, err := in.file.Seek(offset, io.SeekStart); err != nil {
 		return err
@@ -230,8 +215,8 @@ func (in *Input) seekTo(offset int64) error {
 	return nil
 }
 
-// fits makes sure that reading can continue in an accepted file at the offset, as far as that is known:
-// compressed and other text is not examined.
+// fits checks that an accepted file can be continued at offset; compressed and other text is not
+// examined.
 func (in *Input) fits(offset int64) error {
 	if !in.plain {
 		return nil
@@ -277,14 +262,13 @@ func (in *Input) skipTo(ctx context.Context, offset int64) error {
 	return nil
 }
 
-// Holds reports whether offset is still buffered, so that Rewind can go back to it.
+// Holds reports whether Rewind can go back to offset.
 func (in *Input) Holds(offset int64) bool {
 	return offset >= in.base && offset <= in.base+int64(len(in.buf))
 }
 
-// More reads more text after the buffered one, for readers that use Buffered and do not call Read. io.EOF
-// means that nothing follows, ErrTooLong that more than InputConfig.Max bytes are buffered since the last
-// Keep.
+// More reads after the buffered text. io.EOF: nothing follows; ErrTooLong: more than
+// InputConfig.Max bytes since the last Keep.
 func (in *Input) More(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -301,8 +285,8 @@ func (in *Input) More(ctx context.Context) error {
 	return nil
 }
 
-// Size returns the number of bytes of the file when it was opened; false means that Read delivers other
-// bytes, or that a pipe has no size.
+// Size returns the bytes of the file when opened; false if Read delivers other bytes, or for a
+// pipe.
 func (in *Input) Size() (int64, bool) {
 	return in.print.Size, in.plain
 }
@@ -315,8 +299,7 @@ func (in *Input) Position(offset int64) InputPosition {
 	return InputPosition{Offset: offset, File: in.print, Member: in.member}
 }
 
-// Read delivers the next bytes. It fails with ErrTooLong if a record has no end within the limit, and keeps
-// failing until Keep or Rewind.
+// Read delivers the next bytes. After ErrTooLong it keeps failing until Keep or Rewind.
 func (in *Input) Read(p []byte) (int, error) {
 	if in.pos < len(in.buf) {
 		n := copy(p, in.buf[in.pos:])
@@ -348,7 +331,6 @@ func (in *Input) Failed() error {
 	return in.state
 }
 
-// compact drops text before the last Keep.
 func (in *Input) compact() {
 	drop := int(min(in.keep-in.base, int64(len(in.buf))))
 	if drop <= 0 {
@@ -359,7 +341,6 @@ func (in *Input) compact() {
 	in.pos -= drop
 }
 
-// fill reads once from the source, after the text in buf.
 func (in *Input) fill() (int, error) {
 	have := len(in.buf)
 	if cap(in.buf)-have < readBytes {
@@ -383,7 +364,7 @@ func (in *Input) fill() (int, error) {
 // Keep releases the bytes before offset: a record ends there.
 func (in *Input) Keep(offset int64) { in.keep = offset }
 
-// Rewind makes offset, which must not lie before the last Keep, the next byte to be delivered.
+// Rewind makes offset, not before the last Keep, the next byte delivered.
 func (in *Input) Rewind(offset int64) {
 	in.pos, in.state = int(offset-in.base), nil
 }
@@ -391,7 +372,7 @@ func (in *Input) Rewind(offset int64) {
 // Buffered returns the already read bytes from offset on; invalid after the next call.
 func (in *Input) Buffered(offset int64) []byte { return in.buf[offset-in.base:] }
 
-// Lines counts the line ends from offset from to offset to, which must both lie after the last Keep.
+// Lines counts the line ends between two offsets after the last Keep.
 func (in *Input) Lines(from, to int64) int64 {
 	return int64(bytes.Count(in.buf[from-in.base:to-in.base], []byte{'\n'}))
 }

@@ -7,10 +7,9 @@ import (
 	"io"
 )
 
-// Line returns the line that begins at offset, which is buffered or next, with its end; nil if it has more
-// than longest bytes without the end: SkipLine skips it. The last line may have no end. It returns io.EOF
-// after the last one. The input must have no Max, and keep the text from offset on. The line is invalid after
-// the next call.
+// Line returns the line at offset, with its end; nil if it is longer than longest: SkipLine skips
+// it. The last line may have no end; io.EOF follows it. The input must have no Max, and keep the
+// text from offset on. The line is invalid after the next call.
 func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error) {
 	for searched := 0; ; {
 		text := in.Buffered(offset)
@@ -35,7 +34,6 @@ func (in *Input) Line(ctx context.Context, offset, longest int64) ([]byte, error
 	}
 }
 
-// lineEnd is the length of the longest end of a line.
 const lineEnd = int64(len("\r\n"))
 
 // WithoutEnd returns a line without its end.
@@ -43,9 +41,9 @@ func WithoutEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// Record returns the size bytes that begin at offset, which is buffered or next; fewer if the file ends
-// within them, and io.EOF if it ends before them. The input must have no Max, and keep the text from offset
-// on. The bytes are invalid after the next call.
+// Record returns the size bytes at offset; fewer at the end of the file, and io.EOF after it. The
+// input must have no Max, and keep the text from offset on. The bytes are invalid after the next
+// call.
 func (in *Input) Record(ctx context.Context, offset int64, size int) ([]byte, error) {
 	for {
 		text := in.Buffered(offset)

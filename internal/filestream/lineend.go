@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// EndsLinesWithCR reports whether lines end with a carriage return alone, as in old Mac programs: the first
-// 64 KB have one, outside of quotes (0 means none), and no line feed. It must be called before the first Read
-// of an Input that was opened at the start.
+// EndsLinesWithCR reports whether the first 64 KB have a carriage return outside of quotes (0 means
+// none), and no line feed. Call it before the first Read.
 func (in *Input) EndsLinesWithCR(ctx context.Context, quote byte) (bool, error) {
 	defer in.Rewind(in.first)
 	for len(in.Buffered(in.first)) < headBytes {
@@ -38,7 +37,6 @@ func (in *Input) EndsLinesWithCR(ctx context.Context, quote byte) (bool, error) 
 // EndLinesWithCR makes SkipLine also end a line at a carriage return alone.
 func (in *Input) EndLinesWithCR() { in.cr = true }
 
-// lineEndIn returns the position of the first end of a line, or -1.
 func (in *Input) lineEndIn(text []byte) int {
 	if in.cr {
 		return bytes.IndexAny(text, "\r\n")
@@ -46,7 +44,6 @@ func (in *Input) lineEndIn(text []byte) int {
 	return bytes.IndexByte(text, '\n')
 }
 
-// passFeed skips the line feed that follows a carriage return.
 func (in *Input) passFeed() error {
 	if in.pos == len(in.buf) {
 		in.keep = in.base + int64(in.pos)

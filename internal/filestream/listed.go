@@ -19,12 +19,11 @@ import (
 // Listed is a file that a step reads, in its state when the step listed it.
 type Listed struct {
 	Path string
-	// Mark is made of its size and modification time.
 	Mark string
 }
 
-// Keys of a step's context: the list of the files that the step reads, and, for a partition, the path and the
-// mark of its file.
+// Keys of a step's context: the list of the files, and, for a partition, the path and the mark of
+// its file.
 const (
 	ListKey     = core.FilesKey
 	PartPathKey = "path"
@@ -37,8 +36,7 @@ func MarkOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(text)))
 }
 
-// Changed describes how the file differs from its earlier state; empty if it does not. gone means that it is
-// missing.
+// Changed describes how the file differs; empty if it does not. gone means that it is missing.
 func (f Listed) Changed(ctx context.Context) (what string, gone bool, err error) {
 	info, err := confine.From(ctx).Stat(f.Path)
 	switch {
@@ -99,9 +97,8 @@ func DecodeList(list string) ([]Listed, error) {
 	return files, nil
 }
 
-// ReadBy returns the files that a step has read to the end, by the records of the step, first, and of its
-// partitions: the files of the reader files if the step is COMPLETED, and of COMPLETED partitions by files.
-// ErrNoList means that the step reads no files in one of these two forms.
+// ReadBy returns the files that a step has read to the end, by the records of the step, first, and
+// of its partitions. ErrNoList means that the step keeps no list.
 func ReadBy(records []core.StepExecution) ([]Listed, error) {
 	var files []Listed
 	found := false

@@ -20,12 +20,9 @@ import (
 type OutputConfig struct {
 	Path        string
 	Compression WriteCompression // empty means auto; a gzip member or zstd frame per commit
-	// Form are the settings of the writer that show in the bytes of the file. A file in another form is not
-	// continued.
-	Form Form
+	Form        Form
 	// Append keeps the content of the file; nil means that it is replaced.
-	Append *Append
-	// Trailer ends the file; it is written by Finish.
+	Append  *Append
 	Trailer []byte
 	// Mode is the permissions of the file; 0 means 0600.
 	Mode fs.FileMode
@@ -37,27 +34,21 @@ type OutputConfig struct {
 
 // OutputPosition is the committed part of a file, part of a writer's item.Position.
 type OutputPosition struct {
-	// Path is the absolute path of the published file, Part the rest of the name of the file with the
-	// committed content.
-	Path string `json:"path"`
-	Part string `json:"part"`
-	// Offset is in bytes of the file, compressed if the file is.
-	Offset int64 `json:"offset"`
+	Path   string `json:"path"`
+	Part   string `json:"part"`
+	Offset int64  `json:"offset"`
 	// Sum is the CRC-32C of these bytes.
-	Sum uint32 `json:"sum"`
-	// Form is the form in which the file was begun.
-	Form Form `json:"form"`
+	Sum  uint32 `json:"sum"`
+	Form Form   `json:"form"`
 	// Base is the copy that the file begins with; nil means that it does not append.
 	Base *Base `json:"base,omitempty"`
 }
 
-// Output is a file that is published when it is complete (rules C15, C15b).
-//
-// It is written under a name that no other attempt uses: PATH.part.SCOPE-ATTEMPT-RANDOM. Sync makes the
-// written content survive a crash; Open and Rewind cut the file back to a position; Release, after a commit,
-// removes the files of earlier attempts; Finish renames the file to PATH, replacing an existing one. An
-// attempt that was frozen and wakes after a later one has committed finds its name gone, and can publish
-// nothing. It is not safe for concurrent use.
+// Output is a file that is published when it is complete (rules C15, C15b). It is written as
+// PATH.part.SCOPE-ATTEMPT-RANDOM, a name that no other attempt uses. Sync makes the content survive
+// a crash; Open and Rewind cut the file back; Release, after a commit, removes the files of earlier
+// attempts; Finish renames the file to PATH. A frozen attempt that wakes after a later one has
+// committed finds its name gone, and can publish nothing. It is not safe for concurrent use.
 type Output struct {
 	cfg     OutputConfig
 	disk    disk
@@ -66,7 +57,6 @@ type Output struct {
 	name    string // of the part
 	file    *os.File
 	std     *stdout // instead of file; nil means that it is a file
-	// earlier are the names of files of earlier attempts.
 	earlier []string
 	// requested means that a position with the name was returned, and may be committed; named that one is.
 	requested, named bool
@@ -85,11 +75,11 @@ type Output struct {
 // NewOutput returns an output that is not open yet.
 func NewOutput(cfg OutputConfig) *Output { return &Output{cfg: cfg, disk: system{}} }
 
-// Open starts a new file if at is nil. Else it continues from at: in the same file if its attempts are known
-// to be over, and in a copy if one of them may wake. Either way the bytes are read and compared with the
-// checksum. If the step crashed after Finish had renamed the file, Open detects it, and Finished reports it.
-// It refuses a PATH that is not a regular file, one that another writer is writing, a file that was begun in
-// another form, and a part that is missing, too short or changed.
+// Open starts a new file if at is nil. Else it continues: in the same file if its attempts are
+// known to be over, in a copy if one may wake. Either way the bytes are compared with the checksum.
+// After a crash following the rename in Finish, Finished reports it. It refuses a PATH that is not
+// a regular file, one that another writer is writing, a file in another form, and a missing, short
+// or changed part.
 func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	if o.cfg.Path == core.StdPath {
 		return o.openStdout(at)
@@ -145,8 +135,8 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	return o.copyTarget(ctx)
 }
 
-// claim finds or makes the file to write, and locks it, while the folder is locked: if two executions open
-// the same PATH at once, the later one sees the file of the other.
+// claim finds or makes the file and locks it while the folder is locked, so that of two executions
+// with one PATH the later sees the file of the first.
 func (o *Output) claim(at *OutputPosition) error {
 	if err := o.survey(); err != nil {
 		return err
@@ -183,7 +173,6 @@ func (o *Output) claim(at *OutputPosition) error {
 	return o.create()
 }
 
-// create makes the attempt's own file.
 func (o *Output) create() error {
 	name, err := partName(o.cfg.Path, o.attempt)
 	if err != nil {
@@ -202,7 +191,6 @@ func (o *Output) create() error {
 
 func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 
-// cut makes at the end of the file.
 func (o *Output) cut(at OutputPosition) error {
 	if o.std != nil {
 		if at.Offset == 0 {
@@ -245,8 +233,8 @@ func (o *Output) frame() error {
 	return err
 }
 
-// SetTrailer replaces the trailer of the configuration by one that depends on the written records. It is
-// called before Open with the trailer for the position, and before Finish.
+// SetTrailer replaces the trailer by one that depends on the written records. Call it before Open
+// with the trailer for the position, and before Finish.
 func (o *Output) SetTrailer(text []byte) { o.cfg.Trailer = text }
 
 // Finished reports that the file is published and complete.
@@ -299,11 +287,9 @@ func (o *Output) append(p []byte) (int, error) {
 	return n, nil
 }
 
-// castagnoli returns the same table each time.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// Sync ends the gzip member or zstd frame and makes all written data survive a crash. It costs nothing if
-// nothing was written since the last one.
+// Sync ends the gzip member or zstd frame and makes all written data survive a crash.
 func (o *Output) Sync() error {
 	if o.finished {
 		return nil
@@ -336,9 +322,9 @@ func (o *Output) Position() OutputPosition {
 	return o.at
 }
 
-// Release removes the files of earlier attempts: a commit has stored a Position, and with it the name of this
-// attempt's file, so none of them is needed, and none of those attempts can commit any more. A file that
-// cannot be removed is an error, since its attempt could still publish it.
+// Release removes the files of earlier attempts after a commit has stored this attempt's Position:
+// none of those attempts can commit any more. A file that cannot be removed is an error, since its
+// attempt could still publish it.
 func (o *Output) Release() error {
 	if o.std != nil {
 		o.named = true
@@ -423,7 +409,7 @@ func (o *Output) Finish() error {
 	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
-// end writes the trailer. A compressed file without any frame would be invalid.
+// A compressed file without any frame would be invalid.
 func (o *Output) end() error {
 	if len(o.cfg.Trailer) > 0 || !o.compressed() || o.at.Offset > 0 {
 		_, err := o.Write(o.cfg.Trailer)

@@ -23,8 +23,7 @@ import (
 // PartSuffix begins the suffix of a file that is not complete yet.
 const PartSuffix = ".part."
 
-// partName makes a name that no other attempt has: the scope of its step, the attempt, and a random part for
-// a history that was restored from a backup.
+// partName adds a random part for a history that was restored from a backup.
 func partName(path string, a core.Attempt) (string, error) {
 	name := path + PartSuffix + a.Scope() + "-" + strconv.FormatInt(int64(a.ID), 10) + "-" + strings.ToLower(rand.Text()[:8])
 	if over := len(filepath.Base(name)) - longestName; over > 0 {
@@ -33,17 +32,16 @@ func partName(path string, a core.Attempt) (string, error) {
 	return name, nil
 }
 
-// longestName is the longest name that file systems allow, in bytes.
 const longestName = 255
 
 func partPattern() *regexp.Regexp {
 	return regexp.MustCompile(`^\.part\.([0-9a-f]{12})-(\d+)-[a-z2-7]{8}$`)
 }
 
-// survey examines the files of other attempts next to PATH. A file that is locked by another step, instance
-// or history, or by another writer of this attempt, refuses PATH: two would write it. A lock of an earlier
-// attempt of the same step does not, since a stopped process keeps its locks: its files are noted, to be
-// removed after the first commit.
+// survey examines the files of other attempts next to PATH. A file locked by another step, instance
+// or history, or by another writer of this attempt, refuses PATH. A lock of an earlier attempt of
+// the same step does not, since a stopped process keeps its locks: its files are removed after the
+// first commit.
 func (o *Output) survey() error {
 	dir, base := filepath.Split(o.cfg.Path)
 	names, err := readNames(o.files, dir)
@@ -74,9 +72,7 @@ func (o *Output) survey() error {
 	return nil
 }
 
-// surveyLeft notes the files of earlier attempts with another path: the job file or a parameter may have
-// changed since, and such an attempt may wake, too. It leaves out the files that other writers of this
-// attempt continue.
+// surveyLeft notes the files of earlier attempts with another path: such an attempt may wake, too.
 func (o *Output) surveyLeft(at *OutputPosition) error {
 	paths := map[string]bool{o.cfg.Path: true}
 	needed := o.neededByOthers(at)
@@ -109,7 +105,6 @@ func (o *Output) surveyLeft(at *OutputPosition) error {
 	return errors.Join(errs...)
 }
 
-// neededByOthers are the parts that other writers of the attempt continue.
 func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
 	needed := map[string]bool{}
 	for _, from := range o.attempt.From {
@@ -121,7 +116,6 @@ func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
 	return needed
 }
 
-// partsOf lists the parts next to path with a matching scope and attempt; none if the folder is missing.
 func partsOf(files *confine.Files, path string, match func(scope string, id int64) bool) ([]string, error) {
 	dir, base := filepath.Split(path)
 	names, err := readNames(files, dir)
@@ -146,9 +140,8 @@ func partsOf(files *confine.Files, path string, match func(scope string, id int6
 	return list, nil
 }
 
-// RemoveLeft removes the parts that attempts of a step, up to one, left next to the file that its position
-// names; at may come from a writer of any kind. Files of later attempts and of other steps are not touched,
-// and a missing one, as on another machine, is not an error.
+// RemoveLeft removes the parts that attempts of a step, up to one, left next to the file of its
+// position. A missing one is not an error.
 func RemoveLeft(of core.Attempt, at item.Position) error {
 	var position OutputPosition
 	if json.Unmarshal(at, &position) != nil || position.Path == "" {
@@ -166,7 +159,6 @@ func RemoveLeft(of core.Attempt, at item.Position) error {
 	return errors.Join(errs...)
 }
 
-// readNames lists only the names in a folder.
 func readNames(files *confine.Files, dir string) ([]string, error) {
 	if dir == "" {
 		dir = "."
@@ -179,8 +171,7 @@ func readNames(files *confine.Files, dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// openPart opens an existing part. It does not follow a link, which another process may have put in its
-// place.
+// openPart does not follow a link, which another process may have put in its place.
 func openPart(files *confine.Files, name string, flags int) (*os.File, error) {
 	file, err := files.OpenFile(name, flags|noFollow|nonBlock, 0)
 	if err != nil {
@@ -196,12 +187,10 @@ func openPart(files *confine.Files, name string, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// folderWait bounds the wait for another process that is opening a file in the folder: a stopped one would
-// hold it for ever, and names provide the safety, not locks.
+// folderWait bounds the wait for another process: a stopped one would hold the lock for ever.
 const folderWait = 2 * time.Second
 
-// lockFolder makes this the only process that opens an output in the folder. It is best effort: without the
-// lock, the work continues.
+// lockFolder is best effort: without the lock, the work continues.
 func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 	d, err := confine.From(ctx).Open(dir)
 	if err != nil {
@@ -218,11 +207,9 @@ func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 	return func() { d.Close() }, nil //nolint:errcheck // it is only read, and closing it ends the lock
 }
 
-// errLocked says that another process holds the lock.
 var errLocked = errors.New("it is locked")
 
-// isLocked reports whether a process holds the lock of the file. It assumes so for a file that may not be
-// read.
+// isLocked assumes a lock on a file that may not be read.
 func isLocked(files *confine.Files, name string) bool {
 	file, err := openPart(files, name, os.O_RDONLY)
 	if err != nil {
@@ -232,7 +219,7 @@ func isLocked(files *confine.Files, name string) bool {
 	return errors.Is(lockFile(file), errLocked)
 }
 
-// disk holds the operations of the file system in which the order matters. Tests observe it.
+// disk holds the operations of the file system in which the order matters.
 type disk interface {
 	Sync(f *os.File) error
 	SyncDir(dir string) error
@@ -247,7 +234,7 @@ func (s system) Rename(from, to string) error { return s.files.Rename(from, to) 
 func (s system) Remove(name string) error     { return s.files.Remove(name) }
 func (s system) SyncDir(dir string) error     { return syncDir(s.files, dir) }
 
-// SyncDir makes new names in dir survive a crash. Windows has no such call, and itself keeps names in order.
+// SyncDir makes new names in dir survive a crash. Windows has no such call.
 func SyncDir(ctx context.Context, dir string) error { return syncDir(confine.From(ctx), dir) }
 
 func syncDir(files *confine.Files, dir string) error {

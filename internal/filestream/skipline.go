@@ -25,8 +25,7 @@ func (s Skipped) Raw() item.RawText {
 // Skipped returns the line that the last SkipLine skipped.
 func (in *Input) Skipped() Skipped { return in.skipped }
 
-// SkipLine skips the line that begins at offset, however long it is, and returns the offset after it, from
-// which Read continues. Skipped has its beginning.
+// SkipLine skips the line at offset, however long, and returns the offset after it.
 func (in *Input) SkipLine(ctx context.Context, offset int64) (int64, error) {
 	in.Rewind(offset)
 	in.skipped = Skipped{Offset: offset, Head: in.skipped.Head[:0]}
@@ -70,7 +69,6 @@ func (in *Input) keepSkipped(piece []byte) {
 	s.Head = append(s.Head, piece[:min(len(piece), item.MaxPayloadBytes-len(s.Head))]...)
 }
 
-// dropReturn removes the carriage return of a line end from a line that is stored whole.
 func (in *Input) dropReturn() {
 	s := &in.skipped
 	if head, is := bytes.CutSuffix(s.Head, []byte{'\r'}); is && int64(len(s.Head)) == s.Length {
@@ -78,7 +76,7 @@ func (in *Input) dropReturn() {
 	}
 }
 
-// TextInput returns the Input of a text at offset of its source: of one item that is read again.
+// TextInput returns the Input of one item that is read again, at offset of its source.
 func TextInput(text string, offset int64) *Input {
 	return &Input{encoding: plainText, src: strings.NewReader(text), first: offset, base: offset, keep: offset}
 }

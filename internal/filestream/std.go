@@ -7,8 +7,7 @@ import (
 	"os"
 )
 
-// openStdin is OpenInput for the standard input. It can be read only once, so a restart cannot continue from
-// a position in it.
+// openStdin can read only once, so a restart cannot continue.
 func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	if at != nil {
 		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: provide it again and start over (--from-start), or write it to a file first", at.Offset)
@@ -23,16 +22,13 @@ func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
 	return in, nil
 }
 
-// stdout is the standard output instead of a file: Release writes the committed content. text is the
-// unwritten content, from the offset base on.
 type stdout struct {
 	w    io.Writer
 	text []byte
 	base int64
 }
 
-// openStdout makes the standard output the file. Written output cannot be read back, so a restart cannot
-// continue from a position in it.
+// Written output cannot be read back, so a restart cannot continue from a position in it.
 func (o *Output) openStdout(at *OutputPosition) error {
 	if o.cfg.Append != nil {
 		return errors.New("append is for files, but - is the standard output")
@@ -66,7 +62,6 @@ func (s *stdout) flush() error {
 	return nil
 }
 
-// finishStdout writes the trailer.
 func (o *Output) finishStdout() error {
 	if o.finished {
 		return nil

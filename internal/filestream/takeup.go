@@ -11,7 +11,6 @@ import (
 	"os"
 )
 
-// source is the path of the file with at's content: next to PATH, or next to the PATH at the time of writing.
 func (o *Output) source(at OutputPosition) (string, error) {
 	var err error
 	for _, path := range []string{o.cfg.Path, at.Path} {
@@ -25,7 +24,6 @@ func (o *Output) source(at OutputPosition) (string, error) {
 	return "", err
 }
 
-// takeUp checks the content of at, copies it if the file belongs to another attempt, and seeks to its end.
 func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
 	from, name, to := o.file, o.name, io.Discard
 	if !o.named {
@@ -53,7 +51,6 @@ func (o *Output) takeUp(ctx context.Context, at OutputPosition) error {
 	return o.cut(at)
 }
 
-// reader ends a long copy with its context.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -66,8 +63,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// resumeFinished decides the meaning of a missing part: the published file is the committed content followed
-// by the trailer, or the part is lost.
+// resumeFinished: if the part is missing, either the published file is the content followed by the
+// trailer, or the part is lost.
 func (o *Output) resumeFinished(at OutputPosition) error {
 	path := o.cfg.Path
 	lost := fmt.Errorf("cannot restart: %s is gone, with its %d committed bytes, and %s is not the file that the step would have published; restart with --from-start, or restore the file",
@@ -101,7 +98,6 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	return nil
 }
 
-// decompressed is the text of whole frames.
 func (o *Output) decompressed(data []byte) ([]byte, error) {
 	r, free, err := o.compression().read(bytes.NewReader(data))
 	if err != nil {

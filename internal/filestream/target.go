@@ -16,7 +16,7 @@ func MakeFolder(ctx context.Context, dir string) error {
 	return (&Output{disk: system{files}, files: files}).makeFolder(dir)
 }
 
-// makeFolder makes a missing folder, so that it survives a crash.
+// The new folder survives a crash.
 func (o *Output) makeFolder(dir string) error {
 	if _, err := o.files.Stat(dir); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return nil // other mistakes are reported when it is used
@@ -31,7 +31,6 @@ func (o *Output) makeFolder(dir string) error {
 	return o.disk.SyncDir(parent)
 }
 
-// checkTarget refuses a target that Finish could not, or should not, replace.
 func (o *Output) checkTarget(path string) error {
 	info, err := o.files.Lstat(path)
 	switch {

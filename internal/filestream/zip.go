@@ -23,7 +23,6 @@ func CheckMember(member string, compression ReadCompression) error {
 	return nil
 }
 
-// openMember makes a file of a zip archive the source. The archive is read in its state when it was opened.
 func (in *Input) openMember() error {
 	if in.file == nil {
 		return errors.New("a zip archive cannot be read from the standard input: write it to a file first")
@@ -51,7 +50,6 @@ func (in *Input) openMember() error {
 	return nil
 }
 
-// oneMember finds the one file of an archive, or the one that a pattern names.
 func oneMember(archive *zip.Reader, pattern string) (*zip.File, error) {
 	var files, found []*zip.File
 	for _, f := range archive.File {
@@ -77,7 +75,6 @@ func oneMember(archive *zip.Reader, pattern string) (*zip.File, error) {
 	return nil, fmt.Errorf("%d files of the zip archive are named %s (member), but only one can be read: %s", len(found), pattern, namesOf(found))
 }
 
-// matches compares the whole name, or only its last part if the pattern has no folder.
 func matches(pattern, name string) bool {
 	if !strings.Contains(pattern, "/") {
 		name = path.Base(name)

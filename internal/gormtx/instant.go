@@ -29,8 +29,8 @@ func Later(d tx.Dialect) string {
 	return Now(d) + " + ?"
 }
 
-// Instant is a point in time as a column: timestamptz on PostgreSQL, INTEGER microseconds since 1970 on
-// SQLite. Zero is NULL. A written value is a moment of the database's clock ([Clock]), never of the host's.
+// Instant is a column: timestamptz on PostgreSQL, INTEGER microseconds since 1970 on SQLite. Zero
+// is NULL. A written value is of the database's clock ([Clock]), never of the host's.
 type Instant struct {
 	time.Time
 	fromClock bool
@@ -59,7 +59,7 @@ func (i Instant) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
 	return clause.Expr{SQL: "?", Vars: []any{i.UnixMicro()}}
 }
 
-// Value is the value for a driver without gorm; the form depends on the dialect, so only NULL has one.
+// Value is only for NULL: other forms depend on the dialect.
 func (i Instant) Value() (driver.Value, error) {
 	if i.IsZero() && !i.fromClock {
 		return nil, nil

@@ -10,9 +10,8 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// Find runs a query and fills dest, a pointer to a slice of structs, as gorm's Find does; hooks are not
-// called. Gorm's repeated allocations for each value of each row took a third of the time of a page of
-// executions.
+// Find fills dest, a slice of structs, as gorm's Find does, without hooks. Gorm's allocations took
+// a third of the time of a page of executions.
 func Find(query *gorm.DB, dest any) error { return fill(query.Model(dest), dest) }
 
 // Scan is gorm's Scan; a slice of structs is filled as Find does.
@@ -58,7 +57,6 @@ func fill(query *gorm.DB, dest any) (err error) {
 	return found.Err()
 }
 
-// column is a column of a result, and the row that it is read into. A column without a field is not read.
 type column struct {
 	field *schema.Field
 	row   reflect.Value
@@ -76,7 +74,6 @@ func columnsOf(found *sql.Rows, s *schema.Schema) ([]column, error) {
 	return columns, nil
 }
 
-// Scan is called by database/sql for each row. NULL is the zero value, as for gorm.
 func (c *column) Scan(value any) error {
 	if c.field == nil || value == nil {
 		return nil
@@ -95,8 +92,6 @@ func (c *column) Scan(value any) error {
 	return c.field.Set(context.Background(), c.row, value) // as a sum, which PostgreSQL says as a text
 }
 
-// set sets a number, a text or a bool to a driver's value, and reports whether it did. SQLite returns 0 and 1
-// for bools.
 func set(target reflect.Value, value any) bool {
 	switch v := value.(type) {
 	case int64:

@@ -1,8 +1,8 @@
 // Package gormtx is gorm on the databases and transactions of tx. gorm keeps no
-// connection, transaction or prepared statement: all three belong to tx, and
-// a pool may be swapped at any moment (rule T7).
+// connection, transaction or prepared statement: all three belong to tx, and a pool may
+// be swapped at any moment (rule T7).
 //
-// Schemas are made by migrations. On SQLite gorm's Migrator fails with [ErrNoMigrator].
+// On SQLite gorm's Migrator fails with [ErrNoMigrator].
 //
 // It imports tx and internal/dberr, and no driver.
 package gormtx
@@ -23,17 +23,15 @@ import (
 
 // Options are the deviations of a database's sessions from gorm's defaults.
 type Options struct {
-	// TranslateError turns the database's errors into gorm.ErrDuplicatedKey and the like. On PostgreSQL the
-	// cause is lost.
+	// TranslateError turns the database's errors into gorm's. On PostgreSQL the cause is lost.
 	TranslateError bool
-	// QueryFields reads columns by name, never by *.
-	QueryFields bool
+	QueryFields    bool
 	// Naming names tables and columns; nil means gorm's way.
 	Naming schema.Namer
 }
 
-// Open returns the gorm.DB of a database, from which [Session] makes sessions. It runs no statement. Make one
-// for each database: every call registers gorm's callbacks again.
+// Open returns the gorm.DB of a database, for [Session]. Call it once for each database: every call
+// registers gorm's callbacks.
 func Open(db tx.Database, o Options) (*gorm.DB, error) {
 	base, err := gorm.Open(dialectorOf(db), &gorm.Config{
 		SkipDefaultTransaction: true,
@@ -49,10 +47,9 @@ func Open(db tx.Database, o Options) (*gorm.DB, error) {
 	return base, nil
 }
 
-// Session returns gorm on the current transaction of db, or on db itself without one. Use it no longer than
-// the transaction. Begin, Commit and Rollback refuse, as only the owner ends a transaction (rule T8);
-// Transaction in a transaction is a savepoint. PrepareStmt is refused (rule T7). base is the result of Open
-// for db, or for the database that db decorates.
+// Session returns gorm on the current transaction of db, or on db itself, no longer than the
+// transaction. Begin, Commit and Rollback refuse (rule T8); Transaction in a transaction is a
+// savepoint. PrepareStmt is refused (rule T7). base is the result of Open.
 func Session(ctx context.Context, base *gorm.DB, db tx.Database) *gorm.DB {
 	s := base.Session(&gorm.Session{NewDB: true, Context: ctx})
 	conn := connPool{tx.ConnOf(ctx, db)}
@@ -76,7 +73,6 @@ func dialectorOf(db tx.Database) gorm.Dialector {
 	return postgresDialector{d}
 }
 
-// connPool is gorm's connection outside a transaction.
 type connPool struct{ tx.Conn }
 
 // ErrPrepared is the error of gorm's PrepareStmt, the only caller of PrepareContext there.
@@ -84,8 +80,7 @@ var ErrPrepared = errors.New("gorm's PrepareStmt is not supported: its statement
 
 func (connPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, ErrPrepared }
 
-// txPool is gorm's connection in a transaction. Its Commit and Rollback show gorm that its own Transaction
-// must be a savepoint.
+// txPool's Commit and Rollback show gorm that its own Transaction must be a savepoint.
 type txPool struct {
 	connPool
 	owner gorm.TxCommitter
@@ -95,7 +90,6 @@ func (p *txPool) Commit() error { return p.owner.Commit() }
 
 func (p *txPool) Rollback() error { return p.owner.Rollback() }
 
-// postgresDialector reports failed savepoints, which gorm's own does not.
 type postgresDialector struct{ *gormpostgres.Dialector }
 
 func (postgresDialector) SavePoint(db *gorm.DB, name string) error { return savePoint(db, name) }

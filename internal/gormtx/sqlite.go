@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/dberr"
 )
 
-// sqliteDialector is gorm's dialect for a SQLite with RETURNING (3.35). It runs no statement itself.
 // gorm.io/driver/sqlite imports a second SQLite, in C, which every cold build would compile.
 type sqliteDialector struct{ conn gorm.ConnPool }
 
@@ -25,7 +24,6 @@ var (
 
 func (sqliteDialector) Name() string { return "sqlite" }
 
-// Initialize registers gorm's callbacks.
 func (d sqliteDialector) Initialize(db *gorm.DB) error {
 	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{
 		CreateClauses:        []string{"INSERT", "VALUES", "ON CONFLICT", "RETURNING"},
@@ -39,7 +37,6 @@ func (d sqliteDialector) Initialize(db *gorm.DB) error {
 	return nil
 }
 
-// limit writes LIMIT and OFFSET. SQLite has no OFFSET without a LIMIT: -1 means none.
 func limit(c clause.Clause, b clause.Builder) {
 	l, ok := c.Expression.(clause.Limit)
 	if !ok {
@@ -64,8 +61,7 @@ func noLock(c clause.Clause, b clause.Builder) {
 	}
 }
 
-// DefaultValueOf is the expression for a value that the database chooses. NULL is the next number in a column
-// INTEGER PRIMARY KEY. For others SQLite has no word in VALUES: it refuses DEFAULT, and would store NULL.
+// For others SQLite has no word in VALUES: it refuses DEFAULT, and would store NULL.
 func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 	if f.AutoIncrement {
 		return clause.Expr{SQL: "NULL"}
@@ -75,8 +71,7 @@ func (sqliteDialector) DefaultValueOf(f *schema.Field) clause.Expression {
 
 func (sqliteDialector) BindVarTo(w clause.Writer, _ *gorm.Statement, _ any) { write(w, "?") }
 
-// QuoteTo writes a name with a backtick on each side of its parts: table.column is two parts. An already
-// quoted part is unchanged. In double quotes SQLite would take an unknown name for a text.
+// In double quotes SQLite would take an unknown name for a text.
 func (sqliteDialector) QuoteTo(w clause.Writer, name string) {
 	for i, part := range split(name) {
 		if i > 0 {
@@ -108,12 +103,10 @@ func (sqliteDialector) Explain(sql string, vars ...any) string {
 	return logger.ExplainSQL(sql, nil, `"`, vars...)
 }
 
-// DataTypeOf is the type of a column, which only a Migrator needs.
 func (sqliteDialector) DataTypeOf(f *schema.Field) string { return string(f.DataType) }
 
 func (sqliteDialector) Migrator(*gorm.DB) gorm.Migrator { return noMigrator{} }
 
-// Translate maps SQLite's codes to gorm's errors and keeps the cause.
 func (sqliteDialector) Translate(err error) error {
 	switch {
 	case dberr.IsUniqueViolation(err):
@@ -130,7 +123,6 @@ func (sqliteDialector) SavePoint(db *gorm.DB, name string) error { return savePo
 
 func (sqliteDialector) RollbackTo(db *gorm.DB, name string) error { return rollbackTo(db, name) }
 
-// write writes into a statement, which is in memory and cannot fail.
 func write(w clause.Writer, text string) {
 	_, _ = w.WriteString(text) //nolint:errcheck // a strings.Builder
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Storable turns any text into one that every database accepts, of at most most bytes, with a note about the
-// rest: a broken encoding, a NUL and a whole file must not prevent a record.
+// Storable turns any text into one that every database accepts, of at most most bytes, with a note
+// about the rest.
 func Storable(text string, most int) string {
 	text = ValidText(text)
 	if len(text) <= most {

@@ -1,5 +1,4 @@
-// Package httpcall sends one HTTP request and returns the result: for tasks of the type http_request and for
-// the tasklet http.
+// Package httpcall sends one HTTP request and returns the result.
 //
 // It imports core/exception and the standard library.
 package httpcall
@@ -51,24 +50,20 @@ func CheckURL(text string) error {
 
 // Answer is a server's answer.
 type Answer struct {
-	// Code and Status are 200 and "200 OK".
 	Code   int
 	Status string
 	Header http.Header
-	// Body has at most Keep bytes; Cut means that there are more.
-	Body []byte
-	Cut  bool
-	// Success reports that the code is expected; Again that the same request may succeed later: 5xx, 408, 429
-	// and every other code that is neither expected nor 4xx.
+	Body   []byte
+	Cut    bool
+	// Again reports that the same request may succeed later: 5xx, 408, 429 and every other code
+	// that is neither expected nor 4xx.
 	Success, Again bool
-	// Wait is the wait that the server requests (Retry-After); Asked reports that it does.
-	Wait  time.Duration
-	Asked bool
+	Wait           time.Duration
+	Asked          bool
 }
 
-// Do sends the request. It returns an error if no answer came; the error shows neither user nor query of the
-// URL. The error of a request that cannot be made is fatal, as is the error of a redirect (307, 308) that
-// would send the body to another host.
+// Do sends the request. The error shows neither user nor query of the URL. It is fatal if the
+// request cannot be made, or if a redirect (307, 308) would send the body to another host.
 func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	if r.Timeout == 0 {
 		r.Timeout = DefaultTimeout
@@ -96,8 +91,7 @@ func Do(ctx context.Context, client *http.Client, r Request) (*Answer, error) {
 	return a, nil
 }
 
-// retryAfter is the time in Retry-After, in seconds or as the date of its end. A date is compared with the
-// server's own Date, or with now without one, and is at least 0.
+// retryAfter compares a date with the server's own Date, or with now without one.
 func retryAfter(h http.Header, now time.Time) (wait time.Duration, asked bool) {
 	text := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(text); err == nil {
@@ -113,18 +107,14 @@ func retryAfter(h http.Header, now time.Time) (wait time.Duration, asked bool) {
 	return max(until.Sub(now), 0), true
 }
 
-// timeoutError reports that a server did not answer in time.
 type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("no response within %v", e.after) }
 
-// Timeout makes it an error of the class timeout.
 func (e *timeoutError) Timeout() bool { return true }
 
 func (e *timeoutError) Temporary() bool { return true }
 
-// because returns the reason why no answer came: the end of the caller's context, else the timeout, else the
-// network. Credentials of the URL are not shown.
 func because(outer, ctx context.Context, err error) error {
 	if cause := context.Cause(outer); cause != nil {
 		return cause

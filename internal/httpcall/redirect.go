@@ -6,13 +6,11 @@ import (
 	"net/http"
 )
 
-// maxRedirects is the maximum number of redirects, as in net/http.
 const maxRedirects = 10
 
-// guarded is client, but a redirect to another host, or from https to http, carries none of the request's
-// headers and no Referer, which may have a secret query: net/http removes only Authorization and cookies, and
-// an API key may have any header name. Once removed, they stay removed. A body, which may contain
-// credentials, is not sent to another host: such a redirect is refused.
+// guarded removes all headers and the Referer on a redirect to another host or from https to http:
+// an API key may have any header name. Once removed, they stay removed. A redirect that would send
+// the body to another host is refused.
 func guarded(client *http.Client, headers map[string]string) *http.Client {
 	own, next := *client, client.CheckRedirect
 	own.CheckRedirect = func(req *http.Request, via []*http.Request) error {
@@ -36,7 +34,6 @@ func guarded(client *http.Client, headers map[string]string) *http.Client {
 	return &own
 }
 
-// redirectError is a redirect that would send the body to another host.
 type redirectError struct {
 	code int
 	to   string
@@ -46,7 +43,6 @@ func (e *redirectError) Error() string {
 	return fmt.Sprintf("the server answered %d, a redirect to %s: a body is not sent to another host; if it is the right one, use its URL", e.code, e.to)
 }
 
-// leaves reports whether req, or an earlier request of the chain, goes elsewhere than the first one.
 func leaves(req *http.Request, via []*http.Request) bool {
 	first := via[0].URL
 	for _, r := range append(via[1:len(via):len(via)], req) {

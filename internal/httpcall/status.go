@@ -10,10 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// shownBytes is how much of an answer a failure shows.
 const shownBytes = 300
 
-// StatusError is an answer with an unexpected status. Error classes recognize it by its method StatusCode.
+// StatusError is an answer with an unexpected status. Error classes recognize it by its
+// method StatusCode.
 type StatusError struct {
 	code int
 	text string

@@ -15,29 +15,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Used is a component of a step, as far as known before the step starts.
+// Used is a component of a step, as known before the step starts.
 type Used struct {
-	Step string
-	Kind registry.Kind
-	// Component is its name, such as csv.
+	Step      string
+	Kind      registry.Kind
 	Component string
-	// Target is the text of its main key, such as a table or a file; empty if it has none, or if it is known
-	// later.
-	Target string
-	// Written is the written text of a Target that is known later: out/${part.name}.
-	Written string
-	// File means that Target is a path.
-	File bool
-	// Database is the name of its database; empty if it has none.
+	// Target is the text of its main key; empty if none or known later.
+	Target   string
+	Written  string
+	File     bool
 	Database string
-	// Columns are the columns that a writer writes, in order; nil if only the data shows them.
+	// Columns are a writer's columns, in order; nil if only the data shows them.
 	Columns []string
-	// Needs are the values that are known only when the step starts, such as steps.download.out.path.
+	// Needs are the values known only when the step starts.
 	Needs []string
 }
 
-// Uses returns the components of all steps, in the order of the file and of the pipeline, with their configs
-// as bound by a launch with the parameters.
+// Uses returns the components of all steps, in order, with their configs for the parameters.
 func (f *File) Uses(params core.Parameters) []Used {
 	var list []Used
 	for _, s := range f.def.Steps {
@@ -91,8 +85,6 @@ func (f *File) used(step string, u *tree.ComponentUse, params core.Parameters) U
 	return found
 }
 
-// columns are the columns of a schema, or the named ones with their fields in the order of the schema; nil
-// for an open schema.
 func columns(schema *row.Schema, named map[string]string) []string {
 	if schema == nil || schema.IsOpen() {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// clock reads the times of a column (rule D5). The zero value leaves all texts as they are.
+// clock reads the times of a column (rule D5).
 type clock struct {
 	isTime bool
 	zone   *time.Location // nil is UTC
 }
 
-// clockOf is the clock of a column by its declared type. A `timestamp` of PostgreSQL keeps local times as they are (rule D8a).
+// A `timestamp` of PostgreSQL keeps local times as they are (rule D8a).
 func clockOf(dialect tx.Dialect, declared string, zone *time.Location) clock {
 	switch {
 	case declared == "TIMESTAMPTZ", dialect == tx.SQLite && (declared == "TIMESTAMP" || declared == "DATETIME"):
@@ -28,7 +28,6 @@ func clockOf(dialect tx.Dialect, declared string, zone *time.Location) clock {
 	return clock{}
 }
 
-// read reads a text. False: it is not a time. The error is a time that the clock skips.
 func (c clock) read(text string) (t time.Time, ok bool, err error) {
 	if !c.isTime {
 		return t, false, nil
@@ -43,7 +42,6 @@ func (c clock) read(text string) (t time.Time, ok bool, err error) {
 	return t, ok, nil
 }
 
-// text is the text of a time as differences show it.
 func (c clock) text(text string) string {
 	if t, ok, err := c.read(text); ok && err == nil {
 		return t.Format(row.TimestampLayout)
@@ -51,7 +49,6 @@ func (c clock) text(text string) string {
 	return text
 }
 
-// instant is the text of a local time with its offset.
 func (c clock) instant(text string) (string, error) {
 	t, ok, err := c.read(text)
 	if !ok || err != nil || c.zone == nil {
@@ -60,8 +57,6 @@ func (c clock) instant(text string) (string, error) {
 	return t.Format(row.TimestampLayout), nil
 }
 
-// clocksOf are the clocks of a table of PostgreSQL, by column, if the job has a time zone. SQLite keeps the texts, which
-// the job reads in its zone.
 func clocksOf(ctx context.Context, db tx.Database, table string, zone *time.Location) (clocks map[string]clock, err error) {
 	if zone == nil || db.Dialect() != tx.Postgres {
 		return nil, nil

@@ -56,7 +56,6 @@ func (s *stand) compare(ctx context.Context) (differences []string, err error) {
 	return differences, nil
 }
 
-// databaseDifferences compares the rows of a database. in names it in titles.
 func databaseDifferences(ctx context.Context, db tx.Database, zone *time.Location, in string, tables, queries map[string]testfile.Rows) (differences []string) {
 	for _, name := range slices.Sorted(maps.Keys(tables)) {
 		columns := columnsOf(tables[name])
@@ -201,7 +200,6 @@ func skipFits(w testfile.Skip, g operator.SkipView) bool {
 
 const shownRows = 20
 
-// difference returns the rows that only one side has; with ordered, their order counts, too.
 func difference(title string, columns []string, want, got [][]string, ordered bool) []string {
 	missing, extra := slices.Clone(want), [][]string{}
 	for _, g := range got {

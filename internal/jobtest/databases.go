@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sourcesOf returns the databases of a file by name: "sqlite", or the URL of a PostgreSQL database.
 func sourcesOf(file *testfile.File, config Config) (map[string]string, error) {
 	sources := map[string]string{tx.Default: "sqlite"}
 	for name, source := range file.Databases {
@@ -34,8 +33,6 @@ func sourcesOf(file *testfile.File, config Config) (map[string]string, error) {
 	return sources, nil
 }
 
-// makeDatabases creates the databases of a test, and returns their URLs, and a function that
-// removes them: a SQLite file in the folder, or a separate schema in a PostgreSQL database.
 func makeDatabases(ctx context.Context, sources map[string]string, open Open, folder string) (urls map[string]string, drop func(ctx context.Context) error, err error) {
 	urls = map[string]string{}
 	var made []func(ctx context.Context) error
@@ -74,8 +71,6 @@ func makeDatabases(ctx context.Context, sources map[string]string, open Open, fo
 	return urls, drop, nil
 }
 
-// administrate executes a statement in the database of a URL, in a session with its history
-// elsewhere.
 func administrate(ctx context.Context, open Open, folder, url, statement string) (err error) {
 	const name = "administration"
 	session, err := open(ctx, map[string]string{tx.Default: "sqlite:" + filepath.Join(folder, "administration.db"), name: url})

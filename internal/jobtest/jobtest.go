@@ -1,6 +1,5 @@
 // Package jobtest runs tests of jobs that are written in YAML (internal/jobfile/testfile): each in
-// its own temporary folder, on fresh databases, with the real engine. The command `test` is a
-// client of it.
+// its own temporary folder, on fresh databases, with the real engine.
 //
 // It imports operator, internal/jobfile/testfile, core, tx, internal/sqlvalue and
 // internal/sqlscript.
@@ -24,15 +23,13 @@ import (
 
 // Result is the result of one test.
 type Result struct {
-	Name     string        `json:"name"`
-	Duration time.Duration `json:"duration"`
-	// Differences are the unmet expectations, each with a title and lines; empty if the test
-	// passed.
-	Differences []string `json:"differences,omitempty"`
+	Name        string        `json:"name"`
+	Duration    time.Duration `json:"duration"`
+	Differences []string      `json:"differences,omitempty"`
 }
 
-// Run runs the tests of a file, in order, and passes each result to see. It returns only errors
-// that do not belong to a single test.
+// Run runs the tests in order and passes each result to see; its errors belong to no single
+// test.
 func Run(ctx context.Context, file *testfile.File, config Config, see func(Result)) error {
 	carried := config.Carries != nil && config.Carries(file.Name)
 	if _, err := os.Stat(file.Job); err != nil && !carried {
@@ -112,7 +109,7 @@ func (s *stand) run(ctx context.Context) (differences []string, err error) {
 	return s.compare(ctx)
 }
 
-// findZone finds the job's time zone, in which the local times of the test are (rule D5).
+// findZone finds the zone of the local times (rule D5).
 func (s *stand) findZone() {
 	if s.zoneOf == nil {
 		return
@@ -123,7 +120,6 @@ func (s *stand) findZone() {
 	}
 }
 
-// request is the run of the job.
 func (s *stand) request() operator.RunRequest {
 	r := operator.RunRequest{Params: s.test.Params, Folder: s.dir}
 	if s.carried {

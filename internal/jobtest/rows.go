@@ -50,7 +50,6 @@ func csvText(columns []string, rows testfile.Rows) (string, error) {
 	return b.String(), err
 }
 
-// document writes a row as JSON: only numbers and booleans that are written as such stay so.
 func document(cells []testfile.Cell) string {
 	parts := make([]string, len(cells))
 	for i, c := range cells {
@@ -91,7 +90,6 @@ func columnsOf(rows testfile.Rows) (names []string) {
 	return names
 }
 
-// valuesOf returns the texts of a row in the order of the columns; null replaces a null.
 func valuesOf(columns []string, cells []testfile.Cell, null string) []string {
 	values := make([]string, len(columns))
 	for i, name := range columns {
@@ -166,7 +164,6 @@ func argument(c testfile.Cell, on tx.Dialect) any {
 	return c.Text
 }
 
-// queryRows returns the columns of a query, the clocks of their times, and the rows as texts.
 func queryRows(ctx context.Context, db tx.Database, text string, zone *time.Location) (columns []string, clocks []clock, list [][]string, err error) {
 	var written []string
 	if zone != nil && db.Dialect() == tx.SQLite {

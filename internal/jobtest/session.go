@@ -20,12 +20,10 @@ type Open func(ctx context.Context, urls map[string]string) (*Session, error)
 
 // Config configures tests.
 type Config struct {
-	// Open is required.
 	Open Open
-	// Carries reports whether the program embeds a job of that name; nil means that it embeds none.
+	// Carries reports whether the program embeds the job; may be nil.
 	Carries func(name string) bool
-	// Zone finds the time zone of a job by its file, or by its name if the program has it; nil, also as an answer, is UTC.
-	Zone func(job string) *time.Location
-	// Getenv finds a variable of the environment; nil: there are none.
+	// Zone finds a job's time zone by its file or name; nil is UTC.
+	Zone   func(job string) *time.Location
 	Getenv func(name string) string
 }

@@ -15,10 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// array is the framing of the elements of one array. The file is read to its end: the text after the array is
-// checked after its last element was returned.
-//
-// items are the keys that lead to it, outermost first; without keys the file is the array.
+// array frames the elements of one array; items are the keys that lead to it. The text after it is
+// checked after the last element.
 type array struct{ items []string }
 
 // input limits the buffer: the end of an endless element is never found.
@@ -42,7 +40,6 @@ func (a array) begin(ctx context.Context, r *Reader) error {
 	return nil
 }
 
-// skipBlanks returns the first place from i on that is not white space. Places count from the reader's.
 func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
 	for {
 		text := r.in.Buffered(r.at.Offset)
@@ -98,8 +95,7 @@ func (a array) next(ctx context.Context, r *Reader) ([]byte, error) {
 	return doc, nil
 }
 
-// element returns the length of the element at i. It doubles its reads, so that the time for a long one is in
-// proportion to its length.
+// element doubles its reads, so that the time is linear in the length.
 func (r *Reader) element(ctx context.Context, i int) (int, error) {
 	for atEnd := false; ; {
 		text := r.in.Buffered(r.at.Offset)[i:]
@@ -121,7 +117,6 @@ func (r *Reader) element(ctx context.Context, i int) (int, error) {
 	}
 }
 
-// brokenElement finds the position of the mistake in the element at offset, of which known bytes were read.
 func (r *Reader) brokenElement(offset int64, known int, err error) error {
 	var syntax *jsontext.SyntaxError
 	if errors.As(err, &syntax) {
@@ -130,8 +125,8 @@ func (r *Reader) brokenElement(offset int64, known int, err error) error {
 	return r.broken(offset+int64(known), err)
 }
 
-// finish reads the text after the array, from offset on, to the end of the file. The place stays before the
-// array's end, so that a restart there finds the end again.
+// finish reads to the end of the file; the position stays before the array's end, so that a restart
+// finds it again.
 func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
 	place := r.at
 	defer func() { r.at = place }()
@@ -162,7 +157,6 @@ func character(text []byte) string {
 	return string(text[:n])
 }
 
-// expectEnd makes sure that only white space follows the reader's place.
 func (r *Reader) expectEnd(ctx context.Context) error {
 	for {
 		text := r.in.Buffered(r.at.Offset)
@@ -180,13 +174,11 @@ func (r *Reader) expectEnd(ctx context.Context) error {
 	}
 }
 
-// decoder reads the tokens outside of the array.
 type decoder struct {
 	*json.Decoder
 	base int64 // offset that it calls 0
 }
 
-// decode reads tokens from the reader's place on, as if before preceded it.
 func (r *Reader) decode(before string) decoder {
 	r.in.Rewind(r.at.Offset)
 	return decoder{
@@ -236,7 +228,6 @@ func describe(token json.Token) string {
 	return fmt.Sprintf("%.60q", fmt.Sprint(token))
 }
 
-// findItems reads up to the array's beginning.
 func (a array) findItems(ctx context.Context, r *Reader) error {
 	d := r.decode("")
 	for _, key := range a.items {
@@ -254,8 +245,6 @@ func (a array) findItems(ctx context.Context, r *Reader) error {
 	return r.expectToken(d, '[')
 }
 
-// skipMembers skips the members of the current object of d, up to the value of the key (found) or to the
-// object's end, and returns their first names. Values may have any size.
 func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (passed []string, found bool, err error) {
 	const maxNames = 20
 	for depth := 0; ; {

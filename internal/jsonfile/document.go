@@ -9,9 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
-// document is the framing of a text that is one document: of an element or a line that is read again. A
-// mistake in it is the item's fault, and not the file's. A line has at most longest bytes, as in its file; 0
-// means that it is not a line.
+// document is one element or line that is read again: a mistake is the item's fault.
 type document struct{ index, row, longest int64 }
 
 func (document) input(*filestream.InputConfig, int64) {}

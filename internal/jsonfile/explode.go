@@ -9,16 +9,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// exploded is the current document with an array that becomes rows. Each row is the document with one element
-// instead of the array (rule D9b).
+// Each row is the document with one element instead of the array (rule D9b).
 type exploded struct {
 	find *jsontext.Finder // of the array
 
-	doc    []byte      // nil means that there is no current one
-	offset int64       // of doc in the file
-	line   int64       // of the last text read
-	before docPosition // of the document
-	// array, end and at are offsets in doc: of the array, after it, and after the element that was read last.
+	doc            []byte      // nil means that there is no current one
+	offset         int64       // of doc in the file
+	line           int64       // of the last text read
+	before         docPosition // of the document
 	array, end, at int
 	counted        int    // line ends before it are counted
 	rows           int64  // that were read
@@ -31,7 +29,6 @@ func newExploded(path string) *exploded {
 	return e
 }
 
-// nextRow returns the next row. A document without the array, or with an empty one, has none.
 func (r *Reader) nextRow(ctx context.Context) ([]byte, error) {
 	for {
 		if r.rows.doc != nil {
@@ -58,8 +55,7 @@ func (r *Reader) nextRow(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// explode makes doc current if it has rows. It checks no more than it must: text that is not strict JSON is
-// found in its row.
+// explode checks no more than it must: text that is not strict JSON is found in its row.
 func (r *Reader) explode(doc []byte, before docPosition) error {
 	e := r.rows
 	if err := e.find.Locate(doc); err != nil {
@@ -80,7 +76,6 @@ func (r *Reader) explode(doc []byte, before docPosition) error {
 	return nil
 }
 
-// finish releases the document if its last row was read.
 func (e *exploded) finish() {
 	for jsontext.IsBlank(e.doc[e.at]) || e.doc[e.at] == ',' {
 		e.at++
@@ -90,7 +85,6 @@ func (e *exploded) finish() {
 	}
 }
 
-// takeRow returns the next row of the current document, which has one.
 func (r *Reader) takeRow() ([]byte, error) {
 	e := r.rows
 	start := e.at

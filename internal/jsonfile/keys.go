@@ -16,9 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// findKeys reads until every key was seen, mostly in the first document, and goes back to the first. A key
-// in no object of the file is an error, like a missing column of a csv file: nothing is written then (rule
-// D9).
+// A key in no object of the file is an error, like a missing column of a csv file: nothing is
+// written then (rule D9).
 func (r *Reader) findKeys(ctx context.Context) error {
 	start := r.at
 	missing, sample, err := r.unseen(ctx)
@@ -41,8 +40,8 @@ func (r *Reader) findKeys(ctx context.Context) error {
 	return r.begin(ctx)
 }
 
-// unseen returns the keys that no object of the file has, by number, and an object of the file. Without an
-// object, or if the file cannot be read to its end, it returns none: the reading will report it.
+// Without an object, or if the file cannot be read to its end, it returns none: the reading will
+// report it.
 func (r *Reader) unseen(ctx context.Context) (missing []int, sample []byte, err error) {
 	for i := range r.keys.Names {
 		missing = append(missing, i)
@@ -84,7 +83,6 @@ func (r *Reader) missingKeys(missing []int, sample []byte) error {
 	return errors.Join(errs...)
 }
 
-// keysOf returns the keys of an object and the paths in it, as far as they help.
 func keysOf(object []byte) (names []string) {
 	var top any
 	if err := json.Unmarshal(object, &top); err != nil {

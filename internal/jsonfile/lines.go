@@ -12,13 +12,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// blanks are the white space around a document.
 const blanks = " \t\r\n"
 
-// lines is the framing of one document for each line that is not empty.
 type lines struct{}
 
-// input sets no limit: this framing skips a line that is too long.
 func (lines) input(cfg *filestream.InputConfig, _ int64) { cfg.Lines = true }
 
 func (lines) begin(context.Context, *Reader) error { return nil }
@@ -53,7 +50,6 @@ func (r *Reader) moveLine(size int64) {
 	r.in.Keep(r.at.Offset)
 }
 
-// skip passes a line that is too long.
 func (lines) skip(ctx context.Context, r *Reader) error {
 	end, err := r.in.SkipLine(ctx, r.at.Offset)
 	if err != nil { // some of it is no longer buffered, so that it cannot be read again
@@ -66,7 +62,6 @@ func (lines) skip(ctx context.Context, r *Reader) error {
 	return r.tooLong(raw.Length, r.cfg.MaxLine)
 }
 
-// tooLong is the error of a line of size bytes without its end.
 func (r *Reader) tooLong(size, longest int64) error {
 	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
 		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, longest)))

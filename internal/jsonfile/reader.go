@@ -1,5 +1,5 @@
-// Package jsonfile reads and writes the JSON documents of a file, with restarts: the common parts of the
-// components json and jsonl. They differ only by framing: the elements of an array, or lines.
+// Package jsonfile reads and writes the JSON documents of a file, with restarts: the common parts
+// of the components json and jsonl.
 //
 // It imports core with its folders, internal/filestream and internal/nearest.
 package jsonfile
@@ -25,30 +25,25 @@ type Config struct {
 	Member      string
 	Encoding    filestream.EncodingName
 	MaxLine     int64 // the longest document in bytes
-	// Unknown is the handling of keys that the item type does not have: error, warn or ignore.
-	Unknown string
-	// Explode is the path of an array in each document that becomes rows; empty means that each document is
-	// one item.
+	Unknown     string
+	// Explode is the path of an array that becomes rows; empty means one item per document.
 	Explode string
 }
 
-// Reader is an item.DocumentReader. Offsets are offsets of filestream.Input.
+// Reader is an item.DocumentReader.
 type Reader struct {
-	cfg   Config
-	frame framing
-	// longest is the limit of a line, also of one that is read alone; 0 means that documents are not lines.
+	cfg     Config
+	frame   framing
 	longest int64
 	keys    *item.DocumentKeys // that some document must have
 
-	in   *filestream.Input
-	at   docPosition
-	line int64 // of the last document
-	// index and row number it (item.Meta); 0 means not numbered.
+	in         *filestream.Input
+	at         docPosition
+	line       int64 // of the last document
 	index, row int64
 	done       bool  // nothing follows
 	dead       error // nothing can be read any more
 
-	// raw is the position of the last document; lost is the line that was given up last.
 	raw  span
 	lost *item.RawText
 
@@ -60,20 +55,17 @@ type Reader struct {
 	scan   jsontext.Scanner
 }
 
-// docPosition is a point between two documents.
 type docPosition struct {
 	Offset int64 `json:"offset"`
 	Lines  int64 `json:"lines"` // line ends before Offset
 	Items  int64 `json:"items"` // documents before Offset
 }
 
-// span is a document in the file.
 type span struct {
 	offset, length int64
 	exploded       bool // a row stands for it
 }
 
-// position is the reader's item.Position.
 type position struct {
 	filestream.InputPosition
 	Lines int64 `json:"lines"`
@@ -81,13 +73,9 @@ type position struct {
 	Rows  int64 `json:"rows,omitempty"` // of the document that begins here
 }
 
-// framing finds documents in a file.
 type framing interface {
 	input(cfg *filestream.InputConfig, longest int64)
-	// begin moves the reader from the start of the file to the first document.
 	begin(ctx context.Context, r *Reader) error
-	// next returns the document at the reader's place, and moves the place after it. A failed call leaves the
-	// place, unless its error is an item.ConsumedError.
 	next(ctx context.Context, r *Reader) ([]byte, error)
 }
 
@@ -98,8 +86,7 @@ func NewLines(cfg Config) *Reader {
 	return r
 }
 
-// NewArray returns a reader of the elements of an array: the file, or the value at the end of the keys items
-// in the object that is the file.
+// NewArray returns a reader of the array at the end of the keys items.
 func NewArray(cfg Config, items []string) *Reader { return newReader(cfg, array{items: items}) }
 
 func newReader(cfg Config, frame framing) *Reader {
@@ -220,7 +207,6 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 	return doc, nil
 }
 
-// found records the position of the document that next returns, and its number, if it has one.
 func (r *Reader) found(offset int64, doc []byte, index int64) {
 	r.raw, r.index, r.row = span{offset: offset, length: int64(len(doc))}, index, 0
 }
@@ -253,7 +239,6 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 	return nil
 }
 
-// broken adds the position in the file to err: offset lies after the reader's place.
 func (r *Reader) broken(offset int64, err error) error {
 	switch {
 	case errors.Is(err, filestream.ErrTooLong):
@@ -290,5 +275,5 @@ func (r *Reader) Close(context.Context) error {
 	return in.Close()
 }
 
-// NotValid is the predicate of a message about text with damage, which names the encoding.
+// NotValid is the predicate of a message about damaged text.
 func (r *Reader) NotValid() string { return r.in.NotValid() }

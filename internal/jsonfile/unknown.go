@@ -7,17 +7,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// The values of Config.Unknown. An empty one is ignore.
+// The values of Config.Unknown; an empty one is ignore.
 const (
 	UnknownError  = "error"
 	UnknownWarn   = "warn"
 	UnknownIgnore = "ignore"
 )
 
-// maxUnknown bounds the stored keys: documents may have data as keys.
 const maxUnknown = 20
 
-// unknownKeys are the keys with a warning. Documents may be read ahead of the commit that needs them.
+// Documents may be read ahead of the commit that needs them.
 type unknownKeys struct {
 	mu    sync.Mutex
 	seen  map[string]bool

@@ -21,8 +21,7 @@ type WriterConfig struct {
 	Append      bool // of lines only
 }
 
-// Writer writes documents in one of the formats: an item.DocumentWriter, with the rest of the contract of a
-// writer of files (rules C15, C15b).
+// Writer writes documents: an item.DocumentWriter of a file (rules C15, C15b).
 type Writer struct {
 	frame frame
 	enc   *filestream.Encoder
@@ -31,12 +30,10 @@ type Writer struct {
 	buf   bytes.Buffer
 }
 
-// frame is the text around the documents of a format.
 type frame struct {
 	name           string // of the component, for messages
 	begin, trailer string
-	// put appends a document; first means that it is the first one of the file.
-	put func(buf *bytes.Buffer, doc []byte, first bool) error
+	put            func(buf *bytes.Buffer, doc []byte, first bool) error
 }
 
 // NewLinesWriter returns a writer of one document for each line.
@@ -86,7 +83,6 @@ func putElement(buf *bytes.Buffer, doc []byte, first bool) error {
 	return nil
 }
 
-// writerPosition is the writer's item.Position.
 type writerPosition struct {
 	filestream.OutputPosition
 	Items int64 `json:"items"`
@@ -121,7 +117,6 @@ func (w *Writer) start(at item.Position, place func(*filestream.OutputPosition) 
 	return w.begin(nil)
 }
 
-// begin writes the text before the first document, once the file was placed.
 func (w *Writer) begin(err error) error {
 	if err == nil {
 		_, err = w.out.Write(w.enc.BOM())
@@ -144,7 +139,6 @@ func (w *Writer) write(documents int64) error {
 	return nil
 }
 
-// encode turns the text of the buffer from start on into the encoding of the file.
 func (w *Writer) encode(start int) error {
 	if w.enc.IsUTF8() {
 		return nil

@@ -1,6 +1,6 @@
 // Package jsontext reads JSON more strictly than encoding/json, and without making values of it: it
-// finds the end of a value, refuses text that encoding/json would silently correct (invalid UTF-8, lone
-// surrogates, duplicate keys), and finds the values at paths such as properties.mag or
+// finds the end of a value, refuses text that encoding/json would silently correct (invalid UTF-8,
+// lone surrogates, duplicate keys), and finds the values at paths such as properties.mag or
 // geometry.coordinates[0].
 //
 // It imports the standard library only.
@@ -41,12 +41,12 @@ type PathError struct {
 // Error names the value in the way.
 func (e *PathError) Error() string { return e.Msg }
 
-// Valid returns an error if doc, apart from surrounding blanks, is not exactly one JSON value
-// (*SyntaxError, ErrShort) or is not strict (*StrictError).
+// Valid returns an error unless doc is one JSON value (*SyntaxError, ErrShort) and strict
+// (*StrictError).
 func (s *Scanner) Valid(doc []byte) error { return s.find(doc, nil) }
 
-// ValueLen returns the length of the value that text begins with. If text ends inside the value, or
-// might, the error is ErrShort; atEnd means that nothing follows text. Only the grammar is checked.
+// ValueLen returns the length of text's first value; ErrShort if text ends inside it, or might.
+// Only the grammar is checked.
 func (s *Scanner) ValueLen(text []byte, atEnd bool) (int, error) {
 	s.reset(text, false)
 	end, err := s.value(0, nil, 0)

@@ -6,17 +6,14 @@ import (
 	"hash/maphash"
 )
 
-// maxLinearKeys is the number of an object's keys up to which they are compared one by one.
 const maxLinearKeys = 16
 
-// keySet knows the keys of one open object. They are on the scanner's stack, from first on.
 type keySet struct {
 	s     *Scanner
 	first int
 	many  *table // for more than a few keys
 }
 
-// add refuses a duplicate key; offset is its position.
 func (k *keySet) add(key []byte, offset int) error {
 	keys := k.s.keys[k.first:]
 	twice := false
@@ -42,7 +39,6 @@ func (k *keySet) add(key []byte, offset int) error {
 	return nil
 }
 
-// forget is called when the object ends.
 func (k *keySet) forget() {
 	k.s.keys = k.s.keys[:k.first]
 	if k.many != nil {
@@ -51,13 +47,12 @@ func (k *keySet) forget() {
 	}
 }
 
-// table is a hash table of the keys of a wide object: a map would copy each key.
+// table: a map would copy each key.
 type table struct {
 	seed  maphash.Seed
 	slots []int32 // 0 is free; otherwise 1 + the key's number
 }
 
-// maxTableSlots bounds the tables that a scanner keeps for later documents.
 const maxTableSlots = 1 << 12
 
 func (s *Scanner) table() *table {
@@ -72,7 +67,6 @@ func (s *Scanner) table() *table {
 	return &table{seed: maphash.MakeSeed(), slots: make([]int32, 8*maxLinearKeys)}
 }
 
-// add adds key after keys; false if it is one of them.
 func (t *table) add(keys [][]byte, key []byte) bool {
 	if 2*len(keys) >= len(t.slots) {
 		t.slots = make([]int32, 2*len(t.slots))

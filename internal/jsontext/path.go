@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Step is one step of a path: a key of an object, or the index of an array.
+// Step is a key of an object, or an index of an array.
 type Step struct {
 	Key   string
 	Index int  // if Array
@@ -17,8 +17,7 @@ type Step struct {
 	Fold  bool // whether the case of the key is ignored
 }
 
-// parsePath reads a path such as properties.mag, geometry.coordinates[0] or a["b.c"].d: keys separated
-// by dots, indices and quoted keys in brackets. It begins with a key.
+// parsePath reads properties.mag, geometry.coordinates[0] or a["b.c"].d.
 func parsePath(text string) ([]Step, error) {
 	var steps []Step
 	rest := text
@@ -55,7 +54,6 @@ func parsePath(text string) ([]Step, error) {
 	return steps, nil
 }
 
-// bracket reads [7] or ["key"] and returns its length.
 func bracket(text string) (Step, int, error) {
 	if strings.HasPrefix(text, `["`) {
 		var key string
@@ -96,8 +94,7 @@ func Keys(path string) ([]string, error) {
 	return keys, nil
 }
 
-// CheckName refuses a name that is surely intended as a path, since it has an index or a quoted key in
-// brackets, but is invalid. Any other text can be a key.
+// CheckName refuses a name that is surely an invalid path.
 func CheckName(name string) error {
 	_, err := parsePath(name)
 	if err == nil {
@@ -117,13 +114,10 @@ func CheckName(name string) error {
 
 // Finder finds values by name or path in documents. It is not safe for concurrent use.
 type Finder struct {
-	// Found has the value of each field as it stands in the document last read, void with it; nil if it
-	// is missing.
+	// Found has the values in the last document, void with it; nil if missing.
 	Found [][]byte
-	// Unknown, if set, is called with the path of each key of an object at, below or above which there
-	// is no field; an error ends the reading, which returns it.
+	// Unknown is called with the path of each unknown key; its error ends the reading.
 	Unknown func(path string) error
-	// Start is the index in the document at which each value of Found begins.
 	Start   []int
 	byName  []bool // found under the whole name as a key, which takes precedence
 	root    *node
@@ -132,7 +126,6 @@ type Finder struct {
 	scan    Scanner
 }
 
-// node is a point that paths lead to or through.
 type node struct {
 	text     string // the path to it
 	key      string
@@ -149,8 +142,7 @@ type node struct {
 // NewFinder returns a finder without fields.
 func NewFinder() *Finder { return &Finder{root: &node{}} }
 
-// AddName adds a field and returns its number. Its value is the value of the key name, or, if there is
-// none and name is a path, the value at that path.
+// AddName adds a field and returns its number: the key name, else the path name.
 func (f *Finder) AddName(name string) int {
 	n := f.root.step(Step{Key: name})
 	n.named = append(n.named, len(f.Found))
@@ -199,7 +191,6 @@ func (n *node) step(s Step) *node {
 	return c
 }
 
-// child returns the node of a key below n, or nil. Keys mostly come in one order.
 func (n *node) child(key []byte) *node {
 	if n == nil {
 		return nil
@@ -228,7 +219,6 @@ func (n *node) at(index int) *node {
 	return nil
 }
 
-// unknown reports a key of the object at n, which has no child of that name.
 func (f *Finder) unknown(n *node, key []byte) error {
 	if len(n.children) == 0 || len(n.fields)+len(n.named) > 0 { // the value as a whole is a field
 		return nil
@@ -243,7 +233,6 @@ func (f *Finder) unknown(n *node, key []byte) error {
 	return f.Unknown(path)
 }
 
-// note stores the value at n, which begins at start.
 func (f *Finder) note(n *node, start int, value []byte) {
 	for _, i := range n.named {
 		f.Found[i], f.Start[i], f.byName[i] = value, start, true
@@ -262,8 +251,8 @@ func (f *Finder) note(n *node, start int, value []byte) {
 	f.blocked, f.value = n, value
 }
 
-// Find reads doc, strictly (see Scanner.Valid), and fills Found. A path that leads
-// through a value without members is a *PathError, unless that value is null.
+// Find reads doc strictly and fills Found. A path through a value without members
+// is a *PathError, unless it is null.
 func (f *Finder) Find(doc []byte) error {
 	f.clear()
 	if err := f.scan.find(doc, f); err != nil {
@@ -272,8 +261,7 @@ func (f *Finder) Find(doc []byte) error {
 	return f.blockedError()
 }
 
-// Locate fills Found like Find, but checks only the grammar of doc: the reader of the values checks
-// whether they are strict.
+// Locate is Find without the check for strictness.
 func (f *Finder) Locate(doc []byte) error {
 	f.clear()
 	f.scan.reset(doc, false)
@@ -294,7 +282,6 @@ func (f *Finder) clear() {
 	f.blocked = nil
 }
 
-// blockedError returns the error of a path that the last document blocked.
 func (f *Finder) blockedError() error {
 	if f.blocked == nil {
 		return nil

@@ -7,11 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is the nesting limit of values, as in encoding/json.
 const maxDepth = 10000
 
-// Scanner reads JSON text. The next call reuses its memory; it is not safe for concurrent use. The zero
-// Scanner is ready.
+// Scanner reads JSON text. The next call reuses its memory; it is not safe for concurrent use.
 type Scanner struct {
 	doc    []byte
 	strict bool
@@ -24,7 +22,6 @@ func (s *Scanner) reset(doc []byte, strict bool) {
 	s.doc, s.strict, s.keys, s.seek = doc, strict, s.keys[:0], nil
 }
 
-// find reads all of doc, strictly, and stores the values found in f, if that is not nil.
 func (s *Scanner) find(doc []byte, f *Finder) error {
 	s.reset(doc, true)
 	s.seek = f
@@ -75,7 +72,6 @@ func (s *Scanner) unexpected(i int, want string) error {
 	return &SyntaxError{Offset: i, Msg: fmt.Sprintf("found %q, expected %s", string(r), want)}
 }
 
-// value reads the value at i and returns its end. n is the node of paths here, or nil.
 func (s *Scanner) value(i int, n *node, depth int) (int, error) {
 	if i >= len(s.doc) {
 		return i, ErrShort
@@ -148,7 +144,6 @@ func (s *Scanner) digits(i int) int {
 	return i
 }
 
-// text reads the string that begins at i.
 func (s *Scanner) text(i int) (end int, escaped bool, err error) {
 	doc := s.doc
 	for i++; i < len(doc); i++ {
@@ -167,7 +162,6 @@ func (s *Scanner) text(i int) (end int, escaped bool, err error) {
 	return i, escaped, ErrShort
 }
 
-// escape reads the escape at i and returns its last byte.
 func (s *Scanner) escape(i int) (int, error) {
 	if i+1 >= len(s.doc) {
 		return i, ErrShort
@@ -298,7 +292,6 @@ func (s *Scanner) object(i int, n *node, depth int) (int, error) {
 	}
 }
 
-// key reads the key at i; the result is unescaped.
 func (s *Scanner) key(i int) (key []byte, end int, err error) {
 	if i >= len(s.doc) || s.doc[i] != '"' {
 		return nil, i, s.unexpected(i, "a key")

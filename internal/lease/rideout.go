@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// rideOut calls try, and repeats it after growing pauses while the database gives no answer and giveUp
-// returns nil.
+// rideOut repeats try after growing pauses while the database gives no answer and giveUp returns
+// nil.
 func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp func(err error) error) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		err := try(ctx)
@@ -33,18 +33,15 @@ func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp fu
 	}
 }
 
-// Bounded is the patience of a caller without a lease, which waits for work of other processes, or requests
-// it. It ends that long after the first failure in a row; 0 or less means at the first failure.
+// Bounded is the patience of a caller without a lease, from the first failure in a row.
 type Bounded time.Duration
 
 var _ model.Patience = Bounded(0)
 
 const (
-	// Waiting bounds the outages that a caller rides out while it waits for others, or requests something of
-	// them.
+	// Waiting is for work of other processes.
 	Waiting = Bounded(20 * time.Second)
-	// Opening bounds them for a command that has not reached its database yet: a wrong address is more likely
-	// than an outage.
+	// Opening is for a command's first contact: a wrong address is more likely than an outage.
 	Opening = Bounded(3 * time.Second)
 )
 

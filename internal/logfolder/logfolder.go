@@ -14,20 +14,19 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 )
 
-// Folder is a taskports.LogStore. A reference is the name of a file in it.
+// Folder is a taskports.LogStore.
 type Folder struct{ path string }
 
 var _ taskports.LogStore = Folder{}
 
-// New returns the store in the folder of that path, which Put makes if it is missing.
+// New returns the store; Put makes a missing folder.
 func New(path string) Folder { return Folder{path} }
 
-// ErrOtherText reports that the folder has another text under the name of a log: another repository moves its
-// logs there.
+// ErrOtherText reports another text under the log's name: another repository moves its logs there.
 var ErrOtherText = errors.New("the folder has another text under this name: use a separate folder for each repository (tasks.logs)")
 
-// Put implements taskports.LogStore. The file has its whole text or does not exist. An existing file is never
-// replaced: with the same text it is left alone, with another one Put returns ErrOtherText.
+// Put implements taskports.LogStore. The file has its whole text or does not exist; an existing one
+// is never replaced.
 func (f Folder) Put(_ context.Context, name, text string) (string, error) {
 	if name != filepath.Base(name) {
 		return "", fmt.Errorf("log %q: it must be a file name", name)
@@ -64,7 +63,6 @@ func (f Folder) isSame(name, text string) error {
 	return err
 }
 
-// sync makes the names in the folder survive a loss of power.
 func (f Folder) sync() error {
 	folder, err := os.Open(f.path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package migrator runs golang-migrate over the framework's databases: for the
-// repository's own schema and for the migration tasklet (rule T7).
+// Package migrator runs golang-migrate for the repository's schema and for the
+// migration tasklet (rule T7).
 //
 // It imports tx, golang-migrate, internal/dberr and internal/sqlscript.
 package migrator
@@ -32,10 +32,8 @@ const (
 	// Up applies Steps migrations; 0 means all missing ones.
 	Up Command = "up"
 	// Down reverts Steps migrations, at least one.
-	Down Command = "down"
-	// Goto applies or reverts migrations until Version is reached; 0 reverts all.
-	Goto Command = "goto"
-	// Version only reports.
+	Down    Command = "down"
+	Goto    Command = "goto"
 	Version Command = "version"
 	// Force records Version as clean, and runs nothing; -1 means no version.
 	Force Command = "force"
@@ -45,38 +43,33 @@ const (
 func Commands() []Command { return []Command{Up, Down, Goto, Version, Force} }
 
 const (
-	// DefaultTable records the version if Options names no table.
+	// DefaultTable is the default of Options.Table.
 	DefaultTable = "schema_migrations"
-	// DefaultLockTimeout bounds each wait for a lock.
+	// DefaultLockTimeout is the default of Options.LockTimeout.
 	DefaultLockTimeout = 10 * time.Second
-	// grace is how much longer the library waits than the database, which has the more precise error.
+	// grace: the library waits longer than the database, which has the more precise error.
 	grace = 5 * time.Second
 )
 
 // Options is one run.
 type Options struct {
-	// FS and Dir hold the files NUMBER_name.up.sql and NUMBER_name.down.sql.
-	FS  fs.FS
-	Dir string
-	// Shown is the name of the folder in messages; "" means Dir.
+	FS    fs.FS
+	Dir   string
 	Shown string
-	// Table records the version; a dot separates its schema. "" means DefaultTable.
+	// Table may have a schema before a dot; "" means DefaultTable.
 	Table   string
 	Command Command
 	Steps   int
 	Version int
-	// LockTimeout bounds the wait for another migration, and for each lock that a statement needs; 0 means
-	// DefaultLockTimeout.
+	// LockTimeout bounds each wait for a lock; 0 means DefaultLockTimeout.
 	LockTimeout time.Duration
 }
 
-// Result is the state that a run found and left. Version 0 is a schema without migrations.
+// Result is the state found and left; version 0 has no migrations.
 type Result struct {
 	From, To uint
-	// Dirty means that the migration to version To ended half-way and waits for a Force: this is possible
-	// only with a statement that PostgreSQL refuses in a transaction (rule T7a).
-	Dirty bool
-	// Changed says that something was applied, reverted or forced.
+	// Dirty: the migration to To ended half-way and waits for a Force (rule T7a).
+	Dirty   bool
 	Changed bool
 }
 
@@ -144,7 +137,6 @@ func run(ctx context.Context, db tx.Database, o Options) (Result, error) {
 
 func towards(version int, err error) error { return &towardsError{max(version, 0), err} }
 
-// towardsError is a migration to a version that failed.
 type towardsError struct {
 	version int
 	err     error
@@ -155,8 +147,7 @@ func (e *towardsError) Error() string {
 }
 func (e *towardsError) Unwrap() error { return e.err }
 
-// failedFile returns the name of the file with the failed migration: up to the resulting version, or down
-// from the current one. It is empty if it cannot be found.
+// failedFile is empty if the file cannot be found.
 func failedFile(failure error, o Options, left state) string {
 	failed, ok := errors.AsType[*towardsError](failure)
 	if !ok {
@@ -215,7 +206,6 @@ func (o Options) validate() error {
 	return nil
 }
 
-// open opens the folder and makes sure that it has a migration.
 func open(o Options) (source.Driver, error) {
 	src, err := iofs.New(o.FS, o.Dir)
 	if err != nil {
@@ -246,8 +236,8 @@ func Latest(fsys fs.FS, dir string) (uint, error) {
 	return version, errors.Join(err, src.Close())
 }
 
-// execute runs the command. The library takes no context: it stops between two migrations on request, and the
-// drivers cancel the statement in progress.
+// The library takes no context: it stops between two migrations on request, and the drivers cancel
+// the statement in progress.
 func execute(ctx context.Context, m *migrate.Migrate, o Options) error {
 	stop := context.AfterFunc(ctx, func() {
 		select {
@@ -293,7 +283,6 @@ func command(m *migrate.Migrate, o Options) error {
 	return nil
 }
 
-// readable unwraps the library's errors, which hide their cause from errors.As and print whole files.
 func readable(err error) error {
 	if e, ok := errors.AsType[*DirtyError](err); ok {
 		return e

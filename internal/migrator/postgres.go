@@ -16,9 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// postgresDriver is golang-migrate's driver on a separate session. The library's own driver records that a
-// version is dirty, runs the migration and records that it is clean: if the process dies in between, the
-// schema must be repaired by hand. Here the migration and its version are one transaction (rule T7a).
+// postgresDriver runs a migration and its version in one transaction (rule T7a). The library's own
+// driver leaves a dirty version if the process dies in between.
 type postgresDriver struct {
 	ctx     context.Context // the library's interface takes none
 	pool    *sql.DB
@@ -35,8 +34,7 @@ type postgresDriver struct {
 
 var _ migratedb.Driver = (*postgresDriver)(nil)
 
-// poll is the pause between two tries for the lock. Waiting in the server would hold a snapshot, for which
-// CREATE INDEX CONCURRENTLY waits in turn.
+// Waiting in the server would hold a snapshot, for which CREATE INDEX CONCURRENTLY waits in turn.
 const poll = 50 * time.Millisecond
 
 func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDriver, err error) {
@@ -65,8 +63,8 @@ func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDri
 	return d, nil
 }
 
-// watchClient makes the server end a statement after its client died, so that its locks do not outlive it
-// (PostgreSQL 14 and later; not on every system).
+// watchClient makes the server end a statement after its client died, so that its locks do not
+// outlive it.
 func (d *postgresDriver) watchClient() error {
 	err := d.exec("SELECT set_config(name, '1s', false) FROM pg_settings WHERE name = 'client_connection_check_interval'")
 	const invalidParameterValue = "22023"
@@ -76,8 +74,7 @@ func (d *postgresDriver) watchClient() error {
 	return nil
 }
 
-// locate finds the schema of the version's table, and the lock that the library's own programs also take for
-// it.
+// locate finds the table's schema, and the lock that the library's programs also take.
 func (d *postgresDriver) locate(table string) error {
 	schema, name, ok := strings.Cut(table, ".")
 	if !ok {
@@ -98,12 +95,10 @@ func (d *postgresDriver) locate(table string) error {
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, ``) + `"` }
 
-// Open is for URLs, which are not used here.
 func (d *postgresDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }
 
-// Close ends the session, and with it the settings of a migration.
 func (d *postgresDriver) Close() error {
 	var err error
 	if d.conn != nil {
@@ -112,7 +107,6 @@ func (d *postgresDriver) Close() error {
 	return errors.Join(err, d.pool.Close())
 }
 
-// Lock waits for another migration up to the lock timeout.
 func (d *postgresDriver) Lock() error {
 	ctx, cancel := context.WithTimeout(d.ctx, d.timeout)
 	defer cancel()
@@ -140,8 +134,7 @@ func (d *postgresDriver) Unlock() error {
 	return err
 }
 
-// Version returns the version recorded. A dirty version with a recorded end is the error: the library's error
-// would only have the number.
+// A dirty version with a recorded end is the error: the library's error would only have the number.
 func (d *postgresDriver) Version() (version int, dirty bool, err error) {
 	d.version, d.found = migratedb.NilVersion, nil
 	var place string
@@ -163,8 +156,8 @@ func (d *postgresDriver) Version() (version int, dirty bool, err error) {
 	return d.version, dirty, nil
 }
 
-// SetVersion opens a migration if dirty, and writes nothing yet. Otherwise it records a version that no
-// migration has recorded: for a force, or for a migration without a file.
+// SetVersion opens a migration if dirty, writing nothing yet; else it records a version that no
+// migration has recorded.
 func (d *postgresDriver) SetVersion(version int, dirty bool) error {
 	if dirty {
 		d.target, d.recorded = version, false
@@ -178,7 +171,6 @@ func (d *postgresDriver) SetVersion(version int, dirty bool) error {
 	return d.inTransaction(func(t *sql.Tx) error { return d.record(t, version, nil) })
 }
 
-// Run runs a migration and records its version.
 func (d *postgresDriver) Run(migration io.Reader) error {
 	script, err := readScript(migration, tx.Postgres)
 	if err != nil {
@@ -194,8 +186,8 @@ func (d *postgresDriver) Run(migration io.Reader) error {
 	return nil
 }
 
-// run runs as many statements as possible in one transaction, then one that may not run in it, and so on.
-// Only from the first of the latter on is the version dirty.
+// run runs as many statements as possible in one transaction, then one that may not run in it; only
+// from there on is the version dirty.
 func (d *postgresDriver) run(s script) error {
 	for next := 0; ; next++ {
 		from := next
@@ -223,9 +215,8 @@ func (d *postgresDriver) run(s script) error {
 
 const step = "surfin_statement"
 
-// together runs the statements from number from on in one transaction. At the end the transaction records the
-// version; otherwise it records the next statement and returns its number. From a savepoint of the file on,
-// there is no such statement.
+// together runs statements in one transaction, which records the version, or the next statement.
+// After a savepoint of the file there is none.
 func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	next = from
 	err = d.inTransaction(func(t *sql.Tx) error {
@@ -247,8 +238,7 @@ func (d *postgresDriver) together(s script, from int) (next int, err error) {
 	return next, err
 }
 
-// try runs a statement. With a savepoint before it, a statement that refuses the transaction leaves it
-// unchanged.
+// With a savepoint before it, a statement that refuses the transaction leaves it unchanged.
 func (d *postgresDriver) try(t *sql.Tx, stmt sqlscript.Statement, savepoint bool) (refused bool, err error) {
 	if !savepoint {
 		_, err := t.ExecContext(d.ctx, stmt.Text)
@@ -269,10 +259,9 @@ func (d *postgresDriver) try(t *sql.Tx, stmt sqlscript.Statement, savepoint bool
 	return false, err
 }
 
-// refusesTransaction reports whether a statement may succeed alone but not in a transaction. CREATE INDEX
-// CONCURRENTLY, VACUUM and others call one function of the server with the code 25001, which SET TRANSACTION
-// also has; from within a function (Where) they are refused in any case. 2D000 is a COMMIT in a function, or
-// in a procedure or block.
+// CREATE INDEX CONCURRENTLY, VACUUM and others call one function of the server with the code 25001,
+// which SET TRANSACTION also has; from within a function (Where) they are refused in any case.
+// 2D000 is a COMMIT in a function, or in a procedure or block.
 func refusesTransaction(stmt sqlscript.Statement, err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -294,7 +283,6 @@ func code(err error) string {
 	return ""
 }
 
-// stay returns the error of a migration with its statements before next committed.
 func (d *postgresDriver) stay(s script, next int, err error) error {
 	at := d.place(s, min(next, len(s.statements)-1), next == len(s.statements))
 	return &DirtyError{Version: d.target, At: at, Err: err}
@@ -309,9 +297,8 @@ func (d *postgresDriver) mark(at *HalfWay) error {
 	return d.inTransaction(func(t *sql.Tx) error { return d.record(t, d.target, at) })
 }
 
-// record writes the version: clean if at is nil. As in the library, no version means no row, but a dirty one
-// needs a row. The migration may have taken a role that may not write it: a version recorded half-way
-// continues with that role.
+// As in the library, no version means no row, but a dirty one needs a row. The migration may have
+// taken a role that may not write it: a version recorded half-way continues with that role.
 func (d *postgresDriver) record(t *sql.Tx, version int, at *HalfWay) error {
 	if _, err := t.ExecContext(d.ctx, "SET LOCAL SESSION AUTHORIZATION DEFAULT; SET LOCAL role TO DEFAULT"); err != nil {
 		return err
@@ -348,7 +335,6 @@ func (d *postgresDriver) inTransaction(f func(t *sql.Tx) error) error {
 	return t.Commit()
 }
 
-// Drop is not offered.
 func (d *postgresDriver) Drop() error {
 	return errors.New("dropping a whole database is not supported")
 }

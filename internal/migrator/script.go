@@ -12,14 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// script is the text of a migration, and its statements.
 type script struct {
 	text       string
 	statements []sqlscript.Statement
 }
 
-// readScript reads a migration. BEGIN and COMMIT around all of it are left out: it is a transaction anyway.
-// Elsewhere they would end the one that records the version, and are refused.
+// readScript leaves out BEGIN and COMMIT around all of it, and refuses them elsewhere: they would
+// end the transaction that records the version.
 func readScript(migration io.Reader, dialect tx.Dialect) (script, error) {
 	text, err := io.ReadAll(migration)
 	if err != nil {
@@ -44,8 +43,6 @@ func commits(s sqlscript.Statement) bool {
 	return s.Control && (s.Verb == "COMMIT" || s.Verb == "END")
 }
 
-// at adds the line of the file at which a statement failed: PostgreSQL returns the position in the statement,
-// in characters.
 func (s script) at(stmt sqlscript.Statement, err error) error {
 	line := stmt.Line
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Position > 0 {
@@ -55,7 +52,6 @@ func (s script) at(stmt sqlscript.Statement, err error) error {
 	return &lineError{line: line, statement: stmt.Text, err: err}
 }
 
-// lineError is an error in a line of a migration, with its statement if there is one. Run fills in the file.
 type lineError struct {
 	file      string
 	line      int

@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteDriver is golang-migrate's driver on the database's one writer. The library's own driver locks only
-// within its process, and begins a transaction per statement of its bookkeeping, so that two processes can
-// both find version 1 missing; here the lock is the transaction, from Lock to Unlock.
+// sqliteDriver runs on the one writer: its lock is the transaction, from Lock to Unlock. The
+// library's driver locks only within its process, so that two processes can both find version 1
+// missing.
 type sqliteDriver struct {
 	ctx     context.Context // the library's interface takes none
 	db      tx.Database
@@ -31,15 +31,12 @@ var _ migratedb.Driver = (*sqliteDriver)(nil)
 
 const savepoint = "surfin_migration"
 
-// Open is for URLs, which are not used here.
 func (d *sqliteDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }
 
-// Close does nothing: the writer is the database's.
 func (d *sqliteDriver) Close() error { return nil }
 
-// Lock begins the transaction, waiting for other writers up to the lock timeout.
 func (d *sqliteDriver) Lock() error {
 	ctx, cancel := context.WithTimeout(d.ctx, d.timeout)
 	defer cancel()
@@ -68,7 +65,6 @@ func (d *sqliteDriver) Unlock() error {
 	return d.handle.Commit()
 }
 
-// SetVersion opens a migration if dirty, and closes it if not.
 func (d *sqliteDriver) SetVersion(version int, dirty bool) error {
 	if dirty {
 		if err := d.exec("SAVEPOINT " + savepoint); err != nil {
@@ -92,7 +88,6 @@ func (d *sqliteDriver) SetVersion(version int, dirty bool) error {
 	return nil
 }
 
-// Run runs a migration; one that fails is undone.
 func (d *sqliteDriver) Run(migration io.Reader) error {
 	script, err := readScript(migration, tx.SQLite)
 	if err != nil {
@@ -118,7 +113,6 @@ func (d *sqliteDriver) undo() error {
 	return nil
 }
 
-// Version returns the version recorded.
 func (d *sqliteDriver) Version() (version int, dirty bool, err error) {
 	rows, err := d.handle.Conn().QueryContext(d.ctx, "SELECT version, dirty FROM "+d.table)
 	if err != nil {
@@ -133,7 +127,6 @@ func (d *sqliteDriver) Version() (version int, dirty bool, err error) {
 	return version, dirty, errors.Join(rows.Err(), rows.Close())
 }
 
-// Drop is not offered.
 func (d *sqliteDriver) Drop() error { return errors.New("dropping a whole database is not supported") }
 
 func (d *sqliteDriver) exec(statement string, args ...any) error {

@@ -11,27 +11,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DirtyError reports a schema that a migration left half-way: it has a statement that the database refuses in
-// a transaction (rule T7a).
+// DirtyError reports a schema that a migration left half-way (rule T7a).
 type DirtyError struct {
-	// Version is the recorded version.
 	Version int
-	// At is where the migration ended; nil if another program ran it.
-	At *HalfWay
-	// Err is why it ended; nil if its process died, or if it was found so.
+	At      *HalfWay
+	// Err is nil if the process died.
 	Err error
 }
 
-// HalfWay is the place in a migration that commits before its end.
+// HalfWay is the position in a migration that commits before its end.
 type HalfWay struct {
-	// From and To are the versions that it leads from and to; -1 is none.
-	From int `json:"from"`
-	To   int `json:"to"`
-	// Line is where Statement begins in the migration's file.
+	From      int    `json:"from"`
+	To        int    `json:"to"`
 	Line      int    `json:"line"`
 	Statement string `json:"statement"`
-	// Alone means that the statement ran without a transaction, so that some of it may have happened.
-	// Otherwise none of it has.
+	// Alone: the statement ran without a transaction, so some of it may have happened.
 	Alone bool `json:"alone"`
 }
 
@@ -68,7 +62,6 @@ func (h *HalfWay) story(cause error) string {
 	return b.String()
 }
 
-// migration names the file: a migration down carries the number that it leaves.
 func (h *HalfWay) migration() string {
 	if h.To > h.From {
 		return fmt.Sprintf("migration %d up", h.To)
@@ -85,7 +78,6 @@ func clipped(text string) string {
 	return string(runes)
 }
 
-// state is the table's record; version -1 is none.
 type state struct {
 	version int
 	dirty   bool
@@ -98,7 +90,6 @@ func result(before, after state) Result {
 	}
 }
 
-// current reads the state without creating anything.
 func current(ctx context.Context, db tx.Database, table string) (state, error) {
 	exists := "SELECT to_regclass($1) IS NOT NULL"
 	name := db.Dialect().Quote(table)
@@ -135,7 +126,6 @@ func (h *HalfWay) text() (string, error) {
 	return string(text), err
 }
 
-// halfWay reads the place back; nil if there is none.
 func halfWay(text string) (*HalfWay, error) {
 	if text == "" {
 		return nil, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Hint suggests the intended name: " (did you mean x?)", else all of names if they are few, else nothing.
+// Hint suggests " (did you mean x?)", else all names if few, else nothing.
 func Hint(name string, names []string) string {
 	if near := Name(name, names); near != "" {
 		return " (did you mean " + near + "?)"
@@ -32,12 +32,10 @@ func Name(name string, names []string) string {
 	return best
 }
 
-// fold makes "Cost Total" and "cost_total" alike.
 func fold(name string) []rune {
 	return []rune(strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(name)))
 }
 
-// distance is the Levenshtein distance, with swapped neighbours as one edit.
 func distance(s, t []rune) int {
 	before, prev := make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range prev {

@@ -13,8 +13,7 @@ import (
 // Max is the maximum length of a partition's name, in bytes.
 const Max = 200
 
-// Clean returns a valid name of a partition: every other character than letters, digits and _ - . / becomes
-// _, and a name that is too long is cut.
+// Clean replaces other characters than letters, digits and _ - . / by _, and cuts long names.
 func Clean(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-./", r) {
@@ -28,7 +27,6 @@ func Clean(text string) string {
 	return cut(name, Max)
 }
 
-// cut shortens text to n bytes, without breaking a character.
 func cut(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -39,8 +37,7 @@ func cut(text string, n int) string {
 	return text[:n]
 }
 
-// Unique returns the cleaned names. A number is appended to repeated ones: a, a-2, a-3. A unique name keeps
-// its form.
+// Unique returns the cleaned names, repeated ones numbered: a, a-2, a-3.
 func Unique(texts []string) []string {
 	names, taken, next := make([]string, len(texts)), make(map[string]bool, len(texts)), map[string]int{}
 	for i, text := range texts {

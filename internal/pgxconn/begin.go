@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Begin is the statements that begin a transaction, which wait for its first statement ([tx.Attr.Late]);
-// empty means that the transaction has begun, or that there is none.
+// Begin is the statements of a transaction that wait for its first statement ([tx.Attr.Late]).
 type Begin []string
 
 type takenKey struct{}
@@ -24,8 +23,7 @@ func RunFirst(ctx context.Context, conn tx.Conn, statement string, f func(c *pgx
 	return Run(context.WithValue(ctx, takenKey{}, &begin), conn, statement, func(c *pgx.Conn) error { return f(c, begin) })
 }
 
-// Taken is where a connection puts the Begin that it keeps back, for the f of [RunFirst]; nil means another
-// f.
+// Taken is where a connection puts the Begin for the f of [RunFirst]; nil means another f.
 func Taken(ctx context.Context) *Begin {
 	begin, _ := ctx.Value(takenKey{}).(*Begin) //nolint:errcheck // absent is nil
 	return begin
@@ -39,14 +37,13 @@ func (b Begin) Exec(ctx context.Context, c *pgx.Conn) error {
 	return c.PgConn().Exec(ctx, strings.Join(b, "; ")).Close()
 }
 
-// CopyFrom runs a COPY from r, in one round trip with begin. It returns the number of rows that the
-// table took.
+// CopyFrom runs a COPY in one round trip with begin, and returns the number of rows.
 func (b Begin) CopyFrom(ctx context.Context, c *pgx.Conn, r io.Reader, text string) (int64, error) {
 	tag, err := c.PgConn().CopyFrom(ctx, r, strings.Join(append(b[:len(b):len(b)], text), "; "))
 	return tag.RowsAffected(), err
 }
 
-// ExecPrepared executes a prepared statement, in one round trip with begin, and returns its result.
+// ExecPrepared runs a prepared statement in one round trip with begin.
 func (b Begin) ExecPrepared(ctx context.Context, c *pgx.Conn, name string, values [][]byte, formats []int16) (*pgconn.Result, error) {
 	if len(b) == 0 {
 		result := c.PgConn().ExecPrepared(ctx, name, values, formats, nil).Read()

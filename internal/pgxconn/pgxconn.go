@@ -14,9 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Run calls f with the pgx connection of conn, which f must not keep. statement is the statement that f runs
-// ([tx.Running]). It returns the error of f, and an error of its own if conn is not a connection to
-// PostgreSQL by pgx.
+// Run calls f with conn's pgx connection, which f must not keep; statement is for [tx.Running]. It
+// fails if conn is not pgx.
 func Run(ctx context.Context, conn tx.Conn, statement string, f func(c *pgx.Conn) error) error {
 	return conn.Raw(tx.Running(ctx, statement), func(driverConn any) error {
 		c, ok := driverConn.(*stdlib.Conn)

@@ -11,8 +11,7 @@ const (
 	MovePlaceEnd    = "end"
 )
 
-// Placements is the transition table of the placements of parts and of child jobs. A task's placement
-// is part of the task's table.
+// Placements is the transition table of parts and child jobs; tasks have their own.
 func Placements() core.Machine[string] {
 	m, err := core.NewMachine("placement", []core.Move[string]{
 		{

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Allowed returns the part of an environment that a process requested by a client may see: the locations of
-// programs, home and temporary files, and the language and time zone.
+// Allowed returns the environment that a client's process may see.
 func Allowed(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// group is just the process: there are no process groups. It outlives this process if this one is killed.
+// group outlives this process if this one is killed.
 type group struct{}
 
 func newGroup() (*group, error) { return &group{}, nil }

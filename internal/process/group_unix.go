@@ -12,22 +12,19 @@ import (
 	"syscall"
 )
 
-// lifeline is the guard's program for a group: it reads from a pipe that only this process can write to. A
-// line means that the work has ended. The end of the pipe means that this process has died; the guard then
-// kills its own group: the process and all processes that it started.
+// lifeline is the guard's program: the end of its pipe means that this process has died, and it
+// kills its group; a line means that the work has ended.
 const lifeline = `trap '' HUP INT QUIT TERM; read -r line || kill -KILL 0`
 
-// group is a process group that does not outlive this process (rule L10). Its leader is the guard. It starts
-// before the process that it guards, so it notices a death at any moment. Until it is waited for, no other
-// process has the id of the group.
+// group does not outlive this process (rule L10). Its leader, the guard, starts first, so it
+// notices a death at any moment. Until it is waited for, its ID is not reused.
 type group struct {
 	guard *exec.Cmd // nil means that sh is missing
 	line  io.WriteCloser
 	id    int
 }
 
-// newGroup starts the guard. Without sh there is no guard; on Linux the process still dies with this one, but
-// not the processes that it started.
+// newGroup starts the guard, if there is an sh; without it Linux still kills the process itself.
 func newGroup() (*group, error) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -45,8 +42,8 @@ func newGroup() (*group, error) {
 	return g, nil
 }
 
-// run runs the process in the group. It keeps the thread: on Linux the kernel takes the end of the thread
-// that started a process for the end of its parent.
+// run keeps the thread: on Linux the kernel takes the end of the thread that started a process
+// for the end of its parent.
 func (g *group) run(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
 	dieWithParent(cmd.SysProcAttr)
@@ -75,7 +72,6 @@ func (g *group) kill() error {
 	return signal(g.id, syscall.SIGKILL)
 }
 
-// close releases the guard. Processes that the process left stay.
 func (g *group) close() {
 	if g.guard == nil {
 		return

@@ -24,18 +24,16 @@ const DefaultGrace = 10 * time.Second
 
 // Command is the command to run.
 type Command struct {
-	// Args are the program and its arguments; without them, sh runs Script.
+	// Args are the program and its arguments; without them sh runs Script.
 	Args   []string
 	Script string
-	// Environ is the environment, in the form of os.Environ; nil means this process's without the variables
-	// that configure it. Env are further variables.
+	// Environ nil means this process's without its own variables; Env are further ones.
 	Environ []string
 	Env     map[string]string
-	// Dir is the folder to run in; "" means this process's.
+	// Dir "" means this process's.
 	Dir string
-	// Grace is the time between SIGTERM and SIGKILL when the context ends; 0 means DefaultGrace.
-	Grace time.Duration
-	// OutBytes and ErrBytes are how much of the ends of stdout and stderr is kept.
+	// Grace is the time from SIGTERM to SIGKILL; 0 means DefaultGrace.
+	Grace              time.Duration
 	OutBytes, ErrBytes int
 }
 
@@ -54,18 +52,15 @@ func CheckEnv(env map[string]string) (name string, err error) {
 
 // Result is how a process ended.
 type Result struct {
-	// Code is the exit code; -1 if a signal ended it.
-	Code int
-	// Stdout and Stderr are the ends of its output, without the last line break; … stands for a removed part.
+	Code           int
 	Stdout, Stderr string
-	// Err is nil if it ended with 0; else an *exec.ExitError, or exec.ErrWaitDelay if it left another process
-	// that holds its output open.
+	// Err is nil for exit 0, else an *exec.ExitError, or exec.ErrWaitDelay if a process it left
+	// holds its output open.
 	Err error
 }
 
-// Run runs the process to its end. When ctx ends, the process and all processes that it has started are asked
-// to end, and killed when the grace is over, or at once if another process may begin the same work
-// (model.IsOwnerGone, rule L9). err is the reason why it did not begin.
+// Run runs the process to its end. When ctx ends, its group is asked to end, and killed after the
+// grace, or at once if another process may begin the same work (rule L9). err: it did not begin.
 func (c Command) Run(ctx context.Context) (r Result, err error) {
 	stdout, stderr := &tail{limit: c.OutBytes}, &tail{limit: c.ErrBytes}
 	group, err := newGroup()
@@ -82,7 +77,6 @@ func (c Command) Run(ctx context.Context) (r Result, err error) {
 		return r, r.Err
 	}
 	if r.Err != nil {
-		// Processes that the process started and left end with it.
 		if kerr := group.kill(); kerr != nil {
 			r.Err = errors.Join(r.Err, fmt.Errorf("kill the processes that it started: %w", kerr))
 		}
@@ -91,7 +85,6 @@ func (c Command) Run(ctx context.Context) (r Result, err error) {
 	return r, nil
 }
 
-// command prepares the process; when ctx ends, so does its group.
 func (c Command) command(ctx context.Context, group *group, stdout, stderr io.Writer) *exec.Cmd {
 	args := c.Args
 	if len(args) == 0 {
@@ -127,7 +120,6 @@ func sortedNames(env map[string]string) []string {
 	return names
 }
 
-// tail keeps the end of the text written to it.
 type tail struct {
 	limit int
 	buf   []byte
@@ -144,7 +136,6 @@ func (w *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is valid UTF-8, without the last line break; … stands for a removed part.
 func (w *tail) text() string {
 	text := strings.ToValidUTF8(strings.TrimRight(string(w.buf), "\r\n"), "\uFFFD")
 	if w.cut {

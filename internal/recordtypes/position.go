@@ -51,10 +51,9 @@ func (s *State) Position() Position {
 	return p
 }
 
-// errOthers reports that a position has other record types.
 var errOthers = errors.New("cannot restart: the record types, or the sums of the trailer, were different when the file was started")
 
-// Restore makes the state of a position. read makes the record of a header from Raw's result.
+// Restore makes the state of a position; read makes a header's record from Raw's result.
 func (p *Plan) Restore(at Position, read func(t *Type, raw []byte) (Record, error)) (*State, error) {
 	s := p.Start()
 	s.ended = at.Ended
@@ -100,8 +99,7 @@ func (p *Plan) named(name string, role Role) (*Type, error) {
 	return p.Types[i], nil
 }
 
-// RawHeads returns the headers above a record, each as NAME=TEXT: they are stored with the text of a record
-// that could not be read. textOf turns the result of Record.Raw into text.
+// RawHeads returns the headers above a record as NAME=TEXT, to be stored with an unreadable record.
 func (s *State) RawHeads(textOf func(raw []byte) string) []string {
 	var heads []string
 	for _, t := range s.plan.headers {

@@ -1,6 +1,5 @@
-// Package recordtypes follows the records of a file with several record types (rule C15p): which values the
-// details take from the headers above them, and whether the trailers agree with the records that were read.
-// The readers fixed and csv share it; each cuts records into columns itself.
+// Package recordtypes follows the records of a file with several record types (rule C15p), for the
+// readers fixed and csv.
 //
 // It imports core with its folders only.
 package recordtypes
@@ -19,13 +18,9 @@ type Role string
 
 // The roles of record types.
 const (
-	// Detail records are items.
-	Detail Role = "detail"
-	// Header records have values for the details after them.
-	Header Role = "header"
-	// Trailer records are compared with the records before them.
+	Detail  Role = "detail"
+	Header  Role = "header"
 	Trailer Role = "trailer"
-	// Ignored records are passed over.
 	Ignored Role = "ignore"
 )
 
@@ -34,19 +29,16 @@ const Any = "*"
 
 // Type is a record type.
 type Type struct {
-	Name string
-	Role Role
-	// Fields are the item's fields for the columns of a header or a detail, by their number in the schema.
+	Name   string
+	Role   Role
 	Fields []int
-	// Of is the header above the records of this header or trailer; nil means the file.
+	// Of is the header above; nil means the file.
 	Of *Type
-	// HasCount means that a trailer has a number of records, counting the types CountOf; a nil CountOf means
-	// the details, including unreadable ones.
+	// HasCount: a trailer counts the types CountOf, or the details, unreadable ones included.
 	HasCount bool
 	CountOf  []*Type
 	Sums     []Sum
-	// Label is the name of the type in messages; empty means the role and the name.
-	Label string
+	Label    string
 
 	number int
 }
@@ -57,33 +49,28 @@ type Sum struct {
 	Field int // of the schema
 }
 
-// Record is a record in its reader. Its errors have the position in the record.
+// Record is a record in its reader.
 type Record interface {
-	// Column reads a column of a header or a detail.
 	Column(t *Type, column int) (row.Value, error)
-	// Count and Sum read the values of a trailer.
 	Count(t *Type) (int64, error)
 	Sum(t *Type, sum int) (row.Value, error)
-	// Raw is the record, from which a restart reads the columns of a header again.
 	Raw(t *Type) []byte
 }
 
 // Plan is the record types of a file.
 type Plan struct {
-	Types  []*Type
-	Schema *row.Schema
-	// TypeField is the item's field with the name of the detail's type, or -1.
+	Types     []*Type
+	Schema    *row.Schema
 	TypeField int
 
 	headers, trailers []*Type
 	columns           [][]int // of each type and field of the schema: the column, or -1
 }
 
-// TypeFieldName is the field with the name of a detail's type, if no type has a column for it.
+// TypeFieldName is the default field with a detail's type.
 const TypeFieldName = "record"
 
-// New completes a plan, and reports mistakes in it, by the name of the type. The details of a file that is
-// read must have all fields of the item.
+// New completes a plan and reports mistakes by type. Details that are read must have all fields.
 func New(schema *row.Schema, types []*Type, reading bool) (*Plan, map[string]error) {
 	p := &Plan{Types: types, Schema: schema, TypeField: -1}
 	errs := map[string]error{}
@@ -150,7 +137,6 @@ func (p *Plan) check(t *Type, reading bool) error {
 	return nil
 }
 
-// checkDetail makes sure that each field has a value.
 func (p *Plan) checkDetail(t *Type) error {
 	for i := range p.Schema.Len() {
 		f := p.Schema.Field(i)
@@ -196,7 +182,6 @@ func (t *Type) label() string {
 	return "the " + string(t.Role) + " " + t.Name
 }
 
-// under reports whether the records of t come below the header h.
 func (t *Type) under(h *Type) bool {
 	for up := t.Of; up != nil; up = up.Of {
 		if up == h {
@@ -215,7 +200,7 @@ type Links struct{ types []*Type }
 // NewLinks returns the links between some types.
 func NewLinks(types []*Type) Links { return Links{types} }
 
-// Bind sets Of and CountOf of a type. Mistakes are returned by key.
+// Bind sets Of and CountOf; mistakes are returned by key.
 func (l Links) Bind(t *Type, of string, countOf []string) map[string]error {
 	errs := map[string]error{}
 	if of != "" {
@@ -243,7 +228,7 @@ func (l Links) find(name string) *Type {
 	return l.types[i]
 }
 
-// CheckKeys reports keys of a type that do not apply to its role, by their name.
+// CheckKeys reports keys that do not apply to the role.
 func CheckKeys(t *Type, columns int, of, count string, countOf, sums int) map[string]error {
 	errs := map[string]error{}
 	not := func(key, roles string) {

@@ -9,8 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// State is the progress of reading a file. Its errors, except those of Fill, report that the file is
-// incomplete.
+// State is the progress of a file; errors, except Fill's, mean that the file is incomplete.
 type State struct {
 	plan   *Plan
 	heads  []head  // by the number of their type
@@ -19,7 +18,6 @@ type State struct {
 	single bool    // one record is read alone
 }
 
-// head is the last record of a header.
 type head struct {
 	there  bool
 	line   int64
@@ -27,7 +25,6 @@ type head struct {
 	raw    []byte
 }
 
-// scope holds the values that a trailer is compared with.
 type scope struct {
 	open   bool
 	count  int64
@@ -46,18 +43,17 @@ func (p *Plan) Start() *State {
 	return s
 }
 
-// Alone makes s the state of a record that is read by itself, without the file: nothing is counted.
+// Alone makes s the state of one record: nothing is counted.
 func (s *State) Alone() { s.single = true }
 
 func (c *scope) begin(t *Type) {
 	*c = scope{open: true, sums: make([]row.Decimal, len(t.Sums)), unread: make([]int64, len(t.Sums))}
 }
 
-// maxHeads bounds the headers in a position: a step has 8 KB for its reader and its writers together (rule
-// D4).
+// maxHeads bounds the headers in a position: a step has 8 KB (rule D4).
 const maxHeads = 3 << 10
 
-// Header processes a header. The following details have its values.
+// Header processes a header.
 func (s *State) Header(t *Type, r Record, line int64) error {
 	if err := s.inside(t); err != nil {
 		return err
@@ -85,7 +81,6 @@ func (s *State) Header(t *Type, r Record, line int64) error {
 	return s.count(t, nil)
 }
 
-// inside refuses a record after the end, or without the header above it.
 func (s *State) inside(t *Type) error {
 	if s.ended {
 		return errors.New("the file continues after its trailer")
@@ -149,7 +144,7 @@ func (s *State) Trailer(t *Type, r Record) error {
 	return nil
 }
 
-// Close ends the scope of a trailer: the records since its header, which later details no longer have.
+// Close ends the scope of a trailer.
 func (s *State) Close(t *Type) {
 	s.scopes[slices.Index(s.plan.trailers, t)] = scope{}
 	if t.Of != nil {
@@ -214,8 +209,7 @@ func nameOf(t *Type) string {
 	return " " + t.Name
 }
 
-// Count adds a detail to the values that trailers are compared with, whether or not the rest of it can be
-// read.
+// Count adds a detail to the trailers' values, readable or not.
 func (s *State) Count(t *Type, r Record) error {
 	if s.single {
 		return nil
@@ -238,7 +232,6 @@ func (t *Type) counts(of *Type) bool {
 	return slices.Contains(t.CountOf, of)
 }
 
-// count adds a record to the open scopes; r is nil for all but details.
 func (s *State) count(t *Type, r Record) error {
 	for i, trailer := range s.plan.trailers {
 		c := &s.scopes[i]
@@ -300,8 +293,7 @@ func (s *State) Lost() error {
 	return nil
 }
 
-// Fill makes the values of a detail: from its columns, from the headers above it, and the name of its type.
-// An error means that the item is invalid.
+// Fill makes a detail's values from its columns and headers; an error means an invalid item.
 func (s *State) Fill(t *Type, r Record, dst []row.Value) error {
 	columns := s.plan.columns[t.number]
 	for i := range dst {

@@ -21,8 +21,7 @@ func (t *Type) depth() (n int) {
 	return n
 }
 
-// OpenTrailers returns the trailers that must be written before the header h, or at the end of the file
-// if h is nil, in their order.
+// OpenTrailers returns the trailers due before header h, or at the end if nil.
 func (s *State) OpenTrailers(h *Type) []*Type {
 	var open []*Type
 	for i, t := range s.plan.trailers {
@@ -34,7 +33,6 @@ func (s *State) OpenTrailers(h *Type) []*Type {
 	return open
 }
 
-// level is the depth of a trailer's records: 0 is the whole file.
 func (t *Type) level() int {
 	if t.Of == nil {
 		return 0
@@ -42,7 +40,7 @@ func (t *Type) level() int {
 	return t.Of.depth() + 1
 }
 
-// Totals counts a trailer that is about to be written, and returns its values.
+// Totals counts a trailer and returns its values.
 func (s *State) Totals(t *Type) (count int64, sums []row.Decimal, err error) {
 	if err := s.count(t, nil); err != nil {
 		return 0, nil, err
@@ -57,7 +55,7 @@ func (s *State) HasHead(t *Type, raw []byte) bool {
 	return h.there && bytes.Equal(h.raw, raw)
 }
 
-// HasValues reports whether the last record of a header was made of the values of r.
+// HasValues reports whether a header's last record has r's values.
 func (s *State) HasValues(t *Type, r Record) bool {
 	h := s.heads[t.number]
 	if !h.there {

@@ -15,45 +15,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// pageSize is the number of stored items that one statement reads.
 const pageSize = 200
 
 // Request requests a plan.
 type Request struct {
 	Execution core.JobExecutionID
-	// Step is the step of the redriven items, STEP or STEP:PARTITION; empty means the only one that has
-	// any. STEP includes the items of all its partitions.
+	// Step is STEP, with all partitions, or STEP:PARTITION; empty means the only one with items.
 	Step string
-	// Edited are items by the number of their skip: only these are redriven. nil means all that are
-	// left, as stored.
+	// Edited are the redriven items by skip number; nil means all that are left.
 	Edited map[int64]Edit
 }
 
-// Edit is a person's correction of a skipped item: the item, or the text of one that could not be read.
+// Edit corrects a skipped item: the item, or its text.
 type Edit struct {
-	// Item is the item as JSON; null means that Raw counts.
 	Item json.RawMessage `json:"item,omitempty"`
-	// Raw is the text, which the step's reader reads again; nil means none.
+	// Raw is the text, read again by the step's reader; nil means none.
 	Raw *string `json:"raw,omitempty"`
 }
 
 // Plan is the plan of a redrive.
 type Plan struct {
 	Request
-	// Items is the number of items to redrive, Texts the number of those that the step's reader reads
-	// again from their text.
 	Items, Texts int
-	// Parts are the recorded names of the partitions that have the items, sorted; nil means that one
-	// step execution, Step, has them.
-	Parts []string
-	// Refused are the items that are left but cannot be redriven as stored.
+	// Parts are the partitions with items, sorted; nil means Step itself.
+	Parts   []string
 	Refused []Refusal
 
 	items  Items
 	counts map[string]count // by recorded name
 }
 
-// count holds Items and Texts of one recorded name.
 type count struct{ items, texts int }
 
 // Items stores skipped items and checkpoints: a ports.JobRepository.
@@ -62,7 +53,7 @@ type Items interface {
 	Database() string
 }
 
-// Database returns the name of the skipped items' database, in which their step must
+// Database returns the database of the skipped items, in which their step must
 // write.
 func (p *Plan) Database() string { return p.items.Database() }
 
@@ -86,14 +77,13 @@ func (e *StepsError) Error() string {
 	return "skipped items of more than one step are left: " + strings.Join(e.Steps, ", ")
 }
 
-// Nothing returns the plan of a redrive of a step without items left: it completes the commits of an
-// earlier attempt at the redrive. parts are the partitions as in Plan.Parts.
+// Nothing returns a plan without items: it completes an earlier redrive's commits.
 func Nothing(items Items, execution core.JobExecutionID, step string, parts []string) *Plan {
 	return &Plan{Request: Request{Execution: execution, Step: step}, Parts: parts, items: items}
 }
 
-// New returns the plan of a redrive of the items that are left. Its error names all edited items that
-// are not left, are of another step or are incomplete.
+// New returns the plan; the error names all edited items that are not left, of another step or
+// incomplete.
 func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	p := &Plan{Request: request, items: items, counts: map[string]count{}}
 	missing := maps.Clone(request.Edited)
@@ -157,7 +147,6 @@ func New(ctx context.Context, items Items, request Request) (*Plan, error) {
 	return p, nil
 }
 
-// partMark separates the names of a step and of its partition.
 const partMark = ":"
 
 func stepOf(recorded string) string {
@@ -173,7 +162,7 @@ func (p *Plan) Of(part string) *Plan {
 	return &of
 }
 
-// Only restricts the plan to some of its Parts, and returns the number of items left out.
+// Only restricts the plan to some Parts, and returns the number left out.
 func (p *Plan) Only(parts []string) (left int) {
 	for name, n := range p.counts {
 		if !slices.Contains(parts, name) {
@@ -186,7 +175,6 @@ func (p *Plan) Only(parts []string) (left int) {
 	return left
 }
 
-// absent returns why an edited item is not among those that are left.
 func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	s, err := p.items.SkippedItem(ctx, id)
 	switch {
@@ -202,13 +190,11 @@ func (p *Plan) absent(ctx context.Context, id int64) (why, err error) {
 	return fmt.Errorf("skipped item %d: it belongs to step %s", id, s.Step), nil
 }
 
-// given is the redriven form of an item: its JSON, or its text.
 type given struct {
 	document []byte
 	raw      *item.RawText
 }
 
-// redriven returns the redriven form of an item, or why there is none.
 func (p *Plan) redriven(s core.SkippedItem) (of given, refused string) {
 	if edit, ok := p.Edited[s.ID]; ok {
 		return edited(s, edit)
@@ -232,7 +218,6 @@ func (p *Plan) redriven(s core.SkippedItem) (of given, refused string) {
 	return given{document: s.Item}, ""
 }
 
-// edited returns the file's correction of an item, or why it cannot be redriven.
 func edited(s core.SkippedItem, edit Edit) (of given, refused string) {
 	asStored := edit.Raw != nil && s.Raw != nil && *edit.Raw == s.Raw.Text
 	switch {
@@ -262,13 +247,11 @@ func isNull(text json.RawMessage) bool {
 	return len(text) == 0 || bytes.Equal(bytes.TrimSpace(text), []byte("null"))
 }
 
-// same reports whether both are the same JSON except for blanks.
 func same(a, b json.RawMessage) bool {
 	var x, y bytes.Buffer
 	return json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
 }
 
-// each calls f with the items that are left and have an ID greater than after, in order.
 func (p *Plan) each(ctx context.Context, after int64, f func(s core.SkippedItem) error) error {
 	for {
 		page, err := p.page(ctx, after)
@@ -297,7 +280,6 @@ func (p *Plan) page(ctx context.Context, after int64) ([]core.SkippedItem, error
 	return page, nil
 }
 
-// selected returns the redriven form of an item; false if it is not redriven.
 func (p *Plan) selected(s core.SkippedItem) (given, bool) {
 	if _, ok := p.Edited[s.ID]; p.Edited != nil && !ok {
 		return given{}, false

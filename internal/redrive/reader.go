@@ -16,35 +16,28 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// reader reads the items that are left, in the order of their skips: an item.Reader. It decodes JSON
-// itself; the step's reader reads a text. It has no position: a redrive that runs again reads the items
-// left then.
+// reader reads the items that are left, in order: JSON itself, a text by the step's reader. It has
+// no position: a repeated redrive reads the items left then.
 type reader struct {
-	plan     *Plan
-	page     []core.SkippedItem
-	last     int64 // the last item of the page
-	end      bool
-	itemType item.Type
-	// documents decodes the current JSON. texts reads texts, and opener receives them; both are nil if
-	// no text is redriven.
+	plan      *Plan
+	page      []core.SkippedItem
+	last      int64 // the last item of the page
+	end       bool
+	itemType  item.Type
 	documents item.Reader
 	texts     item.Reader
 	opener    item.RawOpener
 	opened    bool // the opener was called
 	document  []byte
 	meta      item.Meta
-	// raw is the RawReader of texts while a text is current.
-	raw item.RawReader
+	raw       item.RawReader
 	// mu guards handed and before: the next chunk may be read while this one commits (rule C19).
 	mu sync.Mutex
-	// handed are the numbers of the items that were read, from the first one without a committed
-	// verdict; before counts the earlier ones.
+	// handed are the read items without a committed verdict; before counts the earlier ones.
 	handed []int64
 	before int64
 }
 
-// newReader returns a reader of items of the type. own is the reader of the step; nil if the plan has
-// no texts.
 func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Reader) (*reader, error) {
 	r := &reader{plan: plan}
 	if plan.Texts > 0 {
@@ -69,15 +62,12 @@ func newReader(ctx context.Context, plan *Plan, itemType item.Type, own item.Rea
 	return r, err
 }
 
-// errNoTexts refuses texts that the step's reader cannot read.
 var errNoTexts = errors.New("redrive: the reader of the step cannot read an item from its text: export the items and provide each as JSON (item)")
 
-// Component returns the reader: it does not have the position of the step's own reader.
 func (r *reader) Component() any { return r }
 
 func (r *reader) NewItems(capacity int) item.Items { return r.documents.NewItems(capacity) }
 
-// Fill appends items until there are n.
 func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 	for items.Len() < n {
 		of, err := r.next(ctx)
@@ -121,12 +111,10 @@ func (r *reader) readText(ctx context.Context, items item.Items, raw item.RawTex
 	return item.Consumed(r.meta, exception.InvalidItem("", exception.ClassParse, err))
 }
 
-// fixed is the RawReader of a known text.
 type fixed item.RawText
 
 func (f fixed) RawText() item.RawText { return item.RawText(f) }
 
-// RawText returns the text of the item that could not be read again; zero for a JSON item.
 func (r *reader) RawText() item.RawText {
 	if r.raw == nil {
 		return item.RawText{}
@@ -141,7 +129,6 @@ func (r *reader) Close(ctx context.Context) error {
 	return nil
 }
 
-// Open does nothing: without it Close is not called.
 func (r *reader) Open(context.Context, item.Position) error { return nil }
 
 func (r *reader) ReadDocument(context.Context) ([]byte, error) { return r.document, nil }
@@ -178,11 +165,8 @@ func (r *reader) hand(s core.SkippedItem) {
 	r.handed, r.meta = append(r.handed, s.ID), s.Meta
 }
 
-// Meta returns the origin of the item when it was skipped.
 func (r *reader) Meta() item.Meta { return r.meta }
 
-// committed returns the numbers of the outcomes from to to-1, counted from the reader's start, and
-// drops the earlier ones.
 func (r *reader) committed(from, to int64) ([]int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,8 +177,7 @@ func (r *reader) committed(from, to int64) ([]int64, error) {
 	return r.handed[:to-from], nil
 }
 
-// typed returns the item type as it can be read from JSON. If the columns are known only when the
-// source is open, they are taken from the stored items.
+// If the columns are known only when the source is open, they are taken from the stored items.
 func (p *Plan) typed(ctx context.Context, it item.Type) (item.Type, error) {
 	if it.GoType() != reflect.TypeFor[item.Row]() || it.Schema() == nil || !it.Schema().IsOpen() {
 		return it, nil
@@ -230,7 +213,6 @@ func (p *Plan) typed(ctx context.Context, it item.Type) (item.Type, error) {
 	return item.RowOf("", schema), nil
 }
 
-// columns collects the fields of stored rows.
 type columns struct {
 	fields []row.Field
 	index  map[string]int
@@ -269,7 +251,6 @@ func (c *columns) add(text []byte) error {
 	return nil
 }
 
-// wider returns a kind that holds k's values and the given value.
 func wider(k row.Kind, value any) (row.Kind, bool) {
 	kind := row.Null
 	if k == row.JSONKind {

@@ -8,9 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// retyped returns the JSON of a row by the current declaration of its fields: the job may have been
-// corrected since the item was stored. A text is read like a text of a file, and a number becomes its
-// text. Misfits stay, and are refused when decoded.
+// retyped returns a row's JSON by the current field types: the job may have been corrected. Misfits
+// stay, and are refused when decoded.
 func retyped(doc []byte, t item.Type) []byte {
 	if t.GoType() != reflect.TypeFor[item.Row]() {
 		return doc
@@ -34,8 +33,6 @@ func retyped(doc []byte, t item.Type) []byte {
 	return doc
 }
 
-// retypedValue returns the JSON of a value of another type in the field's form; false means that the
-// value stays.
 func retypedValue(f *row.Field, value json.RawMessage) (json.RawMessage, bool) {
 	if len(value) == 0 {
 		return nil, false

@@ -21,9 +21,7 @@ type Step struct {
 	earlier map[string]core.StepExecution
 }
 
-// Reader makes the reader of one execution of the step, which the step assembles instead of its own.
-// itemType is the item type of its own reader; own is that reader, which reads the texts of the plan,
-// and may be nil if the plan has none.
+// Reader makes the reader of one execution; own, which may be nil, reads the texts.
 func (s *Step) Reader(ctx context.Context, run *model.StepRun, itemType item.Type, own item.Reader) (item.Reader, error) {
 	m, ok := run.Services.Checkpoints.(*marking)
 	if !ok {
@@ -38,8 +36,8 @@ func (s *Step) Reader(ctx context.Context, run *model.StepRun, itemType item.Typ
 	return m.reader, err
 }
 
-// NewStep returns the step of a plan. earlier are the steps of the redriven execution, by name, for
-// expressions. inner makes the step that does the work, with the reader of s.Reader.
+// NewStep returns the step of a plan; earlier are the redriven execution's steps, inner makes the
+// working step.
 func NewStep(plan *Plan, earlier map[string]core.StepExecution, inner func(s *Step) (model.Step, error)) (*Step, error) {
 	s := &Step{plan: plan, earlier: earlier}
 	var err error
@@ -57,8 +55,7 @@ func (s *Step) Timeout() time.Duration {
 	return 0
 }
 
-// StepListeners makes the listeners of the step that does the work. Its gate and its promotion concern
-// all of its items, and do not apply to a redrive.
+// StepListeners makes the working step's listeners. Its gate and promotion do not apply.
 func (s *Step) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	if listened, ok := s.Step.(model.Listened); ok {
 		return listened.StepListeners(ctx, run)
@@ -66,8 +63,7 @@ func (s *Step) StepListeners(ctx context.Context, run *model.StepRun) ([]any, er
 	return nil, nil
 }
 
-// Execute runs the step over the items that are left. Only the positions of its writers
-// matter.
+// Execute runs the step over the items that are left.
 func (s *Step) Execute(ctx context.Context, run *model.StepRun) error {
 	if got, want := run.Services.Checkpoints.Database(), s.plan.items.Database(); got != want {
 		return &DatabaseError{Step: s.Name(), Database: got, Items: want}
@@ -88,8 +84,7 @@ func (s *Step) Execute(ctx context.Context, run *model.StepRun) error {
 	return s.Step.Execute(ctx, run)
 }
 
-// marking is a checkpoint store that marks the items with a verdict that a checkpoint commits, in the
-// same transaction, except those that are skipped again.
+// marking marks the items of a checkpoint, except those skipped again, in the same transaction.
 type marking struct {
 	ports.CheckpointStore
 	items  Items
@@ -126,8 +121,7 @@ func (m *marking) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Che
 	return m.items.MarkRedriven(ctx, m.run.Data.Job.ID, done)
 }
 
-// oneDatabase refuses a step with its rows and its skipped items in different databases: rows and marks
-// could not commit together.
+// oneDatabase: rows and marks in different databases could not commit together.
 type oneDatabase struct{}
 
 func (oneDatabase) Acquire(_ context.Context, run *model.StepRun, database string) (ports.ClaimedStore, error) {
@@ -138,8 +132,8 @@ func (oneDatabase) HasCommitted(context.Context, string, core.JobInstanceID, str
 	return false, nil
 }
 
-// DatabaseError refuses a redrive that could not commit an item and its mark in
-// one transaction.
+// DatabaseError refuses a redrive that could not commit an item and its mark
+// together.
 type DatabaseError struct{ Step, Database, Items string }
 
 // Error names both databases.
@@ -147,6 +141,5 @@ func (e *DatabaseError) Error() string {
 	return fmt.Sprintf("step %s writes to database %s, but the skipped items are in database %s: a redrive commits to both in one transaction, so it needs one database", e.Step, e.Database, e.Items)
 }
 
-// outcomes returns the number of reader outcomes with a verdict: the counters belong to this attempt
-// (rule C11).
+// The counters belong to this attempt (rule C11).
 func outcomes(c core.Counters) int64 { return c.Read + c.ReadSkip }

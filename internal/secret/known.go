@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// MinKnown is the minimum length in bytes of a secret that is masked without a request, such as the password
-// of a database: the mask of a shorter one would hide much else.
+// MinKnown is the minimum bytes of a secret masked without a request: a shorter mask would hide
+// much else.
 const MinKnown = 8
 
-// Learn masks a value that the process knows to be secret, from now on. A value that is too short, or that
-// equals one of names, such as the user, is not masked: see [Vault.Unmasked].
+// Learn masks a known secret, unless too short or one of names: see [Vault.Unmasked].
 func (v *Vault) Learn(what, value string, names ...string) {
 	switch {
 	case v == nil || value == "":
@@ -34,7 +33,7 @@ func (v *Vault) note(text string) {
 	}
 }
 
-// Unmasked lists the known secrets that are not masked, with the reason. No text contains a value.
+// Unmasked lists known secrets that are not masked, with reasons but without values.
 func (v *Vault) Unmasked() []string {
 	if v == nil {
 		return nil
@@ -44,7 +43,7 @@ func (v *Vault) Unmasked() []string {
 	return slices.Clone(v.unmasked)
 }
 
-// LearnURL masks the passwords in the URL of a server, such as a database or a proxy.
+// LearnURL masks the passwords in a server's URL.
 func (v *Vault) LearnURL(what, text string) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "sqlite" {
@@ -61,8 +60,6 @@ func (v *Vault) LearnURL(what, text string) {
 	}
 }
 
-// learnEnvironment masks the secrets of an environment, found by the names of its variables: secrets of job
-// files, proxies, and the password of PostgreSQL's own variables.
 func (v *Vault) learnEnvironment(environ []string) {
 	values := map[string]string{}
 	for _, entry := range environ {
@@ -80,14 +77,13 @@ func (v *Vault) learnEnvironment(environ []string) {
 	v.Learn("the variable PGPASSWORD", values["PGPASSWORD"], values["PGUSER"], values["PGDATABASE"])
 }
 
-// own matches the variables that configure this program.
 var own = regexp.MustCompile(`^(SURFIN_[A-Za-z0-9_]*|DATABASE_URL)$`)
 
-// IsOwn reports whether an environment variable configures this program: started processes do not get it.
+// IsOwn reports a variable of this program, which started processes do not get.
 func IsOwn(name string) bool { return own.MatchString(name) }
 
-// Environ returns an environment, in the form of os.Environ, for a process that this program starts: without
-// the variables that configure the program and those that hold a secret. A nil Vault knows no secrets.
+// Environ returns an environment without this program's variables and secrets; the Vault may be
+// nil.
 func (v *Vault) Environ(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")
@@ -95,11 +91,9 @@ func (v *Vault) Environ(environ []string) []string {
 	})
 }
 
-// namesOwn finds such a variable in a text for a shell.
 var namesOwn = regexp.MustCompile(`\$\{?(SURFIN_[A-Za-z0-9_]*|DATABASE_URL|PGPASSWORD)\b`)
 
-// NamedIn returns the variables that a text for a shell names but a process of this program does not get,
-// except the given ones.
+// NamedIn returns the variables in a shell text that its process does not get.
 func NamedIn(script string, given map[string]string) []string {
 	var names []string
 	for _, found := range namesOwn.FindAllStringSubmatch(script, -1) {

@@ -5,14 +5,11 @@ import (
 	"strings"
 )
 
-// cut stands in a text for the part that was left out.
 const cut = "…"
 
-// masks replaces forms of secrets.
 type masks struct {
-	forms []string // the longest first
-	whole *strings.Replacer
-	// digits means that a form is a number: it is masked only in the texts of a JSON document.
+	forms  []string // the longest first
+	whole  *strings.Replacer
 	digits bool
 }
 
@@ -26,8 +23,6 @@ func newMasks(forms []string) *masks {
 	return &masks{forms: forms, whole: strings.NewReplacer(pairs...), digits: digits}
 }
 
-// Replace masks each form in a text, and the remaining parts, of at least MinValue bytes, of a form at the
-// cut of a long text.
 func (m *masks) Replace(text string) string {
 	if m.digits && (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text)) {
 		return inLiterals(text, m.replace)
@@ -35,7 +30,6 @@ func (m *masks) Replace(text string) string {
 	return m.replace(text)
 }
 
-// inLiterals applies change to each text of a JSON document, as written, and leaves the rest.
 func inLiterals(document string, change func(text string) string) string {
 	var out strings.Builder
 	for {
@@ -85,8 +79,6 @@ func (m *masks) replace(text string) string {
 	return strings.Join(pieces, cut)
 }
 
-// left is how many bytes of a form are at an edge of a piece: the maximum of has over all forms. part returns
-// the n bytes of a form at that edge.
 func (m *masks) left(piece string, has func(text, part string) bool, part func(form string, n int) string) int {
 	most := 0
 	for _, form := range m.forms {

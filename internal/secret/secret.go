@@ -1,5 +1,4 @@
-// Package secret masks passwords in texts for people or logs. A [Vault] finds secrets by their names, and
-// masks those that it has found.
+// Package secret masks passwords in texts for people or logs.
 //
 // It imports the standard library only.
 package secret
@@ -11,9 +10,8 @@ import (
 
 const mask = "***"
 
-// The pattern of a URL's password extends to the last @, as an unescaped password may contain anything else.
-// A text that only looks like one (a port, and an @ in a path) is masked, too: that hides a little, the
-// opposite would reveal all.
+// The pattern of a URL's password extends to the last @, as an unescaped password may contain
+// anything else.
 var (
 	inURL   = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@:"']*:)[^\s"']*@`)
 	inQuery = regexp.MustCompile(`(?i)\b((?:ssl)?password|passwd|pwd)=[^\s&"'` + "`" + `]+`)

@@ -24,26 +24,20 @@ import (
 )
 
 const (
-	// Folder is where container platforms put secrets, one file each.
+	// Folder is where container platforms put secrets.
 	Folder = "/run/secrets"
-	// MinValue is the minimum length of a secret in bytes: the mask of a shorter one would also hit other
-	// text.
-	MinValue = 4
-	// maxValue bounds the text read from a file or a command.
-	maxValue = 64 << 10
-	// commandTime is the time limit of a command, and keepFor how long its answer is used.
+	// MinValue is the minimum bytes of a secret: a shorter mask would hit other text.
+	MinValue    = 4
+	maxValue    = 64 << 10
 	commandTime = 30 * time.Second
 	keepFor     = time.Minute
 )
 
-// Origin is where a secret is, as in settings. One of the fields is set.
+// Origin is where a secret is: one of the fields is set.
 type Origin struct {
-	// File is an absolute path. The value is its text, without line breaks at the end.
-	File string
-	// Command is a program with its arguments. The value is its output, treated likewise.
+	File    string
 	Command []string
-	// Dir is where the command runs.
-	Dir string
+	Dir     string
 }
 
 // MissingError is the error for a name without a secret.
@@ -60,29 +54,27 @@ func (e *MissingError) Cure() string {
 // Variable is the variable of the environment that may have a secret.
 func Variable(name string) string { return "SURFIN_SECRET_" + strings.ToUpper(name) }
 
-// Vault finds secrets by their names, and masks those that it has found wherever they appear in a text. It is
-// safe for concurrent use. A nil Vault has none.
+// Vault finds secrets by name and masks those found. It is safe for concurrent use; a nil Vault has
+// none.
 type Vault struct {
 	environ map[string]string
 	folder  string
 	origins map[string]Origin
 
-	mu    sync.Mutex
-	known map[string]bool
-	// unmasked lists the known secrets that are not masked, with the reason.
+	mu       sync.Mutex
+	known    map[string]bool
 	unmasked []string
 	kept     map[string]commandAnswer
 	forms    atomic.Pointer[masks] // of the known values, or nil
 }
 
-// commandAnswer is the answer of a command.
 type commandAnswer struct {
 	value string
 	until time.Time
 }
 
-// NewVault returns a vault over the environment, in the form of os.Environ, the files of folder and the
-// origins of settings, in this order. An empty folder means [Folder].
+// NewVault looks in the environment, folder's files and origins, in this order; empty folder:
+// [Folder].
 func NewVault(environ []string, folder string, origins map[string]Origin) *Vault {
 	v := &Vault{environ: map[string]string{}, folder: folder, origins: origins, known: map[string]bool{}, kept: map[string]commandAnswer{}}
 	if v.folder == "" {
@@ -100,8 +92,8 @@ func NewVault(environ []string, folder string, origins map[string]Origin) *Vault
 // String keeps the values out of printed settings.
 func (v *Vault) String() string { return "secrets" }
 
-// Lookup returns a secret, and masks it from then on. A missing secret is a *MissingError; no error contains
-// a part of a value.
+// Lookup returns a secret, and masks it from then on; *MissingError if missing. No error contains a
+// value.
 func (v *Vault) Lookup(ctx context.Context, name string) (string, error) {
 	if v == nil {
 		return "", &MissingError{name}
@@ -113,7 +105,7 @@ func (v *Vault) Lookup(ctx context.Context, name string) (string, error) {
 	return v.masked(name, value)
 }
 
-// Give masks a value that was given for a name, and returns it without a line break at its end.
+// Give masks a given value, and returns it without a final line break.
 func (v *Vault) Give(name, value string) (string, error) {
 	if v == nil {
 		return "", &MissingError{name}
@@ -166,7 +158,6 @@ func readFile(name, path string) (string, error) {
 	return trimmed(name, text)
 }
 
-// trimmed is a value without the line break that editors and programs put at its end.
 func trimmed(name string, text []byte) (string, error) {
 	if len(text) > maxValue {
 		return "", fmt.Errorf("the secret %s has more than %d bytes", name, maxValue)
@@ -174,7 +165,7 @@ func trimmed(name string, text []byte) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// run runs a command. Its standard error is left out of messages: the secret may be in it.
+// run leaves standard error out of messages: the secret may be in it.
 func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, error) {
 	v.mu.Lock()
 	answer, ok := v.kept[name]
@@ -204,7 +195,6 @@ func (v *Vault) run(ctx context.Context, name string, origin Origin) (string, er
 	return value, nil
 }
 
-// remember adds the forms of a value to the masked texts.
 func (v *Vault) remember(value string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -220,8 +210,6 @@ func (v *Vault) remember(value string) {
 	v.forms.Store(newMasks(slices.Compact(forms)))
 }
 
-// formsOf are the texts in which a value may turn up: as it is, in a URL, in JSON, each line of one that has several,
-// and encoded unless it is short.
 func formsOf(value string) []string {
 	forms := append([]string{value}, urlForms(value)...)
 	for _, escapeHTML := range []bool{true, false} {
@@ -246,8 +234,7 @@ func formsOf(value string) []string {
 	return slices.Compact(forms)
 }
 
-// encodedForms are a value in hexadecimal digits of either case, and in base64 wherever it stands in what is encoded, as
-// in a header of basic authentication. Those of a short value would be ordinary data: 31323334 is 1234.
+// encodedForms leaves out short values: 31323334 is 1234.
 func encodedForms(value string) []string {
 	digits := hex.EncodeToString([]byte(value))
 	forms := []string{digits, strings.ToUpper(digits)}
@@ -260,7 +247,6 @@ func encodedForms(value string) []string {
 	return forms
 }
 
-// urlForms are a value in a URL, as Go and browsers escape it, with digits of either case.
 func urlForms(value string) []string {
 	query := url.QueryEscape(value)
 	component := strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*").Replace(query)
@@ -271,11 +257,9 @@ func urlForms(value string) []string {
 	return forms
 }
 
-// escape is an escaped byte in a URL.
 var escape = regexp.MustCompile(`%[0-9A-F]{2}`)
 
-// inBase64 is the certain part of the base64 of a text with the value after a number of bytes, which is
-// before modulo 3: the digits that depend on no byte around the value.
+// inBase64 is the base64 part that depends on no byte around the value; before is modulo 3.
 func inBase64(encoding *base64.Encoding, value string, before int) string {
 	const bitsOfByte, bitsOfDigit = 8, 6
 	digits := encoding.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), value...))

@@ -1,5 +1,4 @@
-// Package smallfile reads files that people write by hand, within bounds: an endless device, or an endlessly
-// nested text, must not take the memory of the machine.
+// Package smallfile reads hand-written files within bounds.
 //
 // It imports the standard library only.
 package smallfile
@@ -20,8 +19,7 @@ const MaxBytes = 1 << 20
 // ErrTooLarge reports a file that does not end within its bound.
 var ErrTooLarge = errors.New("the file is too large")
 
-// Read reads the file, which may be a pipe. A file of more than MaxBytes is ErrTooLarge, and is not read
-// further.
+// Read reads the file, perhaps a pipe; more than MaxBytes is ErrTooLarge.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,9 +57,8 @@ func Check(text []byte, path string) error {
 	return nil
 }
 
-// Nested finds the first position at which a YAML text seems to nest deeper than maxDepth: it counts open
-// brackets, and dashes that follow each other in a line. It reads quoted texts like others, so it may find a
-// position that is not so deep, but misses none. Line and column count from 1.
+// Nested finds where a YAML text seems to nest deeper than maxDepth; it may report too much, but
+// misses none. Line and column count from 1.
 func Nested(text string, maxDepth int) (line, column int, deeper bool) {
 	open := 0
 	line = 1

@@ -14,10 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// In adds to err, the answer of a database to sent, which contains the statement s of a job file, the
-// position of the fault in that file, and the faulty line or statement. PostgreSQL gives the position in a
-// statement, SQLite does not: there it is the beginning of the statement. Errors that concern neither the
-// statement nor a row that it writes, such as a lost connection, are returned unchanged.
+// In adds to err the position of the fault in the job file. SQLite gives none: it is the
+// statement's beginning. Errors that concern neither statement nor row are unchanged.
 func In(s registry.SQL, d tx.Dialect, sent string, err error) error {
 	if err == nil || s.IsZero() {
 		return err
@@ -28,7 +26,7 @@ func In(s registry.SQL, d tx.Dialect, sent string, err error) error {
 	return add(s, 0, 0, s.String(), err)
 }
 
-// InScript is In for a statement of a script without variables, which begins at offset.
+// InScript is In for a script's statement, at offset.
 func InScript(s registry.SQL, offset int, statement string, err error) error {
 	begin := len(statement) - len(strings.TrimLeft(statement, " \t\r\n"))
 	return add(s, 0, offset+begin, statement, err)
@@ -48,7 +46,6 @@ func add(s registry.SQL, part, offset int, shown string, err error) error {
 	return e
 }
 
-// statementError is an error of a database with the place of the statement.
 type statementError struct {
 	err          error
 	place, shown string
@@ -64,10 +61,8 @@ func (e *statementError) Error() string {
 
 func (e *statementError) Unwrap() error { return e.err }
 
-// location is a byte in a part of the statement, and in the sent text.
 type location struct{ part, offset, sent int }
 
-// position finds the place that PostgreSQL names; within reports that it is in the author's statement.
 func position(s registry.SQL, d tx.Dialect, sent string, err error) (at location, within bool) {
 	character := dberr.Position(err)
 	if character < 1 {
@@ -112,7 +107,6 @@ func lineAt(text string, at int) string {
 	return line
 }
 
-// shownBytes bounds the part of a statement in a message.
 const shownBytes = 160
 
 func shorten(text string) string {

@@ -12,16 +12,12 @@ import (
 
 // Statement is one of several in a text.
 type Statement struct {
-	// Text is the statement without its semicolon; comments in front belong to it.
 	Text string
-	// Offset is the byte of the script at which Text begins; Line is the line, from 1
-	// on, of its first word.
+	// Offset is the byte where Text begins; Line the line, from 1, of its first word.
 	Offset, Line int
-	// Verb is its first word, or for WITH the first word of the main part.
-	Verb string
-	// Control says that it begins or ends a transaction.
-	Control bool
-	// Reset means that it is RESET ALL, which removes the transaction's name (rule T8a).
+	Verb         string
+	Control      bool
+	// Reset is RESET ALL, which removes the transaction's name (rule T8a).
 	Reset bool
 }
 
@@ -34,9 +30,8 @@ func (s Statement) ChangesRows() bool {
 	return false
 }
 
-// Split cuts a text at its semicolons, except in quotes, comments, dollar quotes, parentheses and BEGIN
-// ATOMIC (PostgreSQL), or the body of a trigger (SQLite). Text that it does not understand is left for the
-// database to refuse.
+// Split cuts at semicolons outside quotes, comments, dollar quotes, parentheses and bodies (BEGIN
+// ATOMIC, SQLite triggers). Text it does not understand is left to the database.
 func Split(text string, dialect tx.Dialect) []Statement {
 	var list []Statement
 	sc := scanner{text: text, dialect: dialect}
@@ -63,7 +58,6 @@ func Split(text string, dialect tx.Dialect) []Statement {
 	}
 }
 
-// reading is the state of the statement that is being read.
 type reading struct {
 	dialect tx.Dialect
 	words   []string // the first ones
@@ -75,13 +69,11 @@ type reading struct {
 	verb    string
 }
 
-// ends reports whether a semicolon ends the statement. The parentheses belong to CREATE RULE, which on
-// PostgreSQL separates actions with semicolons.
+// The parentheses belong to CREATE RULE, which on PostgreSQL separates actions with semicolons.
 func (r *reading) ends() bool {
 	return r.blocks == 0 && (r.depth <= 0 || r.dialect != tx.Postgres)
 }
 
-// wordsKept is enough to distinguish CREATE OR REPLACE TEMP TRIGGER from others.
 const wordsKept = 4
 
 func (r *reading) add(token string) {
@@ -116,7 +108,6 @@ func (r *reading) word(word string) {
 	}
 }
 
-// opensBody reports whether semicolons belong to the statement from here to END.
 func (r *reading) opensBody(word string) bool {
 	if r.words[0] != "CREATE" {
 		return false
@@ -155,8 +146,6 @@ func (r *reading) statement(text string, from, line int) Statement {
 	return s
 }
 
-// scanner yields words in upper case, ";", "(", ")", and "'" for anything else
-// that is not blank.
 type scanner struct {
 	text    string
 	dialect tx.Dialect

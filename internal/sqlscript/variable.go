@@ -10,32 +10,27 @@ import (
 // Place is where in a statement a variable stands.
 type Place int
 
-// The places. Only a free variable can be bound.
+// Only a free variable can be bound.
 const (
 	Free Place = iota
 	InLiteral
 	InComment
-	// InName is a position at which SQL takes the name of a table or column, or a part of one.
 	InName
 )
 
 // Variable is one of the variables of a text.
 type Variable struct {
-	Place Place
-	// Text is the literal that contains the variable, as written; Offset is where the literal begins.
-	Text   string
-	Offset int
-	// Literal are the parts of the literal between its variables, without the quotes; First is the number of
-	// its first variable.
+	Place   Place
+	Text    string
+	Offset  int
 	Literal []string
 	First   int
 }
 
-// mark stands for a variable in the text that is read: SQL never uses it.
+// mark stands for a variable: SQL never uses it.
 const mark = "\x01"
 
-// Variables returns the positions of the variables between the parts of a text, one fewer than there are
-// parts.
+// Variables returns the positions of the variables between the parts.
 func Variables(parts []string, dialect tx.Dialect) []Variable {
 	for i, part := range parts {
 		if strings.Contains(part, mark) {
@@ -73,13 +68,12 @@ func Variables(parts []string, dialect tx.Dialect) []Variable {
 	return list
 }
 
-// context is the state of the tokens before a variable.
 type context struct {
 	end    int    // of the last one
 	last   string // the last one
 	second string // the one before it
-	// selects records for each open parenthesis, and the statement, whether it contains a SELECT or DELETE: a
-	// FROM after it takes a table. In EXTRACT(YEAR FROM x) it does not.
+	// selects records whether each open parenthesis contains a SELECT or DELETE: a FROM after it
+	// takes a table, unlike in EXTRACT(YEAR FROM x).
 	selects []bool
 }
 
@@ -101,7 +95,6 @@ func (c *context) add(token string, end int) {
 	c.second, c.last, c.end = c.last, token, end
 }
 
-// variable returns the variable, or the literal with variables, at from to to.
 func (c *context) variable(text string, from, to int) Variable {
 	if to-from > len(mark) {
 		v := Variable{Place: InLiteral, Text: text[from:to], Offset: from}

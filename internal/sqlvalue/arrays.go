@@ -2,7 +2,7 @@ package sqlvalue
 
 import "github.com/surfin-batch/surfin/pkg/batch/core/row"
 
-// ListKind is the kind of PostgreSQL's arrays with an oid of pg_type; Null if there is none.
+// ListKind is the kind of PostgreSQL's arrays with an oid; Null if none.
 func ListKind(oid uint32) row.Kind {
 	switch oid {
 	case 1005, 1007, 1016: // int2[], int4[], int8[]

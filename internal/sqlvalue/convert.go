@@ -9,15 +9,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Convert returns v as a value of the kind that a column declares; false if it does not fit. Nothing is lost:
-// a float fits an int if it is whole, an int a bool if it is 0 or 1, a timestamp a date if it is midnight, an
-// int a float if the float is exact, a decimal an int if it is whole and a float if it has no more digits
-// than a float keeps, a number or a bool JSON. A text fits if it is the text of one value of the kind (see
-// parseText); \x and hex are bytes, and any other text stays a text.
+// Convert returns v as a value of a column's kind; false if it does not fit. Nothing is lost: a
+// float fits an int if whole, an int a bool if 0 or 1, a timestamp a date at midnight, an int or a
+// decimal a float if exact, a number or a bool JSON. A text fits if it is one value of the kind
+// (see parseText); \x and hex are bytes.
 func Convert(v row.Value, kind row.Kind) (row.Value, bool) { return ConvertIn(v, kind, nil) }
 
-// ConvertIn is Convert in a time zone (rule D5), for texts of a timestamp without an offset, and the
-// beginning and end of a day. nil is UTC.
+// ConvertIn is Convert in a time zone (rule D5); nil is UTC.
 func ConvertIn(v row.Value, kind row.Kind, zone *time.Location) (row.Value, bool) {
 	f := row.Field{Kind: kind, Zone: zone, Nullable: kind == row.JSONKind, Nulls: []string{}} // JSON's null is null
 	var err error
@@ -68,7 +66,6 @@ func toJSON(v row.Value) (row.Value, bool) {
 	}
 }
 
-// toList makes the list of an array in JSON, or of a list of another kind; each element must fit.
 func toList(v row.Value, f *row.Field) (row.Value, bool) {
 	if v.Kind() == row.JSONKind {
 		list, err := f.ParseArray([]byte(v.JSON()))
@@ -112,8 +109,8 @@ func Quote(v row.Value) string {
 	return strconv.Quote(text)
 }
 
-// DeclaredKind is the kind of a declared type of SQLite, by its rules of affinity and the names of
-// PostgreSQL; Null if any value may be in the column.
+// DeclaredKind is the kind of SQLite's declared type, by affinity and PostgreSQL's names; Null for
+// any.
 func DeclaredKind(typ string) row.Kind {
 	name, _, _ := strings.Cut(strings.ToUpper(typ), "(")
 	name = strings.TrimSpace(name)
@@ -153,8 +150,8 @@ func DeclaredKind(typ string) row.Kind {
 	return row.Null
 }
 
-// HasNumericAffinity reports whether SQLite turns texts that look like numbers into numbers in columns of a
-// declared type. It also does so in columns of integer and real affinity, which have a kind.
+// HasNumericAffinity reports whether SQLite turns number-like texts into numbers, apart from
+// integer and real affinity.
 func HasNumericAffinity(typ string) bool {
 	typ = strings.ToUpper(typ)
 	for _, part := range [...]string{"INT", "CHAR", "CLOB", "TEXT", "BLOB", "REAL", "FLOA", "DOUB"} {
@@ -165,11 +162,9 @@ func HasNumericAffinity(typ string) bool {
 	return typ != ""
 }
 
-// declaredScale finds the scale of a declared type, such as decimal(12,2).
 var declaredScale = regexp.MustCompile(`\(\s*\d+\s*,\s*(\d{1,3})\s*\)`)
 
-// DeclaredScale returns the number of digits after the point in a declared type such as decimal(12,2); false
-// means that it is not a decimal, or has no scale.
+// DeclaredScale returns the scale of decimal(12,2); false if none.
 func DeclaredScale(typ string) (scale int, ok bool) {
 	found := declaredScale.FindStringSubmatch(typ)
 	if found == nil || DeclaredKind(typ) != row.DecimalKind {

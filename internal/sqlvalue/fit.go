@@ -11,8 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Fit converts a driver's value to a value of the field; a misfit is an invalid item. Text is read as the
-// field's own text form.
+// Fit converts a driver's value to the field's; a misfit is an invalid item.
 func Fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case nil:
@@ -38,7 +37,6 @@ func Fit(f *row.Field, x any) (row.Value, error) {
 	return f.Coerced("", err)
 }
 
-// fit is Fit of a value that is not a text.
 func fit(f *row.Field, x any) (row.Value, error) {
 	switch x := x.(type) {
 	case int64:
@@ -64,9 +62,8 @@ func fit(f *row.Field, x any) (row.Value, error) {
 	return row.Value{}, Misfit(f, fmt.Sprintf("%v", x))
 }
 
-// Scanned gives the cells of a row, as database/sql has scanned them into any, the precision of their
-// columns: PostgreSQL returns a real as the float64 of the same value, 0.10000000149011612 for 0.1 (rule D7).
-// SQLite, for which a type is only a word, may hold a float64 in a column of that name: it is unchanged.
+// Scanned gives cells their columns' precision: PostgreSQL returns a real 0.1 as
+// 0.10000000149011612 (rule D7). A float64 of SQLite is unchanged.
 func Scanned(types []*sql.ColumnType, cells []any) {
 	for i, t := range types {
 		if x, ok := cells[i].(float64); ok && t.DatabaseTypeName() == "FLOAT4" && float64(float32(x)) == x {
@@ -75,7 +72,7 @@ func Scanned(types []*sql.ColumnType, cells []any) {
 	}
 }
 
-// FitInt returns an int as a value of the field: a float if that is exact, a bool if it is 0 or 1.
+// FitInt returns an int as the field's value: a float if exact, a bool if 0 or 1.
 func FitInt(f *row.Field, x int64) (row.Value, error) {
 	switch f.Kind {
 	case row.Int:
@@ -97,12 +94,11 @@ func FitInt(f *row.Field, x int64) (row.Value, error) {
 	return row.Value{}, Misfit(f, fmt.Sprintf("the integer %d", x))
 }
 
-// ExactDigits is the number of decimal digits that a float64 keeps: a decimal of that many digits returns
-// unchanged from a column of floats.
+// ExactDigits is the number of decimal digits that a float64 keeps.
 const ExactDigits = 15
 
-// FitFloat returns a float as a value of the field: an int if that is exact, a decimal if the float has no
-// more digits than it keeps exactly.
+// FitFloat returns a float as the field's value: an int if exact, a decimal if not longer than
+// exact.
 func FitFloat(f *row.Field, x float64) (row.Value, error) {
 	switch {
 	case f.Kind == row.Float && x-x == 0:
@@ -137,8 +133,7 @@ func fitTime(f *row.Field, x time.Time) (row.Value, error) {
 	return v, nil
 }
 
-// Unheld is the invalid item of a value of the field's type that not every database can hold; err comes from
-// [Check].
+// Unheld is the invalid item of a value that not every database can hold.
 func Unheld(f *row.Field, err error) error {
 	if f.Hidden {
 		err = errors.New("not every database can store the value")
@@ -146,7 +141,7 @@ func Unheld(f *row.Field, err error) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%w: change it in the SQL, or exclude its row with a `where`", row.FieldError(f.Name, err)))
 }
 
-// Misfit is the invalid item of a value, described by what, that is not of the field's type.
+// Misfit is the invalid item of a value not of the field's type.
 func Misfit(f *row.Field, what string) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s is not of type %s", f.Name, f.Quoted(what), f.Type()))
 }

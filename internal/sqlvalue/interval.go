@@ -6,12 +6,9 @@ import (
 	"strings"
 )
 
-// amount is a number of an interval with the unit after it.
 var amount = regexp.MustCompile(`(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[ \t]*([A-Za-z]*)`)
 
-// KeepsInterval reports whether PostgreSQL keeps each number of an interval's text, to that many digits of a
-// second (at most 6). It turns fractions of months and longer units into months and days, and drops the rest:
-// 0.1 years are 1 month.
+// KeepsInterval reports whether PostgreSQL keeps an interval's numbers: 0.1 years are 1 month.
 func KeepsInterval(text string, digits int) bool {
 	day, clock, iso := text, "", strings.HasPrefix(strings.TrimSpace(text), "P")
 	if iso {
@@ -20,7 +17,6 @@ func KeepsInterval(text string, digits int) bool {
 	return keepsAmounts(day, digits, iso, "month") && keepsAmounts(clock, digits, iso, "m")
 }
 
-// keepsAmounts is KeepsInterval for a part of the text; m is the meaning of M there in ISO 8601.
 func keepsAmounts(text string, digits int, iso bool, m string) bool {
 	for _, found := range amount.FindAllStringSubmatch(text, -1) {
 		number, exponent, unit := found[1], found[2], strings.ToLower(found[3])
@@ -42,8 +38,6 @@ func keepsAmounts(text string, digits int, iso bool, m string) bool {
 	return true
 }
 
-// stepOf returns the size of a unit, and the smallest part that is kept, in one measure: microseconds, or
-// months; 0 means that the unit is unknown.
 func stepOf(unit string, digits int) (size, step int64) {
 	const micro, second, month = 1, 1_000_000, 1
 	step = micro

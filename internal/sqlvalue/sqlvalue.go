@@ -1,11 +1,9 @@
-// Package sqlvalue is the one form in which row values and parameters are sent to a database, by any
-// component.
+// Package sqlvalue is the one form in which row values and parameters are sent to a database.
 //
-// PostgreSQL gets text that the type of the column or bind variable reads for itself, so one text serves a
-// date, a timestamp and a text column alike; bytes are \x and hex, and lists arrays as it writes them. SQLite
-// gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as yyyy-MM-ddTHH:mm:ss.SSSSSSZ (always
-// UTC and of one length, so that their order as text is their order in time), bools as 0 and 1, JSON, uuids
-// and lists as their text.
+// PostgreSQL gets text that the column's type reads for itself; bytes are \x and hex, lists arrays.
+// SQLite gets int64, float64, text and blobs: dates as yyyy-MM-dd, timestamps as
+// yyyy-MM-ddTHH:mm:ss.SSSSSSZ (UTC and of one length, so that text order is time order), bools as 0
+// and 1, the rest as text.
 //
 // It imports core/row, core/exception and the standard library.
 package sqlvalue
@@ -20,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Check reports a value that not every database can hold: NaN and infinities, years outside 1 to 9999 (their
-// text does not sort, or is refused), text with a NUL or that is not UTF-8.
+// Check reports values that not every database can hold: NaN, infinities, years outside 1 to
+// 9999, text with a NUL or not UTF-8.
 func Check(v row.Value) error {
 	switch v.Kind() {
 	case row.Float:
@@ -59,7 +57,6 @@ func CheckText(s string) error {
 	return nil
 }
 
-// isPlain reports text of ASCII without a NUL, eight bytes at a time.
 func isPlain(s string) bool {
 	const high, ones = 0x8080808080808080, 0x0101010101010101
 	for ; len(s) >= 8; s = s[8:] {
@@ -77,8 +74,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// checkJSON reports a NUL in a text of JSON: jsonb cannot hold it, nor can a text column that the text is
-// extracted to.
+// checkJSON reports a NUL in JSON: jsonb and extracted text cannot hold it.
 func checkJSON(j row.JSON) error {
 	text := string(j)
 	for at := strings.Index(text, nul); at >= 0; {
@@ -112,8 +108,7 @@ func checkYear(d row.Date) error {
 	return nil
 }
 
-// AppendText appends the text of a value for a text column; a null appends nothing. v must have passed
-// [Check].
+// AppendText appends a checked ([Check]) value's text for a text column; null appends nothing.
 func AppendText(dst []byte, v row.Value) []byte {
 	switch v.Kind() {
 	case row.DateKind:
@@ -125,8 +120,8 @@ func AppendText(dst []byte, v row.Value) []byte {
 	}
 }
 
-// Text returns the text that PostgreSQL reads for a value with characters that may have a special meaning in
-// COPY or in an array. False means that the text has none: see [AppendText].
+// Text returns PostgreSQL's text of a value that COPY or an array may have to escape; else false:
+// see [AppendText].
 func Text(v row.Value) (string, bool) {
 	switch v.Kind() {
 	case row.String, row.JSONKind, row.UUIDKind:
@@ -139,8 +134,7 @@ func Text(v row.Value) (string, bool) {
 	return row.ArrayText(v, func(e row.Value) string { return string(AppendText(nil, e)) }), true
 }
 
-// SQLite returns the value that SQLite stores for v: nil, int64, float64, string or []byte. v must have
-// passed [Check].
+// SQLite returns v for SQLite: nil, int64, float64, string or []byte; v must have passed [Check].
 func SQLite(v row.Value) any {
 	switch v.Kind() {
 	case row.Null:
@@ -163,8 +157,7 @@ func SQLite(v row.Value) any {
 	}
 }
 
-// Postgres returns the value that PostgreSQL reads for v: nil or a string, which pgx sends as text for a bind
-// variable of any type.
+// Postgres returns v for PostgreSQL: nil or a string, sent as text.
 func Postgres(v row.Value) any {
 	if v.IsNull() {
 		return nil
@@ -175,8 +168,7 @@ func Postgres(v row.Value) any {
 	return string(AppendText(make([]byte, 0, 32), v))
 }
 
-// Args converts bind variables, as returned by expressions, with bind (SQLite or Postgres). A duration
-// becomes a number of seconds.
+// Args converts bind variables with bind; a duration becomes seconds.
 func Args(args []any, bind func(row.Value) any) ([]any, error) {
 	out := make([]any, len(args))
 	for i, arg := range args {

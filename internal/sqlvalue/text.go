@@ -9,10 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// parseText reads a text for a column of another kind; false means that the column would not keep the text's
-// value whole. In addition to the text form of the kind, it reads the words of PostgreSQL for a bool, a day
-// as its midnight and back, and a time without seconds. Nothing is rounded: digits finer than a microsecond,
-// or beyond those of a float, do not fit.
+// Nothing is rounded: digits finer than a microsecond, or beyond those of a float, do not fit.
 func parseText(f *row.Field, text string) (row.Value, bool) {
 	switch f.Kind {
 	case row.DateKind, row.Timestamp:
@@ -35,7 +32,6 @@ func parseText(f *row.Field, text string) (row.Value, bool) {
 	}
 }
 
-// areTextsOf is isTextOf of the elements of a list.
 func areTextsOf(text string, list row.Value) bool {
 	exact, err := (&row.Field{Kind: row.ListOf(row.DecimalKind), Nulls: []string{}}).Parse(text)
 	if err != nil {
@@ -50,7 +46,6 @@ func areTextsOf(text string, list row.Value) bool {
 	return true
 }
 
-// parseDayOrTime reads a date or a timestamp for either kind.
 func parseDayOrTime(f *row.Field, text string) (row.Value, bool) {
 	if d, err := row.ParseDate(text); err == nil {
 		v, ok := ConvertIn(row.DateValue(d), f.Kind, f.Zone)
@@ -67,8 +62,7 @@ func parseDayOrTime(f *row.Field, text string) (row.Value, bool) {
 	return ConvertIn(v, f.Kind, f.Zone)
 }
 
-// isTextOf reports whether text is a decimal that programs write for x: the shortest that reads back as x
-// (rule D7), or the one of 17 digits.
+// isTextOf accepts the shortest decimal that reads back as x (rule D7), or the one of 17 digits.
 func isTextOf(text string, x float64) bool {
 	d, err := row.ParseDecimal(strings.TrimSpace(text))
 	if err != nil { // more digits than a decimal has: 1e-1100 is not 0
@@ -81,9 +75,8 @@ func isTextOf(text string, x float64) bool {
 	return err == nil && long.Equal(d)
 }
 
-// Clock reads a time of day, HH:mm[:ss[.fraction]] in 24 hours or before AM or PM, with an offset if zoned;
-// it returns the digits of the fraction without zeros at the end. False means that the text is something
-// else, such as a word or a text with a date.
+// Clock reads HH:mm[:ss[.fraction]], also with AM or PM, with an offset if zoned, and returns the
+// fraction without final zeros. False: something else.
 func Clock(text string, zoned bool) (fraction string, ok bool) {
 	text = strings.TrimSpace(text)
 	if zoned {
@@ -116,7 +109,6 @@ func Clock(text string, zoned bool) (fraction string, ok bool) {
 	return "", false
 }
 
-// isOffset reports Z, +02, +0200 or +02:00.
 func isOffset(text string) bool {
 	if text == "Z" {
 		return true
@@ -129,8 +121,8 @@ func isOffset(text string) bool {
 	return false
 }
 
-// ChangesAsNumber reports a text that a SQLite column with numeric affinity would turn into a number with
-// another text: 01569, 1e5 and ' 12', but not 1569 or x12.
+// ChangesAsNumber reports a text that numeric affinity would change: 01569, 1e5, ' 12'; not 1569 or
+// x12.
 func ChangesAsNumber(text string) bool {
 	plain := strings.Trim(text, " \t\n\v\f\r")
 	if plain == "" || strings.Trim(plain, "+-.0123456789eE") != "" {

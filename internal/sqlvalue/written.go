@@ -14,9 +14,9 @@ type Querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// AsWritten returns a SELECT for SQLite whose columns of times answer the texts that are stored, and the declared types of
-// those columns, "" for others. The driver makes times in UTC of them, with and without an offset, where a local time is one of the job's time
-// zone (rule D5). A statement that is not a SELECT, or that fails, is returned as it is.
+// AsWritten returns a SELECT for SQLite whose columns of times return the stored texts, and their
+// declared types: the driver would make them UTC, with or without an offset (rule D5). Any other
+// statement is unchanged.
 func AsWritten(ctx context.Context, conn Querier, statement string, args []any) (text string, times []string) {
 	source := " from (\n" + strings.TrimRight(statement, "; \t\r\n") + "\n) q"
 	rows, err := conn.QueryContext(ctx, "select *"+source+" limit 0", args...)
@@ -42,7 +42,7 @@ func AsWritten(ctx context.Context, conn Querier, statement string, args []any) 
 	return "select " + strings.Join(columns, ", ") + source, times
 }
 
-// HasZone reports fields of which one reads local times of a time zone, so that a SELECT for SQLite is one of [AsWritten].
+// HasZone reports fields with local times of a zone: see [AsWritten].
 func HasZone(s *row.Schema) bool {
 	for i := range s.Len() {
 		if s.Field(i).Zone != nil {
@@ -52,7 +52,7 @@ func HasZone(s *row.Schema) bool {
 	return false
 }
 
-// IsTimeColumn reports a column of SQLite whose texts the driver makes times in UTC of.
+// IsTimeColumn reports a SQLite column of texts that the driver makes UTC times.
 func IsTimeColumn(t *sql.ColumnType) bool {
 	switch t.DatabaseTypeName() {
 	case "DATE", "DATETIME", "TIMESTAMP":
@@ -61,7 +61,6 @@ func IsTimeColumn(t *sql.ColumnType) bool {
 	return false
 }
 
-// writtenForms are how texts of times in SQLite are written: those with an offset, then those without.
 var writtenForms = [...]string{
 	time.RFC3339Nano, "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999 -0700 MST",
 	"2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04", "2006-01-02T15:04",
@@ -69,8 +68,8 @@ var writtenForms = [...]string{
 
 const withOffset = 3 // of writtenForms
 
-// WrittenTime reads a text with a time: one without an offset is in the zone (rule D5), and a day is its midnight in UTC.
-// Digits finer than a microsecond are cut off. False: the text is something else. A nil zone is UTC.
+// WrittenTime reads a time; without an offset in the zone (rule D5), a day as midnight in UTC, cut
+// to microseconds. False: something else. A nil zone is UTC.
 func WrittenTime(text string, zone *time.Location) (t time.Time, isDay, ok bool) {
 	if d, err := row.ParseDate(text); err == nil {
 		return d.Time(), true, true

@@ -1,19 +1,15 @@
-// Package testdb gives tests real databases: SQLite files, and databases in a private PostgreSQL cluster.
+// Package testdb gives tests real databases: SQLite files, and databases in a private PostgreSQL
+// cluster.
 //
-// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may create databases, or
-// by the absolute path of a file in which the URL is (`make test` does that, as the variable's value decides
-// whether a test result is still good), else a private one of this process, started by the first test that
-// needs it. Packages whose tests use PostgreSQL have
+// The cluster is the one that SURFIN_TEST_POSTGRES names, by the URL of a user who may create
+// databases or the absolute path of a file with it, else one that the first test starts. Packages
+// with such tests have
 //
 //	func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 //
-// so that their private cluster is stopped at the end.
-//
-// If SURFIN_TEST_TEMPLATES is set (internal/testdb/cluster sets it), the databases already have the
-// repository's tables: making them took longer than many a test. Without it they are empty. A test works with
-// both, since every user of a repository migrates it. A test about missing tables, or about two histories
-// that write to one database (histories from a template have one identity), uses EachEmpty, EmptySQLite or
-// EmptyPostgres.
+// which stops it. If SURFIN_TEST_TEMPLATES is set, the databases already have the repository's
+// tables. A test about missing tables, or two histories in one database, uses EachEmpty,
+// EmptySQLite or EmptyPostgres.
 //
 // It imports the PostgreSQL driver and internal/testdb/pgcluster. Only tests import it.
 package testdb
@@ -38,8 +34,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb/pgcluster"
 )
 
-// Variable names the environment variable with the admin URL of a server, or the absolute
-// path of a file with it.
+// Variable names the variable with a server's admin URL, or the path of a file with it.
 const Variable = "SURFIN_TEST_POSTGRES"
 
 // Templates names the environment variable with the folder that contains SQLiteTemplate; then the server has
@@ -50,8 +45,6 @@ const (
 	PostgresTemplate = "surfin_template"
 )
 
-// own is the state that the tests of this process share. A test binary has one TestMain and many tests that
-// share the server, so it cannot be in one of them.
 var own struct {
 	sync.Mutex
 	cluster *pgcluster.Cluster
@@ -59,8 +52,7 @@ var own struct {
 	admin   *pgx.Conn
 }
 
-// Main runs the tests, stops the cluster that they started, and returns the exit
-// code for os.Exit.
+// Main runs the tests, stops their cluster, and returns the exit code.
 func Main(m *testing.M) int {
 	code := m.Run()
 	own.Lock()
@@ -81,8 +73,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Each runs f as a subtest per database, "sqlite" and "postgres", each time with the URL of a separate
-// database.
+// Each runs f as a subtest per database, with the URL of a separate one.
 func Each(t *testing.T, f func(t *testing.T, url string)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, SQLite(t)) })
@@ -114,7 +105,7 @@ func SQLite(t testing.TB) string {
 	return url
 }
 
-// EmptySQLite returns the URL of a file, not yet there, in the test's own folder.
+// EmptySQLite returns the URL of a missing file in the test's folder.
 func EmptySQLite(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -128,8 +119,8 @@ func EmptySQLite(t testing.TB) string {
 	return "sqlite:" + filepath.Join(folder, "test.db")
 }
 
-// Postgres returns the URL of a database, dropped when the test ends. It fails the test without PostgreSQL: a
-// skip would look like a success.
+// Postgres returns the URL of a database, dropped at the end. It fails without PostgreSQL: a skip
+// would look like a success.
 func Postgres(t testing.TB) string {
 	t.Helper()
 	if os.Getenv(Templates) == "" {
@@ -173,8 +164,7 @@ func postgres(t testing.TB, template string) string {
 	return u.String()
 }
 
-// Pooled returns the URL of a PostgreSQL database through the test's own PgBouncer in a pool mode. It fails
-// the test without PgBouncer.
+// Pooled returns a database's URL through the test's own PgBouncer; it fails without one.
 func Pooled(t testing.TB, database, mode string, settings ...string) string {
 	t.Helper()
 	pooler, err := pgcluster.StartPooler(t.Context(), database, mode, settings...)
@@ -202,7 +192,6 @@ func AdminURL() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// ownURL is AdminURL, or the URL of this process's server.
 func ownURL() (string, error) {
 	if given, err := AdminURL(); err != nil || given != "" {
 		return given, err
@@ -218,8 +207,6 @@ func ownURL() (string, error) {
 	return own.cluster.URL(), nil
 }
 
-// strategy copies the files of the template, in a third of the time of writing all its pages into the log.
-// PostgreSQL 14 always copies them.
 func strategy(c *pgx.Conn) string {
 	major, _, _ := strings.Cut(c.PgConn().ParameterStatus("server_version"), ".")
 	if n, err := strconv.Atoi(major); err != nil || n < 15 {
@@ -228,8 +215,6 @@ func strategy(c *pgx.Conn) string {
 	return " STRATEGY FILE_COPY"
 }
 
-// administrate runs a statement on the connection that all tests of the process share: a connection costs the
-// server as much as a database does.
 func administrate(admin string, statement func(*pgx.Conn) string) error {
 	own.Lock()
 	defer own.Unlock()

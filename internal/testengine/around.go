@@ -7,14 +7,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Around is a repository that calls Do around each write, by the name of its method. Reads and heartbeats are
-// unchanged.
+// Around is a repository that calls Do around each write, by its method's name, but not heartbeats.
 type Around struct {
 	ports.JobRepository
 	Do func(write string, do func() error) error
 }
 
-// around returns the result of a write that Do wraps.
 func around[T any](a *Around, write string, do func() (T, error)) (result T, err error) {
 	err = a.Do(write, func() (err error) { result, err = do(); return err })
 	return result, err

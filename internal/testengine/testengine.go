@@ -36,8 +36,8 @@ type Engine struct {
 	events []core.Event
 }
 
-// New opens the database, migrates the repository and builds the engine.
-// change may alter the launcher's configuration.
+// New opens the database, migrates and builds the engine; change may alter
+// the launcher's configuration.
 func New(t testing.TB, url string, change ...func(*job.Config)) *Engine {
 	t.Helper()
 	return On(t, gormdb.Config{URL: url}, change...)

@@ -1,5 +1,5 @@
-// Package testexample keeps the compiled examples short: databases and files for each of them, and readers
-// and writers driven as a step would. Any failure panics, which fails the example.
+// Package testexample keeps the compiled examples short. Any failure panics, which fails the
+// example.
 //
 // It imports core, tx and adaptor/database/gorm. Only tests import it.
 package testexample

@@ -5,16 +5,15 @@ import (
 	"sync"
 )
 
-// Messages counts the messages on a connection to PostgreSQL, which must be one without TLS.
+// Messages counts the messages of a PostgreSQL connection without TLS.
 type Messages struct {
-	// Queries are simple queries, with one statement or several, and COPYs; Executes are
-	// executions of prepared statements.
+	// Queries are simple queries and COPYs; Executes are prepared statements.
 	Queries, Executes int
-	// RoundTrips is how often the server reported that it is ready for more.
+	// RoundTrips is how often the server was ready for more.
 	RoundTrips int
 }
 
-// Busiest returns the messages of the connection with most round trips, of all that were opened.
+// Busiest returns the connection with most round trips.
 func (p *Proxy) Busiest() (m Messages) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,7 +25,6 @@ func (p *Proxy) Busiest() (m Messages) {
 	return m
 }
 
-// traffic counts the messages of both ways of a connection.
 type traffic struct {
 	mu           sync.Mutex
 	sent, answer stream
@@ -48,7 +46,6 @@ func (t *traffic) pass(s *stream, p []byte) {
 	s.pass(p)
 }
 
-// stream counts the messages in one direction by their type, however their bytes are divided.
 type stream struct {
 	starts bool // the next message is the first one, which has no type
 	head   []byte

@@ -1,5 +1,5 @@
-// Package testproxy is a network for tests: a proxy in front of a database server that holds bytes back,
-// freezes, cuts its connections, and counts the traffic.
+// Package testproxy is a proxy for tests: it holds bytes back, freezes, cuts connections, and
+// counts the traffic.
 //
 // It imports the standard library. Only tests import it.
 package testproxy
@@ -163,7 +163,6 @@ func (p *Proxy) pause() {
 	}
 }
 
-// relay copies until one side closes, and then closes both.
 func (p *Proxy) relay(to, from net.Conn, seen func(text []byte)) {
 	defer p.drop(to, from)
 	buf := make([]byte, 64<<10)

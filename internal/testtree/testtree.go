@@ -1,10 +1,6 @@
-// Package testtree makes Go's test cache aware of the inputs that tests pass to other programs.
-//
-// `go test` repeats a result ("ok, cached") as long as the test binary, and the files and environment
-// variables that the test process itself read, are the same. It does not see the inputs of a program that the
-// test starts: `go build` compiles the whole module, surfin opens job files. A test that starts a program
-// therefore uses Command, which ties its result to this very tree. A test that starts its own binary again
-// (os.Args[0]) does not need it: the sources of that binary are in the cache's key.
+// Package testtree makes Go's test cache aware of the inputs that tests pass to other programs: `go
+// test` sees only the inputs of the test process. A test that starts a program uses Command, which
+// ties its result to this tree; one that starts its own binary (os.Args[0]) does not need it.
 //
 // It imports nothing of ours. Only tests and internal/testdb/cluster import it.
 package testtree
@@ -23,19 +19,16 @@ import (
 	"strings"
 )
 
-// Variable names the environment variable with the Sum of the tree when the tests began, which
-// internal/testdb/cluster sets. A file that changes while they run counts for the next run, and not for this
-// one's result.
+// Variable names the variable with the tree's Sum, set by internal/testdb/cluster when the tests
+// begin.
 const Variable = "SURFIN_TEST_TREE"
 
-// Command is exec.CommandContext in a test whose result depends on every file of the module.
+// Command is exec.CommandContext in a test that depends on every file of the module.
 func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	depend()
 	return exec.CommandContext(ctx, name, args...) //nolint:gosec // of a test
 }
 
-// depend reads the variable, which Go's cache records. Without one it lists each folder of the module: Go
-// records that too, with size and time of each file there.
 func depend() {
 	if os.Getenv(Variable) != "" {
 		return
@@ -75,8 +68,8 @@ func Root() (string, error) {
 	}
 }
 
-// Sum returns a hash over names, modes and contents of the files below root that git has or would add. It
-// fails if root is not in a checkout.
+// Sum hashes names, modes and contents of the files that git has or would add; it fails outside a
+// checkout.
 func Sum(ctx context.Context, root string) (string, error) {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
@@ -101,8 +94,6 @@ func Sum(ctx context.Context, root string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// read returns the text of a file, the target of a link, and nothing for a folder, which is a separate
-// checkout.
 func read(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(path)
 	if err != nil {

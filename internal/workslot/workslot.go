@@ -1,23 +1,19 @@
-// Package workslot is the place of an execution in its worker's capacity, which a context carries: code that
-// only waits leaves it to other work meanwhile.
+// Package workslot is an execution's slot in its worker's capacity: code that only waits leaves it
+// to other work.
 //
 // It imports the standard library only.
 package workslot
 
 import "context"
 
-// Slot is the place of an execution in its worker's capacity. The execution holds it while at least one
-// of its goroutines works.
+// Slot is held while at least one goroutine of the execution works.
 type Slot interface {
-	// Leave declares that the calling goroutine only waits from now on. The slot is free for other work
-	// when no goroutine of the execution works.
+	// Leave declares that the calling goroutine only waits.
 	Leave()
-	// Return declares that the goroutine works again, and waits for a slot if the execution has none.
-	// The error is ctx's cause if it ends first.
+	// Return waits for a slot if the execution has none; the error is ctx's cause.
 	Return(ctx context.Context) error
-	// Fork is for branches: goroutines that work in parallel while the calling one only waits for them.
-	// Each calls begin first, which waits for a slot as Return does, until ctx ends, and end when its
-	// work is done.
+	// Fork is for branches while the caller only waits: each calls begin, which waits like Return,
+	// and end.
 	Fork() (begin func(ctx context.Context), end func())
 }
 
@@ -28,16 +24,14 @@ func WithSlot(ctx context.Context, s Slot) context.Context {
 	return context.WithValue(ctx, slotKey{}, s)
 }
 
-// LeaveSlot gives the slot of ctx back for good: its holder only waits from now on, for example for
-// another execution. Without a slot it does nothing.
+// LeaveSlot gives ctx's slot back for good.
 func LeaveSlot(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(Slot); ok {
 		s.Leave()
 	}
 }
 
-// WithoutSlot calls wait, which waits for work of workers, without the slot of ctx: that work may need
-// this slot.
+// WithoutSlot calls wait without ctx's slot, which the awaited work may need.
 func WithoutSlot(ctx context.Context, wait func() error) error {
 	s, ok := ctx.Value(slotKey{}).(Slot)
 	if !ok {
@@ -51,7 +45,7 @@ func WithoutSlot(ctx context.Context, wait func() error) error {
 	return err
 }
 
-// ForkSlot is Slot.Fork of ctx's slot. Without a slot begin and end do nothing.
+// ForkSlot is Slot.Fork of ctx's slot; without one it does nothing.
 func ForkSlot(ctx context.Context) (begin, end func()) {
 	s, ok := ctx.Value(slotKey{}).(Slot)
 	if !ok {
@@ -63,8 +57,8 @@ func ForkSlot(ctx context.Context) (begin, end func()) {
 
 type stopKey struct{}
 
-// WithStopping returns a context for work that a worker gives back, if the work only waits, when stop
-// is closed.
+// WithStopping returns a context for work that is given back, if it only waits, when stop is
+// closed.
 func WithStopping(ctx context.Context, stop <-chan struct{}) context.Context {
 	return context.WithValue(ctx, stopKey{}, stop)
 }

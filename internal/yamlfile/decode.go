@@ -10,35 +10,28 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
-// Form decodes a type that has its own form in the file. It reports mistakes through d and then leaves v
-// unchanged.
+// Form decodes a type with its own form; on a mistake it leaves v unchanged.
 type Form func(d *Decoder, n *Node, f Field, v reflect.Value)
 
 // Value is the value of a scalar.
 type Value struct {
-	Text string
-	// Typed is used instead of Text unless it is nil.
+	Text  string
 	Typed any
 }
 
-// Decoder fills values from nodes by the tags of their types. It reports every
-// problem to its collector and continues.
+// Decoder fills values by tags, and reports every problem.
 type Decoder struct {
 	*Collector
-	// Forms are asked before the kind of a type is examined.
 	Forms map[reflect.Type]Form
-	// Scalar returns the value of a scalar for the type want. It returns false if nothing is to be set,
-	// because the value is not known yet or a problem was reported. A nil Scalar means the scalar's text.
+	// Scalar returns a scalar's value for want; false sets nothing. nil means the text.
 	Scalar func(n *Node, f Field, want reflect.Type) (Value, bool)
-	// Meant returns what was probably meant by a key that struct type in does not have: one of its keys, or,
-	// with a hint, a key of another struct. All results are empty if that is not known.
+	// Meant returns the probable key, or a hint to another struct; empty if unknown.
 	Meant func(key string, in reflect.Type) (own, hint string)
 
 	bad bool // a node with a reported problem was met
 }
 
-// Decode fills v, which must be settable, from n. what names v in messages, such as "chunk". It reports
-// whether nothing was wrong.
+// Decode fills the settable v from n, called what in messages, and reports success.
 func (d *Decoder) Decode(n *Node, what string, v reflect.Value) bool {
 	before := d.Reports()
 	d.bad = false
@@ -46,7 +39,7 @@ func (d *Decoder) Decode(n *Node, what string, v reflect.Value) bool {
 	return d.Reports() == before && !d.bad
 }
 
-// Reported marks the decoding as bad because of a problem that was reported before.
+// Reported marks the decoding as bad.
 func (d *Decoder) Reported() { d.bad = true }
 
 // Default sets v to the defaults in its own tags, with the position of n.
@@ -58,7 +51,6 @@ func (d *Decoder) Default(n *Node, what string, v reflect.Value) bool {
 // Field decodes n as the value of field f.
 func (d *Decoder) Field(n *Node, f Field, v reflect.Value) { d.value(n, f, v) }
 
-// ordered is a map that keeps its order: *OrderedMap[T].
 type ordered interface {
 	element() reflect.Type
 	add(key *Node, value reflect.Value)
@@ -242,8 +234,6 @@ func (d *Decoder) plainStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !form
 }
 
-// absent fills the defaults inside a struct with a missing key. Required keys in it are required only if the
-// struct is present.
 func (d *Decoder) absent(n *Node, f Field, v reflect.Value) {
 	if f.Required {
 		d.Add(n, fmt.Sprintf("the key %q is missing", f.Key), f.Doc)
@@ -260,8 +250,6 @@ func (d *Decoder) absent(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// excused reports whether another refused key explains why key is missing: one that is not supported yet, or
-// a misspelling.
 func (d *Decoder) excused(n *Node, keys Keys, in reflect.Type, key string) bool {
 	return slices.ContainsFunc(restOf(n, keys).Entries, func(e Entry) bool {
 		own, _ := d.meant(e.Key.Text, in)
@@ -269,7 +257,6 @@ func (d *Decoder) excused(n *Node, keys Keys, in reflect.Type, key string) bool 
 	})
 }
 
-// byDefault decodes the default of a field as if it were in the file. Lists and maps are written as YAML.
 func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 	text := n.WithText(f.Default)
 	if kind := v.Kind(); kind == reflect.Slice || kind == reflect.Map || kind == reflect.Struct {
@@ -284,7 +271,6 @@ func (d *Decoder) byDefault(n *Node, f Field, v reflect.Value) {
 	d.value(text, f, v)
 }
 
-// moveTo gives n and its descendants the position of at.
 func moveTo(n, at *Node) {
 	n.Line, n.Col, n.style, n.doc, n.use = at.Line, at.Col, folded, at.doc, at.use
 	for _, item := range n.Items {

@@ -12,51 +12,34 @@ import (
 
 // Field is a struct field as its tags describe it.
 type Field struct {
-	Index []int
-	Type  reflect.Type
-	// Key is its name in the file.
-	Key string
-	// Doc is one or more sentences for the reference.
-	Doc string
-	// Default is the text of the value for a missing key.
-	Default string
-	// HasDefault distinguishes an empty default from a missing one.
+	Index      []int
+	Type       reflect.Type
+	Key        string
+	Doc        string
+	Default    string
 	HasDefault bool
 	Required   bool
-	// Enum are the allowed texts; empty means any.
-	Enum []string
-	// Later are known texts that are not supported yet.
-	Later []string
-	// Cures maps a part of a text that is not allowed to the text to write instead.
-	Cures map[string]string
-	// Form describes how a value is written, for messages about a wrong kind.
-	Form string
-	// Main means that the value may stand for the whole struct.
+	Enum       []string
+	Later      []string
+	Cures      map[string]string
+	Form       string
+	// Main may stand for the whole struct.
 	Main bool
-	// Item is the name of an item of a list in messages; empty means the key's.
 	Item string
-	// Rest means that the field takes all keys of no other field.
 	Rest bool
 	// Path means that the text is a path relative to the file.
 	Path bool
-	// Std means that the path may be -, the standard input or output.
-	Std bool
-	// Program means that the text, or the first of a list, is a program: with a slash, a path relative to the
-	// file.
+	Std  bool
+	// Program: with a slash, a path relative to the file.
 	Program bool
-	// Output means that the path is a file that only this component writes.
-	Output bool
-	// Literal means that the text is taken unchanged: a ${...} in it is not an expression.
+	Output  bool
 	Literal bool
-	// Kind is the kind of component that the field names, for the forms of components.
-	Kind string
-	// Given is the key of that component that the outer component gives.
-	Given string
-	// AtOpen says that the component is opened, read and closed while the one around it is opened.
+	Kind    string
+	Given   string
+	// AtOpen: opened, read and closed while the outer one is opened.
 	AtOpen bool
 }
 
-// form describes how a value of the kind is written, if n has another kind.
 func (f Field) form(n *Node, kind Kind) string {
 	if f.Type != nil && f.Type.Kind() == reflect.Pointer {
 		f.Type = f.Type.Elem()
@@ -85,24 +68,21 @@ func (f Field) form(n *Node, kind Kind) string {
 // At is embedded by structs that record their position.
 type At struct{ Node *Node }
 
-// Extra is the type of a blank field with tags that describe more of a struct's keys: `later:"a b"` are keys
-// that this version knows but does not support, and `ignore:"x-"` is a prefix of ignored keys.
+// Extra's tags: `later:"a b"` are known, unsupported keys, `ignore:"x-"` is a prefix of ignored
+// keys.
 type Extra struct{}
 
 // Keys holds the tags of a struct type.
 type Keys struct {
 	Fields []Field
-	// Later are known keys that are not supported yet.
-	Later []string
-	// Ignore is a prefix of ignored keys; empty means none.
+	Later  []string
 	Ignore string
 	at     []int // index of the embedded At; nil means none
 }
 
-// FieldsOf reads the tags of struct type t: `key` (without it a field is not part of the file), `doc`,
-// `default`, `required:"true"`, `enum:"a,b"`, `main:"true"`, `path:"true"`, `path:"std"` or `path:"program"`,
-// `literal:"true"`, `rest:"true"`, `item`, `kind`, `given`, `later:"c"` for future texts of an enum. Fields
-// of embedded structs count as its own.
+// FieldsOf reads the tags of struct type t and of embedded structs: `key` (required for a field of
+// the file), `doc`, `default`, `required`, `enum`, `main`, `path` (true, std, program), `literal`,
+// `rest`, `item`, `kind`, `given`, `later`.
 func FieldsOf(t reflect.Type) Keys {
 	keys := Keys{Fields: make([]Field, 0, t.NumField())}
 	for i := range t.NumField() {
@@ -127,7 +107,6 @@ func FieldsOf(t reflect.Type) Keys {
 	return keys
 }
 
-// fieldOf reads all tags of the field in one pass: job files are parsed often.
 func fieldOf(f reflect.StructField) Field {
 	field := Field{Index: f.Index, Type: f.Type}
 	if f.Type.Kind() == reflect.String && f.Type.PkgPath() != "" {
@@ -176,7 +155,6 @@ func fieldOf(f reflect.StructField) Field {
 	return field
 }
 
-// tagsOf yields the names and texts of a tag, which has the form of reflect.StructTag.
 func tagsOf(tag reflect.StructTag) iter.Seq2[string, string] {
 	return func(yield func(name, text string) bool) {
 		for rest := strings.TrimLeft(string(tag), " "); rest != ""; rest = strings.TrimLeft(rest, " ") {
@@ -215,7 +193,7 @@ func (k Keys) Names() []string {
 	return names
 }
 
-// Find returns the field with the key. The key of a rest is not in the file.
+// Find returns the field with the key.
 func (k Keys) Find(key string) (Field, bool) {
 	for _, f := range k.Fields {
 		if f.Key == key && !f.Rest {
@@ -245,7 +223,6 @@ func (k Keys) Main() (Field, bool) {
 	return Field{}, false
 }
 
-// curesOf reads the tag `cure:"PART=TEXT|PART=TEXT"`.
 func curesOf(tag string) map[string]string {
 	if tag == "" {
 		return nil
@@ -258,10 +235,8 @@ func curesOf(tag string) map[string]string {
 	return cures
 }
 
-// longEnum is how many texts are listed in addition to the probable one.
 const longEnum = 20
 
-// cure returns the text to write instead of one that is not allowed.
 func (f *Field) cure(text string) string {
 	for part, cure := range f.Cures {
 		if strings.Contains(strings.ToLower(text), part) {

@@ -42,27 +42,19 @@ const (
 // once parsed.
 type Node struct {
 	Kind Kind
-	// Line and Col are its position, 1-based; Col counts characters.
+	// Line and Col are 1-based; Col counts characters.
 	Line, Col int
-	// Text is a scalar as written, without quotes.
-	Text string
-	// Empty means that a scalar is missing (`key:` and no more).
-	Empty bool
-	// Items are the elements of a list.
-	Items []*Node
-	// Entries are the entries of a map, in order, every key once.
-	Entries []Entry
-	// Bad marks a node about which a problem was reported: further problems are not reported.
-	Bad bool
+	Text      string
+	Empty     bool
+	Items     []*Node
+	Entries   []Entry
+	Bad       bool
 
 	style   style
 	comment string // after it on its line
-	// doc is the node's document; nil means that the node stands for no text of a file.
-	doc *Document
-	// use is the use that added the node to the document; nil means that it is written there.
-	use *Use
-	// origin lists the pieces that its text was put together from; nil means that it is as written.
-	origin *origin
+	doc     *Document
+	use     *Use
+	origin  *origin
 }
 
 // Entry is one key of a map.
@@ -94,15 +86,13 @@ func (n *Node) KeyOf(key string) *Node {
 	return n
 }
 
-// IsQuoted reports whether a scalar is in quotes or a block.
+// IsQuoted reports quotes or a block.
 func (n *Node) IsQuoted() bool { return n.style != plain }
 
-// Comment returns the comment after the node on its line, where an expression with an unquoted # loses its
-// end.
+// Comment returns the comment on the node's line, where an unquoted # ends an expression.
 func (n *Node) Comment() string { return n.comment }
 
-// Find follows a dotted path of keys, and of indexes of lists from 0, as far as it leads, and returns the
-// node at its end.
+// Find follows a dotted path of keys and indexes as far as it leads.
 func (n *Node) Find(path string) *Node {
 	for _, key := range strings.Split(path, ".") {
 		next := n.Get(key)
@@ -117,23 +107,19 @@ func (n *Node) Find(path string) *Node {
 	return n
 }
 
-// WithText returns a scalar with text at the position of n: for defaults.
+// WithText returns a scalar at the position of n.
 func (n *Node) WithText(text string) *Node {
 	return n.Plain(text)
 }
 
 // Document is a parsed file.
 type Document struct {
-	// Path is the file as it was given.
 	Path string
-	// Text is the whole file.
 	Text string
-	// Root is the value of the document; nil if it could not be parsed.
-	Root *Node
-	// Empty means that the file has nothing but comments.
+	// Root is nil if the document could not be parsed.
+	Root  *Node
 	Empty bool
-	// Describe returns the position to which keys and list positions lead from the root, for a definition
-	// that was made in Go. It is nil for a file.
+	// Describe returns a position in a Go definition; nil for a file.
 	Describe func(steps []Step) string
 
 	lines []string
@@ -162,8 +148,6 @@ func (d *Document) clamp(line, col int) (int, int) {
 	return line, min(max(col, 1), utf8.RuneCountInString(d.lines[line-1])+1)
 }
 
-// locate finds byte offset of the node's text in the file. If quotes or folds hide it, it returns the
-// beginning of the node.
 func (d *Document) locate(n *Node, offset int) (line, col int) {
 	n, offset = n.source(offset)
 	if offset < 0 || offset > len(n.Text) || n.Line < 1 || n.Line > len(d.lines) {
@@ -202,8 +186,6 @@ func (d *Document) locate(n *Node, offset int) (line, col int) {
 	return n.Line, n.Col
 }
 
-// locateFolded finds a position in a text that YAML joins from several lines. The text begins in a line, at
-// or after a rune. Escapes are not found.
 func (d *Document) locateFolded(text string, offset, line, from int) (int, int, bool) {
 	begin := 0
 	for ; line <= len(d.lines) && begin <= offset; line++ {

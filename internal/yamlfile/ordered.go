@@ -12,7 +12,7 @@ type Named[T any] struct {
 // OrderedMap is a map of the file that keeps the order of its keys.
 type OrderedMap[T any] []Named[T]
 
-// Elem is the type of the values, for code that walks types.
+// Elem is the type of the values.
 func (OrderedMap[T]) Elem() reflect.Type { return reflect.TypeFor[T]() }
 
 func (*OrderedMap[T]) element() reflect.Type { return reflect.TypeFor[T]() }

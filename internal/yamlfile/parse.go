@@ -13,16 +13,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// Limits of a document: beyond them it is refused, as an alias may expand beyond any memory.
+// Limits: an alias may expand beyond any memory.
 const (
 	MaxBytes = smallfile.MaxBytes
 	maxNodes = 100_000
-	// MaxDepth is the maximum nesting of values: a nested flow takes four levels.
 	MaxDepth = 100
 )
 
-// Parse reads one YAML document. It returns the document with a collector of its problems; the document's
-// Root is nil if there is nothing to decode.
+// Parse reads one YAML document; Root is nil if there is nothing to decode.
 func Parse(path string, text []byte) (*Document, *Collector) {
 	d := &Document{Path: path, Text: string(text), lines: splitLines(strings.ToValidUTF8(string(text), "\uFFFD"))}
 	c := d.NewCollector()
@@ -58,7 +56,6 @@ func Parse(path string, text []byte) (*Document, *Collector) {
 	return d, c
 }
 
-// errSecond is a second document in the file.
 type errSecond struct{ line, col int }
 
 func (e *errSecond) Error() string { return "there is a second document" }
@@ -102,7 +99,6 @@ func invalidAt(text []byte) (line, col int) {
 	return line, col
 }
 
-// resolver turns yaml's nodes into ours.
 type resolver struct {
 	doc    *Document
 	c      *Collector
@@ -172,7 +168,6 @@ func (r *resolver) alias(y *yaml.Node, n *Node) *Node {
 	return r.node(y.Alias)
 }
 
-// tagged refuses a tag, which is accidental in `when: !item.x`.
 func (r *resolver) tagged(y *yaml.Node, n *Node) *Node {
 	n.Kind, n.Bad, n.Text = Scalar, true, y.Value
 	if strings.HasPrefix(y.Tag, "!!") || y.Kind != yaml.ScalarNode {

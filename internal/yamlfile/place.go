@@ -1,15 +1,14 @@
 package yamlfile
 
-// Step is a step on the path from the root of a document to a value in it.
+// Step is a step from the root to a value.
 type Step struct {
-	// Key is a key of a map; empty means that Index is an index of a list, from 0.
+	// Key is empty for a list's Index, from 0.
 	Key   string
 	Index int
-	// In is the map or list.
-	In *Node
+	In    *Node
 }
 
-// Place describes the position of n. It returns "" for a file, which has lines for messages.
+// Place describes the position of n; "" for a file.
 func (d *Document) Place(n *Node) string {
 	if d.Describe == nil {
 		return ""
@@ -39,7 +38,6 @@ func wayTo(root, n *Node) (way []Step, found bool) {
 	return nil, false
 }
 
-// wayBefore returns the path from root to the last value that begins at or before n.
 func wayBefore(root, n *Node) []Step {
 	var way []Step
 	for root != nil {

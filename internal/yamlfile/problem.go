@@ -11,26 +11,20 @@ import (
 
 // Problem is one thing wrong with a document.
 type Problem struct {
-	// File is the path as it was given.
-	File string
-	// Line and Col are 1-based; Col counts characters.
+	File      string
 	Line, Col int
-	// Msg describes the mistake.
-	Msg string
-	// Hint describes the correct form; it may be empty.
-	Hint string
-	// Excerpt is the line of the file.
-	Excerpt string
-	// Place is the position in a definition that was made in Go, for which a line means nothing: "job bill:
-	// step load: chunk.writer". It is empty for a file.
+	Msg       string
+	Hint      string
+	Excerpt   string
+	// Place is the position in a Go definition, "job bill: step load: chunk.writer"; empty for a
+	// file.
 	Place string
-	// Through names the uses of templates that lead to it, if it is written in one: "through use load in
-	// job.yaml:12:3".
+	// Through names the uses of templates: "through use load in job.yaml:12:3".
 	Through string
 }
 
-// Error returns "file:line:col: message", the line with a caret, and the hint; for a definition made in Go
-// "place: message (hint)".
+// Error returns "file:line:col: message", the line with a caret and the hint, or "place: message
+// (hint)".
 func (p Problem) Error() string {
 	if p.Place != "" {
 		return p.inGo()
@@ -49,7 +43,6 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// byLine matches references to other lines in messages about files.
 var byLine = regexp.MustCompile(`,? in line \d+`)
 
 func (p Problem) inGo() string {
@@ -62,8 +55,6 @@ func (p Problem) inGo() string {
 	return text
 }
 
-// clip shortens a long line around column col, and returns the blanks that put a caret below that column
-// (tabs stay tabs).
 func clip(line string, col int) (shown, blanks string) {
 	const maxRunes, before = 120, 60
 	runes := []rune(line)
@@ -88,7 +79,7 @@ func clip(line string, col int) (shown, blanks string) {
 	}, string(runes[:at]))
 }
 
-// Problems is all problems of a document, in its order. It is never empty if it is returned as an error.
+// Problems is all problems of a document, in its order.
 type Problems []Problem
 
 // Error returns all problems, one below the other.
@@ -103,12 +94,10 @@ func (ps Problems) Error() string {
 // Collector gathers the problems of one document. It is not safe for concurrent
 // use.
 type Collector struct {
-	doc  *Document
-	list Problems
-	// seen is the index in list of each problem, without the use that leads to it; more holds its other uses.
-	seen map[Problem]int
-	more []map[string]bool
-	// reports counts the problems, including repeated ones: a value that is used twice is wrong twice.
+	doc     *Document
+	list    Problems
+	seen    map[Problem]int
+	more    []map[string]bool
 	reports int
 }
 
@@ -125,8 +114,7 @@ func (c *Collector) AddAt(n *Node, offset int, msg, hint string) {
 	c.report(doc, n, line, col, msg, hint)
 }
 
-// PositionAt is the position of byte offset of the node's text: "file:line:col", or in words if the document
-// is not a file.
+// PositionAt is "file:line:col", or words for a Go definition.
 func (c *Collector) PositionAt(n *Node, offset int) string {
 	doc := c.docOf(n)
 	if doc.Describe != nil {
@@ -161,7 +149,6 @@ func (c *Collector) report(doc *Document, n *Node, line, col int, msg, hint stri
 	c.put(p)
 }
 
-// put keeps a problem once for all uses of a template that lead to it.
 func (c *Collector) put(p Problem) {
 	c.reports++
 	key := p
@@ -177,10 +164,10 @@ func (c *Collector) put(p Problem) {
 	}
 }
 
-// Reports returns the number of problems reported so far; a value used twice counts twice.
+// Reports returns the number of problems; a value used twice counts twice.
 func (c *Collector) Reports() int { return c.reports }
 
-// Err returns all problems by position, or nil. The collector's document comes first.
+// Err returns all problems by position, or nil.
 func (c *Collector) Err() error {
 	if len(c.list) == 0 {
 		return nil

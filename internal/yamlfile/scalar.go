@@ -41,7 +41,6 @@ func (d *Decoder) scalar(n *Node, f Field, v reflect.Value) {
 	}
 }
 
-// scalarHint says how a text of another notation is written here.
 func scalarHint(v reflect.Value, text string) string {
 	switch word := strings.ToLower(text); {
 	case v.Kind() == reflect.Bool && slices.Contains([]string{"yes", "on", "y", "1", "true"}, word):
@@ -56,8 +55,8 @@ func scalarHint(v reflect.Value, text string) string {
 	return ""
 }
 
-// Set stores a value in v, converting its text to v's type by the file's rules: bool is only true or false,
-// an int has no leading zero, a float is finite.
+// Set stores a value by the file's rules: bool is true or false, an int has no leading zero, a
+// float is finite.
 func Set(v reflect.Value, value Value) error {
 	if value.Typed != nil {
 		return setTyped(v, value.Typed)
@@ -132,8 +131,6 @@ func parseInt(text string, bits int) (int64, error) {
 	return 0, fmt.Errorf("%q is not an int", text)
 }
 
-// setTyped stores a value that already has a type. A text takes any value's text form; numbers do not change
-// silently.
 func setTyped(v reflect.Value, typed any) error {
 	from := reflect.ValueOf(typed)
 	switch {
@@ -146,7 +143,6 @@ func setTyped(v reflect.Value, typed any) error {
 	case from.Kind() == reflect.String:
 		return setText(v, from.String())
 	case v.Type() == reflect.TypeFor[time.Duration](), from.Type() == reflect.TypeFor[time.Duration]():
-		// a number is not a duration, nor the other way round
 	case v.CanFloat() && (from.CanInt() || from.CanFloat()):
 		if from.CanInt() {
 			if _, exact := row.FloatOf(from.Int()); !exact {

@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/smallfile"
 )
 
-// syntax reports an error of the YAML parser. yaml.v3 gives no column and often a wrong line; goccy's parser
-// finds the position.
+// yaml.v3 gives no column and often a wrong line; goccy's parser finds the position.
 func (d *Document) syntax(c *Collector, err error) {
 	var second *errSecond
 	if errors.As(err, &second) {
@@ -38,7 +37,6 @@ func (d *Document) syntax(c *Collector, err error) {
 		return
 	}
 	if col > 0 {
-		// goccy's parser found the place
 	} else if l, cl, ok := d.question(line); ok && strings.Contains(msg, "did not find expected") {
 		c.add(l, cl, "this is not YAML: a ? ends a value inside of { } and [ ]", "put the expression in quotes, or in a | block")
 		return
@@ -77,12 +75,10 @@ func syntaxHint(line, msg string) string {
 	return quotesHint
 }
 
-// arrayType is an array type of other languages; YAML reads a list from its { }.
 var arrayType = regexp.MustCompile(`:\s*(?:[A-Za-z0-9]+\[\]|\[\][A-Za-z])`)
 
 var yamlLine = regexp.MustCompile(`^line (\d+): `)
 
-// yamlMessage splits an error of yaml.v3 into message and line (0 means none).
 func yamlMessage(err error) (msg string, line int) {
 	msg = strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
@@ -113,8 +109,7 @@ func place(text []byte) (line, col int, ok bool) {
 	return syntax.Token.Position.Line, syntax.Token.Position.Column, true
 }
 
-// question finds a ? after a { or [ in the lines from the one that yaml.v3 names: yaml.v3 takes `?` there as
-// a key (`{a: item.x ?? 0}`), goccy's parser does not.
+// question finds a `?` that yaml.v3 takes as a key, unlike goccy's parser: `{a: item.x ?? 0}`.
 func (d *Document) question(from int) (line, col int, ok bool) {
 	const lines = 20
 	for i := max(from-1, 0); i < min(from+lines, len(d.lines)); i++ {
@@ -129,7 +124,6 @@ func (d *Document) question(from int) (line, col int, ok bool) {
 	return 0, 0, false
 }
 
-// flowSQL matches SQL inside { or [ without quotes.
 var flowSQL = regexp.MustCompile(`(?i)[{\[][^"']*?[\w-]+:\s+((?:select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|replace\s+into)\s)`)
 
 func (d *Document) openSQL(line int) (at, col int, ok bool) {

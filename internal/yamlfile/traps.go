@@ -7,8 +7,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)". The functions here find this
-// mistake and put the expression together again, for a message with the correction.
+// In `{c: round(x, 2)}` the comma ends the value: YAML sees the keys c and "2)". This finds the
+// mistake, for a message with the correction.
 
 func cutExpression(y *yaml.Node) bool {
 	return y.Kind == yaml.ScalarNode && y.Style == 0 && depth(y.Value) > 0
@@ -20,11 +20,8 @@ func closes(y *yaml.Node) bool {
 
 func depth(text string) int { return strings.Count(text, "(") - strings.Count(text, ")") }
 
-// sqlVerb matches the beginning of SQL.
 var sqlVerb = regexp.MustCompile(`(?i)^(select|insert\s+into|update|delete\s+from|with|merge\s+into|create\s+\w+|truncate|replace\s+into)\s`)
 
-// cutAt returns the end of the keys without value that a comma in the value of content[i] made; 0 means that
-// the value is whole.
 func cutAt(content []*yaml.Node, i int) int {
 	value := content[i+1]
 	if value.Kind != yaml.ScalarNode || value.Style != 0 {
@@ -49,7 +46,6 @@ func noValue(key, value *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && value.Kind == yaml.ScalarNode && value.Tag == "!!null" && value.Value == ""
 }
 
-// bracesOf returns the text inside {{ }}, which YAML reads as a map that is the key of another.
 func bracesOf(y *yaml.Node) (inner string, is bool) {
 	if y.Kind != yaml.MappingNode || len(y.Content) != 2 || !noValue(y.Content[0], y.Content[1]) {
 		return "", false
@@ -57,8 +53,6 @@ func bracesOf(y *yaml.Node) (inner string, is bool) {
 	return y.Content[0].Value, true
 }
 
-// pieces returns the end of the keys without value after a cut expression, from content[from] on; 0 if there
-// are none.
 func pieces(content []*yaml.Node, from int) int {
 	for i := from; i+1 < len(content); i += 2 {
 		key, value := content[i], content[i+1]
@@ -80,7 +74,6 @@ func evens(content []*yaml.Node) []*yaml.Node {
 	return keys
 }
 
-// comma reports an expression that a comma cut into parts.
 func (r *resolver) comma(n *Node, parts []*yaml.Node) {
 	texts := make([]string, len(parts))
 	for i, p := range parts {

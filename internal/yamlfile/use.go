@@ -5,16 +5,12 @@ import (
 	"strings"
 )
 
-// Use is a position of a document that stands for a copy of another part: an element that uses a template.
+// Use stands for a copy of another part: an element that uses a template.
 type Use struct {
-	// What names the use in messages: "use load".
 	What string
-	// At is where it is written.
-	At *Node
+	At   *Node
 }
 
-// through lists the uses that added a node to the document, the innermost first. It is empty if there are
-// none.
 func (n *Node) through() string {
 	var parts []string
 	for ; n != nil && n.use != nil; n = n.use.At {
@@ -23,7 +19,7 @@ func (n *Node) through() string {
 	return strings.Join(parts, ", ")
 }
 
-// Position is the position of n: "file:line:col". path is the file of a node that stands for no text of one.
+// Position is "file:line:col"; path is for a node of no file.
 func (n *Node) Position(path string) string {
 	if n.doc != nil {
 		path = n.doc.Path
@@ -31,13 +27,13 @@ func (n *Node) Position(path string) string {
 	return fmt.Sprintf("%s:%d:%d", path, n.Line, n.Col)
 }
 
-// Use returns the use that added the node to the document, or nil if it is written there.
+// Use returns the use that added the node, or nil.
 func (n *Node) Use() *Use { return n.use }
 
 // Document returns the document that the node is written in.
 func (n *Node) Document() *Document { return n.doc }
 
-// In is the position of n for a message about other: "in line 3", with the file if it differs.
+// In is the position for a message about other: "in line 3", with another file's name.
 func (n *Node) In(other *Node) string {
 	if n.doc == nil || n.doc == other.doc {
 		return fmt.Sprintf("in line %d", n.Line)
@@ -50,7 +46,7 @@ func (n *Node) Beside(kind Kind) *Node {
 	return &Node{Kind: kind, Line: n.Line, Col: n.Col, doc: n.doc, use: n.use}
 }
 
-// Plain returns an unquoted scalar at the position of n: for keys and names.
+// Plain returns an unquoted scalar at the position of n.
 func (n *Node) Plain(text string) *Node {
 	made := n.Beside(Scalar)
 	made.Text, made.style = text, folded
@@ -71,8 +67,8 @@ func (n *Node) WithEntries(entries []Entry) *Node {
 	return &made
 }
 
-// Copy returns a copy of n that a use adds to the document. scalar returns the node that replaces each scalar
-// value and key, which is copied already; a key that would not become a scalar stays unchanged.
+// Copy returns a copy added by a use; scalar replaces each copied scalar, also keys that stay
+// scalars.
 func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
 	made := *n
 	made.use = use
@@ -96,7 +92,7 @@ func (n *Node) Copy(use *Use, scalar func(n *Node) *Node) *Node {
 	return &made
 }
 
-// Size is the number of values of a node, including itself and its keys.
+// Size is the number of values, including keys and itself.
 func (n *Node) Size() int {
 	size := 1
 	for _, item := range n.Items {
@@ -110,15 +106,12 @@ func (n *Node) Size() int {
 
 // Piece is a part of a composed text.
 type Piece struct {
-	Text string
-	// Offset is the position in the text of the replaced node. Pasted means that the whole piece stands for
-	// the text at that position.
+	Text   string
 	Offset int
 	Pasted bool
 }
 
-// Replaced returns a scalar with the text of the pieces, at the position of n. A position in the text is
-// reported at its source.
+// Replaced returns a scalar of the pieces; positions are reported at their source.
 func (n *Node) Replaced(pieces []Piece) *Node {
 	made := *n
 	made.Text, made.Empty, made.origin = "", false, &origin{node: n}
@@ -136,19 +129,16 @@ func (n *Node) Unquoted() *Node {
 	return &made
 }
 
-// origin is the node that a composed text replaces.
 type origin struct {
 	node  *Node
 	spans []span
 }
 
-// span is a piece that begins at an offset of the text, and of the replaced text.
 type span struct {
 	at, offset int
 	pasted     bool
 }
 
-// source returns the node and the offset of a position in the text of n.
 func (n *Node) source(offset int) (*Node, int) {
 	for n.origin != nil {
 		at := 0
@@ -166,14 +156,13 @@ func (n *Node) source(offset int) (*Node, int) {
 	return n, offset
 }
 
-// HasLine reports whether a line of the document belongs to n: between its first and its last line there.
+// HasLine reports whether a line is between n's first and last one.
 func (n *Node) HasLine(doc *Document, line int) bool {
 	first, last := 0, 0
 	n.lines(doc, &first, &last)
 	return first > 0 && line >= first && line <= last
 }
 
-// lines widens the range of lines by the lines of n in the document.
 func (n *Node) lines(doc *Document, first, last *int) {
 	if n.doc == doc {
 		if *first == 0 || n.Line < *first {

@@ -34,28 +34,24 @@ func Config(f *tree.File, u *tree.ComponentUse, v *Values, problems *yamlfile.Co
 	return cfg
 }
 
-// Binding is one pass over the config of a component: without values at load, with the launch's values at
-// launch, with all values at the start of a step.
+// Binding is one pass over the config of a component: at load, at launch, or at the start of a
+// step.
 type Binding struct {
-	File      *tree.File
-	Use       *tree.ComponentUse
-	Collector *yamlfile.Collector
-	Types     *itemtype.Types
-	Env       registry.ExpressionEnv
-	// Scope is set at load, when expressions are compiled.
-	Scope *template.Names
-	// values is set later.
-	values *Values
-	// Resolve looks a nested component up; it is set at load.
-	Resolve func(kind registry.Kind, ref *language.ComponentRef) *tree.ComponentUse
-	// Lenient overlooks files that are not there.
+	File       *tree.File
+	Use        *tree.ComponentUse
+	Collector  *yamlfile.Collector
+	Types      *itemtype.Types
+	Env        registry.ExpressionEnv
+	Scope      *template.Names
+	values     *Values
+	Resolve    func(kind registry.Kind, ref *language.ComponentRef) *tree.ComponentUse
 	Lenient    bool
 	incomplete bool // something stayed late-bound
-	// reported is set after a late-bound value was reported as wrong: other missing values follow from it.
+	// reported is set after a wrong late-bound value: other missing values follow from it.
 	reported bool
 }
 
-// Decode makes a config struct. It reports whether all of it is right.
+// Decode makes a config struct and reports whether it is right.
 func (b *Binding) Decode() (cfg any, ok bool) {
 	u := b.Use
 	v := reflect.New(u.Component.Config)
@@ -125,7 +121,6 @@ func (b *Binding) scalar(n *yamlfile.Node, f yamlfile.Field, want reflect.Type) 
 	return b.checkText(n, f, want, text)
 }
 
-// checkText refuses an empty text as a required path, or instead of the key's default.
 func (b *Binding) checkText(n *yamlfile.Node, f yamlfile.Field, want reflect.Type, text string) (yamlfile.Value, bool) {
 	if text == "" && f.Path && f.Required && want.Kind() == reflect.String {
 		b.Collector.Add(n, f.Key+": the path is empty", "name a file: a relative path begins at the folder of the job file")
@@ -227,7 +222,6 @@ func (b *Binding) decodeSize(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.F
 	v.SetInt(int64(size))
 }
 
-// parseSize reads 512, 64KB, 10MB or 1GB, powers of 1024.
 func parseSize(text string) (registry.Size, error) {
 	digits, unit := text, int64(1)
 	for i, suffix := range []string{"KB", "MB", "GB"} {
@@ -257,7 +251,6 @@ func (b *Binding) decodeSQL(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Fi
 	if b.Scope != nil && !b.checkSQL(n, f.Key, late) {
 		return
 	}
-	// A statement does not depend on its variables, so it can be validated without them.
 	sql := registry.SQL{Parts: late.Texts, Args: make([]any, len(late.Holes)), At: func(part, offset int) string {
 		return b.Collector.PositionAt(n, late.ScalarOffset(n.Text, part, offset))
 	}}
@@ -331,9 +324,7 @@ func (b *Binding) decodeJSON(_ *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.F
 	v.SetBytes(text)
 }
 
-// checkSQL reports variables of a statement at positions that no database allows. The database is not known
-// when a file is loaded, so it reports only mistakes in every dialect. It returns whether the statement is
-// right.
+// The database is not known when a file is loaded, so it reports only mistakes in every dialect.
 func (b *Binding) checkSQL(n *yamlfile.Node, key string, late *template.LateValue) bool {
 	good := true
 	refuse := func(h template.Hole, msg, hint string) {
@@ -370,7 +361,6 @@ func several(texts []string, dialect tx.Dialect) bool {
 	return len(sqlscript.Split(strings.Join(texts, "?"), dialect)) > 1
 }
 
-// joined is the literal that variable v is in, with || around its variables.
 func joined(v sqlscript.Variable, late *template.LateValue) string {
 	var parts []string
 	for i, text := range v.Literal {

@@ -13,12 +13,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Paths with a value of an API client in them must lie below the folders that clients may name (rule SE3).
-// This file decides whether a client's value took part, when a path gets its values; the confine.Files of the
-// context checks the files that components open.
+// Paths with a client's value must lie below the folders that clients may name (rule SE3).
 
-// Confined returns the values for an execution, with the files that it is confined to. of is the step of the
-// components; nil means no step.
+// Confined returns the values for an execution, with the files that it is confined to.
 func (v *Values) Confined(ctx context.Context, c *core.Confinement, of *tree.Step) *Values {
 	v.files = confine.Of(ctx, c)
 	v.partHeld = v.files != nil && of != nil && of.Partitioner != nil && v.heldIn(of.Partitioner)
@@ -48,8 +45,8 @@ func (v *Values) Held(holes []template.Hole) bool {
 	})
 }
 
-// confine refuses a client's path that leads out of the folders that it may name, and admits a path of the
-// job file itself. A program without a slash is looked for in PATH.
+// confine refuses a client's path that leads out of its folders. A program without a slash is
+// looked for in PATH.
 func (b *Binding) confine(n *yamlfile.Node, f yamlfile.Field, holes []template.Hole, path string) bool {
 	if b.values == nil || b.values.files == nil || !f.Path && !f.Program || path == "" {
 		return true

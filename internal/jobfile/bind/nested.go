@@ -69,8 +69,6 @@ func (b *Binding) declareNested(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfil
 	return u
 }
 
-// givenText stands for the value of a key that the outer component gives: an absolute path, which does not
-// depend on the file's location.
 const givenText = "/given"
 
 func (b *Binding) give(ref *language.ComponentRef, f yamlfile.Field) bool {

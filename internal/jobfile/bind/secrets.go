@@ -6,18 +6,15 @@ import (
 	"os"
 )
 
-// Secrets finds the secrets that job files name. It masks each secret that it found wherever a text with it
-// is shown or stored.
+// Secrets finds the secrets that job files name, and masks each wherever it is shown or stored.
 type Secrets interface {
-	// Lookup returns the secret of a name. Its error contains no part of a secret; if it has a method Cure,
-	// that returns the remedy.
+	// Lookup's error contains no part of a secret; a method Cure returns the remedy.
 	Lookup(ctx context.Context, name string) (string, error)
-	// Give masks a value that was given for a name, and returns the result of Lookup for it.
+	// Give masks a value that was given for a name, and returns Lookup's result for it.
 	Give(name, value string) (string, error)
 }
 
-// Given returns secrets, some of them given at a launch as the values of secret parameters. The rest come
-// from others, which may be nil.
+// Given returns secrets with values given at a launch; others, which may be nil, has the rest.
 func Given(values map[string]string, others Secrets) Secrets {
 	if len(values) == 0 {
 		return others
@@ -30,7 +27,6 @@ type givenSecrets struct {
 	Secrets
 }
 
-// Lookup returns a given secret, else the one of others.
 func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 	if g.Secrets == nil {
 		return "", errors.New("no secret store is configured")
@@ -41,7 +37,6 @@ func (g givenSecrets) Lookup(ctx context.Context, name string) (string, error) {
 	return g.Secrets.Lookup(ctx, name)
 }
 
-// maskedSecret stands for a secret in compared and shown values.
 const maskedSecret = "***"
 
 // With adds the secrets that the values may look up.
@@ -67,8 +62,7 @@ func (v *Values) addSecret(head, name string) error {
 	return nil
 }
 
-// Guards returns the functions that keep secrets from processes and from texts, as far as the application has
-// them.
+// Guards returns the functions that keep secrets from processes and texts.
 func Guards(secrets Secrets) (environ func() []string, hide func(what, value string)) {
 	if given, is := secrets.(givenSecrets); is {
 		secrets = given.Secrets

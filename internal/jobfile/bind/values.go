@@ -20,19 +20,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Values are the inputs of ${...} at launch, or at the start of a step. They belong to one pass.
+// Values are the inputs of ${...} for one pass.
 type Values struct {
-	Vars   map[string]any
-	paths  []string // names of parameters of type path
-	AtStep bool
-	ran    map[string]core.StepExecution
-	// Secrets are the names of the secret parameters.
-	Secrets []string
-	// files are the files that the execution is confined to; nil means not confined. partHeld means that a
-	// value of the client took part in the partitions.
+	Vars     map[string]any
+	paths    []string // names of parameters of type path
+	AtStep   bool
+	ran      map[string]core.StepExecution
+	Secrets  []string
 	files    *confine.Files
 	partHeld bool
-	// Secret finds a secret; nil means that the values are shown, and a secret is masked.
+	// Secret finds a secret; nil masks it.
 	Secret func(name string) (string, error)
 }
 
@@ -76,7 +73,6 @@ func View(f *tree.File, view *core.View) *Values {
 	}
 	steps := map[string]any{}
 	for _, s := range f.Steps {
-		// A step that has not run has no numbers, but its status can be queried.
 		steps[s.Name] = map[string]any{"status": "", "exit": ""}
 	}
 	for name, s := range view.Steps {
@@ -92,8 +88,7 @@ func View(f *tree.File, view *core.View) *Values {
 	return v
 }
 
-// WithoutRowData replaces the message of the outcome, which may quote a row, by the command that shows it
-// (rule OP7).
+// WithoutRowData replaces the message of the outcome, which may quote a row (rule OP7).
 func (v *Values) WithoutRowData(view *core.View) *Values {
 	o := view.Outcome
 	if o.Message == "" {
@@ -107,7 +102,7 @@ func (v *Values) WithoutRowData(view *core.View) *Values {
 	return v
 }
 
-// AddOwnNumbers adds the numbers of the view's own step, without a prefix.
+// AddOwnNumbers adds the numbers of the view's own step.
 func (v *Values) AddOwnNumbers(f *tree.File, view *core.View) {
 	if view.Step == nil {
 		return
@@ -121,7 +116,6 @@ func (v *Values) AddOwnNumbers(f *tree.File, view *core.View) {
 	}
 }
 
-// numbersOf are the numbers of a step over all attempts that continued one another.
 func numbersOf(f *tree.File, name string, s core.StepExecution) map[string]any {
 	c := s.Total()
 	ended := s.EndedAt
@@ -150,8 +144,6 @@ func contextTexts(c *core.ExecutionContext) map[string]any {
 	return texts
 }
 
-// addPart adds the values of ${part.NAME}. A text of the partitioner may be a path, relative to the working
-// directory.
 func (v *Values) addPart(p *core.Partition) {
 	fields := map[string]any{}
 	if p.Context != nil {
@@ -166,8 +158,7 @@ func (v *Values) addPart(p *core.Partition) {
 	v.Vars["part"] = fields
 }
 
-// outValues gives the results of a step the types that outVar declared: in the database an int becomes a JSON
-// number, a date a text.
+// outValues restores the declared types: in the database an int is a JSON number, a date a text.
 func outValues(f *tree.File, step string, out map[string]any) map[string]any {
 	schema := f.Outs[step]
 	values := map[string]any{}
@@ -252,7 +243,6 @@ func (v *Values) Compute(prog *expression.Program) (any, error) {
 	return nil, err
 }
 
-// notRun returns the first step that a decision or a condition skipped although a program needs its numbers.
 func (v *Values) notRun(prog *expression.Program) (string, bool) {
 	for _, path := range prog.Vars() {
 		parts := strings.Split(path, ".")
@@ -266,8 +256,6 @@ func (v *Values) notRun(prog *expression.Program) (string, bool) {
 	return "", false
 }
 
-// render evaluates a text: a single ${...} keeps its type. In a path, resolved means that the text begins
-// with an already resolved parameter.
 func (v *Values) render(late *template.LateValue, path bool) (value yamlfile.Value, resolved bool, err error) {
 	resolved = path && v.resolved(late)
 	if late.Whole() {
@@ -354,8 +342,8 @@ func JsonTree(n *yamlfile.Node, scalar func(n *yamlfile.Node) (any, error)) (any
 	return scalar(n)
 }
 
-// PayloadScalar is a number, a bool or null if the text is written like one of JSON, without quotes; a text
-// that is one ${...} keeps its type.
+// PayloadScalar is a number, a bool or null if written like one of JSON; a text that is one ${...}
+// keeps its type.
 func PayloadScalar(v *Values, n *yamlfile.Node, late *template.LateValue) (any, error) {
 	switch {
 	case late == nil: // reported

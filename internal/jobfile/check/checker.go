@@ -12,17 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// checker is what all checks of a file share: the file, which they complete, and its problems.
 type checker struct {
 	file     *tree.File
 	problems *yamlfile.Collector
 	reg      *registry.Registry
 	types    itemtype.Types
 	now      func() time.Time
-	// parents are the files from the first one to this one, each the parent of the next.
-	parents []string
-	// lenient overlooks mistakes in other files: see Parse.
-	lenient bool
+	parents  []string
+	lenient  bool
 }
 
 func (l *checker) checkAtLeastOne(n *yamlfile.Node, key string, x *int) {

@@ -13,20 +13,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// childFiles are the files of child jobs, at any depth, that one Load has read.
 type childFiles struct {
 	files    map[string]*tree.File // by identity; nil means that the file is wrong
 	problems yamlfile.Problems
 }
 
-// children loads the files of child jobs and checks their parameters.
 type children struct {
 	*scopes
 	childFiles *childFiles
 }
 
-// checkChild loads the file of a child job and checks its parameters. If the text is parsed on its own,
-// mistakes in that file are reported when the job is compiled.
 func (l *children) checkChild(e *tree.Element) {
 	l.checkAtLeastOne(e.Model.Job.Node, "start_limit", e.Model.Job.StartLimit)
 	if !l.lenient {
@@ -88,7 +84,6 @@ func specNames(specs []core.ParameterSpec) []string {
 	return language.NamesOf(specs, func(s core.ParameterSpec) string { return s.Name })
 }
 
-// loadChild reads the file of a child job, once for all uses; nil if it cannot be used.
 func (l *children) loadChild(at *yamlfile.Node, name string) *tree.File {
 	from, err := l.file.From.Child(name)
 	if err != nil {
@@ -123,8 +118,6 @@ func (l *children) loadChild(at *yamlfile.Node, name string) *tree.File {
 	return file
 }
 
-// parameterTemplate checks the value given for a parameter of a child; nil if it is wrong. spec is nil if it
-// is unknown.
 func (l *children) parameterTemplate(entry yamlfile.Named[language.RawText], spec *core.ParameterSpec, p location) *template.LateValue {
 	n := entry.Value.Node
 	if n == nil {
@@ -210,8 +203,6 @@ func (l *parameters) checkIncrementer() {
 	l.problems.Add(at, fmt.Sprintf("incrementer: %s is not a parameter of type int or date", name), hint)
 }
 
-// checkInherit checks that inherited names are parameters that an execution keeps, of a job that makes a next
-// instance.
 func (l *parameters) checkInherit() {
 	at := l.file.Doc.Root.Get("inherit")
 	if at == nil || len(l.file.Model.Inherit) == 0 {

@@ -10,10 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// elements declares the elements of a file.
 type elements struct {
 	*scopes
-	// byName are the elements by name, refused are the names of elements that could not be read.
 	byName  map[string]*tree.Element
 	refused map[string]bool
 }
@@ -52,7 +50,6 @@ func (l *elements) declareList(models []language.Element, at *yamlfile.Node, wha
 	return list
 }
 
-// nameLog refuses a list if its log could have a name that is too long for the journal.
 func (l *elements) nameLog(list *tree.List) {
 	of := list.Parent
 	if of == nil || len(of.List.Log) > core.MaxFlowName { // reported
@@ -65,8 +62,8 @@ func (l *elements) nameLog(list *tree.List) {
 	}
 }
 
-// refuse keeps the name of an element that could not be read, so that targets that lead to it are not
-// reported as well.
+// refuse keeps the name of an unreadable element, so that targets that lead to it are not reported
+// as well.
 func (l *elements) refuse(n *yamlfile.Node) {
 	if n == nil {
 		return
@@ -121,7 +118,6 @@ func (l *elements) declareBranches(e *tree.Element) {
 	}
 }
 
-// declareName checks the name of an element; false means that it has no usable name.
 func (l *elements) declareName(m *language.Element, name string, at *yamlfile.Node) bool {
 	if at == nil || at.Kind != yamlfile.Scalar || at.Empty || at.Bad {
 		return false // reported by the decoder

@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// elementChecks checks the declared elements.
 type elementChecks struct {
 	*scopes
 	steps    *steps

@@ -12,10 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// graph connects the elements by edges and checks the paths.
 type graph struct {
 	*elements
-	// broken means that elements or targets are wrong, so that the graph cannot be checked.
 	broken bool
 }
 
@@ -62,8 +60,8 @@ func (l *graph) connectEdges(list *tree.List) {
 	}
 }
 
-// edges turns `next` into transitions (rule F1), and adds those that the file leaves out: a completed element
-// leads to the following one, whatever its exit code; any other outcome ends the flow.
+// edges turns `next` into transitions (rule F1): by default a completed element leads to the
+// following one, any other outcome ends the flow.
 func (l *graph) edges(e *tree.Element, following model.Target) []model.Transition {
 	var edges []model.Transition
 	if next := &e.Keys.Next; next.Node != nil {
@@ -94,8 +92,7 @@ func (l *graph) edges(e *tree.Element, following model.Target) []model.Transitio
 	return edges
 }
 
-// choiceEdges gives every choice a verdict and an edge. Verdicts are stored and shown, so they name their
-// target.
+// Verdicts are stored and shown, so they name their target.
 func (l *graph) choiceEdges(e *tree.Element, following model.Target) {
 	verdicts := map[string]model.Target{}
 	if e.When != nil { // a decision may be skipped
@@ -133,7 +130,6 @@ func (l *graph) choiceEdges(e *tree.Element, following model.Target) {
 	}
 }
 
-// verdictOf is the name of a choice in the history.
 func verdictOf(t model.Target) string {
 	switch {
 	case t.Kind == model.TargetElement:
@@ -189,8 +185,8 @@ func skeleton(list *tree.List) model.Flow {
 	return flow
 }
 
-// checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the job would be
-// COMPLETED.
+// checkEnds refuses an `end` that a failure reaches through a pattern that does not name it: the
+// job would be COMPLETED.
 func (l *graph) checkEnds(next *language.Next) {
 	var all []model.Transition
 	for _, c := range next.Cases {
@@ -210,7 +206,6 @@ func (l *graph) checkEnds(next *language.Next) {
 	}
 }
 
-// checkStepRefs refuses `steps.NAME` if that step cannot have run on any path of the flow.
 func (l *graph) checkStepRefs() {
 	for _, m := range l.stepRefs {
 		of := l.byName[m.step]
@@ -251,8 +246,6 @@ func standardExits() []string {
 	return []string{core.ExitCompleted, core.ExitFailed, core.ExitStopped, core.ExitNoop, core.ExitExpectFailed, core.ExitUnknown}
 }
 
-// exitCodes returns the possible exit codes of the element; known is false if components or other files
-// decide.
 func exitCodes(e *tree.Element) (codes []string, known bool) {
 	switch e.Kind {
 	case language.StepKind:
@@ -286,9 +279,8 @@ func exitCodes(e *tree.Element) (codes []string, known bool) {
 	return nil, false
 }
 
-// checkStops refuses a stop that each restart would reach again: no earlier element runs again once it is
-// complete (rule F3), so the answer stays the same. A decision may use everything before it, also in the
-// outer flows: changes means that something there may run.
+// checkStops refuses a stop that each restart would reach again: no earlier element runs again once
+// it is complete (rule F3). changes means that something before, also in the outer flows, may run.
 func (l *graph) checkStops(list *tree.List, changes bool) {
 	for i, e := range list.Elements {
 		changes = changes || mayChange(e)
@@ -322,8 +314,6 @@ func (l *graph) stopsAgain(at *yamlfile.Node, e, from *tree.Element) {
 	l.problems.Add(at, what, "completed elements are passed over, so nothing changes for it; "+cure)
 }
 
-// stops are the targets that stop the job if everything in the element has completed: a step that stops runs
-// again itself.
 func stops(e *tree.Element) []language.Target {
 	var found []language.Target
 	switch e.Kind {
@@ -348,8 +338,6 @@ func stops(e *tree.Element) []language.Target {
 	return found
 }
 
-// mayChange reports whether a completed element may have another outcome in a restart: it, or a step in it,
-// runs again, or failed and led on, or code of the application decides.
 func mayChange(e *tree.Element) bool {
 	if e.Decider != nil || e.Step != nil && e.Step.AllowsStart() || slices.ContainsFunc(e.Choices, mayChoose) {
 		return true
@@ -362,8 +350,6 @@ func mayChange(e *tree.Element) bool {
 	return slices.ContainsFunc(e.Lists, func(list *tree.List) bool { return slices.ContainsFunc(list.Elements, mayChange) })
 }
 
-// mayChoose reports whether the condition uses values that do not come from a step: a parameter that does not
-// identify, the environment, the job.
 func mayChoose(c tree.Choice) bool {
 	return c.When != nil && slices.ContainsFunc([]string{"params.", "env.", "job."}, func(root string) bool { return strings.Contains(c.When.Text, root) })
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Load reads and checks a job file and the files of its child jobs. If one is wrong, the error is
-// yamlfile.Problems, all of them; a file that cannot be read is an error of package fs.
+// Load reads and checks a job file and its child jobs' files. The error is yamlfile.Problems, or
+// of package fs.
 func Load(from source.Source, reg *registry.Registry) (*tree.File, error) {
 	text, err := from.Read()
 	if err != nil {
@@ -26,8 +26,7 @@ func Load(from source.Source, reg *registry.Registry) (*tree.File, error) {
 	return newLoader(from, text, reg).parse()
 }
 
-// Parse checks the text of a source. Mistakes in the files of child jobs are reported when the job is
-// compiled, which needs them.
+// Parse checks the text of a source; mistakes in child jobs' files are reported by compiling.
 func Parse(from source.Source, text []byte, reg *registry.Registry) (*tree.File, error) {
 	l := newLoader(from, text, reg)
 	l.lenient = true
@@ -39,7 +38,6 @@ func Earlier(f *tree.File, d core.Definition, reg *registry.Registry) (*tree.Fil
 	return Parse(f.From.StoredAs(d), []byte(d.Text), reg)
 }
 
-// loader loads one file. It runs the checks in the order in which they need each other's results.
 type loader struct {
 	*scopes
 	childFiles *childFiles

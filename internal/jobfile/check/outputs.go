@@ -14,11 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// outputs checks that a target has one writer.
 type outputs struct{ *checker }
 
-// fileKey returns equal texts for two keys that certainly name one file: the same path, or the same text with
-// ${...}.
 func (l *outputs) fileKey(f tree.FileUse) string {
 	if late := f.Use.Late[f.Node]; late != nil && len(late.Holes) > 0 {
 		return "${}" + f.Node.Text
@@ -37,7 +34,6 @@ func variesByAttempt(f tree.FileUse) bool {
 	return depends(f, false, func(name string) bool { return name == "job.execution" })
 }
 
-// depends reports whether the name uses a variable; reported is the result if the name has a mistake.
 func depends(f tree.FileUse, reported bool, on func(name string) bool) bool {
 	late := f.Use.Late[f.Node]
 	if late == nil {
@@ -67,7 +63,6 @@ func (l *outputs) checkFiles() {
 	})
 }
 
-// checkStdin reports a second reader of the standard input, which would find it at its end.
 func (l *outputs) checkStdin() {
 	var first *tree.FileUse
 	for _, s := range l.file.Steps {
@@ -182,8 +177,6 @@ func (l *outputs) checkBranchRefills(e *tree.Element) {
 	}
 }
 
-// targetUse is the target of a writer with a config that may refill it: the key tagged `main`, and the
-// database.
 type targetUse struct {
 	use      *tree.ComponentUse
 	node     *yamlfile.Node

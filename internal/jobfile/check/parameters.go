@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// parameters declares the parameters of a file.
 type parameters struct{ *checker }
 
 func (l *parameters) declareParameters() {
@@ -66,8 +65,6 @@ func (l *parameters) parameter(name string, m language.Parameter) core.Parameter
 	return spec
 }
 
-// secretParameter makes the spec of a secret parameter. Keys that would put its value in the file or in the
-// store are refused.
 func (l *parameters) secretParameter(spec *core.ParameterSpec, m language.Parameter) {
 	spec.Secret, spec.Required, spec.Identifying, spec.Pattern = true, true, false, ""
 	if spec.Type != core.TypeString {
@@ -166,8 +163,6 @@ func (l *parameters) setDefault(spec *core.ParameterSpec, n *yamlfile.Node) {
 	spec.Default, spec.FormerDefault = x, spec.Former(text, x)
 }
 
-// computed evaluates a default with ${...} now. It may use functions, including today() and now(), but no
-// names.
 func (l *parameters) computed(spec core.ParameterSpec, n *yamlfile.Node, t *template.Template) (string, bool) {
 	scope := expression.Scope{
 		expression.Today: {Type: template.GoType(core.TypeDate)}, expression.Now: {Type: template.GoType(core.TypeTimestamp)},
@@ -194,8 +189,6 @@ func (l *parameters) computed(spec core.ParameterSpec, n *yamlfile.Node, t *temp
 	return text, true
 }
 
-// compileParameter compiles the holes of a parameter's text, and checks the type of a hole that is the whole
-// value.
 func (l *parameters) compileParameter(spec core.ParameterSpec, n *yamlfile.Node, t *template.Template, in *template.Names) bool {
 	for i := range t.Holes {
 		h := &t.Holes[i]
@@ -229,7 +222,6 @@ func (l *checker) declareCalendars() {
 	}
 }
 
-// calendar makes one calendar. It returns nil if the calendar is wrong, which it reports.
 func (l *checker) calendar(name string, m language.Calendar) *calendar.Calendar {
 	before := l.problems.Reports()
 	c := calendar.Config{Name: name}
@@ -284,7 +276,7 @@ func (l *checker) checkTimezone() {
 	l.checkPositive(root, "timeout", l.file.Model.Timeout)
 }
 
-// readTimezone reads the job's time zone, which templates need before the rest of the file: UTC by default.
+// readTimezone: templates need the zone before the rest of the file.
 func (l *checker) readTimezone() error {
 	l.file.Clock.Zone = time.UTC
 	at := l.file.Doc.Root.Get("timezone")

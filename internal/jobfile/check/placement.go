@@ -15,8 +15,6 @@ import (
 
 const placementHint = "write labels of workers, such as {disk: eu1}, or the name of a worker"
 
-// on reads `on` for work that workers do if remote is true; it returns nil if there is none. names are the
-// names of `part`, for the parts of a step; else nil.
 func (l *checker) on(m *language.Placement, remote bool, names map[string]expression.Var) *core.Placement {
 	if !l.needsRemote(m, remote) {
 		return nil
@@ -72,7 +70,6 @@ func (l *checker) placement(n *yamlfile.Node, names map[string]expression.Var) *
 	return p
 }
 
-// withoutHoles is the placement with a letter instead of parts' values.
 func withoutHoles(p core.Placement) core.Placement {
 	plain := core.Placement{Worker: language.PartHole.ReplaceAllString(p.Worker, "x")}
 	for key, value := range p.Labels {
@@ -102,8 +99,6 @@ func (l *checker) placementText(n *yamlfile.Node, names map[string]expression.Va
 	return true
 }
 
-// checkSplitPlacement reads `on` of a split: one for all branches, or a list with one for each; nil if there
-// is none.
 func (l *checker) checkSplitPlacement(e *tree.Element) {
 	m := e.Model.Split
 	if !l.needsRemote(m.On, m.Remote == language.RemoteTrue) {

@@ -24,8 +24,6 @@ func (l *steps) checkRetrySkip(s *tree.Step) {
 	l.checkSkip(m.Node.Get("skip"), s.Skip)
 }
 
-// checkExclusions reports options that cannot be combined with processors in the chunk's transaction, or with
-// a position.
 func (l *steps) checkExclusions(s *tree.Step) {
 	if u := s.Positioned(); u != nil {
 		other := "the " + u.What + ", which has a position,"
@@ -51,8 +49,8 @@ func (l *steps) checkExclusions(s *tree.Step) {
 	}
 }
 
-// checkStepRetry checks the retry of a tasklet step, and completes it from the defaults, which are for work
-// that a transaction undoes: a tasklet without a transaction is repeated only if its own step asks for it.
+// checkStepRetry: the defaults are for work that a transaction undoes; a tasklet without one is
+// repeated only if its own step asks for it.
 func (l *steps) checkStepRetry(s *tree.Step) {
 	m, d := s.Model, l.file.Defaults()
 	n := m.Node.Get("retry")
@@ -79,8 +77,6 @@ func (l *steps) checkStepRetry(s *tree.Step) {
 	}
 }
 
-// reportExclusion reports a key of a chunk that process_in_transaction excludes, at the position of one of
-// them; both may come from the defaults.
 func (l *steps) reportExclusion(s *tree.Step, key, other, why string) {
 	chunk := s.Model.Chunk.Node
 	at := s.Model.Node.KeyOf("chunk")
@@ -164,8 +160,6 @@ func (l *steps) checkClasses(n *yamlfile.Node) {
 	}
 }
 
-// checkDefaults checks the file's `defaults` once, at their position. Steps take nothing from defaults with a
-// mistake.
 func (l *steps) checkDefaults() {
 	d := &l.file.Model.Defaults
 	if d.Node == nil {

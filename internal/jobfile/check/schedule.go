@@ -19,7 +19,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// schedules checks the schedule of a file.
 type schedules struct{ *parameters }
 
 func (l *schedules) checkSchedule() {
@@ -100,9 +99,6 @@ func (l *schedules) checkScheduledParameters(s *tree.Schedule) {
 	}
 }
 
-// scheduledText compiles the value of a parameter. A value that depends on the scheduled time is tried with
-// the next one: whether it can be parsed does not depend on the time; whether it is within the parameter's
-// limits may.
 func (l *schedules) scheduledText(s *tree.Schedule, spec core.ParameterSpec, n *yamlfile.Node) (*template.Template, bool) {
 	t, err := template.Parse(n.Text)
 	if err != nil {

@@ -17,24 +17,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// location is the location of an expression. It decides which names are known.
 type location struct {
-	// element is the element at the location; nil means the job.
-	element *tree.Element
-	// step is the step of the component, condition or gate: its own numbers are not among `steps`.
-	step string
-	// ownNumbers means that the numbers of that step have no prefix: its `expect`.
+	element    *tree.Element
+	step       string
 	ownNumbers bool
-	// part are the names of `part`; nil means that it is not available.
-	part map[string]expression.Var
-	// unknown means that there is a partition with a mistake.
-	unknown bool
-	// beforeFlow means that nothing has run yet: the listeners of the job.
+	part       map[string]expression.Var
+	unknown    bool
 	beforeFlow bool
-	// config means the config of a component.
-	config bool
-	// afterFlow means that the flow is over: `finally`, and the job's `expect`.
-	afterFlow bool
+	config     bool
+	afterFlow  bool
 }
 
 func (p location) knowsOutcome() bool {
@@ -56,19 +47,15 @@ func (p location) refusal(path string) string {
 	return ""
 }
 
-// scopes knows the names of expressions at each location of a file.
 type scopes struct {
 	*checker
-	stepNames []string
-	isStep    map[string]bool // the same
-	// invalidTasklets are the steps with a mistake in their tasklet: their results are unknown.
+	stepNames       []string
+	isStep          map[string]bool // the same
 	invalidTasklets []string
 	stepRefs        []stepRef
-	// brokenUses means that the use of a template is wrong, so that not all elements are known.
-	brokenUses bool
+	brokenUses      bool
 }
 
-// stepRef is an expression in the file that names a step.
 type stepRef struct {
 	node     *yamlfile.Node
 	offset   int
@@ -76,8 +63,6 @@ type stepRef struct {
 	location location
 }
 
-// scope returns the names for ${...} and conditions at a location. Names that are known only elsewhere are
-// included, for a message that says where.
 func (l *scopes) scope(p location) *template.Names {
 	text := expression.Var{Type: reflect.TypeFor[string]()}
 	job := map[string]expression.Var{"name": text, "execution": {Type: reflect.TypeFor[int64]()}, "instance": {Type: reflect.TypeFor[int64]()}, "time": {Type: reflect.TypeFor[time.Time]()}}
@@ -140,8 +125,7 @@ func (l *scopes) paramVars() map[string]expression.Var {
 	return vars
 }
 
-// stepVars is the namespace of the steps. Each is made on demand: making all of them at each location would
-// take quadratic time.
+// stepVars makes each step on demand: all of them at each location would take quadratic time.
 func (l *scopes) stepVars(except string) expression.Var {
 	return expression.Var{
 		Find: func(name string) (expression.Var, bool) {
@@ -171,7 +155,6 @@ func (l *scopes) ownVars(step string) map[string]expression.Var {
 	return fields
 }
 
-// outVar types the named results of a step: by the row type in its tasklet's config under `out`, or as texts.
 func outVar(f *tree.File, step string) expression.Var {
 	schema := f.Outs[step]
 	if schema == nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// steps checks steps.
 type steps struct{ *scopes }
 
 func (l *steps) checkStep(s *tree.Step) {
@@ -29,7 +28,6 @@ func (l *steps) checkStep(s *tree.Step) {
 		l.problems.Add(m.Node.KeyOf("tasks"), fmt.Sprintf("step %s has tasks and other work", s.Name), "make it two steps")
 	case m.Node.Get("tasks") != nil:
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil && language.HasKeyOf(m.Node, reflect.TypeFor[language.Chunk](), reflect.TypeFor[language.Step]()):
-		// reported: its keys belong in `chunk`
 	case m.Node.Get("chunk") == nil && m.Node.Get("tasklet") == nil:
 		l.problems.Add(m.Node.KeyOf("step"), fmt.Sprintf("step %s has no work", s.Name), "it needs `chunk`, `tasklet` or `tasks`")
 	}
@@ -207,8 +205,7 @@ func (l *steps) checkChunk(s *tree.Step) {
 	l.checkWriters(s)
 }
 
-// checkPipeline follows the type of the items from stage to stage. It ends at a stage that does not fit,
-// since the types after it are unknown.
+// checkPipeline ends at a stage that does not fit, since the types after it are unknown.
 func (l *steps) checkPipeline(s *tree.Step) {
 	stages := append([]*tree.ComponentUse{s.Reader}, s.Processors...)
 	var item item.Type
@@ -228,7 +225,6 @@ func (l *steps) checkPipeline(s *tree.Step) {
 	}
 }
 
-// checkOutputType asks a stage for its output type. A stage without one passes on its input type.
 func (l *steps) checkOutputType(u *tree.ComponentUse, in item.Type) (item.Type, bool) {
 	if u.Component.Types == nil {
 		if u.Kind == registry.KindReader {
@@ -258,8 +254,8 @@ func (l *steps) checkDatabaseFixed(u *tree.ComponentUse) {
 	}
 }
 
-// checkWriters makes sure that all writers of a step write to one database: its
-// chunks are one transaction (rule C5).
+// checkWriters: all writers of a step use one database, as its chunks are one
+// transaction (rule C5).
 func (l *steps) checkWriters(s *tree.Step) {
 	first := ""
 	for _, u := range tree.WithNested(s.Writers...) {

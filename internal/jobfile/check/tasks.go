@@ -84,7 +84,6 @@ func (l *steps) checkPayload(s *tree.Step, n *yamlfile.Node) {
 	s.Tasks.Late[n] = late
 }
 
-// checkTaskOrder checks `key` and `after`, and the order itself if the list of items has no ${...} in it.
 func (l *steps) checkTaskOrder(d *tree.Tasks) {
 	m := d.Model
 	for _, key := range []string{"key", "after"} {
@@ -134,7 +133,6 @@ func flatten(err error) []error {
 	return []error{err}
 }
 
-// literalKey is the text of an item's value if it has no ${...}; "" if it has no value.
 func literalKey(d *tree.Tasks, n *yamlfile.Node) (key string, known bool) {
 	if n == nil || n.Kind == yamlfile.Scalar && n.Empty {
 		return "", true

@@ -20,10 +20,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// boundOf returns the values that each component of a step takes from outside the definition (rule C15x): all
-// keys by which a reader reads, and the target of a writer. It leaves out files, since a reader recognizes
-// its file by a fingerprint and a writer copies the part that it committed, and secrets, the clock and the
-// execution's number, which differ in each attempt.
+// boundOf returns the outside values of each component of a step (rule C15x). It leaves out files
+// (fingerprints and parts protect them), secrets, the clock and the execution's number, which
+// differ in each attempt.
 func boundOf(f *tree.File, view *core.View, uses []*tree.ComponentUse) ([]chunk.Bound, error) {
 	list := make([]chunk.Bound, len(uses))
 	for i, u := range uses {
@@ -47,7 +46,6 @@ func boundOf(f *tree.File, view *core.View, uses []*tree.ComponentUse) ([]chunk.
 	return list, nil
 }
 
-// boundValues collects the values of one component and of its nested ones.
 type boundValues struct {
 	file   *tree.File
 	values *bind.Values
@@ -72,8 +70,8 @@ func (b *boundValues) use(u *tree.ComponentUse) {
 	}
 }
 
-// isTuning reports whether a key says how a reader reads, but not which data: how much at once, how fast, and
-// with which headers, which may hold a token that changes every day.
+// isTuning reports a key that says how a reader reads, not which data; headers may hold a token
+// that changes every day.
 func isTuning(f yamlfile.Field) bool {
 	switch f.Type {
 	case reflect.TypeFor[time.Duration](), reflect.TypeFor[registry.Size]():
@@ -114,7 +112,6 @@ func (b *boundValues) hole(n *yamlfile.Node, h template.Hole) {
 	b.add(b.file.Doc.NewCollector().PositionAt(n, h.Begin), "${"+h.Text+"}", x)
 }
 
-// paramOf finds the parameters in an expression over items.
 var paramOf = regexp.MustCompile(`\bparams\.(\w+)`)
 
 func (b *boundValues) expression(n *yamlfile.Node) {

@@ -17,18 +17,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// builder makes the components of one step, new ones for each execution.
 type builder struct {
-	file *tree.File
-	name string
-	step *tree.Step // nil for the job, or for a decision
-	deps Deps
-	// redriveOf is the redriven instance; 0 means none.
-	redriveOf core.JobInstanceID
-	// redriveLater makes registry.BuildContext.RedriveLater for a run; nil if nothing is redriven.
+	file         *tree.File
+	name         string
+	step         *tree.Step // nil for the job, or for a decision
+	deps         Deps
+	redriveOf    core.JobInstanceID
 	redriveLater func(run *model.StepRun) func(ctx context.Context) error
-	// run is the step execution; nil means that the components are for none.
-	run *model.StepRun
+	run          *model.StepRun
 }
 
 func (a builder) forRun(run *model.StepRun) builder {
@@ -98,8 +94,8 @@ func (a builder) targets(ctx context.Context, run *model.StepRun) ([]string, err
 	return list, nil
 }
 
-// markFile records the state of a partition's file in the context when an attempt begins to read it: the file
-// may have been corrected since it was listed (rule TL3a).
+// markFile records the file's state when an attempt begins to read it: it may have been corrected
+// since (rule TL3a).
 func markFile(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Part == nil || run.Step == nil {
 		return nil
@@ -134,7 +130,6 @@ func as[T any](u *tree.ComponentUse, made any, set func(T)) error {
 	return nil
 }
 
-// inZone is item.InZone for a type that may be nil.
 func inZone(t item.Type, zone *time.Location) item.Type {
 	if t == nil {
 		return nil
@@ -214,8 +209,7 @@ func (a builder) stepListeners(ctx context.Context, run *model.StepRun) ([]any, 
 	})
 }
 
-// listeners makes listeners and checks the events that each listens to, which only the instance shows. If one
-// is wrong, all are closed.
+// listeners are checked by instance; if one is wrong, all are closed.
 func (a builder) listeners(ctx context.Context, view *core.View, uses []*tree.ComponentUse, check func(u *tree.ComponentUse, made any) error) ([]any, error) {
 	made, err := a.make(ctx, view, uses...)
 	if err != nil {
@@ -263,8 +257,6 @@ func listensToChunks(listener any) bool {
 	return false
 }
 
-// checkBound refuses a step in which two components have one file. config returns the bound config of a
-// component.
 func checkBound(s *tree.Step, uses []*tree.ComponentUse, config func(u *tree.ComponentUse) any) error {
 	known := map[string]*tree.ComponentUse{}
 	for _, u := range tree.WithNested(uses...) {

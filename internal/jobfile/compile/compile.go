@@ -20,9 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Job makes the job. Requirements of the file that the databases cannot meet (an unknown name, an
-// isolation level) are reported like the problems of [Load]; a component that Registry only describes is an
-// error of its own.
+// Job makes the job, or reports, like [Load], names that the databases lack.
 func Job(f *tree.File, deps Deps) (*model.Job, error) {
 	c := &compiler{file: f, deps: deps, problems: f.Doc.NewCollector()}
 	c.checkDatabases()
@@ -53,29 +51,22 @@ func Job(f *tree.File, deps Deps) (*model.Job, error) {
 	return compiled, nil
 }
 
-// compiler is the state of one Compile.
 type compiler struct {
-	file     *tree.File
-	deps     Deps
-	problems *yamlfile.Collector
-	missing  []error
-	// wrapParts changes how a chunk step gets its parts; nil means no change.
-	wrapParts func(makeParts) makeParts
-	// redriveOf is the redriven instance; 0 means none.
-	redriveOf core.JobInstanceID
-	// redriveLater is passed to builder.
+	file         *tree.File
+	deps         Deps
+	problems     *yamlfile.Collector
+	missing      []error
+	wrapParts    func(makeParts) makeParts
+	redriveOf    core.JobInstanceID
 	redriveLater func(run *model.StepRun) func(ctx context.Context) error
 }
 
-// makeParts is the function of a chunk step that makes its parts.
 type makeParts = func(ctx context.Context, run *model.StepRun) (chunk.Parts, error)
 
 func (c *compiler) bind(ctx context.Context, params core.Parameters) error {
 	return CheckLaunch(ctx, c.file, c.deps.Secrets, params)
 }
 
-// builder returns a builder for the components of a step. It adds those that the application cannot make to
-// c.missing.
 func (c *compiler) builder(step string, of *tree.Step, uses ...*tree.ComponentUse) builder {
 	for _, u := range tree.WithNested(uses...) {
 		if found, _ := c.deps.Registry.Component(u.Kind, u.Component.Name); found.New == nil {
@@ -104,8 +95,6 @@ func (c *compiler) jobListeners() func(ctx context.Context, view *core.View) ([]
 	}
 }
 
-// checkRestart refuses changes that committed work depends on, and returns the steps that take the new
-// definition.
 func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, history ports.History, params core.Parameters) (taken []string, err error) {
 	changes, err := diff.Of(ctx, c.file, diff.Restart{Last: last, Params: params, History: history, Registry: c.deps.Registry})
 	for _, change := range changes {
@@ -118,9 +107,7 @@ func (c *compiler) checkRestart(ctx context.Context, last *core.JobExecution, hi
 
 // Deps are the dependencies of a compiled job.
 type Deps struct {
-	// Provider finds the databases that the file names.
 	Provider tx.Provider
-	// Registry makes the file's components.
 	Registry *registry.Registry
 	// FileMode is the permissions of files that components make; 0 means 0600.
 	FileMode fs.FileMode
@@ -128,8 +115,7 @@ type Deps struct {
 	Tasks Tasks
 	// Secrets finds the values of ${secret.NAME}; nil means that there are none.
 	Secrets bind.Secrets
-	// Distributed reports that the engine delivers to workers on many machines: child jobs and splits with
-	// `remote: auto` run there.
+	// Distributed: child jobs and splits with `remote: auto` run on workers of other machines.
 	Distributed bool
 }
 
@@ -137,19 +123,12 @@ type Deps struct {
 type Tasks interface {
 	step.TaskGroups
 	HandlerTypes
-	// HandlerWarnings returns warnings if only workers execute tasks of the type, and none of the live ones
-	// does.
 	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
-	// GiveUp cancels the unfinished groups of a job instance that does not continue.
 	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
 // HandlerTypes are the types of tasks that have a handler.
 type HandlerTypes interface {
-	// Handlers returns the types of tasks that have a handler in this process, and whether
-	// others cannot be executed.
 	Handlers() (known []string, closed bool)
-	// HandlerOff returns how to switch on a handler that this process has and does not use; "" means that it
-	// has none of the type, or uses it.
 	HandlerOff(handler string) (how string)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// compiledCondition is the condition of a running job; nil for nil.
 func compiledCondition(c *tree.Condition, f *tree.File) *model.Condition {
 	if c == nil {
 		return nil
@@ -35,8 +34,6 @@ func compiledCondition(c *tree.Condition, f *tree.File) *model.Condition {
 	}
 }
 
-// isNever reports a condition that is false whatever the values are. One with parameters is answered when the
-// element is reached.
 func isNever(c *tree.Condition) bool {
 	if len(c.Prog.Vars()) > 0 || c.Prog.UsesClock() {
 		return false
@@ -45,8 +42,6 @@ func isNever(c *tree.Condition) bool {
 	return err == nil && known && holds == any(false)
 }
 
-// tryCondition answers the condition as far as that does not depend on what is unknown. An
-// execution that is only planned has no number.
 func tryCondition(c *tree.Condition, f *tree.File, view *core.View, unknown model.Unknown) (holds, known bool, err error) {
 	v := conditionValues(c, f, view)
 	if err := v.Environment(c.Prog); err != nil {
@@ -75,7 +70,6 @@ func conditionValues(c *tree.Condition, f *tree.File, view *core.View) *bind.Val
 	return v
 }
 
-// explainCondition lists the values that the condition uses: "read = 100, skipped = 3".
 func explainCondition(c *tree.Condition, f *tree.File, view *core.View) string {
 	v := conditionValues(c, f, view)
 	var parts []string
@@ -96,7 +90,6 @@ func explainCondition(c *tree.Condition, f *tree.File, view *core.View) string {
 	return strings.Join(parts, ", ")
 }
 
-// namesOf returns the names that the condition uses; for balanced, the counts that it compares.
 func namesOf(c *tree.Condition) []string {
 	var names []string
 	for _, path := range c.Prog.Vars() {

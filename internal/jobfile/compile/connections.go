@@ -14,11 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// connections counts the connections of one database that a step holds at once, and takes for a moment.
 type connections struct{ group, own, kept, within, between int }
 
-// need is the number of connections that the step needs at once, with or without its transaction. A database
-// with one writer has connections only for readers in its pool.
+// A database with one writer has connections only for readers in its pool.
 func (n connections) need(singleWriter bool) int {
 	if singleWriter {
 		return n.kept + n.between
@@ -26,8 +24,8 @@ func (n connections) need(singleWriter bool) int {
 	return n.group + n.kept + max(n.own+n.within, n.between)
 }
 
-// checkConnections refuses a step that would wait for itself because it needs more connections at once than a
-// pool has (rule O4).
+// checkConnections refuses a step that would wait for itself because it needs more connections at
+// once than a pool has (rule O4).
 func (c *compiler) checkConnections(s *tree.Step) {
 	if neverRuns(s.Element) {
 		return
@@ -49,7 +47,6 @@ func (c *compiler) checkConnections(s *tree.Step) {
 	}
 }
 
-// neverRuns reports an element that a constant condition leaves out, its own or of an element around it.
 func neverRuns(e *tree.Element) bool {
 	for ; e != nil; e = e.List.Parent {
 		if e.When != nil && isNever(e.When) {
@@ -59,7 +56,6 @@ func neverRuns(e *tree.Element) bool {
 	return false
 }
 
-// connectionsOf are connections by the name of their database.
 type connectionsOf map[string]*connections
 
 func (all connectionsOf) of(name string) *connections {
@@ -118,7 +114,6 @@ func poolOf(db tx.Database) (size int, bounded bool) {
 	return sizer.PoolSize(), sizer.PoolSize() > 0
 }
 
-// countTransactions counts the transaction of the atomic group that the step is in, and its own.
 func (c *compiler) countTransactions(s *tree.Step, of func(name string) *connections) {
 	attr, inGroup := c.file.AttrOf(s), false
 	if parent := s.Element.List.Parent; parent != nil && parent.Kind == language.AtomicKind {

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// checkDatabases checks every database that the file names, and the transaction attributes that are required
-// of it (rule T4).
+// checkDatabases also checks the transaction attributes (rule T4).
 func (c *compiler) checkDatabases() {
 	root := c.file.Doc.Root
 	if _, err := c.deps.Provider.Database(c.file.Model.Database); err != nil {
@@ -97,7 +96,6 @@ func (c *compiler) checkAttr(t *language.Transaction, db tx.Database, attr tx.At
 	c.problems.Add(at, "transaction: "+err.Error(), "")
 }
 
-// checkGroup reports elements that cannot work in a group's transaction, whatever their steps do.
 func (c *compiler) checkGroup(e *tree.Element) {
 	name := c.groupDatabase(e)
 	db, err := c.deps.Provider.Database(name)
@@ -146,9 +144,8 @@ func (c *compiler) joinsGroup(s *tree.Step) bool {
 	return true
 }
 
-// CheckHandlers looks for handlers of tasks that this process does not have, in the file and in its child
-// jobs. The error, of Problems, lists those that no program can have; elsewhere lists those that a worker of
-// another program may have.
+// CheckHandlers looks for task handlers that this process lacks: the error has those that no
+// program can have, elsewhere the others.
 func CheckHandlers(f *tree.File, types HandlerTypes) (elsewhere yamlfile.Problems, err error) {
 	known, closed := types.Handlers()
 	problems := f.Doc.NewCollector()

@@ -94,8 +94,6 @@ func (c *compiler) step(s *tree.Step) (model.Step, error) {
 	return step.NewPartitioned(config)
 }
 
-// work compiles the work of a step, or its work for one partition: the gate and the promotion belong to the
-// whole step.
 func (c *compiler) work(s *tree.Step) (model.Step, error) {
 	db, err := c.deps.Provider.Database(c.file.DatabaseOf(s))
 	if err != nil {
@@ -157,7 +155,6 @@ func (c *compiler) child(s *tree.Step) (model.Step, error) {
 	}})
 }
 
-// decide makes the function of a decision: the first choice that holds, or the decider's answer.
 func (c *compiler) decide(e *tree.Element) func(ctx context.Context, view *core.View) (string, error) {
 	if e.Decider != nil {
 		a := c.builder(e.Name, nil, e.Decider)
@@ -208,7 +205,7 @@ func (c *compiler) group(e *tree.Element, when *model.Condition, inner model.Flo
 	}, nil
 }
 
-// markUnknownOutcome marks the failure of a COMMIT with an unknown effect (rule C10).
+// markUnknownOutcome marks a failed COMMIT with an unknown effect (rule C10).
 func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
 		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
@@ -308,8 +305,7 @@ func onOfPart(p *core.Placement) func(part core.Partition) (*core.Placement, err
 	}
 }
 
-// setRetrySkip fills in the retries and skips of the step. The error classes belong to the application that
-// runs it.
+// The error classes belong to the application that runs it.
 func (c *compiler) setRetrySkip(s *tree.Step, to *chunk.Config) error {
 	matchers := c.deps.Registry.Matchers()
 	to.Isolate = chunk.Isolation(s.Chunk.Isolate)

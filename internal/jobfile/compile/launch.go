@@ -22,8 +22,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// CheckLaunch decodes every config with the values known at launch, so that a value that does not fit, or a missing
-// secret, refuses the launch before an execution exists.
+// CheckLaunch decodes every config with the launch's values, so that a mistake refuses the launch
+// before an execution exists.
 func CheckLaunch(ctx context.Context, f *tree.File, secrets bind.Secrets, params core.Parameters) error {
 	problems := f.Doc.NewCollector()
 	checkSecrets(ctx, f, secrets, problems)
@@ -46,7 +46,6 @@ func CheckLaunch(ctx context.Context, f *tree.File, secrets bind.Secrets, params
 	return problems.Err()
 }
 
-// checkSecrets reports missing secrets, including those that only a later step or a child job needs.
 func checkSecrets(ctx context.Context, f *tree.File, secrets bind.Secrets, problems *yamlfile.Collector) {
 	v := (&bind.Values{}).With(ctx, secrets)
 	for _, u := range tree.WithNested(f.Components()...) {
@@ -92,8 +91,8 @@ func cureOf(err error) string {
 	return ""
 }
 
-// ExclusiveKey returns the key that a launch with these parameters shares with the launches that must not run at
-// the same time; "" means that it excludes only its own instance.
+// ExclusiveKey returns the key shared by launches that must not run at the same time; "" means only
+// its own instance.
 func ExclusiveKey(f *tree.File, params core.Parameters) (core.ExclusiveKey, error) {
 	switch m := f.Model.Exclusive; {
 	case m == nil || m.Text == language.ExclusiveInstance:
@@ -111,7 +110,6 @@ func ExclusiveKey(f *tree.File, params core.Parameters) (core.ExclusiveKey, erro
 	return "", fmt.Errorf("%s: exclusive: %w", f.Place(f.Model.Exclusive.Node), err)
 }
 
-// childParameters computes the parameters of a child job. A null one is not given: it has its default.
 func childParameters(f *tree.File, child *tree.Child, view *core.View) (core.Parameters, error) {
 	given := map[string]string{}
 	v := bind.View(f, view)
@@ -146,7 +144,6 @@ func bindChild(f *tree.File, child *tree.Child, params core.Parameters, problems
 	}
 }
 
-// increment makes the next instance; nil if the file has none.
 func increment(f *tree.File) model.Incrementer {
 	for _, spec := range f.Specs {
 		if spec.Name != f.Model.Incrementer {
@@ -160,8 +157,6 @@ func increment(f *tree.File) model.Incrementer {
 	return nil
 }
 
-// childConfinement returns the confinement of a child job: its parameters are confined if a value of the
-// client took part in them.
 func childConfinement(ctx context.Context, f *tree.File, child *tree.Child, view *core.View) *core.Confinement {
 	own := view.Job.Confinement
 	if own == nil {
@@ -242,10 +237,8 @@ func readPayloads(ctx context.Context, reader item.Reader, of item.Type) (payloa
 	return documents, nil
 }
 
-// payloadWriter keeps documents.
 type payloadWriter []json.RawMessage
 
-// WriteDocuments implements item.DocumentWriter.
 func (w *payloadWriter) WriteDocuments(_ context.Context, docs [][]byte) error {
 	for _, doc := range docs {
 		*w = append(*w, bytes.Clone(doc))

@@ -19,20 +19,15 @@ import (
 
 // Redrive describes the run that redriven items make.
 type Redrive struct {
-	// Plan lists the items and their step.
-	Plan *redrive.Plan
-	// Instance is the instance of the redriven execution.
+	Plan     *redrive.Plan
 	Instance core.JobInstanceID
-	// Steps are the steps of the redriven execution by name, for expressions such as steps.NAME.read.
-	Steps map[string]core.StepExecution
-	// Watch is called before the components of a step execution are made, and the function that it returns
-	// afterwards, before any component is opened. It may be nil.
+	Steps    map[string]core.StepExecution
+	// Watch is called before a step execution's components are made, its result before any is
+	// opened; may be nil.
 	Watch func() (check func(run *model.StepRun, parts chunk.Parts) error)
 }
 
-// RedriveJob makes a job of one chunk step of the file. It runs the skipped items of a plan, instead of
-// the items of the reader, through the step's processors and writers (rule C12). It fails as Compile does,
-// and if the plan's step is missing or is not a chunk step.
+// RedriveJob makes a job of one chunk step that runs the skipped items of a plan (rule C12).
 func RedriveJob(f *tree.File, deps Deps, r Redrive) (*model.Job, error) {
 	of, err := chunkStep(f, r.Plan.Step)
 	if err != nil {
@@ -91,7 +86,6 @@ func (r Redrive) Partition(context.Context, *core.View) ([]core.Partition, error
 	return parts, nil
 }
 
-// chunkStep finds a step by the name of its executions. Executions of partitions are named STEP:PARTITION.
 func chunkStep(f *tree.File, recorded string) (*tree.Step, error) {
 	name, _, _ := strings.Cut(recorded, ":")
 	for _, s := range f.Steps {
@@ -132,12 +126,10 @@ func (r Redrive) wrapParts(s *redrive.Step, itemType item.Type) func(makeParts) 
 	}
 }
 
-// redrivenKey is the key, in the context of a redrive that publishes, of the step execution after which it
-// began.
 const redrivenKey = "surfin.redriven"
 
-// checkPublishing refuses a redrive that publishes its output before the step of the items has
-// published its own, or after that step has published again (rule C12b).
+// checkPublishing refuses a redrive that publishes before the step has published, or after it
+// has published again (rule C12b).
 func (r Redrive) checkPublishing(ctx context.Context, run *model.StepRun, parts chunk.Parts) error {
 	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) }) {
 		return nil
@@ -181,10 +173,8 @@ func (r Redrive) recorded(run *model.StepRun) string {
 	return r.Plan.Step
 }
 
-// partitionIndexKey is the key of a partition's index in its context.
 const partitionIndexKey = "surfin.index"
 
-// partition is the partition of the redriven items, read by ${part.NAME}.
 func (r Redrive) partition(run *model.StepRun) (*core.Partition, bool) {
 	recorded := r.recorded(run)
 	_, name, is := strings.Cut(recorded, ":")

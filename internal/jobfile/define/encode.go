@@ -15,8 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// encode converts a value of a configuration to its form in a job file: a string, list or object; nil for no
-// value.
 func encode(v any) (any, error) {
 	switch x := v.(type) {
 	case nil:
@@ -103,7 +101,6 @@ func encodeMap(v reflect.Value) (any, error) {
 	return fields, nil
 }
 
-// encodeStruct reads the tags of a configuration struct. Zero fields are left out.
 func encodeStruct(v reflect.Value) (any, error) {
 	fields := object{}
 	for i := range v.NumField() {

@@ -7,8 +7,6 @@ import (
 	"slices"
 )
 
-// encodePayload converts the payload of a task to its form in a job file, where a text without quotes may be
-// a number.
 func encodePayload(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Load checks the definition like a job file and returns it as one. The error is jobfile.Problems, all of
-// them, each with its step and option. reg has the components that the job uses by name, and the components
-// of [Job.Code].
+// Load checks the definition like a job file; the error is jobfile.Problems. reg has the registered
+// components and those of [Job.Code].
 func (j *Job) Load(reg *registry.Registry) (*jobfile.File, error) {
 	r := renderOf(j)
 	if len(r.problems) > 0 {
@@ -35,19 +34,16 @@ func (j *Job) Text() (string, error) {
 	return r.texts[j.name], nil
 }
 
-// Code returns the components of the job and its child jobs that are Go code, with the names that they must
-// have in a registry.
+// Code returns the Go components of the job and its child jobs, with their names for a registry.
 func (j *Job) Code() []Named { return renderOf(j).code }
 
-// render makes the texts of a job and its child jobs.
 type render struct {
 	texts    map[string]string
 	jobs     map[string]*Job
 	code     []Named
 	problems jobfile.Problems
 
-	job *Job
-	// element is the current one; option is the path to the current option.
+	job     *Job
 	element string
 	option  string
 	used    map[string]int // names of Go code, by how often
@@ -202,7 +198,6 @@ func (r *render) calendars(given []Calendar) object {
 	return all
 }
 
-// value encodes a value that is not zero. An empty text is kept: it is the text of a default.
 func (r *render) value(o *object, key string, v any) {
 	made, err := encode(v)
 	switch text, isText := made.(string); {
@@ -215,7 +210,6 @@ func (r *render) value(o *object, key string, v any) {
 	}
 }
 
-// problem reports a mistake that the loader would not notice.
 func (r *render) problem(err error) {
 	place := "job"
 	if r.job != nil {

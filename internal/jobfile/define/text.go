@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// The values of a text: string, list, object; literal, which is written unchanged, and quoted.
 type (
 	literal string
 	quoted  string
@@ -21,7 +20,6 @@ type (
 	}
 )
 
-// put adds a key, unless its value is nil, "" or empty.
 func (o *object) put(key string, value any) {
 	switch v := value.(type) {
 	case nil:
@@ -82,7 +80,6 @@ func node(value any) *yaml.Node {
 	return n
 }
 
-// plain matches texts that YAML takes unchanged.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./$][A-Za-z0-9_./$ -]*$`)
 
 func scalar(text string) *yaml.Node {
@@ -93,7 +90,6 @@ func scalar(text string) *yaml.Node {
 	return n
 }
 
-// blockLine matches lines that a literal block keeps unchanged.
 var blockLine = regexp.MustCompile(`^([ -~]*[!-~])?$`)
 
 func block(text string) bool {

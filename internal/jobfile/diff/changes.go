@@ -17,25 +17,22 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Change is a difference between two definitions of a job, for an instance that began
-// with the first one and continues with the second.
+// Change is a difference between two definitions of a job's instance.
 type Change struct {
-	// Step is the step or child job; empty means the file as a whole.
+	// Step is empty for the file as a whole.
 	Step string `json:"step,omitempty"`
 	// What is a sentence without its subject: "is new".
 	What string `json:"what"`
-	// Refused reports that a restart needs consent: committed work depends on the changed part.
+	// Refused: a restart needs consent, as committed work depends on it.
 	Refused bool `json:"refused,omitempty"`
-	// NewDefinition means that the step began, has committed nothing, and takes the new definition (rule
-	// F4a).
+	// NewDefinition: the step has committed nothing and takes the new definition (rule F4a).
 	NewDefinition bool `json:"new_definition,omitempty"`
-	// Kept is the old value that a restart still uses after it accepts the change, because it was stored when
-	// the step began. It is empty if the change takes effect.
+	// Kept is the old value that a restart still uses, stored when the step began; empty if the
+	// change takes effect.
 	Kept string `json:"kept,omitempty"`
-	// Place is the position in the new definition: "job.yaml:11:9", or for a definition made in Go "job bill:
-	// step load: chunk.reader"; empty means that it is not there.
+	// Place is "job.yaml:11:9", or "job bill: step load: chunk.reader" for Go; empty if not there.
 	Place string `json:"place,omitempty"`
-	// FormerTimes says that the file is the same, and that the program read local times otherwise (rule D5).
+	// FormerTimes: the same file, but the program read local times otherwise (rule D5).
 	FormerTimes bool `json:"former_times,omitempty"`
 }
 
@@ -47,13 +44,12 @@ func (c Change) String() string {
 	return "step " + c.Step + " " + c.What
 }
 
-// ChangedError refuses to restart an instance because the job file has changed in work
-// that is committed (rule F4), or the meaning of its local times has (rule D5).
+// ChangedError refuses a restart: the job file has changed in committed work (rule
+// F4), or the meaning of local times has (rule D5).
 type ChangedError struct {
 	Execution core.JobExecutionID
 	Changes   []Change
-	// Diff is a unified diff, without passwords, of the job file's lines with refused changes; empty means
-	// that the definition was made in Go, or does not differ there.
+	// Diff is a unified diff, without passwords; empty for a definition made in Go.
 	Diff string
 }
 
@@ -86,17 +82,14 @@ func (e *ChangedError) Refused() []string {
 
 // Restart is an instance that is to continue with a file.
 type Restart struct {
-	// Last is its newest execution, and Params are the parameters.
-	Last    *core.JobExecution
-	Params  core.Parameters
-	History ports.History
-	// Registry knows the components of both files.
+	Last     *core.JobExecution
+	Params   core.Parameters
+	History  ports.History
 	Registry *registry.Registry
 }
 
-// Of compares the file with the definition of the instance's last execution, or of the newest one that
-// may have written something, if that is another one. If the restart needs consent, it returns a
-// *ChangedError with the changes.
+// Of compares the file with the instance's newest execution that may have written something; a
+// *ChangedError if the restart needs consent.
 func Of(ctx context.Context, f *tree.File, r Restart) ([]Change, error) {
 	last := r.Last
 	if last.Definition.Text == "" || isAsBegun(f, last, last) { // that of a job made in Go
@@ -138,8 +131,8 @@ func Of(ctx context.Context, f *tree.File, r Restart) ([]Change, error) {
 	return changes, nil
 }
 
-// readCheckpoints asks the databases of steps that began whether work is committed there:
-// the record of a step may be older (rule C18).
+// readCheckpoints asks the databases whether work is committed: a step's record may be
+// older (rule C18).
 func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 	if r.History.Checkpoints == nil {
 		return nil
@@ -161,8 +154,7 @@ func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 	return nil
 }
 
-// readChildren reads which work the child jobs of unfinished steps have committed. A child that did not
-// finish counts as committed.
+// A child that did not finish counts as committed.
 func (c *comparison) readChildren(ctx context.Context, records ports.Explorer) error {
 	c.idle = map[string]bool{}
 	for name, h := range c.history {
@@ -190,8 +182,6 @@ func (c *comparison) readChildren(ctx context.Context, records ports.Explorer) e
 	return nil
 }
 
-// changesOfUnread is changes for an old definition that can no longer be read: only a step that has committed
-// work and did not complete needs it.
 func (c *comparison) changesOfUnread(unread error) []Change {
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(c.history)) {
@@ -215,9 +205,8 @@ func (c *comparison) changesOfUnread(unread error) []Change {
 	return changes
 }
 
-// writtenUnder returns the newest execution of the instance that may have written something under its
-// definition. An execution that was refused when its steps began left the previous one's work, so a file is
-// compared with the previous one.
+// writtenUnder returns the newest execution that may have written under its definition: one that
+// was refused left the previous one's work.
 func writtenUnder(ctx context.Context, f *tree.File, r Restart) (*core.JobExecution, error) {
 	base := r.Last
 	for base.Attempt > 1 && base.AnewSince() == 0 && base.RedriveOf == 0 {
@@ -237,9 +226,8 @@ func writtenUnder(ctx context.Context, f *tree.File, r Restart) (*core.JobExecut
 	return base, nil
 }
 
-// mayHaveWritten reports whether an execution may have left results. It has not if it failed together with
-// all its steps, and these are chunk steps without partitions that work in the repository's database and have
-// counted nothing.
+// mayHaveWritten is false if the execution failed with all its steps, and these are chunk steps
+// without partitions in the repository's database that have counted nothing.
 func mayHaveWritten(ctx context.Context, f *tree.File, r Restart, e *core.JobExecution) (bool, error) {
 	if e.Status != core.StatusFailed {
 		return true, nil
@@ -266,15 +254,13 @@ func mayHaveWritten(ctx context.Context, f *tree.File, r Restart, e *core.JobExe
 	return false, nil
 }
 
-// isAsBegun reports whether an execution ran this file, and last read its local times as this program does: then nothing is
-// to be compared.
 func isAsBegun(f *tree.File, e, last *core.JobExecution) bool {
 	return e.Definition.Hash == f.Definition().Hash && !last.FormerTimes
 }
 
-// formerTimes refuses to continue chunk steps with committed work after an execution whose program read a time without an
-// offset as UTC: the rest of their rows would have other times than the rows that are written (rule D5). Which readers,
-// writers and expressions see such a time is not known, so each chunk step counts.
+// formerTimes refuses to continue chunk steps with committed work after a program that read times
+// without an offset as UTC (rule D5). Which readers see such a time is not known, so each chunk
+// step counts.
 func (c *comparison) formerTimes() []Change {
 	if c.after.Clock.Zone == time.UTC {
 		return nil
@@ -299,8 +285,6 @@ func (c *comparison) formerTimes() []Change {
 	return changes
 }
 
-// judgeChildren compares the definitions of the child jobs that unfinished steps would continue, as the
-// launch of each child does: a restart that would end at a child's refusal is refused before anything runs.
 func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 	c.children = map[string]judgedChild{}
 	for name, h := range c.history {
@@ -327,9 +311,7 @@ func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 	return nil
 }
 
-// lastOfChild is the execution that the step's child would continue. It is found by the parameters that the
-// step stored before the child began; nil means that none has begun since the job last started from its
-// beginning.
+// lastOfChild is found by the parameters stored before the child began; nil means none has begun.
 func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, step *core.StepExecution) (*core.JobExecution, error) {
 	if step.Context == nil {
 		return nil, nil //nolint:nilnil // no child is not a failure

@@ -19,26 +19,21 @@ func Compare(before, after *tree.File, params core.Parameters, history map[strin
 	return c.changes()
 }
 
-// comparison compares two definitions for a restart (rules F4, F4a). A completed step must keep its name and
-// its kind. A step that has begun and committed work must keep its kind and its input: a chunk step's reader and
-// partitioner with their configs, the targets of its writers, and the file name and parameters of a child job.
-// Configs are compared as the launch with the parameters binds them. Everything else may change, as may a step
-// without committed work. Steps in `finally` start from the beginning in each execution and are not compared.
+// comparison compares two definitions for a restart (rules F4, F4a). A completed step keeps its
+// name and kind. A step with committed work keeps its kind and input: a chunk step's reader and
+// partitioner with their bound configs, its writers' targets, a child job's file name and
+// parameters. Everything else may change; `finally` is not compared.
 type comparison struct {
 	last          core.JobExecutionID
 	database      string // of the records
 	before, after *tree.File
 	params        core.Parameters
 	history       map[string]ports.StepHistory
-	// elsewhere holds the steps and partitions with committed work in a checkpoint stored with the data.
-	elsewhere map[string]bool
-	// idle are the steps that run a job without committed work.
-	idle map[string]bool
-	// children are the unfinished steps with a child job that would refuse its new definition.
-	children map[string]judgedChild
+	elsewhere     map[string]bool
+	idle          map[string]bool
+	children      map[string]judgedChild
 }
 
-// judgedChild holds the changes for which the launch of a child job would be refused.
 type judgedChild struct {
 	changes []Change // of the step that runs it
 	diff    string   // of the child's file
@@ -59,7 +54,6 @@ func (c *comparison) changes() []Change {
 	return append(changes, c.decisionChanges()...)
 }
 
-// decisionChanges names the decisions that are different: a verdict that was taken is kept.
 func (c *comparison) decisionChanges() []Change {
 	var changes []Change
 	c.after.Flow.Walk(func(e *tree.Element) {
@@ -143,9 +137,7 @@ func (c *comparison) hasSameInput(old, now *tree.Step) bool {
 		len(c.useChanges(old.Name, "", old.Partitioner, now.Partitioner, tree.AnyKey))+len(c.useChanges(old.Name, "", old.Reader, now.Reader, tree.AnyKey)) == 0
 }
 
-// hasCommitted reports whether a restart depends on work of an unfinished step, according to its record, the
-// checkpoint stored with the data, and its partitions with committed work. The plan of partitions counts as
-// committed, for their partitioner.
+// A plan of partitions counts as committed.
 func (c *comparison) hasCommitted(old *tree.Step, last core.StepExecution) bool {
 	if c.idle[old.Name] {
 		last.Context = last.Context.Clone()
@@ -157,8 +149,7 @@ func (c *comparison) hasCommitted(old *tree.Step, last core.StepExecution) bool 
 	return len(c.partitions(old.Name, last)) > 0
 }
 
-// isUncertain reports whether a tasklet may have committed work without a record: outside of a transaction,
-// or in another database than the records when its process was lost.
+// isUncertain reports whether a tasklet may have committed work without a record.
 func (c *comparison) isUncertain(old *tree.Step, last core.StepExecution) bool {
 	if old.Tasklet == nil {
 		return false
@@ -201,8 +192,6 @@ func otherChange(old, now *tree.Step) string {
 	return ""
 }
 
-// childHash is the hash of a child job's definition. It is empty for another kind of step or for a job that
-// can no longer be read.
 func childHash(s *tree.Step) string {
 	if s.Child == nil || s.Child.File == nil {
 		return ""
@@ -210,7 +199,6 @@ func childHash(s *tree.Step) string {
 	return s.Child.File.Definition().Hash
 }
 
-// kindOf is the step's kind as the history records it.
 func kindOf(s *tree.Step) string {
 	switch {
 	case s.Child != nil:
@@ -235,7 +223,6 @@ func isFinally(f *tree.File, name string) bool {
 	return slices.ContainsFunc(f.Steps, func(s *tree.Step) bool { return s.Name == name && s.Element.List.Finally })
 }
 
-// isSplit reports whether the record belongs to a split on workers: its steps record its work.
 func (c *comparison) isSplit(name string) bool {
 	for part, h := range c.history {
 		if h.Last.IsBranch() && strings.HasPrefix(part, core.PartName(name, "")) {

@@ -11,8 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// inputChanges compares the input that committed work of an unfinished step depends on, and the location of
-// that work.
 func (c *comparison) inputChanges(old, now *tree.Step) []Change {
 	if old.Child != nil {
 		return c.childChanges(old, now)
@@ -31,10 +29,8 @@ func (c *comparison) inputChanges(old, now *tree.Step) []Change {
 	return changes
 }
 
-// didCommit describes a step with committed reads and writes.
 const didCommit = "has committed work"
 
-// writerChanges compares where committed rows are: the writers and their targets. How they write may change.
 func (c *comparison) writerChanges(old, now *tree.Step) []Change {
 	if len(old.Writers) != len(now.Writers) {
 		return []Change{{
@@ -60,7 +56,6 @@ func writerCount(s *tree.Step) string {
 	return fmt.Sprintf("%d writers", len(s.Writers))
 }
 
-// useChanges compares the keys of a component that count. did describes the step's work with it.
 func (c *comparison) useChanges(step, did string, old, now *tree.ComponentUse, counts func(yamlfile.Field) bool) []Change {
 	refused := func(at *yamlfile.Node, format string, args ...any) Change {
 		return Change{Step: step, What: did + " with " + fmt.Sprintf(format, args...), Refused: true, Place: c.place(at)}
@@ -112,8 +107,6 @@ func orNone(text string) string {
 	return text
 }
 
-// parameterTexts are the parameters of a child by name: the value if the launch knows
-// it, else the expression.
 func parameterTexts(f *tree.File, child *tree.Child, params core.Parameters) map[string]string {
 	texts, v := map[string]string{}, bind.Launch(f, params)
 	for _, entry := range child.Model.Parameters {
@@ -135,7 +128,6 @@ func parameterTexts(f *tree.File, child *tree.Child, params core.Parameters) map
 	return texts
 }
 
-// taskChanges compares the inputs from which a step has made its tasks.
 func (c *comparison) taskChanges(old, now *tree.Step) []Change {
 	const did = "has submitted its tasks"
 	changes := c.useChanges(old.Name, did, old.Reader, now.Reader, tree.AnyKey)

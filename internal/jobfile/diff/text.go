@@ -12,24 +12,18 @@ import (
 )
 
 const (
-	// diffContext is the number of equal lines around a difference.
 	diffContext = 2
-	// maxDiff is the maximum number of shown diff lines.
-	maxDiff = 60
-	// maxCompared bounds the product of the numbers of compared lines; beyond it all lines count as
-	// different.
+	maxDiff     = 60
+	// maxCompared bounds the product of the line counts; beyond it all lines count as different.
 	maxCompared = 4_000_000
 )
 
-// edit is a line of both texts, or of one of them: ' ', '-' or '+'.
 type edit struct {
 	kind     byte
 	text     string
 	old, now int // the 1-based number of the line; for a line in only one text, of the line that it precedes
 }
 
-// diff is a unified diff of the two job files and their includes, limited to the parts with a refused change.
-// It is empty if the definition was made in Go or no line differs there.
 func (c *comparison) diff(changes []Change) string {
 	if c.after.From.IsMade() {
 		return ""
@@ -61,7 +55,6 @@ func (c *comparison) diff(changes []Change) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// fileDiff is the difference of one file. before is nil for a new file, after for a deleted one.
 type fileDiff struct {
 	before, after *yamlfile.Document
 	hunks         [][]edit
@@ -153,7 +146,6 @@ func splitText(text string) []string {
 	return lines
 }
 
-// lineEdits returns the lines of both texts, the longest common ones once.
 func lineEdits(old, now []string) []edit {
 	head := 0
 	for head < len(old) && head < len(now) && old[head] == now[head] {
@@ -196,7 +188,6 @@ func lineEdits(old, now []string) []edit {
 	return edits
 }
 
-// commonLines returns the longest common subsequence, as pairs of places.
 func commonLines(old, now []string) [][2]int {
 	if len(old)*len(now) > maxCompared {
 		return nil

@@ -17,8 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// configTexts are the keys of a config that count, with their values as texts, defaults
-// included, as far as the launch knows them.
 func configTexts(f *tree.File, u *tree.ComponentUse, params core.Parameters, counts func(yamlfile.Field) bool) map[string]string {
 	texts := map[string]string{}
 	if u.Component.Config == nil {
@@ -52,7 +50,6 @@ func lateAtStep(u *tree.ComponentUse, n *yamlfile.Node) bool {
 		slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return lateAtStep(u, e.Value) })
 }
 
-// valueText returns equal texts for equal values of a config.
 func valueText(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case item.Type:
@@ -129,7 +126,6 @@ func schemaText(fields []row.Field) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nodeText is a value of the file, without its layout and with sorted keys.
 func nodeText(n *yamlfile.Node) string {
 	var parts []string
 	switch n.Kind {
@@ -149,10 +145,8 @@ func nodeText(n *yamlfile.Node) string {
 	return fmt.Sprintf("%q", n.Text)
 }
 
-// maxShown is the maximum length of a value in a message, in characters.
 const maxShown = 160
 
-// shown is the value of a key in a message: shortened, and without a password.
 func shown(key, text string) string {
 	text = strings.TrimPrefix(secret.Line(key+": "+text), key+": ")
 	if runes := []rune(text); len(runes) > maxShown {

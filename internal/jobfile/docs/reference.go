@@ -16,9 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Reference returns the reference pages in Markdown, by file name: job-file.md for the keys of a job file,
-// components.md as an index, and one page per component (reader-csv.md). The texts are the same for the same
-// registry, so CI can detect stale pages.
+// Reference returns the Markdown pages by file name, the same for the same registry.
 func Reference(reg *registry.Registry) map[string][]byte {
 	pages := map[string][]byte{"job-file.md": jobFilePage(reg), "components.md": indexPage(reg)}
 	for _, c := range reg.Components() {
@@ -29,8 +27,8 @@ func Reference(reg *registry.Registry) map[string][]byte {
 	return pages
 }
 
-// Describe returns the pages of all components of that name (a csv reader and a
-// csv writer), in Markdown. An unknown name is an error that names the nearest.
+// Describe returns the pages of all components of that name; for an unknown one
+// the error names the nearest.
 func Describe(reg *registry.Registry, name string) ([]byte, error) {
 	var p page
 	var names []string
@@ -55,7 +53,6 @@ func Describe(reg *registry.Registry, name string) ([]byte, error) {
 
 func pageName(c registry.Component) string { return string(c.Kind) + "-" + c.Name + ".md" }
 
-// page is a Markdown text being written.
 type page struct{ text bytes.Buffer }
 
 func (p *page) printf(format string, args ...any) { fmt.Fprintf(&p.text, format, args...) }
@@ -138,7 +135,6 @@ func (p *page) classes(reg *registry.Registry) {
 	}
 }
 
-// expressions documents ${...}: the names of scope.go.
 func (p *page) expressions() {
 	p.printf("\n## Expressions\n\n`${...}` in the config of a component is replaced by the value of the expression inside; " +
 		"a text that is one whole `${...}` keeps its type, which must fit the key. `$${` is a literal `${`; any other `$` is an ordinary character. " +
@@ -192,8 +188,6 @@ func (p *page) component(c registry.Component) {
 	}
 }
 
-// exampleOf is the example: a whole job unchanged, and other lines below the key of the component's kind,
-// whether they have that key or not.
 func exampleOf(c registry.Component) string {
 	text, key := strings.TrimRight(c.Example, "\n"), string(c.Kind)
 	if strings.HasPrefix(text, "job:") {
@@ -228,7 +222,6 @@ func (p *page) shorthand(c registry.Component) {
 	}
 }
 
-// keys writes the table of a struct's keys, followed by the tables of nested structs.
 func (p *page) keys(t reflect.Type) {
 	keys := yamlfile.FieldsOf(t)
 	p.printf("\n| key | type | default | meaning |\n|---|---|---|---|\n")
@@ -366,5 +359,4 @@ func sectionWord(t reflect.Type) string {
 	return cmp.Or(words[t], keysBelow)
 }
 
-// keysBelow is the word for a struct without a section of its own.
 const keysBelow = "keys below"

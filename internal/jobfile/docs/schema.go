@@ -13,9 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Schema returns the JSON Schema (2020-12) of job files for an application with these components, for
-// editors: the same keys, types and enums as the loader's, without checks that need more than one position of
-// the file. The text is the same for the same registry.
+// Schema returns the JSON Schema (2020-12) of job files, the same for the same registry.
 func Schema(reg *registry.Registry) ([]byte, error) {
 	b := &schemaBuilder{reg: reg, defs: object{}}
 	root := b.structure(reflect.TypeFor[language.Job]())
@@ -149,7 +147,6 @@ func (b *schemaBuilder) value(t reflect.Type, f yamlfile.Field) object {
 	}
 }
 
-// special is the schema of a type with its own form; nil for others.
 func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
@@ -200,7 +197,6 @@ func (b *schemaBuilder) special(t reflect.Type, f yamlfile.Field) object {
 
 func text() object { return object{"type": []string{"string", "number", "boolean", "null"}} }
 
-// orText allows, in addition to s, a text of a pattern, and ${...} if the field may have it.
 func (b *schemaBuilder) orText(s object, pattern string) object {
 	var alternatives, patterns []any
 	if s != nil {
@@ -344,7 +340,6 @@ func (b *schemaBuilder) next() object {
 	return object{"anyOf": []any{object{"type": "string"}, b.longTarget(), patterns}}
 }
 
-// enumValues are the texts of an enum; true and false are values of YAML as well.
 func enumValues(texts []string) []any {
 	var values []any
 	for _, text := range texts {

@@ -14,13 +14,10 @@ import (
 )
 
 const (
-	// maxExpanded bounds the number of values that the templates of a file may expand to.
 	maxExpanded = 100_000
-	// maxChain is how deep templates may use templates.
-	maxChain = 20
+	maxChain    = 20
 )
 
-// expander replaces the uses of templates in a file.
 type expander struct {
 	problems  *yamlfile.Collector
 	clock     template.Clock
@@ -31,8 +28,7 @@ type expander struct {
 	broken    bool // a use is wrong
 }
 
-// Templates replaces every use of a template in a document by its elements. It returns false if a use
-// is wrong, so that not all elements are known.
+// Templates replaces every use of a template by its elements; false if a use is wrong.
 func Templates(doc *yamlfile.Document, clock template.Clock, problems *yamlfile.Collector) bool {
 	root := doc.Root
 	if root.Kind != yamlfile.Map {
@@ -226,8 +222,6 @@ func (x *expander) instance(t *templateDef, use *yamlfile.Node, given []yamlfile
 	return x.list(steps, chain), true
 }
 
-// arrange puts the elements of the instances at the position of the use: directly, in a flow that has the
-// keys of the use, or in a split.
 func (x *expander) arrange(n *yamlfile.Node, m *language.Use, lists []*yamlfile.Node) ([]*yamlfile.Node, bool) {
 	if m.Parallel != nil && *m.Parallel < 1 {
 		x.problems.Add(n.Get("parallel"), "parallel must be at least 1", "it says how many run at once")
@@ -283,7 +277,6 @@ func Emit(doc *yamlfile.Document) ([]byte, error) {
 	return yamlfile.Encode(root)
 }
 
-// emitted is a node for the encoder. through is the use of the outer node.
 func emitted(n *yamlfile.Node, doc *yamlfile.Document, through *yamlfile.Use) *yaml.Node {
 	y := &yaml.Node{}
 	if use := n.Use(); use != nil && use != through {
@@ -325,8 +318,6 @@ func emittedScalar(n *yamlfile.Node) *yaml.Node {
 	return y
 }
 
-// needsQuotes reports whether a quoted text would have another meaning without its quotes: a number, a bool,
-// null.
 func needsQuotes(text string) bool {
 	var plain yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &plain); err != nil || len(plain.Content) != 1 {

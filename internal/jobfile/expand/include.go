@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// The keys of an included file.
 const (
 	includeKey   = "include"
 	typesKey     = "types"
@@ -20,21 +19,17 @@ const (
 	defaultsKey  = "defaults"
 )
 
-// includer reads the files that a job file includes, each once.
 type includer struct {
-	problems *yamlfile.Collector
-	included []source.Included
-	known    map[string]bool // by identity
-	// types, templates, calendars and defaults are the entries that the files provide.
+	problems                    *yamlfile.Collector
+	included                    []source.Included
+	known                       map[string]bool // by identity
 	types, templates, calendars []yamlfile.Entry
 	defaults                    *yamlfile.Node
-	// unread means that a file could not be read, so that not all names are known.
-	unread bool
+	unread                      bool
 }
 
-// Include reads the files that a document from a source includes, and adds their types, templates,
-// calendars and defaults to the document. ok is false if a file could not be read: then not all names are
-// known.
+// Include adds the types, templates, calendars and defaults of the included files. ok is false if a
+// file could not be read.
 func Include(doc *yamlfile.Document, from source.Source, problems *yamlfile.Collector) (files []source.Included, ok bool) {
 	root := doc.Root
 	if root.Kind != yamlfile.Map || root.Get(includeKey) == nil {
@@ -177,8 +172,6 @@ func (i *includer) takeKey(e yamlfile.Entry) {
 	}
 }
 
-// union merges the entries that the included files and the job file have under a key; nil if the files have
-// none. A name must be unique.
 func (i *includer) union(of []yamlfile.Entry, own *yamlfile.Node, what string) *yamlfile.Node {
 	if len(of) == 0 || own != nil && own.Kind != yamlfile.Map {
 		return nil
@@ -200,8 +193,8 @@ func (i *includer) union(of []yamlfile.Entry, own *yamlfile.Node, what string) *
 	return at.WithEntries(entries)
 }
 
-// MergeDefaults completes the defaults of one file with another's, key by key. The job file's defaults
-// replace those of its includes; two included files must not set the same key.
+// mergeDefaults: the job file's defaults replace those of its includes; two includes must not set
+// the same key.
 func (i *includer) mergeDefaults(base, over *yamlfile.Node, path string, replace bool) *yamlfile.Node {
 	entries := slices.Clone(base.Entries)
 	for _, e := range over.Entries {
@@ -224,7 +217,6 @@ func (i *includer) mergeDefaults(base, over *yamlfile.Node, path string, replace
 	return over.WithEntries(entries)
 }
 
-// limitOf is the long form of a retry or skip given as its limit.
 func limitOf(path string, n *yamlfile.Node) *yamlfile.Node {
 	if n.Kind != yamlfile.Scalar || n.Bad || n.Empty || path != "retry" && path != "skip" {
 		return n

@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// templateDef is a checked entry of `templates`.
 type templateDef struct {
 	name  string
 	at    *yamlfile.Node
@@ -22,13 +21,11 @@ type templateDef struct {
 	steps *yamlfile.Node // nil means that it cannot be used, which was reported
 }
 
-// argumentDef is an argument of a template.
 type argumentDef struct {
 	name  string
 	model language.Argument
 }
 
-// The types of arguments that no parameter has: they stand for a value of the file with all its contents.
 const (
 	listArgument = "list"
 	mapArgument  = "map"
@@ -85,7 +82,6 @@ func (x *expander) declareTemplates(at *yamlfile.Node) {
 	}
 }
 
-// meantTemplate knows the keys of templates in other tools.
 func meantTemplate(key string, in reflect.Type) (own, hint string) {
 	switch in {
 	case reflect.TypeFor[language.Template]():
@@ -133,7 +129,6 @@ func (x *expander) declareArgument(t *templateDef, a yamlfile.Named[language.Arg
 	t.args = append(t.args, def)
 }
 
-// fitsArgument checks the value of an argument. A scalar with ${...} is checked where it is used.
 func (x *expander) fitsArgument(a *argumentDef, n *yamlfile.Node) bool {
 	m := a.model
 	switch {
@@ -206,14 +201,11 @@ func (x *expander) arguments(t *templateDef, use *yamlfile.Node, given []yamlfil
 }
 
 var (
-	// wholeMention is an argument that is all of a ${...}, and mention one in an expression.
 	wholeMention = regexp.MustCompile(`^with\.([A-Za-z_][A-Za-z0-9_]*)$`)
 	mention      = regexp.MustCompile(`(?:^|[^.A-Za-z0-9_])with\.([A-Za-z_][A-Za-z0-9_]*)`)
 	innerMention = regexp.MustCompile(`\$\{\s*with\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
 )
 
-// checkMentions reports names of arguments that the template does not have, once for all
-// uses.
 func (x *expander) checkMentions(t *templateDef, n *yamlfile.Node) {
 	for _, item := range n.Items {
 		x.checkMentions(t, item)
@@ -245,7 +237,6 @@ func (x *expander) checkMentions(t *templateDef, n *yamlfile.Node) {
 	}
 }
 
-// instance is one use of a template with its arguments.
 type instance struct {
 	*expander
 	template *templateDef
@@ -303,7 +294,6 @@ func firstHole(t *template.Template) string {
 	return t.Holes[0].Text
 }
 
-// hole returns the text that replaces one ${...}; false means that it stays.
 func (i *instance) hole(n *yamlfile.Node, h template.Hole, written string) (string, bool) {
 	if m := wholeMention.FindStringSubmatch(h.Text); m != nil {
 		return i.paste(n, h, m[1])

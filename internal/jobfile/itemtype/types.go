@@ -25,7 +25,7 @@ type Types struct {
 	Zone  *time.Location // of the job
 }
 
-// RowSchema makes a schema of declared fields. jobZone is the time zone of the job; nil means UTC.
+// RowSchema makes a schema of declared fields; nil jobZone means UTC.
 func RowSchema(c *yamlfile.Collector, at *yamlfile.Node, jobZone *time.Location, fields yamlfile.OrderedMap[language.Field]) (*row.Schema, bool) {
 	before := c.Reports()
 	if len(fields) == 0 {
@@ -85,7 +85,6 @@ func misplaced(m *language.Field) *yamlfile.Node {
 	return m.Node
 }
 
-// fieldType reads "int", "int null" or "list of int null".
 func fieldType(c *yamlfile.Collector, at *yamlfile.Node, name, text string) (kind row.Kind, nullable, ok bool) {
 	words := strings.Fields(text)
 	if n := len(words); n > 1 && words[n-1] == "null" {
@@ -102,11 +101,8 @@ func fieldType(c *yamlfile.Collector, at *yamlfile.Node, name, text string) (kin
 	return 0, false, false
 }
 
-// listText are the types of arrays in databases and other languages.
 var listText = regexp.MustCompile(`^(?i:(?:list|array|set|slice)(?:(?: of |<|\[|\()([a-z0-9 ]+)[>)\]]?)?|\[\]([a-z0-9]+)|([a-z0-9 ]+)\[\])( null)?$`)
 
-// typeCure returns the spelling here of a type of a database or of another language, with a note on null if
-// such a language has one; "" if it is unknown.
 func typeCure(text string) string {
 	if m := listText.FindStringSubmatch(strings.TrimSpace(text)); m != nil {
 		elem := typeCure(strings.TrimSuffix(cmp.Or(m[1], m[2], m[3], "string"), "s"))
@@ -149,7 +145,6 @@ func (t *Types) Decode(d *yamlfile.Decoder, n *yamlfile.Node, f yamlfile.Field, 
 	case n.Bad:
 	case n.Kind == yamlfile.Map:
 		fields := yamlfile.OrderedMap[language.Field]{}
-		// The fields of a type are fixed: ${...} in them is plain text.
 		plain := yamlfile.Decoder{Collector: d.Collector, Forms: language.Forms()}
 		good := plain.Decode(n, f.Key, reflect.ValueOf(&fields).Elem())
 		if schema, ok := RowSchema(d.Collector, n, t.Zone, fields); ok && good {
@@ -186,8 +181,6 @@ func (t *Types) find(c *yamlfile.Collector, n *yamlfile.Node) (item.Type, bool) 
 	return nil, false
 }
 
-// setMisfits gives a field its handling of missing and unfit values, and its zone. It returns false after it
-// reported a mistake.
 func setMisfits(c *yamlfile.Collector, f *row.Field, m language.Field, jobZone *time.Location) bool {
 	before := c.Reports()
 	f.Coerce, _ = row.CoerceByName(m.Coerce)

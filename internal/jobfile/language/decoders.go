@@ -272,7 +272,7 @@ func readExit(d *yamlfile.Decoder, m *Exit) string {
 	return m.Exit
 }
 
-// MatcherKind stands for error classes, which are not components, in `kind` tags.
+// MatcherKind stands for error classes in `kind` tags.
 const MatcherKind = "matcher"
 
 // KindOf is the kind of the components that a field takes.

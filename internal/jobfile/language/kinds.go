@@ -43,7 +43,7 @@ func StepNumbers() []string {
 	return []string{"read", "filtered", "written", "skipped", "read_skipped", "process_skipped", "write_skipped", "commits", "rollbacks"}
 }
 
-// BalancedName reports whether the numbers of a step account for every item (rule C11).
+// BalancedName is true if a step's numbers account for every item (rule C11).
 const BalancedName = "balanced"
 
 // PartHole is a part's value in a placement.
@@ -215,8 +215,6 @@ func Describe(name string) func(way []yamlfile.Step) string {
 	}
 }
 
-// below adds a key to a dotted path, without keys that only lead to elements and without the names of
-// components that are Go code of the job.
 func below(option, key, job string) string {
 	switch {
 	case option == "" && (key == "flow" || key == "finally" || IsElementKind(key)), strings.HasPrefix(key, job+"."):

@@ -7,7 +7,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// level is a struct of the file with keys that are often written one level off, and the key that contains it.
 type level struct {
 	name string
 	keys reflect.Type
@@ -58,8 +57,7 @@ func otherNames(in reflect.Type) map[string][]string {
 	return nil
 }
 
-// MeantKey returns the probable intention of a key that struct type in does not have: one of its own keys, or
-// where the key belongs.
+// MeantKey returns the key of in that was probably meant, or where the key belongs.
 func MeantKey(key string, in reflect.Type) (own, hint string) {
 	for name, others := range otherNames(in) {
 		if _, has := yamlfile.FieldsOf(in).Find(name); has && slices.Contains(others, key) {
@@ -81,7 +79,6 @@ func MeantKey(key string, in reflect.Type) (own, hint string) {
 	return "", belongs(key, in)
 }
 
-// meantDefault finds the right place of a key written at the top level or in `defaults`.
 func meantDefault(key string, in reflect.Type) string {
 	ofChunk, isDefault := HasKey(reflect.TypeFor[ChunkDefaults](), key), HasKey(reflect.TypeFor[Defaults](), key)
 	switch {
@@ -101,7 +98,6 @@ func meantDefault(key string, in reflect.Type) string {
 	return ""
 }
 
-// around is the struct of the file that a struct is in: a key that several levels have is most likely its.
 func around(in reflect.Type) reflect.Type {
 	switch in {
 	case reflect.TypeFor[Schedule]():
@@ -114,7 +110,6 @@ func around(in reflect.Type) reflect.Type {
 	return nil
 }
 
-// belongs says where a key belongs that struct type in does not have; "": that is not known.
 func belongs(key string, in reflect.Type) (hint string) {
 	for _, l := range levels() {
 		if l.keys == in || !HasKey(l.keys, key) {
@@ -133,14 +128,12 @@ func HasKey(t reflect.Type, key string) bool {
 	return ok
 }
 
-// HasKeyOf reports whether the node has a key that t has and own does not: it is reported as a key of the
-// wrong level, and explains why a key of t is missing.
+// HasKeyOf reports whether the node has a key of t that own lacks.
 func HasKeyOf(n *yamlfile.Node, t, own reflect.Type) bool {
 	return slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return HasKey(t, e.Key.Text) && !HasKey(own, e.Key.Text) })
 }
 
-// HasOtherName reports whether the node has another tool's name for a key of struct type in: it is reported
-// as that, and explains why the key is missing.
+// HasOtherName reports whether the node has another tool's name for the key.
 func HasOtherName(n *yamlfile.Node, key string, in reflect.Type) bool {
 	return slices.ContainsFunc(n.Entries, func(e yamlfile.Entry) bool { return slices.Contains(otherNames(in)[key], e.Key.Text) })
 }

@@ -69,7 +69,7 @@ type Budget struct {
 	MaxNoProgress    *int           `key:"max_no_progress" default:"50" doc:"How many attempts of all tasks may fail one after the other."`
 }
 
-// Parameter declares a parameter. Its texts are read in parameters.go, as they depend on the type.
+// Parameter declares a parameter.
 type Parameter struct {
 	yamlfile.At
 
@@ -86,7 +86,7 @@ type Parameter struct {
 	Max         *RawText `key:"max" doc:"The greatest value (int, float, decimal, date, timestamp, duration)."`
 }
 
-// Defaults holds defaults for steps, which a step overrides key by key: see MergeDefaults.
+// Defaults holds defaults for steps; see MergeDefaults.
 type Defaults struct {
 	yamlfile.At
 
@@ -97,15 +97,13 @@ type Defaults struct {
 	Transaction *TransactionDefaults    `key:"transaction" doc:"Keys of the transaction of steps and of atomic groups. A step in a group, and a tasklet without a transaction, take none of them."`
 }
 
-// TransactionDefaults are the keys of a transaction that may have a default in the file. They are embedded in
-// Transaction.
+// TransactionDefaults are the keys of a transaction that may have a default in the file.
 type TransactionDefaults struct {
 	Isolation string         `key:"isolation" enum:"read_uncommitted,read_committed,repeatable_read,serializable" doc:"The isolation level [the database's own]; one that the database lacks is an error."`
 	Timeout   *time.Duration `key:"timeout" doc:"The maximum duration of the transaction [none]; in a chunk step, of each chunk's."`
 }
 
-// ChunkDefaults are the keys of a chunk that may have a default in the file. They are embedded in Chunk,
-// so that both have the same keys.
+// ChunkDefaults are the keys of a chunk that may have a default.
 type ChunkDefaults struct {
 	Size                 *int   `key:"size" default:"1000" doc:"Items per chunk, and so per transaction."`
 	Isolate              string `key:"isolate" enum:"each,bisect,none" default:"each" doc:"How items that cannot be written are found: one by one, or by halving the chunk, with the same outcome and fewer commits. With none the chunk is not split, and the step fails: for constraints that span items."`
@@ -323,8 +321,7 @@ type Argument struct {
 	Enum    []string `key:"enum" doc:"The values allowed [any]."`
 }
 
-// Use is a use of a template. The loader replaces it by the template's elements before elements are
-// decoded.
+// Use is a use of a template.
 type Use struct {
 	yamlfile.At
 
@@ -342,7 +339,7 @@ type AnyValue struct{ Node *yamlfile.Node }
 // ArgumentLists is the value of for_each.
 type ArgumentLists struct{ Node *yamlfile.Node }
 
-// TemplateSteps are the elements of a template, which may have ${with.NAME} anywhere.
+// TemplateSteps are the elements of a template.
 type TemplateSteps struct{ Node *yamlfile.Node }
 
 // Include is the files of `include`.
@@ -351,7 +348,7 @@ type Include AnyValue
 // Row is a row type: fields in order.
 type Row yamlfile.OrderedMap[Field]
 
-// RawText is a scalar that is read later, when its type is known.
+// RawText is a scalar that is read when its type is known.
 type RawText struct{ Node *yamlfile.Node }
 
 // ComponentRef names a component and has its config.
@@ -394,7 +391,6 @@ type Next struct {
 	Cases []nextCase
 }
 
-// nextCase is one pattern with its target; no pattern is success.
 type nextCase struct {
 	Pattern string
 	At      *yamlfile.Node // the pattern, or the target
@@ -403,14 +399,13 @@ type nextCase struct {
 
 // Target is where a case leads.
 type Target struct {
-	Name    string // an element, or end, fail, stop
-	At      *yamlfile.Node
-	Exit    string
-	Restart string
-	// RestartAt is where restart was written.
+	Name      string // an element, or end, fail, stop
+	At        *yamlfile.Node
+	Exit      string
+	Restart   string
 	RestartAt *yamlfile.Node
 	Message   string
 }
 
-// Placement is the value of `on`: labels, the name of a worker, and for a split also a list of these.
+// Placement is the value of `on`: labels, a worker's name, or for a split a list.
 type Placement struct{ Node *yamlfile.Node }

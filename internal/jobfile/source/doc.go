@@ -1,5 +1,4 @@
-// Package source has the texts of job files and of the files that they name: on the disk, in a file system, in
-// memory, made by Go code, or in the history of an execution.
+// Package source has the texts of job files and the files that they name, wherever they are.
 //
 // It imports core, internal/smallfile, internal/nearest and internal/yamlfile.
 package source

@@ -18,19 +18,13 @@ import (
 
 // Source is the origin of a job file's text. The zero one says nothing.
 type Source struct {
-	path string // in messages, too
-	// fsys holds path and the files of child jobs; nil means the disk.
-	fsys fs.FS
-	// text is the file itself, if inMemory.
+	path     string // in messages, too
+	fsys     fs.FS
 	text     string
 	inMemory bool
-	// made means that Go code has made the text.
-	made bool
-	// stored is the definition of an execution, with the texts of all files; nil means that they are read
-	// from their location.
-	stored *core.Definition
-	// name is the name of a file in stored; empty means the job file itself.
-	name string
+	made     bool
+	stored   *core.Definition
+	name     string
 }
 
 // Path is a file on the disk.
@@ -66,7 +60,7 @@ func (s Source) StoredAs(d core.Definition) Source {
 // IsMade reports whether Go code has made the text.
 func (s Source) IsMade() bool { return s.made }
 
-// Original is the source with the texts of its location instead of an execution's.
+// Original is the source with the texts of its location.
 func (s Source) Original() Source {
 	s.stored = nil
 	return s
@@ -103,8 +97,7 @@ func (s Source) storedText() string {
 	return f.Text
 }
 
-// Neighbour suggests, for a missing job file, the one in its folder with the nearest name, without its
-// suffix.
+// Neighbour suggests the file with the nearest name for a missing job file.
 func (s Source) Neighbour(err error) string {
 	if !s.OnDisk() || !errors.Is(err, fs.ErrNotExist) {
 		return ""
@@ -154,8 +147,8 @@ func (s Source) storedChild(name string) (Source, error) {
 	return Source{path: name, inMemory: true, made: s.made, stored: s.stored, name: name}, nil
 }
 
-// NameFrom is the name of a file that another one names, as the job file itself would name it. from is the
-// name of the other file; empty means the job file.
+// NameFrom is the name, as the job file would write it, of a file named in from; empty means the
+// job file.
 func NameFrom(from, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.ToSlash(filepath.Clean(name))
@@ -189,7 +182,7 @@ func (s Source) Dir() string {
 	return ""
 }
 
-// Folder is the folder of location; empty for a file that is not on the disk.
+// Folder is the folder of the file; empty if not on the disk.
 func (s Source) Folder() string {
 	if at := s.Location(); at != "" {
 		return filepath.Dir(at)
@@ -219,13 +212,12 @@ func Resolve(dir, text string) string {
 
 // Included is a file that the job file includes, directly or through another one.
 type Included struct {
-	// Name is the job file's name for it.
 	Name string
 	From Source
 	Doc  *yamlfile.Document
 }
 
-// Circle names the files of a chain from the one with the identity on; "" means that it is not in the chain.
+// Circle names the chain's files from identity id on; "" if not in the chain.
 func Circle(chain []string, id string) string {
 	at := slices.Index(chain, id)
 	if at < 0 {
@@ -246,10 +238,8 @@ func Reason(err error) error {
 	return err
 }
 
-// texted is a file system of texts by name.
 type texted map[string]string
 
-// Open implements fs.FS.
 func (t texted) Open(name string) (fs.File, error) {
 	text, ok := t[name]
 	if !ok {
@@ -263,10 +253,8 @@ type textFile struct {
 	name string
 }
 
-// Stat implements fs.File.
 func (f *textFile) Stat() (fs.FileInfo, error) { return textInfo{f.name, f.Size()}, nil }
 
-// Close implements fs.File.
 func (f *textFile) Close() error { return nil }
 
 type textInfo struct {

@@ -22,13 +22,10 @@ import (
 
 // Names are the names that an expression may use at its location.
 type Names struct {
-	Scope expression.Scope
-	// Refusal returns why a name of the scope cannot be used, or ""; it may be nil.
+	Scope   expression.Scope
 	Refusal func(path string) string
-	// Unknown are prefixes of names with unknown types, because their definition has a mistake.
 	Unknown []string
-	// Steps is called with every step that an expression names; may be nil.
-	Steps func(c *yamlfile.Collector, n *yamlfile.Node, offset int, step string)
+	Steps   func(c *yamlfile.Collector, n *yamlfile.Node, offset int, step string)
 }
 
 // CompileHole compiles one ${...}. It reports an error.
@@ -40,7 +37,7 @@ func CompileHole(c *yamlfile.Collector, n *yamlfile.Node, h Hole, in *Names) (*e
 	return in.Compile(c, n, h.Text, h.Offset, "${"+h.Text+"}: ")
 }
 
-// Compile compiles an expression at an offset of a node's text; what begins its messages.
+// Compile compiles an expression at an offset of a node's text.
 func (in *Names) Compile(c *yamlfile.Collector, n *yamlfile.Node, text string, offset int, what string) (*expression.Program, error) {
 	prog, err := expression.Compile(text, in.Scope)
 	if err != nil {
@@ -76,8 +73,6 @@ func (in *Names) Compile(c *yamlfile.Collector, n *yamlfile.Node, text string, o
 	return prog, nil
 }
 
-// reportRefusal reports the first name of a text that does not compile but is known in other locations: that
-// matters more than its type.
 func (in *Names) reportRefusal(c *yamlfile.Collector, n *yamlfile.Node, text string, offset int, what string) bool {
 	if in.Refusal == nil {
 		return false
@@ -118,8 +113,7 @@ func commentHint(n *yamlfile.Node) string {
 	return fmt.Sprintf("YAML takes %q as a comment: put the expression in quotes if it belongs to it", n.Comment())
 }
 
-// Fits reports whether a value of type got fits a field of type want: a text takes the text form of any
-// value, a float an int.
+// Fits reports whether got fits want: a text takes any value, a float an int.
 func Fits(got, want reflect.Type) bool {
 	switch {
 	case got == nil:
@@ -191,7 +185,7 @@ func GoType(t core.ParameterType) reflect.Type {
 	}[t]
 }
 
-// Text is the text of a value in a file: the text form of parameters, if it has one.
+// Text is the text of a value in a file.
 func Text(x any) string {
 	for _, t := range core.ParameterTypes() {
 		if text, err := (core.Parameter{Type: t, Value: x}).Canonical(); err == nil {
@@ -219,7 +213,7 @@ func (c Clock) AddTo(scope expression.Scope) {
 	scope[expression.Zone] = expression.Var{Zone: c.Zone}
 }
 
-// Values returns today() and now() at a time: the day is a day in the job's time zone.
+// Values returns today(), in the job's time zone, and now().
 func (c Clock) Values(now time.Time) map[string]any {
 	_, offset := now.In(c.Zone).Zone()
 	local := now.Add(time.Duration(offset) * time.Second).UTC()

@@ -13,7 +13,6 @@ import (
 // A template is a text with ${...} in it. `$${` is a literal `${`; a `$` elsewhere
 // is an ordinary character.
 type Template struct {
-	// Texts surround the holes: one more than those.
 	Texts []string
 	Holes []Hole
 }
@@ -26,8 +25,7 @@ type Hole struct {
 	Prog   *expression.Program
 }
 
-// Parse splits text at its ${...}. Braces and quotes inside of an
-// expression belong to it.
+// Parse splits text at its ${...}, including braces and quotes inside them.
 func Parse(text string) (*Template, error) {
 	if m := braces.FindStringSubmatchIndex(text); m != nil {
 		return nil, &templateError{m[0], "{{ }} is not the syntax of a value", "write ${" + text[m[2]:m[3]] + "}"}
@@ -86,7 +84,6 @@ func Closing(text string, from int) int {
 	return -1
 }
 
-// braces is a value in the notation of template languages.
 var braces = regexp.MustCompile(`\{\{-?\s*((?:params|job|env|steps|context|part|item|with|secret)\.[^{}]*?)\s*-?\}\}`)
 
 const literalHint = "a literal ${ is written $${"
@@ -99,7 +96,7 @@ func (t *Template) Whole() bool {
 // Literal is the text of a template without ${...}.
 func (t *Template) Literal() string { return t.Texts[0] }
 
-// Evaluate returns the text with the values of its compiled holes; it returns the hole of an error with it.
+// Evaluate returns the text with the values of its holes, or the failed hole.
 func (t *Template) Evaluate(vars map[string]any) (string, *Hole, error) {
 	var b strings.Builder
 	for i, text := range t.Texts {
@@ -116,8 +113,7 @@ func (t *Template) Evaluate(vars map[string]any) (string, *Hole, error) {
 	return b.String(), nil, nil
 }
 
-// ScalarOffset converts byte offset of a literal part to an offset in the scalar that the template was parsed
-// from.
+// ScalarOffset converts an offset of a literal part to an offset in the scalar.
 func (t *Template) ScalarOffset(scalar string, part, offset int) int {
 	at := 0
 	if part > 0 {
@@ -132,7 +128,7 @@ func (t *Template) ScalarOffset(scalar string, part, offset int) int {
 	return at
 }
 
-// Fixed reads scalars that take no ${...}: the configs of components do, and the defaults of parameters.
+// Fixed reads scalars that take no ${...}.
 func Fixed(problems *yamlfile.Collector) func(n *yamlfile.Node, f yamlfile.Field, _ reflect.Type) (yamlfile.Value, bool) {
 	return func(n *yamlfile.Node, f yamlfile.Field, _ reflect.Type) (yamlfile.Value, bool) {
 		t, err := Parse(n.Text)
@@ -158,7 +154,6 @@ func Report(c *yamlfile.Collector, n *yamlfile.Node, key string, err error) {
 	c.AddAt(n, at, key+": "+err.Error(), hint)
 }
 
-// templateError is a mistake in a text, at an offset.
 type templateError struct {
 	offset    int
 	msg, hint string
@@ -169,6 +164,5 @@ func (e *templateError) Error() string { return e.msg }
 // LateValue is a text with compiled ${...}.
 type LateValue struct {
 	*Template
-	// AtStep means that it needs more than the values known at launch.
 	AtStep bool
 }

@@ -17,10 +17,9 @@ import (
 
 // File is a file of tests.
 type File struct {
-	// Path is the path of the file as given; Job is the path of the job file, from the working directory.
-	Path string `key:"-"`
-	Job  string `key:"job" required:"true" doc:"The job file, relative to this one; or the name of a job that the program has in it, such as one in Go."`
-	// Name is Job as it is written.
+	// Path is the file as given; Job is the job file's path, from the working directory.
+	Path      string            `key:"-"`
+	Job       string            `key:"job" required:"true" doc:"The job file, relative to this one; or the name of a job that the program has in it, such as one in Go."`
 	Name      string            `key:"-"`
 	Databases map[string]string `key:"databases" doc:"The databases of the job by their names: sqlite, a URL postgres://..., or env:NAME, a variable of the environment that has such a URL. In PostgreSQL each test has a schema of its own, which is dropped afterwards. Without it: default, on SQLite."`
 	Tests     []Test            `key:"tests" required:"true" doc:"Each runs the job in a temporary folder, on fresh databases."`
@@ -38,7 +37,8 @@ type Test struct {
 	Expect Expect             `key:"expect" doc:"What must come of the run."`
 }
 
-// Expect lists the expected results of a run. Results without an expectation are not checked.
+// Expect lists the expected results of a run. Results without an expectation are not
+// checked.
 type Expect struct {
 	Status  string             `key:"status" default:"COMPLETED" doc:"The status of the job."`
 	Exit    string             `key:"exit" doc:"Its exit code."`
@@ -100,7 +100,7 @@ type Content struct {
 	IsRows bool
 }
 
-// Load reads a file of tests. All mistakes are reported, with their places.
+// Load reads a file of tests and reports all mistakes.
 func Load(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

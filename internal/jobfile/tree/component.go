@@ -18,32 +18,25 @@ import (
 
 // ComponentUse is one use of a component in the file.
 type ComponentUse struct {
-	Kind      registry.Kind
-	Component registry.Component
-	Ref       *language.ComponentRef
-	What      string         // "reader csv", for messages
-	Node      *yamlfile.Node // the config; an empty map if there is none
-	// Late are the values with ${...} in them, by their node.
-	Late map[*yamlfile.Node]*template.LateValue
-	// Cfg is the config as known at load: a pointer to component.Config.
-	Cfg any
-	// Valid says that the config has no mistake.
-	Valid   bool
-	In, Out item.Type
-	// Nested are the components inside of the config, by the node of each, and inner the
-	// same in the order of the file. given is the key that the component around it gives; atOpen
-	// says that it is closed again when the component around it is open.
-	Nested map[*yamlfile.Node]*ComponentUse
-	Inner  []*ComponentUse
-	Given  string
-	AtOpen bool
-	// Env is what its expressions over items may use, and expressions are their nodes.
+	Kind        registry.Kind
+	Component   registry.Component
+	Ref         *language.ComponentRef
+	What        string         // "reader csv", for messages
+	Node        *yamlfile.Node // the config; an empty map if there is none
+	Late        map[*yamlfile.Node]*template.LateValue
+	Cfg         any
+	Valid       bool
+	In, Out     item.Type
+	Nested      map[*yamlfile.Node]*ComponentUse
+	Inner       []*ComponentUse
+	Given       string
+	AtOpen      bool
 	Env         registry.ExpressionEnv
 	Expressions []*yamlfile.Node
 }
 
-// OutputType returns the type of the items that the component returns. A panic in it becomes an error, so
-// that one component does not hide the other mistakes of the file.
+// OutputType returns the component's item type. A panic becomes an error, to report the file's
+// other mistakes, too.
 func (u *ComponentUse) OutputType(in item.Type) (out item.Type, err error) {
 	err = exception.Guard(func() (err error) {
 		out, err = u.Component.Types(u.Cfg, in)
@@ -64,7 +57,7 @@ func (u *ComponentUse) Database() (name string, has bool) {
 	return reflect.ValueOf(u.Cfg).Elem().FieldByIndex(f.Index).String(), true
 }
 
-// A writer that refills its target removes the existing rows, once in its step (rule TW4): nothing else of
+// A writer that refills its target removes the rows once in its step (rule TW4): nothing else of
 // the job may write there at the same time.
 
 // Refills describes how the writer refills its target, or is empty if it does not.
@@ -86,8 +79,7 @@ func (u *ComponentUse) KeyNode(key string) *yamlfile.Node {
 	return u.Ref.At
 }
 
-// WithNested returns the components with those nested in their configs, each after its outer one. It leaves
-// nil out.
+// WithNested returns the components with their nested ones, without nil.
 func WithNested(uses ...*ComponentUse) []*ComponentUse {
 	var list []*ComponentUse
 	for _, u := range uses {
@@ -114,8 +106,7 @@ type Condition struct {
 	OwnNumbers bool
 }
 
-// ReportConfig reports a component's errors about its config: joined errors one by one, a
-// *registry.ConfigError at its key, an error of an expression at its position in the text.
+// ReportConfig reports config errors one by one, each at its key or position.
 func (u *ComponentUse) ReportConfig(c *yamlfile.Collector, err error) {
 	var joined interface{ Unwrap() []error }
 	if _, single := err.(*registry.ConfigError); !single && errors.As(err, &joined) {
@@ -150,7 +141,7 @@ func (u *ComponentUse) ReportConfig(c *yamlfile.Collector, err error) {
 	c.Add(at, text, hint)
 }
 
-// Find returns the node of a key of the config. The key of a rest is not in the file, only its entries are.
+// Find returns the node of a key of the config.
 func (u *ComponentUse) Find(key string) *yamlfile.Node {
 	if u.Component.Config != nil && u.Node.Kind == yamlfile.List { // the short form of its main key
 		if main, ok := yamlfile.FieldsOf(u.Component.Config).Main(); ok && strings.HasPrefix(key, main.Key+".") {
@@ -172,8 +163,8 @@ func (u *ComponentUse) Find(key string) *yamlfile.Node {
 	return u.Ref.At
 }
 
-// A file that a writer writes belongs to that writer alone (rule C15b). The part of this rule that is visible
-// in the file is checked at load, the rest when a step starts and when partitions are planned.
+// A file belongs to its writer alone (rule C15b): checked at load as far as visible, else when a
+// step starts or partitions are planned.
 
 // FileUse is a key of a component that names a file.
 type FileUse struct {
@@ -182,8 +173,7 @@ type FileUse struct {
 	Node  *yamlfile.Node
 }
 
-// Files are the keys of the component that name files to read, or, for a writer, to write: those with the tag
-// `output`.
+// Files are the keys that name files to read, or, for a writer, to write (tag `output`).
 func (u *ComponentUse) Files() []FileUse {
 	if u == nil || u.Component.Config == nil {
 		return nil
@@ -212,8 +202,7 @@ func (f FileUse) Std() string {
 	return "the standard output"
 }
 
-// Path is the path in the key of a bound config. Links in the folder are resolved, so that one file has one
-// path.
+// Path is the path in a bound config, with links in the folder resolved.
 func (f FileUse) Path(cfg any) string {
 	text := reflect.ValueOf(cfg).Elem().FieldByIndex(f.field.Index).String()
 	if f.IsStd(text) {
@@ -237,15 +226,13 @@ func (f FileUse) Path(cfg any) string {
 // AnyKey takes every key of a config.
 func AnyKey(yamlfile.Field) bool { return true }
 
-// IsTarget reports whether a key of a writer names its target: the main key of the short form, such as the
-// path or the table, the database, and nested writers.
+// IsTarget reports whether a writer's key names its target.
 func IsTarget(f yamlfile.Field) bool { return f.Main || f.Key == "database" || holdsNested(f.Type) }
 
-// IsTargetOrMode is IsTarget for a writer that refills its target in one of its definitions (rule TW4): its
-// committed rows are elsewhere, or would be removed.
+// IsTargetOrMode is IsTarget for a writer that refills its target (rule TW4): its committed rows
+// would be removed.
 func IsTargetOrMode(f yamlfile.Field) bool { return IsTarget(f) || f.Key == "mode" }
 
-// holdsNested reports whether a field of a config has components inside.
 func holdsNested(t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 		t = t.Elem()

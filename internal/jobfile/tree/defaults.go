@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DatabaseOf is the name of the step's own database, used by its writers or its tasklet, else the job's.
+// DatabaseOf is the name of the database of the step's writers or tasklet, else the job's.
 func (f *File) DatabaseOf(s *Step) string {
 	for _, u := range append([]*ComponentUse{s.Tasklet}, WithNested(s.Writers...)...) {
 		if name, _ := u.Database(); name != "" {
@@ -27,8 +27,7 @@ func (f *File) AttrOf(s *Step) tx.Attr {
 	return attr
 }
 
-// Transaction is the transaction of a step; nil means that nothing is configured. A tasklet without one does
-// not take the defaults.
+// Transaction is a step's transaction or nil; a tasklet without one does not take the defaults.
 func (f *File) Transaction(s *Step) *language.Transaction {
 	own, propagation := s.Model.Transaction, tx.Propagation("")
 	if own != nil {
@@ -45,7 +44,7 @@ func (f *File) Transaction(s *Step) *language.Transaction {
 	return s.Transaction
 }
 
-// GroupTransaction is the transaction of an atomic group; nil means that nothing is configured.
+// GroupTransaction is a group's transaction, or nil.
 func (f *File) GroupTransaction(e *Element) *language.Transaction {
 	return f.WithDefaults(e.Model.Node, e.Model.Atomic.Transaction)
 }
@@ -69,7 +68,7 @@ func (f *File) Defaults() language.Defaults {
 	return f.Model.Defaults
 }
 
-// Merged is a value of a step, completed by the default; either may be nil.
+// Merged is a step's value, completed by the default; either may be nil.
 func Merged[T any](n *yamlfile.Node, own *T, at *yamlfile.Node, byDefault *T) *T {
 	switch {
 	case byDefault == nil:
@@ -85,8 +84,8 @@ func Merged[T any](n *yamlfile.Node, own *T, at *yamlfile.Node, byDefault *T) *T
 	return &both
 }
 
-// MergeDefaults sets each field of struct v, if its key is missing in node n and present in at, to the field
-// of d, which has the type of v. It merges nested structs in the same way.
+// MergeDefaults sets each field of v whose key is missing in n and present in at to d's, also in
+// nested structs.
 func MergeDefaults(n *yamlfile.Node, v reflect.Value, at *yamlfile.Node, d reflect.Value) {
 	for _, f := range yamlfile.FieldsOf(v.Type()).Fields {
 		own, given := ValueOf(n, f), ValueOf(at, f)

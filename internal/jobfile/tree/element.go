@@ -11,23 +11,19 @@ import (
 
 // Element is a checked element.
 type Element struct {
-	Kind  language.Kind
-	Name  string
-	At    *yamlfile.Node // the name
-	Model *language.Element
-	Keys  *language.ElementKeys
-	List  *List
-	When  *Condition
-	Edges []model.Transition
-	// Step is set for a step and a child job.
-	Step *Step
-	// A decision has choices or a decider.
+	Kind    language.Kind
+	Name    string
+	At      *yamlfile.Node // the name
+	Model   *language.Element
+	Keys    *language.ElementKeys
+	List    *List
+	When    *Condition
+	Edges   []model.Transition
+	Step    *Step
 	Choices []Choice
 	Decider *ComponentUse
-	// Lists are the flows of a split, a flow and a group.
-	Lists []*List
-	// On are the placements of the branches of a split.
-	On []*core.Placement
+	Lists   []*List
+	On      []*core.Placement
 }
 
 // Choice is one path of a decision; the last one has no condition.
@@ -39,14 +35,12 @@ type Choice struct {
 // List is one flow: elements that may lead to each other.
 type List struct {
 	Elements []*Element
-	// Parent is the element that contains the list; nil means the job.
-	Parent *Element
-	// Log is the longest possible name of the list's log; empty means that it is the job's.
-	Log string
-	// Finally marks the job's `finally`.
+	Parent   *Element
+	// Log is the longest possible name of the list's log; empty means the job's.
+	Log     string
 	Finally bool
-	// ranks are the elements' numbers by name; ahead is how far each element leads by edges to the next
-	// element alone. Both are computed on first use, once all elements, or all edges, are known.
+	// ranks are the elements' numbers; ahead is how far each leads by edges to the next element
+	// alone. Both are computed on first use.
 	ranks map[string]int
 	ahead []int
 }

@@ -19,15 +19,12 @@ import (
 
 // File is a checked job file.
 type File struct {
-	Doc  *yamlfile.Document
-	From source.Source
-	// Folder is the absolute folder of the file; empty means that the file is not on the disk.
-	Folder string
-	Name   string
-	Model  *language.Job
-	Specs  []core.ParameterSpec
-	// Flow and Finally are the elements as a tree, steps all steps and child jobs in it, in the order of the
-	// file.
+	Doc           *yamlfile.Document
+	From          source.Source
+	Folder        string
+	Name          string
+	Model         *language.Job
+	Specs         []core.ParameterSpec
 	Flow, Finally *List
 	Steps         []*Step
 	Outs          map[string]*row.Schema // named results of steps, where they have types
@@ -44,19 +41,17 @@ type File struct {
 	BadDefaults   bool // the file's defaults have a mistake
 }
 
-// clockDefault is the default of a parameter that depends on the time.
 type clockDefault struct {
 	parameter string
 	template  *template.Template
 }
 
-// StepNames are the names of all steps and child jobs, also nested ones and those of finally, in the order of
-// the file.
+// StepNames are the names of all steps and child jobs, in order.
 func (f *File) StepNames() []string {
 	return language.NamesOf(f.Steps, func(s *Step) string { return s.Name })
 }
 
-// StepNamed returns the step of that name, without those of finally, or nil.
+// StepNamed returns the step, or nil; not those of finally.
 func (f *File) StepNamed(name string) *Step {
 	for _, s := range f.Steps {
 		if s.Name == name && !s.Element.List.Finally {
@@ -66,7 +61,7 @@ func (f *File) StepNamed(name string) *Step {
 	return nil
 }
 
-// Components are all uses of components in the file, without its child jobs.
+// Components are all uses in the file, without child jobs.
 func (f *File) Components() []*ComponentUse {
 	uses := slices.Clone(f.Listeners)
 	for _, s := range f.Steps {
@@ -95,8 +90,7 @@ func (f *File) Place(n *yamlfile.Node) string {
 	return n.Position(f.Doc.Path)
 }
 
-// Definition returns the texts of the file, its includes and its child jobs at any depth, and one hash of
-// them (rule F4).
+// Definition returns the texts of the file, its includes and child jobs, and one hash (rule F4).
 func (f *File) Definition() core.Definition {
 	files := map[string]core.DefinitionFile{}
 	f.addFiles("", files)
@@ -134,8 +128,8 @@ func (f *File) KeepComputed(spec core.ParameterSpec, t *template.Template) {
 // ParametersNow are the specs with the defaults of now.
 func (f *File) ParametersNow() []core.ParameterSpec { return f.ParametersAt(f.Now()) }
 
-// ParametersAt are the specs with the defaults at a time. A default that does not fit its type at that time
-// keeps its value from the load.
+// ParametersAt are the specs with the defaults at a time; one that does not fit keeps its value
+// from the load.
 func (f *File) ParametersAt(now time.Time) []core.ParameterSpec {
 	specs := slices.Clone(f.Specs)
 	for _, d := range f.clockDefaults {
@@ -151,8 +145,8 @@ func (f *File) ParametersAt(now time.Time) []core.ParameterSpec {
 	return specs
 }
 
-// A path in the file begins at the folder of the file (rule L1a). Components, and messages, get it relative
-// to the working directory; expressions get it absolute.
+// Paths begin at the folder of the file (rule L1a): components and messages get them relative to
+// the working directory, expressions absolute.
 
 // Resolve returns a path of the file relative to the working directory.
 func (f *File) Resolve(text string) string { return source.Resolve(f.From.Dir(), text) }
@@ -178,8 +172,8 @@ func (f *File) Named(path string) string {
 	return filepath.Join(f.From.Dir(), rel)
 }
 
-// DeclarePath turns a string parameter that is a whole path into a parameter of type path, so that its
-// spelling does not matter. One with a pattern or an enum keeps its text: the author lists the allowed texts.
+// DeclarePath makes a string parameter that is a whole path one of type path, unless it has a
+// pattern or an enum.
 func (f *File) DeclarePath(expression string) {
 	name, is := strings.CutPrefix(strings.TrimSpace(expression), "params.")
 	i := slices.IndexFunc(f.Specs, func(spec core.ParameterSpec) bool { return is && spec.Name == name })

@@ -17,8 +17,8 @@ func (e *Element) Root() *List {
 	return e.List
 }
 
-// MayPrecede reports whether a may have run when b is reached. A branch of a split does not wait for the
-// others and does not know their results.
+// MayPrecede reports whether a may have run when b is reached. A branch of a split does not know
+// the others' results.
 func MayPrecede(a, b *Element) bool {
 	first, second := a.Root(), b.Root()
 	if first != second {
@@ -46,8 +46,7 @@ func (e *Element) ancestorIn(list *List) *Element {
 	return nil
 }
 
-// HasPath reports whether a path of at least one transition leads from one element of a list to another. A
-// path in the order of the file needs no search, so the time for a long file is linear.
+// HasPath reports a path of at least one transition; in the file's order it needs no search.
 func HasPath(list *List, from, to *Element) bool {
 	first, _ := list.rank(from.Name)
 	last, _ := list.rank(to.Name)
@@ -76,8 +75,6 @@ func HasPath(list *List, from, to *Element) bool {
 	return false
 }
 
-// lastInOrder returns the last element of a path that begins at one and follows only edges to the next
-// element of the file.
 func (d *List) lastInOrder(from int) int {
 	if d.ahead == nil {
 		d.ahead = make([]int, len(d.Elements))
@@ -91,13 +88,12 @@ func (d *List) lastInOrder(from int) int {
 	return d.ahead[from]
 }
 
-// LocalComponent returns a component of the file or of its child jobs that works only in the process that
-// runs the job, or nil.
+// LocalComponent returns a component, also of child jobs, that works only in the job's process, or
+// nil.
 func (f *File) LocalComponent() *ComponentUse {
 	return firstLocal(f.Components(), f.Steps)
 }
 
-// firstLocal returns the first local component among the uses and the child jobs of the steps, or nil.
 func firstLocal(uses []*ComponentUse, steps []*Step) *ComponentUse {
 	for _, u := range WithNested(uses...) {
 		if u.Component.Local {
@@ -130,8 +126,7 @@ func (e *Element) LocalComponent() *ComponentUse {
 	return firstLocal(uses, steps)
 }
 
-// WaitsForWorkers returns the name of the first element of the list, or of a child job in it, with work done
-// by others, and the reason; nil if there is none.
+// WaitsForWorkers returns the first element with work done by others, and the reason, or nil.
 func (d *List) WaitsForWorkers() (found *yamlfile.Node, why string) {
 	d.Walk(func(e *Element) {
 		if found != nil {

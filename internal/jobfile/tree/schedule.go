@@ -20,7 +20,7 @@ type Schedule struct {
 	Cron    *schedule.Cron
 	CatchUp schedule.CatchUp
 	Overlap schedule.Overlap
-	// Calendar has the business days on which Cron has times; nil means all days.
+	// Calendar has the due days; nil means all days.
 	Calendar   *calendar.Calendar
 	WhenClosed schedule.Closed
 
@@ -34,14 +34,13 @@ type ScheduledParameter struct {
 	Text  *template.Template
 }
 
-// Varies reports whether an identifying parameter depends on the scheduled time, so that each time is another
-// instance.
+// Varies reports whether each scheduled time is another instance.
 func (s *Schedule) Varies() bool {
 	return slices.ContainsFunc(s.Values, func(p ScheduledParameter) bool { return p.Spec.Identifying && len(p.Text.Holes) > 0 })
 }
 
-// Parameters returns the texts of the scheduled parameters of a run, by name. A value that breaks the
-// declaration of its parameter is a joined *core.ParameterError, and is among the texts.
+// Parameters returns the texts of a run's parameters. An invalid value is among them, and a joined
+// *core.ParameterError.
 func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error

@@ -13,32 +13,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
-// Step is a checked step. A child job is one too: it has a child instead of a
-// model.
+// Step is a checked step.
 type Step struct {
-	Name    string
-	Element *Element
-	Model   *language.Step
-	Child   *Child
-	On      *core.Placement // of its partitions or tasks; nil means any worker
-	// A chunk step has a reader, processors and writers, a tasklet step has a tasklet.
-	Reader     *ComponentUse
-	Processors []*ComponentUse
-	Writers    []*ComponentUse
-	Tasklet    *ComponentUse
-	Listeners  []*ComponentUse
-	// Tasks is set for a step that runs tasks.
-	Tasks *Tasks
-	// Partitioner lists the partitions; nil means that the step has none.
+	Name        string
+	Element     *Element
+	Model       *language.Step
+	Child       *Child
+	On          *core.Placement // of its partitions or tasks; nil means any worker
+	Reader      *ComponentUse
+	Processors  []*ComponentUse
+	Writers     []*ComponentUse
+	Tasklet     *ComponentUse
+	Listeners   []*ComponentUse
+	Tasks       *Tasks
 	Partitioner *ComponentUse
 	Part        map[string]expression.Var
 	Expect      *Condition
 	Promote     *model.Promotion
-	// Chunk is the step's chunk with the defaults of the file.
-	Chunk language.ChunkDefaults
-	Retry *config.ItemRetryConfig
-	Skip  *config.ItemSkipConfig
-	// Timeout and transaction are the step's, with the defaults of the file.
+	Chunk       language.ChunkDefaults
+	Retry       *config.ItemRetryConfig
+	Skip        *config.ItemSkipConfig
 	Timeout     *time.Duration
 	Transaction *language.Transaction
 }
@@ -84,7 +78,7 @@ func (s *Step) InTransaction() *ComponentUse {
 // Child is a job as an element of another one.
 type Child struct {
 	Model *language.Child
-	// File is nil if it could not be used: see Parse. missing is the reason.
+	// File is nil if it could not be used; missing is the reason.
 	File       *File
 	Missing    string
 	Parameters []ChildParameter
@@ -98,11 +92,10 @@ type ChildParameter struct {
 	Late *template.LateValue
 }
 
-// Tasks is the checked work of a step of tasks. The reader of its items is the step's.
+// Tasks is the checked work of a step of tasks.
 type Tasks struct {
 	Model *language.Tasks
-	// Late are the values of the list with ${...} in them.
-	Late map[*yamlfile.Node]*template.LateValue
+	Late  map[*yamlfile.Node]*template.LateValue
 }
 
 // IsLate reports whether a value needs more than the launch knows.

@@ -18,7 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testtree"
 )
 
-// enterRoom moves temporary files into a folder of the run, in memory if possible, until leave is called.
 func enterRoom(ctx context.Context) (room string, leave func() error, err error) {
 	disk := os.TempDir()
 	room, leave, err = takeRoom(cmp.Or(memory(), disk))
@@ -32,9 +31,8 @@ func enterRoom(ctx context.Context) (room string, leave func() error, err error)
 	return room, leave, nil
 }
 
-// buildOn lets the go command work on a disk: programs that it links are large. A file of settings applies to
-// that command alone. The variable GOTMPDIR would also move the folders of tests there (testing.T.TempDir),
-// and with them databases that are to be in memory.
+// buildOn lets the go command link on a disk, by a settings file: GOTMPDIR would also move tests'
+// folders (testing.T.TempDir) there.
 func buildOn(ctx context.Context, disk, room string) error {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOENV").Output()
 	if err != nil {
@@ -52,8 +50,6 @@ func buildOn(ctx context.Context, disk, room string) error {
 	return errors.Join(os.Setenv("GOENV", file), os.Unsetenv("GOTMPDIR"))
 }
 
-// nameTree identifies the files of the module. Outside of a checkout it leaves that to the tests that need it
-// (testtree.Command).
 func nameTree(ctx context.Context) error {
 	root, err := testtree.Root()
 	if err != nil {
@@ -67,8 +63,8 @@ func nameTree(ctx context.Context) error {
 	return os.Setenv(testtree.Variable, sum)
 }
 
-// nameServer writes the URL, which has another port and password each time, into a file with only the version
-// of the server in its name.
+// nameServer writes the URL, which changes each time, into a file named after the server's version
+// only.
 func nameServer(ctx context.Context, room, admin string) error {
 	conn, err := pgx.Connect(ctx, admin)
 	if err != nil {

@@ -1,21 +1,15 @@
-// Command cluster starts a private PostgreSQL cluster, runs a command with SURFIN_TEST_POSTGRES set to a file
-// with its admin URL, stops the cluster, and exits as the command did:
+// Command cluster starts a private PostgreSQL cluster, runs a command with SURFIN_TEST_POSTGRES
+// set to a file with its admin URL, stops the cluster, and exits as the command did:
 //
 //	go run ./internal/testdb/cluster -- go test ./...
 //
-// Temporary files of the command and of the server are in memory (TMPDIR below /dev/shm) if there is room;
-// those of `go build` stay on the disk (GOTMPDIR in a GOENV for this run).
+// Temporary files are in memory if there is room; those of `go build` stay on the disk. Variables
+// keep their values while their meaning is the same, as `go test` compares them
+// (internal/testtree). Without a command it prints the URL and runs until interrupted. A server
+// that SURFIN_TEST_POSTGRES names is used.
 //
-// Its databases are made from templates with the repository's tables (SURFIN_TEST_TEMPLATES; see
-// internal/testdb).
-//
-// Its variables keep their values as long as their meaning is the same: `go test` compares them, and repeats
-// the result of a package (internal/testtree).
-//
-// Without a command it prints the URL and runs until it is interrupted. If SURFIN_TEST_POSTGRES already names
-// a server, it uses that one.
-//
-// It imports internal/testdb, internal/testdb/pgcluster, internal/testtree, the repository and its databases.
+// It imports internal/testdb, internal/testdb/pgcluster, internal/testtree, the repository and its
+// databases.
 package main
 
 import (

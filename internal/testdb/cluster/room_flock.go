@@ -12,11 +12,10 @@ import (
 	"syscall"
 )
 
-// maxRooms is far more than runs side by side.
 const maxRooms = 100
 
-// takeRoom makes a folder below parent with the name of the last run's: the first that no concurrent run has.
-// Go's test cache compares the names. leave removes it. Folders of killed runs are removed.
+// takeRoom makes a folder with the first name that no concurrent run has: Go's test cache compares
+// the names.
 func takeRoom(parent string) (dir string, leave func() error, err error) {
 	base, err := ownFolder(parent)
 	if err != nil {
@@ -48,7 +47,6 @@ func takeRoom(parent string) (dir string, leave func() error, err error) {
 	return dir, leave, nil
 }
 
-// ownFolder returns the folder of this user's rooms. It refuses one that another user has made.
 func ownFolder(parent string) (string, error) {
 	base := filepath.Join(parent, "surfin-tests-"+strconv.Itoa(os.Getuid()))
 	if err := os.Mkdir(base, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // the server may be another user
@@ -64,8 +62,8 @@ func ownFolder(parent string) (string, error) {
 	return base, nil
 }
 
-// lockFile locks a file until it is closed, or this process dies; nil if another has it. The file stays:
-// removing it could remove one that another process is just locking.
+// lockFile locks a file until closed; nil if another has it. The file stays: removing it could
+// remove one that another process is locking.
 func lockFile(path string) (lock *os.File, isNew bool, err error) {
 	_, serr := os.Lstat(path)
 	lock, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in our own folder

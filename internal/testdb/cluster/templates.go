@@ -15,9 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
 
-// makeTemplates makes a database of each kind with the repository's tables, and publishes their location
-// (testdb.Templates). The name does not depend on the tables: a test that uses them has the migrations in its
-// binary.
 func makeTemplates(ctx context.Context, room, admin string) error {
 	dir := filepath.Join(room, "templates")
 	err := os.Mkdir(dir, 0o755) //nolint:gosec // nothing there is secret

@@ -4,7 +4,6 @@ package pgcluster
 
 import "os/exec"
 
-// account is the user that runs the server: ourselves.
 type account struct{}
 
 func unprivileged() (account, error) { return account{}, nil }

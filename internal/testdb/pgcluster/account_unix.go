@@ -11,8 +11,7 @@ import (
 	"syscall"
 )
 
-// account is the user that runs the server: ourselves, or, as PostgreSQL refuses root, another user if we are
-// root.
+// account is another user if we are root, which PostgreSQL refuses.
 type account struct{ credential *syscall.Credential }
 
 func unprivileged() (account, error) {
@@ -47,6 +46,6 @@ func (a account) apply(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: a.credential}
 }
 
-// detach keeps an interrupt of the terminal away from the server, which would end before the tests have
+// detach keeps the terminal's interrupt from the server, which would end before the tests have
 // cleaned up.
 func detach(cmd *exec.Cmd) { cmd.SysProcAttr.Setpgid = true }

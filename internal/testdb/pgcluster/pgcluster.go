@@ -1,8 +1,7 @@
-// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers in front of a server: each in
-// its own folder, on a free loopback port, never as root, and stopped and removed even if the process that
-// started it is killed.
+// Package pgcluster starts a private PostgreSQL cluster for tests, and poolers: in its own folder,
+// on a free loopback port, never as root, and removed even if its starter is killed.
 //
-// It needs initdb and postgres, from PATH or from /usr/lib/postgresql/*/bin, pgbouncer from PATH or
+// It needs initdb and postgres, from PATH or /usr/lib/postgresql/*/bin, pgbouncer from PATH or
 // /usr/sbin, and a POSIX shell.
 //
 // It imports the PostgreSQL driver, and nothing of ours.
@@ -40,8 +39,7 @@ type Cluster struct {
 // URL returns the URL of the superuser in the database postgres.
 func (c *Cluster) URL() string { return c.url }
 
-// Start initialises a cluster and waits until it accepts connections. Durability is off, as the tests crash
-// our processes, not the server's machine; settings such as fsync=on change that.
+// Start starts a cluster without durability, as tests crash our processes, not the machine.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -103,12 +101,11 @@ func (c *Cluster) launch(bin string, port int, who account, settings []string) e
 	return c.supervise(who, "INT", args...)
 }
 
-// Restart ends all sessions as an administrator's restart does, which rolls back their uncommitted work, and
-// returns when the server accepts connections again.
+// Restart ends all sessions, as an administrator does, and returns when the server accepts
+// connections.
 func (c *Cluster) Restart(ctx context.Context) error { return c.Outage(ctx, "INT", 0) }
 
-// Outage ends the server by the signal INT (fast) or QUIT (immediate), starts it again after the
-// time, and returns when it accepts connections.
+// Outage ends the server by INT (fast) or QUIT (immediate), and starts it again after the time.
 func (c *Cluster) Outage(ctx context.Context, signal string, away time.Duration) error {
 	before, err := c.startedAt(ctx)
 	if err != nil {
@@ -137,7 +134,6 @@ func (c *Cluster) startedAt(ctx context.Context) (at string, err error) {
 	return at, errors.Join(err, conn.Close(ctx))
 }
 
-// ready waits for the first connection that succeeds, and prepares the server with it.
 func (c *Cluster) ready(ctx context.Context, password string) error {
 	conn, err := c.connect(ctx, c.url)
 	if err != nil {
@@ -146,9 +142,8 @@ func (c *Cluster) ready(ctx context.Context, password string) error {
 	return errors.Join(cheapen(ctx, conn, password), conn.Close(ctx))
 }
 
-// cheapen stores the password so that the server verifies it with one hash instead of
-// 4096. Tests open thousands of connections, and SCRAM's rounds, which protect passwords that a
-// thief finds in the catalog, took a quarter of the server's time.
+// cheapen stores the password with one hash instead of 4096: SCRAM took a quarter of the
+// server's time.
 func cheapen(ctx context.Context, conn *pgx.Conn, password string) error {
 	setting := "SET password_encryption = md5"
 	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
@@ -158,14 +153,12 @@ func cheapen(ctx context.Context, conn *pgx.Conn, password string) error {
 	if _, err := conn.Exec(ctx, setting); err != nil {
 		return fmt.Errorf("%s: %w", setting, err)
 	}
-	// rand.Text has no quotes in it.
 	if _, err := conn.Exec(ctx, "ALTER ROLE "+superuser+" PASSWORD '"+password+"'"); err != nil {
 		return fmt.Errorf("store the password again: %w", err)
 	}
 	return nil
 }
 
-// binaries returns the folder with initdb and postgres.
 func binaries() (string, error) {
 	var folders []string
 	if path, err := exec.LookPath("initdb"); err == nil {

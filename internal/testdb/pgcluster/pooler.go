@@ -27,8 +27,7 @@ type Pooler struct {
 // URL returns the URL of the database through the pooler.
 func (p *Pooler) URL() string { return p.url }
 
-// StartPooler starts PgBouncer in front of the database of a URL and waits until it accepts connections. The
-// mode is session, transaction or statement; settings are further lines of its configuration.
+// StartPooler starts PgBouncer before a database; the mode is session, transaction or statement.
 func StartPooler(ctx context.Context, database, mode string, settings ...string) (*Pooler, error) {
 	bin, err := bouncer()
 	if err != nil {
@@ -68,7 +67,7 @@ func startPooler(ctx context.Context, bin, dir string, who account, database str
 		Scheme: "postgres", User: url.User(config.User), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		Path: "/" + config.Database, RawQuery: "sslmode=disable",
 	}).String()
-	// Its other signals wait for clients, each in another version.
+	// PgBouncer's other signals wait for clients.
 	if err := p.supervise(who, "KILL", bin, file); err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ const (
 	stopTime  = 30 * time.Second
 )
 
-// process is a server program that runs in its own folder.
 type process struct {
 	dir   string
 	stdin io.WriteCloser
@@ -29,9 +28,7 @@ type process struct {
 
 func newProcess(dir string) process { return process{dir: dir, done: make(chan error, 1)} }
 
-// supervisor runs the server until its own standard input ends, which happens
-// when we close it and also when we are killed. At a line, which may name a signal and a
-// number of seconds, it ends the server by that signal and starts it again after that time.
+// supervisor runs the server until its standard input ends, also when we are killed.
 const supervisor = `while
 "$@" >>"$SURFIN_PG_DIR/log" 2>&1 </dev/null & pid=$!
 read -r again signal away
@@ -41,7 +38,6 @@ wait $pid
 do sleep "${away:-0}"; done
 rm -rf "$SURFIN_PG_DIR"`
 
-// supervise starts the command, which the signal ends.
 func (p *process) supervise(who account, signal string, command ...string) error {
 	cmd := exec.Command("sh", append([]string{"-c", supervisor, "sh"}, command...)...)
 	cmd.Dir = p.dir
@@ -60,7 +56,6 @@ func (p *process) supervise(who account, signal string, command ...string) error
 	return nil
 }
 
-// connect waits for the first connection that succeeds.
 func (p *process) connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
@@ -80,7 +75,6 @@ func (p *process) connect(ctx context.Context, url string) (*pgx.Conn, error) {
 	}
 }
 
-// Stop stops the server and removes its folder.
 func (p *process) Stop() error {
 	if err := p.stdin.Close(); err != nil {
 		return fmt.Errorf("stop the server: %w", err)
@@ -98,7 +92,6 @@ func (p *process) Stop() error {
 	}
 }
 
-// folder makes the folder of a server.
 func folder(name string) (dir string, who account, err error) {
 	if who, err = unprivileged(); err != nil {
 		return "", who, err
@@ -112,7 +105,6 @@ func folder(name string) (dir string, who account, err error) {
 	return dir, who, nil
 }
 
-// write writes a file that only the account of the server can read.
 func (a account) write(path, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("file of the test server: %w", err)

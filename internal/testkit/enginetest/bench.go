@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Benchmark measures deliveries from their transaction to the end of their work, with two processes
-// of 32 slots.
+// Benchmark measures deliveries to the end of their work, with two processes of 32 slots.
 func Benchmark(b *testing.B, url string, maker Maker) {
 	const slots, batch = 32, 1000
 	bed := newBed(b, url, maker)

@@ -35,7 +35,6 @@ func graceful(b *bed) {
 	b.until("it is in hand", func() bool { return first.has(1) })
 	first.halt()
 	second := b.work(1, []string{"a"}, nil)
-	// The second worker may get the first delivery as well: at least once.
 	b.submit(b.Context(), task(2))
 	b.until("another worker has the next", func() bool { return second.has(2) })
 	select {
@@ -99,7 +98,6 @@ func inHand(b *bed) {
 	}
 }
 
-// awayAndBack is on PostgreSQL only: the file of SQLite is always reachable.
 func awayAndBack(b *bed) {
 	if b.Database.Dialect() != tx.Postgres {
 		b.Skip("a file does not go away")

@@ -27,12 +27,10 @@ import (
 
 // World is the environment of an engine under test.
 type World struct {
-	// URL is the URL of Database.
 	URL      string
 	Database tx.Database
-	// Work is the table of work; it finds waiting work.
-	Work *Work
-	// Grace is how long a delivery may be held without its work being taken before it is missing.
+	Work     *Work
+	// Grace is how long an untaken delivery may be held.
 	Grace  time.Duration
 	Logger *slog.Logger
 }
@@ -42,13 +40,12 @@ type Maker func(ctx context.Context, w World) (engine.Engine, error)
 
 const patience = time.Minute
 
-// test is one test of the suite; its name is a sentence.
 type test struct {
 	name string
 	run  func(b *bed)
 }
 
-// Run runs the suite. open returns the URL of an empty database.
+// Run runs the suite.
 func Run(t *testing.T, open func(t testing.TB) string, maker Maker) {
 	for _, group := range []struct {
 		name  string
@@ -109,8 +106,6 @@ func (b *bed) do(ctx context.Context, p tx.Propagation, fn func(ctx context.Cont
 	return b.manager.Do(ctx, tx.Attr{Propagation: p}, fn)
 }
 
-// submit adds work and enqueues its deliveries, in the transaction of ctx if there is one, else in
-// its own.
 func (b *bed) submit(ctx context.Context, ds ...engine.Delivery) {
 	require.NoError(b, b.do(ctx, tx.Required, func(ctx context.Context) error {
 		if err := b.Work.Add(ctx, ds...); err != nil {
@@ -157,8 +152,6 @@ type worker struct {
 	got  []engine.Delivery
 }
 
-// work starts a worker. h is called after the delivery was recorded; if nil, the work is taken and
-// ended.
 func (b *bed) work(slots int, queues []string, h engine.Handler) *worker {
 	ctx, cancel := context.WithCancel(b.Context())
 	w := &worker{b: b, stop: make(chan struct{}), cancel: cancel, ended: make(chan error, 1)}

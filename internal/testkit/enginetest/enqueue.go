@@ -15,8 +15,6 @@ import (
 
 var errWork = errors.New("the work failed")
 
-// enqueues tests which deliveries reach a worker, and which do not. A delivery has not come if one
-// that was enqueued later, with a lower priority, comes.
 func enqueues() []test {
 	return []test{
 		{"a delivery commits and rolls back with its transaction", rollsBack},

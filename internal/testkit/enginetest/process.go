@@ -22,7 +22,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// variable holds the orders, as JSON, of a worker that the suite starts as a process.
 const variable = "SURFIN_ENGINETEST"
 
 type orders struct {
@@ -31,12 +30,10 @@ type orders struct {
 	Queues []string      `json:"queues"`
 	Slots  int           `json:"slots"`
 	Grace  time.Duration `json:"grace"`
-	// Open means that handlers do not wait for a line of standard input.
-	Open bool `json:"open"`
+	Open   bool          `json:"open"`
 }
 
-// Main runs the tests, or a worker if the suite has started this process as one. It returns the
-// exit code.
+// Main runs the tests, or a worker if the suite started this process as one.
 func Main(m *testing.M, maker Maker) int {
 	text := os.Getenv(variable)
 	if text == "" {
@@ -53,8 +50,6 @@ func Main(m *testing.M, maker Maker) int {
 	return 0
 }
 
-// work runs a worker that prints "hand ID" for each delivery, and takes its work after a line of
-// standard input. The end of standard input is stop.
 func (o orders) work(ctx context.Context, maker Maker) (err error) {
 	provider, err := gormdb.Open(ctx, map[string]gormdb.Config{tx.Default: {URL: o.URL}})
 	if err != nil {

@@ -26,8 +26,6 @@ func costTests() []test {
 	}
 }
 
-// watched is a database that records the executed statements, and calls before, if set, with each
-// of them.
 type watched struct {
 	tx.Database
 	before     func(text string)
@@ -201,8 +199,6 @@ func explorerCost(b *bench) {
 	require.Len(b, w.take(), 1)
 }
 
-// lookupsUseIndexes has the database explain every statement that the repository executes. The
-// planner is told to avoid whole tables if it can, as these are small.
 func lookupsUseIndexes(b *bench) {
 	w := b.watch()
 	_, ref := b.started("a", 1)
@@ -260,8 +256,6 @@ func lookupsUseIndexes(b *bench) {
 				return err
 			}
 			plan, err := lastColumns(rows)
-			// A derived table and a list of IDs are small and read whole; the tables that they come
-			// from are not.
 			require.NotContains(b, strings.NewReplacer("SCAN h", "", "SCAN page", "", "SCAN json_each", "").Replace(plan), whole, "%s\n%s", s.text, plan)
 			require.NotContains(b, plan, "FOR ORDER BY", "%s\n%s", s.text, plan)
 			return err

@@ -41,11 +41,9 @@ func oneOfAKey(b *bench) {
 	require.Equal(b, 1, b.count("%sjob_execution"))
 	require.Equal(b, 1, b.count("%sjob_instance"), "a refusal leaves nothing")
 
-	// The same instance is running, whatever its key.
 	_, err = b.repo.Launch(b.ctx, b.keyed("b", 1, north))
 	require.ErrorAs(b, err, new(*core.AlreadyRunningError))
 
-	// Another key, no key and another job do not conflict.
 	other := b.keyed("c", 5, north)
 	other.JobName = "other"
 	for _, req := range []ports.LaunchRequest{b.keyed("c", 3, core.ExclusiveJob), b.keyed("c", 4, ""), b.keyed("c", 6, ""), other} {
@@ -116,7 +114,6 @@ func lostKeyIsTakenOver(b *bench) {
 	require.Equal(b, "take over", audit[len(audit)-1].Act)
 	require.NotEmpty(b, b.events.take())
 
-	// It resumes when the key is free again.
 	b.excluded(b.keyed("a", 1, core.ExclusiveJob))
 	b.change(jobRef(next.Execution), ports.JobChange{To: core.StatusStarted})
 	b.change(jobRef(next.Execution), ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
@@ -125,7 +122,6 @@ func lostKeyIsTakenOver(b *bench) {
 	require.Equal(b, 2, again.Execution.Attempt)
 }
 
-// oneOfAKeyWins races instances that share a key, while owners die.
 func oneOfAKeyWins(b *bench) {
 	const launchers, rounds = 6, 15
 	var running sync.Mutex // held by the running execution: a second one would not get it

@@ -128,14 +128,12 @@ func lastOfInstance(b *bench) {
 	require.Equal(b, []core.JobExecution{*found}, page)
 }
 
-// briefly removes the fields that ports.ExecutionFilter.Brief leaves out.
 func briefly(e core.JobExecution) core.JobExecution {
 	e.Definition.Text, e.Definition.Files, e.Definition.Hash = "", nil, ""
 	e.Time, e.Exclusive, e.Task, e.ParentCall, e.Epoch = time.Time{}, "", 0, 0, 0
 	return e
 }
 
-// judgedAsNewest compares the statement for several executions with the statements for each.
 func judgedAsNewest(b *bench) {
 	first := b.launch("a", 1)
 	b.change(jobRef(first), ports.JobChange{To: core.StatusFailed})

@@ -55,7 +55,6 @@ func decision(ordinal int64, verdict string) ports.FlowVisit {
 	return ports.FlowVisit{Visit: core.Visit{Ordinal: ordinal, Element: "more"}, Kind: ports.VisitDecision, Verdict: verdict}
 }
 
-// journalIsReadShort has a step and a decision take turns 10,000 times.
 func journalIsReadShort(b *bench) {
 	exec, ref := b.started("a", 1)
 	b.visitStep(ref, "work", 1)
@@ -92,7 +91,6 @@ func journalIsReadAnew(b *bench) {
 	}
 }
 
-// newestContextStays has branches of a split store their copies in any order.
 func newestContextStays(b *bench) {
 	_, ref := b.started("a", 1)
 	memory := core.NewExecutionContext()
@@ -112,8 +110,6 @@ func newestContextStays(b *bench) {
 	require.Equal(b, []string{"one", "three", "two"}, keys())
 }
 
-// childSeesStop requests a stop of the parent after the child has read the parent and before the
-// child's row exists.
 func childSeesStop(b *bench) {
 	parent, ref := b.started("a", 1)
 	other, w := b.other(), b.watch()

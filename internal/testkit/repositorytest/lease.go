@@ -129,7 +129,6 @@ func ownerFinishesStopping(b *bench) {
 		b.end(step, ports.StepChange{To: core.StatusStopped})
 		b.change(ref, ports.JobChange{To: end})
 	}
-	// A request that comes before the start is reported by the rejection of the start.
 	exec := b.launch("a", 99)
 	_, err := b.repo.RequestStop(b.ctx, exec.ID, "test")
 	require.NoError(b, err)
@@ -141,8 +140,6 @@ func ownerFinishesStopping(b *bench) {
 	b.change(jobRef(exec), ports.JobChange{To: core.StatusStopped})
 }
 
-// heldWriter runs f while another process's transaction holds the one writer. f's context ends
-// after limit.
 func (b *bench) heldWriter(limit time.Duration, f func(ctx context.Context)) {
 	b.Helper()
 	if !b.db.SingleWriter() {

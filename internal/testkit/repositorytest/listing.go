@@ -46,7 +46,6 @@ func randomExecutions(b *bench, random *rand.Rand, pick func(list ...string) str
 	}
 }
 
-// filtersAgree compares random filters with the same selection in Go.
 func filtersAgree(b *bench) {
 	random := rand.New(rand.NewPCG(7, 11))
 	pick := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -207,7 +206,6 @@ func listsJobs(b *bench) {
 	require.Equal(b, want, list)
 }
 
-// seed inserts n past executions of ten jobs, a minute apart, with a step each.
 func (b *bench) seed(n int) {
 	b.Helper()
 	series := fmt.Sprintf("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) ", n)
@@ -332,7 +330,7 @@ func missing(err error) error {
 }
 
 // planned has the database explain the executed statements: it must not read or sort a whole table
-// of thousands of rows. The IDs of a range of times have to be sorted.
+// of thousands of rows.
 func (b *bench) planned(w *watched, what string, timed bool) {
 	b.Helper()
 	b.Log(what)
@@ -360,7 +358,6 @@ func (b *bench) planned(w *watched, what string, timed bool) {
 	}
 }
 
-// reads reports whether a line of a plan reads or sorts one of the large tables.
 func (b *bench) reads(line string, timed bool) bool {
 	if b.db.Dialect() == tx.Postgres {
 		for _, table := range []string{"job_instance", "job_execution", "step_execution"} {
@@ -379,8 +376,6 @@ func (b *bench) reads(line string, timed bool) bool {
 	if strings.Contains(line, "TEMP B-TREE FOR ORDER BY") {
 		return !timed
 	}
-	// A page from the end of the primary key is also a SCAN; so is a derived table, or a list of
-	// IDs.
 	return strings.HasPrefix(line, "SCAN ") && !strings.HasPrefix(line, "SCAN page") && !strings.HasPrefix(line, "SCAN json_each") && !strings.HasPrefix(line, "SCAN h") && line != "SCAN jobs" &&
 		!strings.Contains(line, "USING") && !strings.HasSuffix(line, b.Prefix+"job_execution") && !strings.HasSuffix(line, b.Prefix+"job_instance")
 }

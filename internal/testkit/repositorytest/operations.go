@@ -43,8 +43,6 @@ func (b *bench) ended(name string, day int64, to core.Status) *core.JobExecution
 	return b.execution(ref.ID)
 }
 
-// abandonsTheNewestOnly checks that an older attempt is refused and stays unchanged, also if the
-// newer one is created concurrently.
 func abandonsTheNewestOnly(b *bench) {
 	older := b.ended("a", 1, core.StatusFailed)
 	newest, ref := b.started("a", 1)

@@ -106,8 +106,6 @@ func planGoesOn(b *bench) {
 	require.Equal(b, replanned[0], b.onlyStep(ref.ID))
 }
 
-// newestParts checks that each partition has its newest record, of any attempt, and none of work
-// that was already complete.
 func newestParts(b *bench) {
 	exec, ref := b.started("a", 1)
 	none, err := b.repo.Newest(b.ctx, exec.InstanceID, "load")
@@ -239,8 +237,6 @@ func planIsTakenOver(b *bench) {
 	require.Equal(b, 3, b.count("%sstep_execution WHERE status = 'FAILED'"))
 }
 
-// largestPlan stores a plan of many batches; if SURFIN_SOAK is set, the largest one that is
-// allowed, which takes half a minute with the race detector.
 func largestPlan(b *bench) {
 	_, ref := b.started("a", 1)
 	n := core.MaxPartitions
@@ -294,7 +290,6 @@ func contextsAreSaved(b *bench) {
 	}
 }
 
-// promotionsAreMerged has the job's owner and two workers each write their own keys.
 func promotionsAreMerged(b *bench) {
 	ref, _, _ := b.managed(2, true)
 	with := func(key string, value int64) *core.ExecutionContext {

@@ -29,8 +29,6 @@ type attempts []core.JobExecution
 
 func (a attempts) newest() core.JobExecution { return a[len(a)-1] }
 
-// history creates instances with attempts that begin and end some days after the first of January;
-// an instance may run.
 func (b *bench) history(random *rand.Rand) {
 	b.Helper()
 	ends := []core.Status{core.StatusFailed, core.StatusStopped, core.StatusCompleted, core.StatusUnknown, core.StatusAbandoned, core.StatusStarted}
@@ -63,7 +61,6 @@ func (b *bench) history(random *rand.Rand) {
 	}
 }
 
-// ranOn sets begin and end of an execution to days of January 2026.
 func (b *bench) ranOn(id core.JobExecutionID, begin, end int) {
 	b.Helper()
 	at := func(day int) string {
@@ -128,7 +125,6 @@ func purgesAnyHistory(b *bench) {
 	}
 }
 
-// judgePurge compares the remaining rows with the rules, not with their implementation.
 func (b *bench) judgePurge(f ports.PurgeFilter, before, after map[core.JobInstanceID]attempts, purged ports.Purged) {
 	b.Helper()
 	statuses := f.Statuses
@@ -242,7 +238,6 @@ func (b *bench) purgeInstance(id core.JobInstanceID) ports.Purged {
 	return purged
 }
 
-// keepsLastParameters checks that the parameters of a job's newest deleted instance survive it.
 func keepsLastParameters(b *bench) {
 	_, err := b.repo.LastPurged(b.ctx, "load")
 	require.ErrorIs(b, err, core.ErrNotFound)

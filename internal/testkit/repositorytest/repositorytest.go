@@ -20,13 +20,9 @@ import (
 
 // Fixture is one database with only the repository's tables in it.
 type Fixture struct {
-	// Connect opens the database as another process would: with its own pools, closed when the test
-	// ends.
 	Connect func(t *testing.T) tx.Database
-	// New returns a repository on db; observer may be nil.
-	New func(db tx.Database, observer core.Observer) ports.JobRepository
-	// Prefix begins the names of the tables.
-	Prefix string
+	New     func(db tx.Database, observer core.Observer) ports.JobRepository
+	Prefix  string
 }
 
 // Run runs the suite; open creates a new database for each test.
@@ -47,7 +43,6 @@ type test struct {
 	run  func(b *bench)
 }
 
-// bench is one test's database, a repository on it, and the events that it received.
 type bench struct {
 	*testing.T
 	*Fixture
@@ -63,7 +58,6 @@ func newBench(t *testing.T, f *Fixture) *bench {
 	return b
 }
 
-// other is a second repository, as another process would have it.
 func (b *bench) other() ports.JobRepository { return b.New(b.Connect(b.T), nil) }
 
 type events struct {
@@ -112,7 +106,6 @@ func definition() core.Definition {
 	})
 }
 
-// request returns a launch request for the job named; the day tells instances apart.
 func (b *bench) request(name string, day int64) ports.LaunchRequest {
 	b.Helper()
 	return ports.LaunchRequest{
@@ -178,7 +171,6 @@ func (b *bench) onlyStep(id core.JobExecutionID) core.StepExecution {
 	return steps[0]
 }
 
-// exec runs a statement around the repository; %s is the prefix.
 func (b *bench) exec(statement string, args ...any) {
 	b.Helper()
 	_, err := b.db.Conn().ExecContext(b.ctx, b.prefixed(statement), args...)
@@ -194,7 +186,6 @@ func (b *bench) count(from string, args ...any) int {
 	return n
 }
 
-// force sets a row to a status that the repository's methods might not reach, without a last move.
 func (b *bench) force(table string, id int64, status core.Status) {
 	b.Helper()
 	d := b.db.Dialect()

@@ -46,7 +46,6 @@ func claimsRequest(b *bench) {
 	require.ErrorIs(b, err, core.ErrNotFound)
 }
 
-// requestStartsOnce launches other instances concurrently for one request.
 func requestStartsOnce(b *bench) {
 	const launches = 4
 	key := ports.RequestKey{Client: "anna", Key: "1"}

@@ -264,7 +264,6 @@ func reclaims(b *bench) {
 	b.end(again, ports.StepChange{To: core.StatusCompleted, Counters: counters})
 }
 
-// reclaimWaits ends the old transaction while another connection reclaims.
 func reclaimWaits(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)

@@ -20,8 +20,6 @@ func stormTests() []test {
 	return []test{{"whatever operators and owners do at once, each row is written once and counted", storm}}
 }
 
-// storm has owners that take each other's work over write the rows 1 to 40 of several instances,
-// while operators stop, abandon and recover them.
 func storm(b *bench) {
 	const owners, operators, instances, rows = 4, 2, 6, 40
 	b.exec("CREATE TABLE business (instance bigint, id bigint) -- %s")
@@ -83,8 +81,6 @@ func storm(b *bench) {
 	require.Equal(b, b.count("%sjob_execution WHERE active = 1"), b.count("%sjob_execution WHERE status IN ('STARTING', 'STARTED', 'STOPPING')"))
 }
 
-// writeOn launches an instance, and continues writing after the last attempt's rows, until it is
-// refused, stopped, done, or loses the execution.
 func (b *bench) writeOn(db tx.Database, repo ports.JobRepository, req ports.LaunchRequest, rows int64, random *rand.Rand) error {
 	launched, err := repo.Launch(b.ctx, req)
 	if err != nil {
@@ -164,7 +160,6 @@ func (b *bench) act(repo ports.JobRepository, random *rand.Rand) error {
 	return onlyRefused(err)
 }
 
-// onlyRefused returns nil for refusals caused by concurrent actors.
 func onlyRefused(err error) error {
 	var running *core.AlreadyRunningError
 	var complete *core.InstanceCompleteError

@@ -141,8 +141,6 @@ func lostOwnerIsRefused(b *bench) {
 	require.Equal(b, stepBefore, b.onlyStep(ref.ID))
 }
 
-// chunk writes a business row and a checkpoint in one transaction; it calls between before the
-// checkpoint, and after after it.
 func (b *bench) chunk(ref ports.StepRef, between, after func()) error {
 	return tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, "INSERT INTO business VALUES (1)"); err != nil {
@@ -204,8 +202,8 @@ func (b *bench) takeOver(repo ports.JobRepository) *taking {
 	return t
 }
 
-// blocked returns when the database reports that the take-over waits for a lock, or when it has
-// ended. On a database with one writer it cannot even begin.
+// blocked returns when the take-over waits for a lock, or has ended; with one writer it cannot
+// even begin.
 func (t *taking) blocked(b *bench) {
 	b.Helper()
 	for waiting := b.db.SingleWriter(); !waiting; {
@@ -240,8 +238,8 @@ func committingChunkCounts(b *bench) {
 	require.Equal(b, 1, b.business())
 }
 
-// storingChunkGoesFirst checks a take-over that has locked the job's row and waits for the step's.
-// The rows that the chunk inserts meanwhile refer to the job.
+// storingChunkGoesFirst: the take-over has locked the job's row, to which the chunk's inserts
+// refer.
 func storingChunkGoesFirst(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)

@@ -28,7 +28,6 @@ func transitionTests() []test {
 	}
 }
 
-// table drives all pairs of state and move through change, in the database.
 func table(b *bench, kind string, id int64, change func(owner core.Owner, epoch int64, to core.Status) (core.Answer, error)) {
 	name := strings.ReplaceAll(kind, " ", "_")
 	status := func() (s core.Status) {

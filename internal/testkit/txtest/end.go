@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// ends proves how transactions end: by their owner, by panics, by timeouts.
 var ends = []test{
 	{"a rollback-only mark makes the commit a typed error", func(b *bed) {
 		err := b.do(b.Context(), tx.Required, func(ctx context.Context) error {
@@ -196,8 +195,7 @@ func timeoutFreesLocks(b *bed) {
 				return err
 			}
 			locked = true
-			// Work that hangs and ignores its context. Its lock is free although it has not returned,
-			// otherwise the insert of the same key would wait for it.
+			// The work ignores its context; its lock is free, otherwise the insert would wait.
 			waiting, cancel := context.WithTimeout(b.Context(), 30*time.Second)
 			defer cancel()
 			if err := b.do(waiting, tx.Required, b.inserting(1)); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// propagation proves the seven modes, each with and without a transaction.
 var propagation = []test{
 	{"work outside of a transaction commits whatever becomes of it, where the database allows", outsideSurvives},
 	{"REQUIRED begins a transaction that commits with its work", func(b *bed) {
@@ -181,7 +180,7 @@ func (b *bed) never(context.Context) error {
 	return nil
 }
 
-// outsideSurvives: tx.Outside writes outside a transaction that was not suspended. It never waits for
+// outsideSurvives: tx.Outside writes outside an unsuspended transaction, and never waits for
 // itself.
 func outsideSurvives(b *bed) {
 	_, free := tx.Outside(b.Context(), tx.Default)
@@ -228,8 +227,7 @@ func requiresNewSurvives(b *bed) {
 	b.committed(2)
 }
 
-// singleWriter proves the refusal of a second writer, instead of a hang (rule T3), also after a
-// suspension and after a reader.
+// singleWriter proves the refusal of a second writer, instead of a hang (rule T3).
 func (b *bed) singleWriter(p tx.Propagation) {
 	require.NoError(b, b.do(b.Context(), tx.Required, func(ctx context.Context) error {
 		require.ErrorIs(b, b.do(ctx, p, b.never), tx.ErrSingleWriter)

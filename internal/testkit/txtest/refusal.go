@@ -10,7 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// refusals proves the refusals and their errors.
 var refusals = []test{
 	{"a read-only transaction refuses to write, and reads", func(b *bed) {
 		require.NoError(b, b.insert(b.Context(), 1))

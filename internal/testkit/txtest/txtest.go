@@ -19,8 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Run runs the suite. open returns a provider with an empty database tx.Default, private to the test;
-// the test that opened it closes it.
+// Run runs the suite on empty, private databases tx.Default, closed by their test.
 func Run(t *testing.T, open func(t *testing.T) tx.Provider) {
 	for _, group := range []struct {
 		name  string
@@ -42,13 +41,11 @@ func Run(t *testing.T, open func(t *testing.T) tx.Provider) {
 	}
 }
 
-// test is one sentence of the suite.
 type test struct {
 	name string
 	run  func(b *bed)
 }
 
-// bed is a database with one table, and the manager under test.
 type bed struct {
 	*testing.T
 	db      tx.Database
@@ -63,7 +60,6 @@ func newBed(t *testing.T, p tx.Provider) *bed {
 	return &bed{T: t, db: db, manager: tx.NewManager(db)}
 }
 
-// errWork is the failure of work.
 var errWork = errors.New("the work failed")
 
 func (b *bed) do(ctx context.Context, p tx.Propagation, fn func(ctx context.Context) error) error {

@@ -1,7 +1,8 @@
 // Package cli is the command line of a Surfin application. Results go to
 // standard output, logs and errors to standard error. [Main] documents the exit
-// codes. An [App] brings the registry and opens a [Session]. It imports
-// operator, jobtest, draft, runtime (workers and tasks), internal/api,
+// codes. An [App] brings the registry and opens a [Session].
+//
+// It imports operator, jobtest, draft, runtime (workers and tasks), internal/api,
 // settings, internal/jobfile, core and tx, and none of job, chunk, step and
 // repository: the rules of running are the service's.
 package cli

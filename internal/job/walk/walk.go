@@ -1,7 +1,9 @@
 // Package walk walks a flow: it replays the visits of earlier attempts from the
 // journal, then visits elements along the transitions (rules F1, F3, F5). A
-// walk acts through a Port, so a plan is the same walk through another port. It
-// imports core and the journal.
+// walk acts through a Port, so a plan is the same walk through another port. Read
+// walk.go for the path by the definition, visit.go for one element, replay.go for the path by the journal.
+//
+// It imports core and the journal.
 package walk
 
 import (

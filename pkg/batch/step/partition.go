@@ -13,29 +13,25 @@ import (
 
 // PartitionConfig describes a partitioned step.
 type PartitionConfig struct {
-	// Step does the work of one partition. Its listeners, gate, promotion and timeout apply to each
-	// partition.
+	// Step does one partition's work; its listeners, gate, promotion and timeout apply to each.
 	Step model.Step
-	// Workers is the number of partitions that run at once; 0 means the number of CPUs, or fewer if
-	// Database lacks the connections.
+	// Workers run at once; 0 means the CPUs, or fewer if Database lacks connections.
 	Workers int
-	// OnWorkers has worker processes run the partitions: Workers is ignored then.
+	// OnWorkers: worker processes run the partitions; Workers is ignored.
 	OnWorkers bool
-	// On restricts the workers that may do a part; nil means any.
+	// On restricts a part's workers; nil means any.
 	On func(part core.Partition) (*core.Placement, error)
-	// Partitioner builds the core.Partitioner that lists the step's partitions. If it implements
-	// Closer, the step closes it.
+	// Partitioner builds the core.Partitioner; the step closes a Closer.
 	Partitioner func(ctx context.Context, run *model.StepRun) (core.Partitioner, error)
-	// Database is the database of the partitions' transactions; its pool needs room for all workers
-	// (rule R6); nil skips that check.
+	// Database has the partitions' transactions; its pool needs room for all workers (rule R6); nil skips the
+	// check.
 	Database tx.Database
-	// AllowStartIfComplete also runs the completed partitions on the restart of a step that failed or
-	// stopped.
+	// AllowStartIfComplete reruns completed partitions on a restart.
 	AllowStartIfComplete bool
 
-	// Expect is the gate of the whole step: it sees the sums of all partitions. nil means none.
+	// Expect sees the sums of all partitions.
 	Expect *model.Condition
-	// Promote copies keys of the whole step's context, not of the partitions'; nil means none.
+	// Promote copies keys of the whole step's context.
 	Promote *model.Promotion
 	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil means none.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)

@@ -136,7 +136,7 @@ func (r *Repository) status(ctx context.Context, id task.GroupID, cancelRequeste
 	return &s, nil
 }
 
-// Attempts implements taskports.Queries, oldest first.
+// Attempts: oldest first.
 func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]taskports.Attempt, error) {
 	t, err := r.Task(ctx, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Repository) logs(ctx context.Context, id task.ID) (map[task.AttemptID][
 	return logs, named(id, err)
 }
 
-// Decisions implements taskports.Queries, oldest first.
+// Decisions: oldest first.
 func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]taskports.DecisionRecord, error) {
 	var rows []taskDecision
 	if err := r.scan(ctx, &rows, "SELECT * FROM {task_decision} WHERE task_id = ? ORDER BY id", id); err != nil {
@@ -243,7 +243,7 @@ func wrapped(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Workers implements taskports.Queries: active ones first, then by name.
+// Workers: active ones first, then by name.
 func (r *Repository) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	var rows []struct {
 		Name, Types, Deciders, Version, State string
@@ -278,8 +278,7 @@ func (r *Repository) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	return list, nil
 }
 
-// PartWorkers returns the number of live workers that take partitions of steps and continue parked
-// executions.
+// PartWorkers counts live workers for partitions and parked executions.
 func (r *Repository) PartWorkers(ctx context.Context) (int, error) {
 	var n int
 	err := r.scan(ctx, &n, "SELECT count(*) FROM {worker} WHERE parts AND left_at IS NULL AND lease_until >= {now}")

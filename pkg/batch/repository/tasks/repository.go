@@ -108,7 +108,6 @@ func ownedBy(worker string) guard.Condition {
 	return guard.Condition{SQL: "worker = ?", Args: []any{worker}, Reason: "another worker has it", Owner: true}
 }
 
-// audit notes an act of an operator, or of a process for another one.
 func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, from, to task.State, epoch int64, detail string) error {
 	verb, person := "", ""
 	if isAct(act, actor) {
@@ -119,9 +118,8 @@ func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, f
 	return err
 }
 
-// isAct reports whether the actor is a person, a client or a duty, and not a process for another
-// one (rule OP4). The transitions of a canceled group's tasks are not acts: the group has its own
-// act.
+// Not a process for another one (rule OP4). Transitions of a canceled group's tasks are not acts: the group
+// has its own.
 func isAct(act, actor string) bool {
 	switch act {
 	case taskports.MoveCancel, taskports.MoveRerun:

@@ -141,10 +141,9 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic: %v", e.Value)
 }
 
-// goexit is the Value of a PanicError for runtime.Goexit.
 type goexit struct{}
 
-// Guard calls f and turns its panic into a *PanicError (rule C13).
+// Guard turns f's panic into a *PanicError (rule C13).
 func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -154,8 +153,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// GuardGoroutine is Guard for the work of an awaited goroutine: done gets the error, and a *PanicError
-// also if f ends the goroutine by runtime.Goexit, which cannot be stopped.
+// GuardGoroutine is Guard for an awaited goroutine: done gets a *PanicError also for runtime.Goexit, which
+// cannot be stopped.
 func GuardGoroutine(f func() error, done func(err error)) {
 	returned := false
 	var err error
@@ -169,8 +168,7 @@ func GuardGoroutine(f func() error, done func(err error)) {
 	returned = true
 }
 
-// GuardApart is Guard for code that must not end the caller's goroutine either: f runs on its own
-// goroutine.
+// GuardApart is Guard on a goroutine of its own: f cannot end the caller's.
 func GuardApart(f func() error) error {
 	ended := make(chan error, 1)
 	go GuardGoroutine(f, func(err error) { ended <- err })
@@ -180,5 +178,5 @@ func GuardApart(f func() error) error {
 // IsRetryable is false: a panic leaves an unknown state.
 func (e *PanicError) IsRetryable() bool { return false }
 
-// IsSkippable is false, for the same reason.
+// IsSkippable is false too.
 func (e *PanicError) IsSkippable() bool { return false }

@@ -30,7 +30,7 @@ type LimitSkip struct {
 	Limit int64
 	// Skippable nil uses the error's own classification.
 	Skippable func(error) bool
-	// Unasked returns the class of a skippable error whose own classification was ignored, or "". It may be
+	// Unasked returns the class of a skippable error, its own classification ignored, or "". It may be
 	// nil.
 	Unasked func(error) string
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Main runs the surfin command with opts and ends the process with its exit code. What opts provide is built
+// Main runs the surfin command with opts and ends the process with its exit code. Their values are built
 // only when jobs run; an fx.Invoke runs with every command. A registered job is named instead of a file: run
 // NAME.
 func Main(opts ...fx.Option) {

@@ -18,7 +18,7 @@ type Confinement struct {
 	Given []string `json:"given"`
 }
 
-// Holds: the client gave it. False for nil.
+// Holds reports whether the client gave it; false for nil.
 func (c *Confinement) Holds(parameter string) bool {
 	return c != nil && slices.Contains(c.Given, parameter)
 }

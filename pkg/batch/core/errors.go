@@ -55,7 +55,7 @@ var (
 	ErrSchemaMissing = errors.New("the repository's schema is missing or outdated")
 )
 
-// InstanceCompleteError: the instance already completed (L1).
+// InstanceCompleteError means that the instance already completed (L1).
 type InstanceCompleteError struct{ Execution JobExecution }
 
 // Error names the execution.
@@ -96,7 +96,7 @@ func (e *FormerInstanceError) Error() string {
 		e.JobName, e.Execution, e.Status, strings.Join(before, " "), e.Execution, strings.Join(now, " "))
 }
 
-// AlreadyRunningError: another owner runs the instance (L1).
+// AlreadyRunningError means that another owner runs the instance (L1).
 type AlreadyRunningError struct {
 	ExecutionID JobExecutionID
 	JobName     string
@@ -143,7 +143,7 @@ func (e *NotNewestError) Error() string {
 // Unwrap returns ErrNotMostRecent.
 func (e *NotNewestError) Unwrap() error { return ErrNotMostRecent }
 
-// ParameterError: unknown, missing or not allowed.
+// ParameterError is an unknown, missing or forbidden parameter.
 type ParameterError struct {
 	Name string
 	Err  error
@@ -155,7 +155,8 @@ func (e *ParameterError) Error() string { return "parameter " + e.Name + ": " + 
 // Unwrap returns the reason.
 func (e *ParameterError) Unwrap() error { return e.Err }
 
-// RedriveLaterError: the step's restart would replace rows redriven into its published target (rule C12b).
+// RedriveLaterError means that the step's restart would replace rows redriven into its published target (rule
+// C12b).
 type RedriveLaterError struct{ Step StepExecution }
 
 // Error names the step and the order of commands.
@@ -164,7 +165,7 @@ func (e *RedriveLaterError) Error() string {
 		e.Step.Name, e.Step.JobExecutionID, e.Step.Status, e.Step.JobExecutionID)
 }
 
-// RedriveStaleError: the step has published its target again since.
+// RedriveStaleError means that the step has published its target again since.
 type RedriveStaleError struct{ Step StepExecution }
 
 // Error names the attempt and the solution.

@@ -121,7 +121,7 @@ type (
 		Machine string
 		Move    string
 		ID      int64
-		Key     string // of a row whose key is not a number; ID is 0 then
+		Key     string // a key that is not a number; ID is 0 then
 		To      Status
 		Current Status
 		Answer  Answer

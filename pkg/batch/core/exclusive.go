@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// ExclusiveKey: executions with one key run one at a time (rule L12). "" excludes only one instance's.
+// ExclusiveKey groups executions that run one at a time (rule L12). "" excludes only one instance's.
 type ExclusiveKey string
 
 // ExclusiveJob runs one execution at a time.
@@ -23,7 +23,7 @@ func ExclusiveBy(value string) ExclusiveKey { return ExclusiveKey(exclusiveBy + 
 // Value of ExclusiveBy; else false.
 func (k ExclusiveKey) Value() (string, bool) { return strings.CutPrefix(string(k), exclusiveBy) }
 
-// Check: can the repository store it.
+// Check reports a key that cannot be stored.
 func (k ExclusiveKey) Check() error {
 	switch value, _ := k.Value(); {
 	case len(value) > maxExclusiveKey:
@@ -34,7 +34,7 @@ func (k ExclusiveKey) Check() error {
 	return nil
 }
 
-// ExclusiveError: it must not run in parallel to another (rule L12).
+// ExclusiveError refuses an execution that must not run in parallel to another (rule L12).
 type ExclusiveError struct {
 	JobName string
 	Key     ExclusiveKey

@@ -178,7 +178,7 @@ func (c *ExecutionContext) Refresh(stored *ExecutionContext) {
 // Keys are sorted.
 func (c *ExecutionContext) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
 
-// Changed: Put or Delete since made, read or stored; else it is not written.
+// Changed reports a Put or Delete since it was made, read or stored.
 func (c *ExecutionContext) Changed() bool { return len(c.changed) > 0 }
 
 // Stored marks it as written.

@@ -11,7 +11,7 @@ import (
 // swallowed (rule C16). Registered twice it is called once; calls are on the step's goroutine, in order of
 // registration.
 //
-// An On...Error callback's error is added to the first one, whose class decides.
+// An On...Error callback's error is added to the first one; its class decides.
 //
 // Items are boxed and belong to the engine.
 type (
@@ -104,7 +104,7 @@ type (
 	}
 )
 
-// Listens: t implements an interface above.
+// Listens reports whether t implements an interface above.
 func Listens(t reflect.Type) bool {
 	for _, callback := range listenerTypes() {
 		if t.Implements(callback) {

@@ -63,8 +63,8 @@ type Machine[S StateType] struct {
 	moves []Move[S]
 }
 
-// NewMachine: name labels metrics and errors. It fails if a move lacks name, source or target, names repeat,
-// or a move without a raised epoch leads to its own source.
+// NewMachine returns a machine; name labels metrics and errors. It fails if a move lacks name, source or
+// target, names repeat, or a move without a raised epoch leads to its own source.
 func NewMachine[S StateType](name string, moves ...Move[S]) (Machine[S], error) {
 	var errs []error
 	seen := map[string]bool{}
@@ -181,7 +181,7 @@ type TransitionError struct {
 	Move    string
 	From    []Status // allowed
 	To      Status
-	Current Status // empty if there is no such row
+	Current Status // empty if not found
 	Last    Mark
 	// Epoch is the guard's, else the row's.
 	Epoch  int64

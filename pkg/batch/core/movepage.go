@@ -39,7 +39,7 @@ func (m Machine[S]) Diagram() string {
 	return b.String()
 }
 
-// Table is Markdown: move, from, to, trigger, guard, what it prevents, intent.
+// Table is Markdown: move, from, to, trigger, guard, prevented failure, intent.
 func (m Machine[S]) Table() string {
 	var b strings.Builder
 	b.WriteString("| move | from | to | trigger | guard | prevents | intent |\n|---|---|---|---|---|---|---|\n")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// OpenWork counts what a parked execution waits for.
+// OpenWork counts the work that a parked execution waits for.
 type OpenWork struct {
 	Parts    int64 `json:"partitions,omitempty"`
 	Tasks    int64 `json:"tasks,omitempty"`

@@ -28,10 +28,10 @@ const (
 	maxLabelBytes = 100
 )
 
-// IsZero: all workers are allowed.
+// IsZero reports whether all workers are allowed.
 func (p Placement) IsZero() bool { return p.Worker == "" && len(p.Labels) == 0 }
 
-// Fits: the worker is allowed.
+// Fits reports whether the worker is allowed.
 func (p Placement) Fits(worker string, labels map[string]string) bool {
 	if p.Worker != "" && p.Worker != worker && p.Worker != labels[NameLabel] {
 		return false

@@ -135,7 +135,7 @@ type StepExecution struct {
 	EndedAt   time.Time
 }
 
-// IsBranch: it walks a split's branch.
+// IsBranch reports whether it walks a split's branch.
 func (s StepExecution) IsBranch() bool { return s.Manager != 0 && s.Visit.Flow != "" }
 
 // Clone shares only the position.
@@ -151,8 +151,8 @@ func (s StepExecution) Clone() StepExecution {
 // none.
 func (s StepExecution) Total() Counters { return s.Before.Add(s.Counters) }
 
-// HasCommitted: by the record this or a continued attempt committed a verdict, a position or a context value,
-// without a planned context or a failure's cause.
+// HasCommitted reports whether by the record this or a continued attempt committed a verdict, a position or a
+// context value, without a planned context or a failure's cause.
 func (s StepExecution) HasCommitted() bool {
 	c := s.Carried()
 	c.Rollback = 0
@@ -180,7 +180,8 @@ type Counters struct {
 // Skips of all phases.
 func (c Counters) Skips() int64 { return c.ReadSkip + c.ProcessSkip + c.WriteSkip }
 
-// Balanced: every item is written, filtered or skipped (rule C11). A skipped failed read is not in Read.
+// Balanced reports whether every item is written, filtered or skipped (rule C11). A skipped failed read is not
+// in Read.
 func (c Counters) Balanced() bool { return c.Read+c.ReadSkip == c.Write+c.Filter+c.Skips() }
 
 // Rows is items read, or written if none.
@@ -227,7 +228,7 @@ func (o Owner) String() string {
 	return strings.Join([]string{o.Host, o.Boot, itoa(o.PID), o.Start, o.Nonce}, "/")
 }
 
-// ParseOwner: an unreadable text is on an unknown host, so its lease decides.
+// ParseOwner reads String; an unreadable text is on an unknown host, so its lease decides.
 func ParseOwner(text string) Owner {
 	p := strings.Split(text, "/")
 	if text == "" {
@@ -279,7 +280,7 @@ func ChildOf(s *StepExecution) JobExecutionID {
 	return 0
 }
 
-// NewDefinitionKey: the step took its new definition, as nothing was committed (rule F4a): true.
+// NewDefinitionKey means that the step took its new definition, as nothing was committed (rule F4a): true.
 const NewDefinitionKey = "surfin.new_definition"
 
 // warningsKey has one warning per line.

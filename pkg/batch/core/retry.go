@@ -17,7 +17,7 @@ type Retry struct {
 	Limit int
 	// Retryable nil uses the error's own classification.
 	Retryable func(error) bool
-	// Unasked is the class of a retryable error whose own classification was ignored, or "". May be nil.
+	// Unasked is the class of a retryable error, its own classification ignored, or "". May be nil.
 	Unasked func(error) string
 	Backoff config.Backoff
 }
@@ -33,7 +33,7 @@ func (r Retry) Noted(err error) error {
 	return err
 }
 
-// Allows: attempt n (1-based), failed with err, may be repeated. began is the first's start.
+// Allows reports whether attempt n (1-based), failed with err, may be repeated. began is the first's start.
 func (r Retry) Allows(err error, n int, began time.Time) bool {
 	if n > r.Limit {
 		return false

@@ -67,12 +67,12 @@ func CheckExitCode(code string) error {
 	return nil
 }
 
-// IsRunning: a process owns it.
+// IsRunning reports whether a process owns it.
 func (s Status) IsRunning() bool {
 	return s == StatusStarting || s == StatusStarted || s == StatusStopping
 }
 
-// IsOver: ended; PARKED work has not.
+// IsOver reports whether work has ended; PARKED work has not.
 func (s Status) IsOver() bool { return !s.IsRunning() && s != StatusParked }
 
 // ExitOf is the default exit code of an ended status.

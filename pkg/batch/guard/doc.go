@@ -4,9 +4,13 @@
 //
 // States are texts or integers. DefaultColumns, optional but key and state:
 //
-// id bigint PRIMARY KEY, state and state_before text, version bigint (raised by every move), epoch bigint
-// (raised by core.IntentTake), last_move text, last_epoch bigint; NOT NULL, with defaults ”, 0, and 1 for
-// epoch.
+//	id           bigint PRIMARY KEY
+//	state        text NOT NULL
+//	state_before text NOT NULL DEFAULT ''
+//	version      bigint NOT NULL DEFAULT 0   -- raised by every move
+//	epoch        bigint NOT NULL DEFAULT 1   -- raised by moves of core.IntentTake
+//	last_move    text NOT NULL DEFAULT ''
+//	last_epoch   bigint NOT NULL DEFAULT 0
 //
 // Request.Set writes others in the same UPDATE.
 //

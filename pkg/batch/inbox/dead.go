@@ -48,7 +48,7 @@ func newEvents(db tx.Database, prefix string, rows guarded) *Events {
 	}
 }
 
-// Dead is an event that is no longer offered.
+// Dead is an event not offered any more.
 type Dead struct {
 	Event
 	LastError string    `json:"last_error,omitempty"`

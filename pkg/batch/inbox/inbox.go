@@ -79,7 +79,7 @@ func (e Event) Decode(into any) error {
 	return nil
 }
 
-// ErrOtherEvent: the key was used for another event.
+// ErrOtherEvent means that the key was used for another event.
 var ErrOtherEvent = errors.New("the dedupe key was used for another event")
 
 const (

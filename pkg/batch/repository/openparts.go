@@ -12,7 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Lock order: job, manager, partition, whose end lowers the manager's count.
+// Lock order: job, manager, partition; its end lowers the manager's count.
 
 // managerFirst locks the manager, and steps parked with it, before the step: of two last partitions the second
 // sees no other open. Takes the step's ID twice. SQLite needs no lock.

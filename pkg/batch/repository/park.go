@@ -123,7 +123,7 @@ func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, r
 	return nil
 }
 
-// Resume: a process that lost the reply finds its own transition.
+// Resume implements ports.Parks: a process that lost the reply finds its own transition.
 func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
 	if req.Lease <= 0 {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)

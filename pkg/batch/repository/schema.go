@@ -21,10 +21,10 @@ const oldestSchema = 2000
 
 const versionsPerMajor = 1000
 
-// ErrSchemaNewer: the tables' major version is newer; use a newer binary.
+// ErrSchemaNewer means that the tables' major version is newer; use a newer binary.
 var ErrSchemaNewer = errors.New("the repository's schema is newer than this binary")
 
-// ErrSchemaTooOld: tables of a build before the first release cannot be migrated.
+// ErrSchemaTooOld means that tables of a build before the first release cannot be migrated.
 var ErrSchemaTooOld = errors.New("the repository's schema comes from a build before the first release")
 
 //go:embed migrations

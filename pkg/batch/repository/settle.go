@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// settle makes FAILED an execution whose UNKNOWN steps ended by lose_commit (rule C10). The next attempt
+// settle makes FAILED an execution with UNKNOWN steps ended by lose_commit (rule C10). The next attempt
 // writes the checkpoint's row, which waits for a transaction that may still commit, and resumes at the row's
 // position then (rule L5).
 func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {

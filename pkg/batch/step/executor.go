@@ -49,7 +49,7 @@ type SimpleStepExecutor struct {
 	observer   core.Observer
 }
 
-// NewSimpleStepExecutor: database names the repository's; observer may be nil.
+// NewSimpleStepExecutor returns an executor; database names the repository's; observer may be nil.
 func NewSimpleStepExecutor(repository ports.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
 	return &SimpleStepExecutor{
 		StopTimeout: DefaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
@@ -113,7 +113,7 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *model.
 	return &record, nil
 }
 
-// ErrAbandoned: a step did not return in time; its goroutine runs on, and can commit nothing.
+// ErrAbandoned means that a step did not return in time; its goroutine runs on, and can commit nothing.
 var ErrAbandoned = errors.New("the step did not return in time; its goroutine still runs")
 
 // limited runs the step on its own goroutine, which works on a copy of the record until it returns.

@@ -60,7 +60,7 @@ func (s *JobStep) Kind() string { return "job" }
 // Child returns the child job.
 func (s *JobStep) Child() *model.Job { return s.config.Job }
 
-// OnWorkers: workers run the child.
+// OnWorkers reports whether workers run the child.
 func (s *JobStep) OnWorkers() bool { return s.config.OnWorkers }
 
 // Timeout is the configured limit; 0 means none.
@@ -77,7 +77,7 @@ func (s *JobStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any,
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-// Composite: the child is bounded by itself.
+// Composite marks that the child is bounded by itself.
 func (s *JobStep) Composite() {}
 
 // Execute runs the child. A stop stops it; the end of ctx or lost ownership cancels it.

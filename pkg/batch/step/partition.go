@@ -85,7 +85,7 @@ func (s *PartitionStep) Kind() string { return "partition" }
 // Inner returns one partition's step.
 func (s *PartitionStep) Inner() model.Step { return s.config.Step }
 
-// OnWorkers: worker processes run the partitions.
+// OnWorkers reports whether worker processes run the partitions.
 func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
 
 // Workers returns the number running at once.
@@ -109,7 +109,7 @@ func listenersOf(ctx context.Context, run *model.StepRun, make func(context.Cont
 	return make(ctx, run)
 }
 
-// Composite: the partitions are bounded by themselves.
+// Composite marks that the partitions are bounded by themselves.
 func (s *PartitionStep) Composite() {}
 
 // ErrAbandoned if the code still runs DefaultStopTimeout after ctx ended (rule L8).

@@ -62,7 +62,7 @@ func (a *attempt) warnOfMissing(p *model.Promotion, exit string, own *core.Execu
 	return core.Warn(own, fmt.Sprintf("promote: not found in the context of the step, %s: %s", has, strings.Join(missing, ", ")))
 }
 
-// besides: in the step's transaction the job's row commits with it. But heartbeats write the row too, which
+// In the step's transaction the job's row commits with it. But heartbeats write the row too, which
 // REPEATABLE READ would not bear, and a group would hold it to its end.
 func (a *attempt) besides(ctx context.Context, attr tx.Attr) (context.Context, context.CancelFunc) {
 	if a.run.Data.Group != nil || attr.Isolation > sql.LevelReadCommitted {

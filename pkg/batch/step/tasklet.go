@@ -68,7 +68,7 @@ func (s *TaskletStep) Timeout() time.Duration { return s.config.Timeout }
 // Retry selects failures to repeat.
 func (s *TaskletStep) Retry() core.Retry { return s.config.Retry }
 
-// Transaction returns what the executor opens.
+// Transaction returns the transaction that the executor opens.
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }
 
 // StepListeners makes an execution's listeners.

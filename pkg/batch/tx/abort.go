@@ -21,7 +21,7 @@ type Aborter struct {
 	atEnd []func()
 }
 
-// ErrAborted: the work was aborted before it began a transaction.
+// ErrAborted means that the work was aborted before it began a transaction.
 var ErrAborted = errors.New("the work was aborted")
 
 type aborterKey struct{}

@@ -51,8 +51,8 @@ func RollbackOnly(ctx context.Context, database string) error {
 	return s.doomed()
 }
 
-// ErrOwnTransaction: an application's transaction supports neither a chunk's checkpoint nor the driver's
-// connection.
+// ErrOwnTransaction means that an application's transaction supports neither a chunk's checkpoint nor the
+// driver's connection.
 var ErrOwnTransaction = errors.New("the transaction belongs to the application, which does not support it")
 
 type ownHandle struct{ c ownConn }

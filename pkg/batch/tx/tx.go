@@ -182,7 +182,8 @@ var (
 	ErrForeignEnd = fmt.Errorf("a statement ended the transaction: %w", ErrNotOwner)
 )
 
-// RollbackOnlyError: joined work had marked the transaction rollback-only, so the commit rolled it back.
+// RollbackOnlyError means that joined work had marked the transaction rollback-only, so the commit rolled it
+// back.
 type RollbackOnlyError struct{ Cause error }
 
 // Error names the cause.
@@ -235,8 +236,8 @@ func RunningIn(ctx context.Context) string {
 	return statement
 }
 
-// WriterHeld: ctx carries a writing transaction, suspended or not; with one writer any other write would wait
-// for itself.
+// WriterHeld reports whether ctx carries a writing transaction, suspended or not; with one writer any other
+// write would wait for itself.
 func WriterHeld(ctx context.Context, database string) bool {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	return ok && s.writing()

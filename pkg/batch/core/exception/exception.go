@@ -65,10 +65,10 @@ func (e *BatchError) Error() string {
 // Unwrap returns the cause.
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// IsRetryable: a retry may succeed.
+// IsRetryable reports whether a retry may succeed.
 func (e *BatchError) IsRetryable() bool { return e.Retryable }
 
-// IsSkippable: the item may be left out.
+// IsSkippable reports whether the item may be left out.
 func (e *BatchError) IsSkippable() bool { return e.Skippable }
 
 // Retryable marks err as worth another attempt.
@@ -91,13 +91,13 @@ func Fatal(op string, err error) error {
 	return &BatchError{Op: op, Err: err}
 }
 
-// IsRetryable: the first classifier is; the end of the context never.
+// IsRetryable reports whether the first classifier is; the end of the context never.
 func IsRetryable(err error) bool {
 	c, ok := classifier(err)
 	return ok && c.IsRetryable()
 }
 
-// IsSkippable: the first classifier is; the end of the context never.
+// IsSkippable reports whether the first classifier is; the end of the context never.
 func IsSkippable(err error) bool {
 	c, ok := classifier(err)
 	return ok && c.IsSkippable()

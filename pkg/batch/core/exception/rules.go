@@ -74,7 +74,7 @@ func (r *Rules) knownClass(err error) string {
 	return ""
 }
 
-// Unasked is the known class whose own classification was ignored, or "".
+// Unasked is the known class of an error, its own classification ignored, or "".
 func (r *Rules) Unasked(err error) string {
 	if err == nil || beyondRules(err) || slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(err) }) || !r.word(err) {
 		return ""

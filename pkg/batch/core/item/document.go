@@ -49,7 +49,7 @@ type keyWatcher interface {
 	UnknownKeys() func(path string) error
 }
 
-// UnknownKeyError: the item type lacks a document's key.
+// UnknownKeyError means that the item type lacks a document's key.
 type UnknownKeyError struct{ Path string }
 
 // Error states the solutions.
@@ -79,7 +79,7 @@ func CheckDocumentKeys(item Type) error {
 	return errors.Join(errs...)
 }
 
-// A field's Source is a key, or a path if there is no such key; absent or null is null, others are ignored.
+// A field's Source is a key, or a path if the key is absent; absent or null is null, others are ignored.
 // Strict (rule D9). An open schema needs its columns named.
 type documentRecords struct {
 	DocumentReader

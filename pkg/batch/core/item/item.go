@@ -21,8 +21,9 @@ type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
 
-// ConsumedError: the failed Read consumed its item (rule C1), and the next Read returns the following one. It
-// is an outcome: it may be skipped and counts for the position (rule C15a); a second Read would lose an item.
+// ConsumedError means that the failed Read consumed its item (rule C1), and the next Read returns the
+// following one. It is an outcome: it may be skipped and counts for the position (rule C15a); a second Read
+// would lose an item.
 //
 // Err alone decides about retry and skip.
 type ConsumedError struct {
@@ -40,7 +41,7 @@ func Consumed(meta Meta, err error) error {
 	return &ConsumedError{Meta: meta, Err: err}
 }
 
-// IsConsumed: the failed Read consumed its item.
+// IsConsumed reports whether the failed Read consumed its item.
 func IsConsumed(err error) bool {
 	var c *ConsumedError
 	return errors.As(err, &c)
@@ -54,7 +55,7 @@ func NotConsumed(err error) error {
 	return &notConsumedError{err}
 }
 
-// IsNotConsumed: err is marked so.
+// IsNotConsumed reports whether err is marked so.
 func IsNotConsumed(err error) bool {
 	var c *notConsumedError
 	return errors.As(err, &c)
@@ -99,7 +100,7 @@ var ErrFilter = errors.New("item filtered")
 
 // ItemWriter writes a chunk's items in order, in ctx's transaction if any (package tx).
 //
-// Slice and items belong to the engine and are reused after Write: copy what you keep (rule C4). After a
+// Slice and items belong to the engine and are reused after Write: copy those you keep (rule C4). After a
 // rollback Write gets the same items again.
 //
 // Optional: [Opener], [Positioner], [Closer], [Completer], [Preparer], [Rewinder], [Releaser], [Finisher].
@@ -228,7 +229,7 @@ type Independent interface {
 	IndependentOf(database string) bool
 }
 
-// IsIndependent: a component declares it for a database.
+// IsIndependent reports whether a component declares it for a database.
 func IsIndependent(component any, database string) bool {
 	i, ok := component.(Independent)
 	return ok && i.IndependentOf(database)
@@ -245,7 +246,7 @@ type Finisher interface {
 // Publisher Finishers may have nothing to publish.
 type Publisher interface{ Publishes() bool }
 
-// Publishes: a Finisher does, unless its Publisher denies it.
+// Publishes reports whether a component publishes: a Finisher does, unless its Publisher denies it.
 func Publishes(component any) bool {
 	if p, ok := component.(Publisher); ok {
 		return p.Publishes()

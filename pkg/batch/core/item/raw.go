@@ -61,10 +61,10 @@ func (t RawText) Hidden() RawText {
 	return t
 }
 
-// IsHidden: left out because fields are redacted.
+// IsHidden reports whether it was left out because fields are redacted.
 func (t RawText) IsHidden() bool { return t.Text == "" }
 
-// HidesFields: items have masked fields, so no text may be stored.
+// HidesFields reports whether items have masked fields: then no text may be stored.
 func HidesFields(items Items) bool {
 	typed, ok := items.(interface{ elem() reflect.Type })
 	return !ok || hidesFields(typed.elem())

@@ -40,7 +40,7 @@ func sliceKind(elem reflect.Type) (row.Kind, bool) {
 	return row.Null, false
 }
 
-// TextValue: a nil slice is null, invalid JSON an error.
+// TextValue returns the value: a nil slice is null, invalid JSON an error.
 func TextValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	if src.Kind() == reflect.Slice && src.IsNil() {
 		return row.Value{}, nil

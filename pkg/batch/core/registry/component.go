@@ -33,7 +33,7 @@ func Kinds() []Kind {
 	return []Kind{KindReader, KindProcessor, KindWriter, KindTasklet, KindListener, KindPartitioner, KindDecider}
 }
 
-// Component is what job files use by name. All fields but New describe it, for lists, checks and its reference
+// Component is used by name in job files. All fields but New describe it, for lists, checks and its reference
 // page.
 type Component struct {
 	Kind Kind

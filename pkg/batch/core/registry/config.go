@@ -66,7 +66,7 @@ func (s SQL) String() string {
 	return text
 }
 
-// IsZero: no statement.
+// IsZero reports no statement.
 func (s SQL) IsZero() bool { return len(s.Parts) == 0 }
 
 // Expression over `item`, `meta` and `params` is evaluated per item by its component; Env has the launch's

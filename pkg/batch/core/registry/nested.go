@@ -20,7 +20,7 @@ type Nested struct {
 	Checked func(in, out item.Type)
 }
 
-// IsZero: no component.
+// IsZero reports no component.
 func (n Nested) IsZero() bool { return n.Component.Name == "" }
 
 // Types is the output type for items of in. The outer calls it in its own Types, and returns the error

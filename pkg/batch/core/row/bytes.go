@@ -22,7 +22,7 @@ func HexText(b string) string {
 	return string(hex.AppendEncode(append(text, hexPrefix...), []byte(b)))
 }
 
-// IsHexText: it begins like a [HexText].
+// IsHexText reports whether it begins like a [HexText].
 func IsHexText(text string) bool { return strings.HasPrefix(text, hexPrefix) }
 
 // Base64, or hex by format or \x.

@@ -197,7 +197,7 @@ func (d Decimal) Cmp(e Decimal) int {
 	return a.Cmp(b)
 }
 
-// Equal: 1.50 equals 1.5.
+// Equal reports whether the numbers are: 1.50 equals 1.5.
 func (d Decimal) Equal(e Decimal) bool { return d.Cmp(e) == 0 }
 
 // Add, Sub and Mul are exact; a sum has the larger scale, a product both. Too long is an error.

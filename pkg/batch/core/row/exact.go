@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Returns: v, read from text, is written the same. A timestamp's offset is not kept, but counts if the instant
-// returns; blanks around do not, except in a string.
+// Returns reports whether v, read from text, is written the same. A timestamp's offset is not kept, but counts
+// if the instant returns; blanks around do not, except in a string.
 func (f *Field) Returns(text string, v Value) bool {
 	var room [64]byte
 	if string(f.AppendText(room[:0], v)) == text {

@@ -52,7 +52,7 @@ func Real(x float32) float64 {
 	return wide
 }
 
-// IntOf: false if not whole or too large.
+// IntOf returns false if not whole or too large.
 func IntOf(x float64) (int64, bool) {
 	if !(x >= -1<<63 && x < 1<<63) || x != math.Trunc(x) {
 		return 0, false
@@ -60,7 +60,7 @@ func IntOf(x float64) (int64, bool) {
 	return int64(x), true
 }
 
-// FloatOf: true if exact, always within 2^53.
+// FloatOf returns true if exact, always within 2^53.
 func FloatOf(i int64) (float64, bool) {
 	x := float64(i)
 	back, ok := IntOf(x)

@@ -52,7 +52,7 @@ func (f *Field) Missing() (Value, error) {
 	return Value{}, f.Check(Value{})
 }
 
-// IsNull: the field reads text as null.
+// IsNull reports whether the field reads text as null.
 func (f *Field) IsNull(text string) bool { return f.isNull(text) }
 
 // Known returns the value, or the replacement of one of Nulls.

@@ -149,7 +149,7 @@ func Open(fields ...Field) (*Schema, error) {
 	return s, err
 }
 
-// IsOpen: more columns may appear.
+// IsOpen reports whether more columns may appear.
 func (s *Schema) IsOpen() bool { return s.open }
 
 // Len returns the number of fields.
@@ -190,7 +190,7 @@ func (s *Schema) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// SameShape: the same names, kinds and nullability in order.
+// SameShape reports whether names, kinds and nullability are the same, in order.
 func (s *Schema) SameShape(o *Schema) bool {
 	if s == o {
 		return true

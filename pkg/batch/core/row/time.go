@@ -20,7 +20,7 @@ func epochUnit(format string) int64 {
 	return 0
 }
 
-// Counts: the text is a number since 1970-01-01 UTC.
+// Counts reports whether the text is a number since 1970-01-01 UTC.
 func (f *Field) Counts() bool { return f.epoch != 0 }
 
 // Earliest and latest microsecond of the years 1 to 9999.

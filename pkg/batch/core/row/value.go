@@ -118,7 +118,7 @@ func (v Value) Kind() Kind { return v.kind }
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// Str, Int and so on return the payload of that kind, else zero.
+// Str returns, like Int and so on, the payload of that kind, else zero.
 func (v Value) Str() string {
 	if v.kind != String {
 		return ""

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HasWords: the field has words for true or false.
+// HasWords reports whether the field has words for true or false.
 func (f *Field) HasWords() bool { return f.Trues != nil || f.Falses != nil }
 
 func (f *Field) parseWord(text string) (Value, error) {

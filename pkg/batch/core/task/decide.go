@@ -114,7 +114,8 @@ func (d Decision) Within(c Case) Decision {
 	return Decision{Delay: min(max(d.Delay, 0), maxHint), Reason: d.Reason}
 }
 
-// OutcomeOf: an error is Failure, fatal by a BatchError. An outcome that cannot be stored is a failure.
+// OutcomeOf returns the outcome: an error is Failure, fatal by a BatchError. An outcome that cannot be stored
+// is a failure.
 func OutcomeOf(o Outcome, err error) Outcome {
 	if err == nil {
 		if wrong := o.Check(); wrong != nil {

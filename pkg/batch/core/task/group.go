@@ -22,7 +22,7 @@ type GroupStatus struct {
 	ByState   map[State]int `json:"by_state"`
 }
 
-// IsOver: no task will move by itself.
+// IsOver reports whether no task will move by itself.
 func (s GroupStatus) IsOver() bool {
 	return s.Total == s.Succeeded+s.Failed+s.Canceled
 }

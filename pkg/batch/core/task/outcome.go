@@ -33,7 +33,7 @@ type Outcome struct {
 	TimedOut bool `json:"timed_out,omitempty"`
 }
 
-// Success: it did its work.
+// Success is of an attempt that did its work.
 func Success() Outcome { return Outcome{Kind: OutcomeSuccess} }
 
 // Failure may be tried again.
@@ -141,7 +141,7 @@ func URL(url string) Artifact { return Artifact{Kind: KindURL, Text: url} }
 // JSON is a value.
 func JSON(value json.RawMessage) Artifact { return Artifact{Kind: KindJSON, JSON: value} }
 
-// IsLog: it is log text.
+// IsLog reports whether it is log text.
 func (a Artifact) IsLog() bool { return a.Kind == KindStdout || a.Kind == KindStderr }
 
 func (a Artifact) check() error {

@@ -127,7 +127,7 @@ func (s Submission) Check() error {
 	return errors.Join(errs...)
 }
 
-// ErrOtherSubmission: the key was used for another one.
+// ErrOtherSubmission means that the key was used for another one.
 var ErrOtherSubmission = errors.New("the idempotency key was used for another submission")
 
 // Submitted is the result of a submission.

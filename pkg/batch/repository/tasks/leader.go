@@ -35,7 +35,7 @@ func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duratio
 // Outside a transaction Fence would hold nothing.
 var errNoTransaction = errors.New("a leader can be fenced only in a transaction")
 
-// Fence: SQLite's transaction is the fence itself.
+// Fence implements taskports.Leadership: SQLite's transaction is the fence itself.
 func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) error {
 	if _, inside := tx.From(ctx, r.db.Name()); !inside {
 		return errNoTransaction

@@ -45,7 +45,7 @@ func (r *Repository) lockOrdered(ctx context.Context, id task.ID) (bool, error) 
 	return len(locked) > 0, err
 }
 
-// Only groups whose tasks wait for others need the lock.
+// Only groups with waiting tasks need the lock.
 func (r *Repository) lockOverdue(ctx context.Context, limit int) (ordered bool, inReach guard.Condition, err error) {
 	var found, locked []task.GroupID
 	err = r.scan(ctx, &found, `SELECT DISTINCT t.group_id FROM {task} t JOIN {task_group} g ON g.id = t.group_id

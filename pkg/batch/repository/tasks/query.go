@@ -136,7 +136,7 @@ func (r *Repository) status(ctx context.Context, id task.GroupID, cancelRequeste
 	return &s, nil
 }
 
-// Attempts: oldest first.
+// Attempts implements taskports.Queries, oldest first.
 func (r *Repository) Attempts(ctx context.Context, id task.ID) ([]taskports.Attempt, error) {
 	t, err := r.Task(ctx, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Repository) logs(ctx context.Context, id task.ID) (map[task.AttemptID][
 	return logs, named(id, err)
 }
 
-// Decisions: oldest first.
+// Decisions implements taskports.Queries, oldest first.
 func (r *Repository) Decisions(ctx context.Context, id task.ID) ([]taskports.DecisionRecord, error) {
 	var rows []taskDecision
 	if err := r.scan(ctx, &rows, "SELECT * FROM {task_decision} WHERE task_id = ? ORDER BY id", id); err != nil {
@@ -243,7 +243,7 @@ func wrapped(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// Workers: active ones first, then by name.
+// Workers implements taskports.Queries: active ones first, then by name.
 func (r *Repository) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	var rows []struct {
 		Name, Types, Deciders, Version, State string

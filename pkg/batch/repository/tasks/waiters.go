@@ -14,7 +14,7 @@ type Waiters interface {
 	TasksEnded(ctx context.Context, step core.StepExecutionID) error
 }
 
-// SetWaiters; nil means none. Not once the repository is in use.
+// SetWaiters sets the Waiters; nil means none. Not once the repository is in use.
 func (r *Repository) SetWaiters(w Waiters) { r.waiters = w }
 
 func (r *Repository) groupMoved(ctx context.Context, id task.GroupID) error {

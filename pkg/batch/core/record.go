@@ -316,6 +316,6 @@ func (s StepExecution) Warnings() []string {
 	return strings.Split(text, "\n")
 }
 
-// FromStartKey is the execution that ran everything again, except its journal's work (LaunchFrom): older ones
+// FromStartKey is the execution that ran everything again, or all except its journal's work (LaunchFrom): older ones
 // are history.
 const FromStartKey = "surfin.from_start"

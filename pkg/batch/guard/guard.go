@@ -111,8 +111,8 @@ type Result[S core.StateType] struct {
 // is a *core.TransitionError, with core.ErrNotFound without a row, core.ErrLostOwner by epoch or owner; it
 // does not roll back ctx's transaction.
 //
-// A duplicate is not an error: the row's last move in this epoch, or, unless Strict, a row in, past, or
-// resting beyond the target (rule SM2). TransitionError.Early may succeed later.
+// A duplicate is not an error: the row's last move in this epoch, or, unless Strict, a row in or past
+// the target, or at rest (rule SM2). TransitionError.Early may succeed later.
 func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err error) {
 	move, key, err := t.check(r)
 	if err != nil {

@@ -133,10 +133,8 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 // it.
 type App struct {
 	*operator.Service
-	// Repository is the history of executions.
 	Repository JobRepository
-	// Tasks submits and operates tasks.
-	Tasks *runtime.TaskService
+	Tasks      *runtime.TaskService
 	// Observer combines all observers and the log. Pass it to guard.NewTable and inbox.Options.
 	Observer core.Observer
 

@@ -174,12 +174,10 @@ func Part[T any](key string) About {
 	}
 }
 
-// signature is the requirement on a constructor's result.
 type signature struct {
 	types func(in item.Type) (item.Type, error)
 	erase func(made any) (any, bool)
-	// fits returns why a constructor's result type is unsuitable: "T, which ...".
-	fits func(t reflect.Type) error
+	fits  func(t reflect.Type) error
 }
 
 func implements[T any](t reflect.Type) error {
@@ -290,7 +288,6 @@ func (c constructor) optionalDeps() fx.Annotation {
 	return fx.ParamTags(tags...)
 }
 
-// provider returns func(deps...) ([]registry.Component, error) for fx.
 func (c constructor) provider(described registry.Component, sig signature) any {
 	out := []reflect.Type{reflect.TypeFor[[]registry.Component](), reflect.TypeFor[error]()}
 	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {

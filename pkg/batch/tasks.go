@@ -141,8 +141,7 @@ type taskParts struct {
 	Sweep      *runtime.Sweep
 	Steps      *runtime.StepTasks
 	Events     *inbox.Events
-	// Places have work that the leader assigns.
-	Places []ports.Places
+	Places     []ports.Places
 }
 
 // stepTasks are filled late: handlers may need the service of jobs.
@@ -179,7 +178,6 @@ func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 	return s.StepTasks.GiveUp(ctx, instance, reason)
 }
 
-// taskNeeds are the dependencies of tasks.
 type taskNeeds struct {
 	fx.In
 	Settings   Settings

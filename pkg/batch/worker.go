@@ -70,11 +70,9 @@ const (
 	deciderPoll = time.Minute
 	// placementPoll: each second, like a leader.
 	placementPoll = 0
-	// schedulePoll is the poll for due times.
-	schedulePoll = time.Second
+	schedulePoll  = time.Second
 )
 
-// leader does one worker's work for all of them.
 func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
@@ -135,7 +133,6 @@ func (a *App) labels(o runtime.Options) map[string]string {
 	return all
 }
 
-// longestHost bounds the name of the worker's queue.
 const longestHost = 60
 
 // workerName is unique, also for equal process numbers on machines of one name.
@@ -143,7 +140,6 @@ func workerName(owner core.Owner) string {
 	return fmt.Sprintf("%s/%d/%s", owner.Host[:min(len(owner.Host), longestHost)], owner.PID, rand.Text()[:8])
 }
 
-// programVersion distinguishes workers of different versions.
 func programVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -152,12 +148,10 @@ func programVersion() string {
 	return info.Main.Version
 }
 
-// purgeBatch is groups or events per deleting transaction.
 const purgeBatch = 100
 
 // Executions go first, so that their steps' tasks can follow.
 
-// inTheAudit is the leader's name there.
 const inTheAudit = "leader"
 
 func (a *App) purgeActs(ctx context.Context, age time.Duration) (more bool, err error) {

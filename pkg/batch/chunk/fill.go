@@ -39,7 +39,6 @@ const (
 	blind                // unknown
 )
 
-// source is the reader.
 type source struct {
 	reader     item.Reader
 	positioner item.Positioner

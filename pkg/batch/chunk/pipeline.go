@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// pipeline is one execution of a chunk step.
 type pipeline struct {
 	step *Step
 	exec *model.StepRun
@@ -329,7 +328,6 @@ type leftOutError struct{ err error }
 func (e *leftOutError) Error() string   { return e.err.Error() }
 func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
 
-// release notifies writers of stored positions.
 func (p *pipeline) release(ctx context.Context) error {
 	for i, s := range p.sinks {
 		if s.releaser == nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// chain is the processors of one goroutine.
 type chain struct {
 	in, out any // cells
 	moves   []item.Advance
@@ -51,7 +50,6 @@ func (c *chain) move(ctx context.Context) error {
 	return nil
 }
 
-// processError is by index of the chunk.
 type processError struct {
 	place int
 	meta  item.Meta

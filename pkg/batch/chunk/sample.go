@@ -27,7 +27,6 @@ const (
 // Sampled is one outcome of a sample's reader. Items are JSON as stored with a skip (item.EncodePayload):
 // redacted, and cut if long.
 type Sampled struct {
-	// Number counts the outcomes from 1.
 	Number int
 	Meta   item.Meta
 	// Read is the item; nil if the read failed.

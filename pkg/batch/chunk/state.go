@@ -129,7 +129,6 @@ func (f *filler) reopen(ctx context.Context, at []json.RawMessage) error {
 	return nil
 }
 
-// replay restores the processors' state.
 func (f *filler) replay(ctx context.Context, w *work, upTo int) error {
 	c := f.chains[0]
 	for i := w.stateAt; i < upTo; i++ {

@@ -55,7 +55,6 @@ type Config struct {
 	// CreatesTargets: a writer is an item.PartsPreparer.
 	CreatesTargets bool
 
-	// Retry selects retried failures.
 	Retry Retry
 	// Skip decides which items may be skipped; nil means none.
 	Skip SkipPolicy
@@ -76,8 +75,7 @@ type Config struct {
 	// Listeners makes a step execution's listeners, of any interface of core/listener.go but the job's.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 	// Expect must hold at the end, or the step fails; commits stay.
-	Expect *model.Condition
-	// Promote copies keys to the job's context.
+	Expect  *model.Condition
 	Promote *model.Promotion
 	// Classify names an error's class; nil means exception.ClassOf.
 	Classify func(error) string

@@ -13,8 +13,7 @@ import (
 type work struct {
 	began       time.Time
 	start, next position
-	// last: the data ended.
-	last bool
+	last        bool
 	// failure ended reading ahead (io.EOF at the end), handled when the work becomes current.
 	failure error
 	// isRead: reading ahead has ended. failedAhead are failures by index.
@@ -119,7 +118,6 @@ func (w *work) give(i int, v verdict) {
 	}
 }
 
-// unprocess discards outputs from first on.
 func (w *work) unprocess(first int) {
 	w.output.Reset()
 	w.processedFrom, w.processed, w.withoutOutput = first, first, w.withoutOutput[:0]
@@ -205,7 +203,6 @@ func (w *work) count(upTo int, withTrailing bool) core.Counters {
 	return c
 }
 
-// countedPosition is the start plus the number of outcomes.
 func (w *work) countedPosition(upTo int, withTrailing bool) position {
 	at := position{Reader: w.start.Reader, Items: w.start.Items + w.committedReads + int64(upTo-w.committedItems)}
 	for _, s := range w.skips {

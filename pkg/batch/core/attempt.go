@@ -11,7 +11,6 @@ import (
 // Attempt names a component's step execution, to distinguish its data outside databases from others' (rule
 // C15b).
 type Attempt struct {
-	// Repository identifies the history.
 	Repository string
 	Instance   JobInstanceID
 	// Step is STEP, or STEP:PARTITION.

@@ -9,13 +9,10 @@ import (
 
 // Definition is the job's when the execution began (F4): its file and those it names.
 type Definition struct {
-	// Hash is NewDefinition's.
 	Hash string
-	// Text is the job file's.
 	Text string
 	// Path is the absolute file of Text, read again by a restart; or empty.
-	Path string
-	// Files of child jobs, at any depth.
+	Path  string
 	Files []DefinitionFile
 }
 
@@ -24,7 +21,6 @@ type DefinitionFile struct {
 	// Name is relative to its folder, with slashes.
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// Path is like Definition.Path.
 	Path string `json:"path,omitempty"`
 }
 

@@ -104,8 +104,7 @@ type AlreadyRunningError struct {
 	LeaseUntil  time.Time
 	// Parked: no owner; any process resumes it when its partitions, tasks and child jobs have ended.
 	Parked bool
-	// Open counts them.
-	Open OpenWork
+	Open   OpenWork
 }
 
 // Error names the owner.

@@ -38,7 +38,6 @@ func (k ExclusiveKey) Check() error {
 type ExclusiveError struct {
 	JobName string
 	Key     ExclusiveKey
-	// Running has the key.
 	Running AlreadyRunningError
 }
 

@@ -28,8 +28,7 @@ const contextVersion = 1
 // ExecutionContext is a step's or job's small typed memory over restarts; an int stays an int. It is not safe
 // for concurrent use.
 type ExecutionContext struct {
-	values map[string]contextValue
-	// changed by Put or Delete since made or read.
+	values  map[string]contextValue
 	changed map[string]bool
 }
 

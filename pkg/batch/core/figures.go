@@ -7,17 +7,14 @@ import (
 
 // Figures cover the whole history, of all processes, for metrics (rule OP1).
 type Figures struct {
-	// At is the database's clock.
 	At time.Time
 	// Completed is each job's last COMPLETED time, without redrives.
 	Completed map[string]time.Time
-	// Open includes UNKNOWN executions.
-	Open []OpenFigure
+	Open      []OpenFigure
 	// Tasks by type and Parts by job may be taken by a worker now; DeadEvents by topic.
 	Tasks, Parts, DeadEvents map[string]int64
 	// Workers counts live ones.
-	Workers int64
-	// Schedules of enabled registered jobs.
+	Workers   int64
 	Schedules []ScheduleFigure
 }
 

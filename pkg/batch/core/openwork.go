@@ -32,7 +32,6 @@ func (w OpenWork) String() string {
 
 // StepWork is submitted by steps, apart from partitions.
 type StepWork struct {
-	// Groups by the waiting step.
 	Groups map[StepExecutionID]StepGroup
 	// Children are not over.
 	Children []OpenChild
@@ -40,14 +39,12 @@ type StepWork struct {
 
 // StepGroup is a step's group of tasks.
 type StepGroup struct {
-	Group int64
-	// States counts tasks.
+	Group  int64
 	States map[string]int
 }
 
 // OpenChild is a child job not over.
 type OpenChild struct {
-	// Parent launched it; Call is JobExecution.ParentCall.
 	Parent    JobExecutionID
 	Call      StepExecutionID
 	Execution JobExecutionID

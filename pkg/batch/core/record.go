@@ -31,7 +31,6 @@ type JobExecution struct {
 	JobName    string
 	Status     Status
 	ExitCode   string
-	// Error is of the failure or stop.
 	Error      string
 	Params     Parameters
 	Definition Definition
@@ -45,25 +44,21 @@ type JobExecution struct {
 	// Settles: for UNKNOWN, true if for all steps that made it so.
 	Settles bool
 
-	// Attempt counts from 1.
 	Attempt int
 	// RedriveOf is the redriven execution; 0 means none.
 	RedriveOf JobExecutionID
 	// Task ran it; 0 means none.
 	Task int64
 	// Parent ran this as a step (rule F2); 0 means none.
-	Parent JobExecutionID
-	// ParentCall is that step's first attempt (Job.ParentCall).
+	Parent     JobExecutionID
 	ParentCall StepExecutionID
-	// Exclusive is its key.
-	Exclusive ExclusiveKey
+	Exclusive  ExclusiveKey
 	// Confinement restricts paths (rule SE3); nil means none.
 	Confinement *Confinement
 	// FormerTimes: the launching program read local times as UTC (rule D5).
 	FormerTimes bool
 	// Gate answers the job's `expect`; or empty.
-	Gate string
-	// Time is the instance's first launch.
+	Gate      string
 	Time      time.Time
 	CreatedAt time.Time
 	StartedAt time.Time // or zero
@@ -126,8 +121,7 @@ type StepExecution struct {
 	LeaseUntil time.Time
 	// AssignedFrom are workers that lost it.
 	AssignedFrom []Owner
-	// Assigned counts assignments.
-	Assigned int
+	Assigned     int
 	// OpenParts are its partitions not over.
 	OpenParts int64
 
@@ -283,7 +277,6 @@ func ChildOf(s *StepExecution) JobExecutionID {
 // NewDefinitionKey means that the step took its new definition, as nothing was committed (rule F4a): true.
 const NewDefinitionKey = "surfin.new_definition"
 
-// warningsKey has one warning per line.
 const warningsKey = "surfin.warnings"
 
 // maxWarnings is in bytes.

@@ -36,8 +36,7 @@ type SkippedItem struct {
 	// Raw is an unreadable item's text, or nil; then Truncated and SHA256 concern it.
 	Raw *item.RawText
 	// Masked: a secret was masked: it cannot be processed again.
-	Masked bool
-	// Class and text of the error.
+	Masked    bool
 	Class     string
 	Error     string
 	CreatedAt time.Time

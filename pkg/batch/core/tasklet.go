@@ -23,7 +23,6 @@ func (f TaskletFunc) Execute(ctx context.Context, c *StepContribution) error { r
 type StepContribution struct {
 	// ExitCode replaces the step's, also for a failure or stop; empty means the default.
 	ExitCode string
-	// Counters are added to the step's.
 	Counters Counters
 	// Out is readable as steps.NAME.out.KEY.
 	Out map[string]any
@@ -31,8 +30,7 @@ type StepContribution struct {
 	Context *ExecutionContext
 	// Save stores Context at once, in ctx's transaction, while the step is this process's: call it before a
 	// change that no transaction undoes. Else it is stored at the end. nil stores nothing, as in a test.
-	Save func(ctx context.Context) error
-	// The tasklet's step.
+	Save   func(ctx context.Context) error
 	Step   StepExecution
 	Params Parameters
 	// View of the run; Part is the partition.

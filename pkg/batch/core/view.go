@@ -26,8 +26,7 @@ type Outcome struct {
 	// Message is the reason of a failure or stop.
 	Message string
 	// Step is the failed, deciding step, or empty.
-	Step string
-	// Settles is as in StepExecution.
+	Step    string
 	Settles bool
 }
 

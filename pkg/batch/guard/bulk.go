@@ -13,8 +13,7 @@ import (
 
 // Bulk requests one move of many rows.
 type Bulk struct {
-	Move string
-	// Where selects rows.
+	Move  string
 	Where []Condition
 	// OrderBy lists columns; "" is the key. Limit is required.
 	OrderBy string

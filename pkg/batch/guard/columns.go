@@ -97,7 +97,6 @@ func Wait(limit time.Duration) Option { return func(o *options) { o.wait = limit
 
 const defaultWait = 5 * time.Second
 
-// line is a move for statements.
 type line[S core.StateType] struct {
 	core.Move[S]
 	from   []any

@@ -60,10 +60,8 @@ type Request struct {
 	Move string
 	// Epoch must be the row's; 0 means any.
 	Epoch int64
-	// Where has further conditions for the row.
 	Where []Condition
-	// Set are additional columns to write.
-	Set []Assignment
+	Set   []Assignment
 	// With are done with the move, or neither is.
 	With []Step
 	// Trigger is the cause, for logs; "" is the move's name.
@@ -100,8 +98,7 @@ func SetSQL(column, sql string, args ...any) Assignment {
 
 // Result answers a request.
 type Result[S core.StateType] struct {
-	Answer core.Answer
-	// Current is the state found.
+	Answer         core.Answer
 	Current, State S
 	// Epoch and Version are new; 0 without a column.
 	Epoch, Version int64

@@ -25,7 +25,6 @@ type Events struct {
 // NewEvents returns db's events, without I/O; prefix begins the table's name.
 func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, nil) }
 
-// guarded is the table of the rows that events are for.
 type guarded interface {
 	Name() string
 	Columns() guard.Columns

@@ -72,7 +72,6 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 	return attempts, nil
 }
 
-// judgedRow is as a launch of its instance would judge it.
 type judgedRow struct {
 	Judged newestExecution `gorm:"embedded"`
 	Newest string

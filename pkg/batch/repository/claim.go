@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// checkpointsVersion is the newest in checkpoints/.
 const checkpointsVersion = 1001
 
 //go:embed checkpoints
@@ -291,7 +290,6 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }
 
-// identity is also carried by checkpoints elsewhere.
 func (r *Repository) identity(ctx context.Context) (string, error) {
 	var uids []string
 	if err := r.store.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {

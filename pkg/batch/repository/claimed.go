@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// claimed is one attempt's checkpoints in its database, for one goroutine.
 type claimed struct {
 	store       *store
 	repository  *Repository

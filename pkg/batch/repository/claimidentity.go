@@ -9,7 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// oldIdentity begins the identity of an older instance.
 const oldIdentity = "old-"
 
 // An older version's instance has no row.

@@ -90,7 +90,6 @@ func (r *Repository) tryLaunch(ctx context.Context, req ports.LaunchRequest) (po
 	return l.launched, nil
 }
 
-// refusalError rolls back.
 type refusalError struct{ reason error }
 
 func (e *refusalError) Error() string { return e.reason.Error() }

@@ -27,7 +27,6 @@ const (
 	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
 )
 
-// errNotAssigned rolls back.
 var errNotAssigned = errors.New("the leader has not assigned it to this worker")
 
 func (r *Repository) placements() *guarded.Table[string] {

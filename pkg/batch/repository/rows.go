@@ -286,7 +286,6 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 	return rows, nil
 }
 
-// settles: a checkpoint determines an UNKNOWN outcome.
 func settles(s core.Status, lastMove string) bool {
 	return s == core.StatusUnknown && lastMove == ports.MoveLoseCommit
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// maxMessageBytes; the rest is cut.
 const maxMessageBytes = 32 << 10
 
 // storable: the record of a failure must not fail because of a quoted text (rule T5).

@@ -60,7 +60,6 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 	return answer, r.stopChildren(ctx, id, actor)
 }
 
-// settles: a checkpoint determines UNKNOWN.
 func endOf(to core.Status, settles bool) core.Move[core.Status] {
 	if to == core.StatusUnknown && settles {
 		return ports.Executions().Move(ports.MoveLoseCommit)
@@ -134,10 +133,9 @@ type guardedMove struct {
 	sets           []string
 	args           []any
 	race           bool // being late is not an error
-	// merge is for the job's context.
-	merge         *core.ExecutionContext
-	condition     string
-	conditionArgs []any
+	merge          *core.ExecutionContext
+	condition      string
+	conditionArgs  []any
 }
 
 func stepMove(ref ports.StepRef, move core.Move[core.Status], act string) *guardedMove {

@@ -32,9 +32,8 @@ type Health struct {
 
 // Client may call the API with a bearer token, or name and token as user and password.
 type Client struct {
-	Name string
-	Role Role
-	// Token is a secret.
+	Name  string
+	Role  Role
 	Token string
 }
 

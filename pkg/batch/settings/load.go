@@ -19,11 +19,9 @@ type Source struct {
 	// Dir is the working directory, absolute.
 	Dir string
 	// File is relative to Dir; empty means surfin.yaml, if it exists.
-	File string
-	// Environ is as os.Environ.
+	File    string
 	Environ []string
-	// Flags of the command line.
-	Flags []Flag
+	Flags   []Flag
 }
 
 // Flag is one setting.
@@ -31,7 +29,6 @@ type Flag struct{ Name, Key, Value string }
 
 // Error is one error in the settings.
 type Error struct {
-	// Where is the flag, variable or FILE:LINE:COLUMN.
 	Where string
 	Err   error
 	// Excerpt is the file's line with a caret.
@@ -66,9 +63,8 @@ func Load(src Source) (Settings, error) {
 }
 
 type origin struct {
-	where   string
-	excerpt string
-	// dir is a relative path's base.
+	where     string
+	excerpt   string
 	dir       string
 	isDefault bool
 }

@@ -30,9 +30,8 @@ type Settings struct {
 	// File is the absolute path of the file read, or "".
 	File string
 	// Databases by name; tx.Default always exists.
-	Databases  map[string]Database
-	Repository Repository
-	// AutoMigrate selects repositories migrated on opening.
+	Databases   map[string]Database
+	Repository  Repository
 	AutoMigrate AutoMigrate
 	// Lease is how long an execution stays its process's after a heartbeat (rule L2).
 	Lease, Heartbeat time.Duration
@@ -47,8 +46,7 @@ type Settings struct {
 	API              API
 	Health           Health
 	// Secrets finds and masks job files' secrets; may be nil.
-	Secrets *secret.Vault
-	// Warnings name ignored values.
+	Secrets  *secret.Vault
 	Warnings []string
 }
 
@@ -113,8 +111,7 @@ type Metrics struct {
 type Traces struct {
 	// Endpoint is an OTLP/HTTP URL; if empty, OTEL_ variables decide.
 	Endpoint string
-	// Chunks bounds a step's chunk spans.
-	Chunks int
+	Chunks   int
 }
 
 // Files configures the creation of files.
@@ -135,7 +132,6 @@ type Tasks struct {
 
 // Worker configures 'worker' and 'serve --worker'.
 type Worker struct {
-	// Labels are compared with placements.
 	Labels map[string]string
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// attempt is one execution of a step, on its own goroutine.
 type attempt struct {
 	executor *SimpleStepExecutor
 	step     model.Step
@@ -174,7 +173,6 @@ func inTransaction(p tx.Propagation) bool {
 	return false
 }
 
-// complete does everything between the work and the record of success.
 func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	if err := safely(ctx, a.step, a.run); err != nil {
 		a.exit = a.run.Step.ExitCode

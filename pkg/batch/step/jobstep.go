@@ -14,8 +14,7 @@ import (
 // JobConfig describes a child job's step.
 type JobConfig struct {
 	Name string
-	// Job is the child.
-	Job *model.Job
+	Job  *model.Job
 	// Params returns the child's parameters at the first start; nil means none.
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
 	// Confinement returns the child's (rule SE3); nil means none.

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	// longestKeyWait for a child job's key.
 	longestKeyWait  = 24 * time.Hour
 	longestKeyPause = time.Second
 )

@@ -25,8 +25,7 @@ type PartitionConfig struct {
 	Partitioner func(ctx context.Context, run *model.StepRun) (core.Partitioner, error)
 	// Database has the partitions' transactions; its pool needs room for all workers (rule R6); nil skips the
 	// check.
-	Database tx.Database
-	// AllowStartIfComplete reruns completed partitions on a restart.
+	Database             tx.Database
 	AllowStartIfComplete bool
 
 	// Expect sees the sums of all partitions.

@@ -221,7 +221,6 @@ func contextOf(record core.StepExecution) *core.ExecutionContext {
 	return record.Context.Clone()
 }
 
-// planKey keeps the planned context, as JSON: a repetition begins with it.
 const planKey = "surfin.plan"
 
 func keepPlan(c *core.ExecutionContext) error {

@@ -15,7 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// partitionPool runs partitions in this process.
 type partitionPool struct {
 	workers  int
 	database tx.Database
@@ -238,7 +237,6 @@ func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model
 	return result, err
 }
 
-// unstartedBatch is records per transaction.
 const unstartedBatch = 500
 
 // It writes none after a take-over: the new owner has ended them.

@@ -15,8 +15,7 @@ import (
 
 // TaskletConfig describes a tasklet step.
 type TaskletConfig struct {
-	Name string
-	// Database has the step's transaction.
+	Name     string
 	Database tx.Database
 	// Attr selects the transaction; zero means REQUIRED.
 	Attr tx.Attr
@@ -29,8 +28,7 @@ type TaskletConfig struct {
 	// Listeners makes BeforeStep and AfterStep listeners; nil means none.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 	// Expect must hold to complete, or the transaction is rolled back.
-	Expect *model.Condition
-	// Promote copies keys to the job's context.
+	Expect  *model.Condition
 	Promote *model.Promotion
 }
 

@@ -47,8 +47,7 @@ const maxNamed = 10
 
 // TasksConfig describes a step of tasks.
 type TasksConfig struct {
-	Name string
-	// Handler is the tasks' type.
+	Name    string
 	Handler string
 	Budget  task.Budget
 	// Items makes the payloads. It is called once: a restart keeps its tasks.
@@ -315,7 +314,6 @@ func (w *taskWait) outcome(ctx context.Context, g *task.Group) error {
 	return errors.New(b.String())
 }
 
-// maxReason in characters.
 const maxReason = 200
 
 func shortened(text string) string {

@@ -42,8 +42,7 @@ type BatchError struct {
 	Op string
 	// Class may be empty.
 	Class Class
-	// Err is the cause.
-	Err error
+	Err   error
 
 	Retryable bool
 	Skippable bool

@@ -16,8 +16,7 @@ type Matcher struct {
 	Name string
 	// Parent is the wider class, or empty.
 	Parent string
-	// Doc is a sentence for the reference.
-	Doc string
+	Doc    string
 	// Match judges by type and code (errors.As, errors.Is), never by text, for every branch of a joined error.
 	// nil matches only children and name. It must be safe for concurrent use.
 	Match func(err error) bool
@@ -165,7 +164,6 @@ func (n *node) matches(err error) bool {
 	return n.itself(err) || slices.ContainsFunc(n.children, func(c *node) bool { return c.matches(err) })
 }
 
-// itself reports whether err has n's name or n's Match matches it.
 func (n *node) itself(err error) bool {
 	named := anyOf(err, func(e error) bool {
 		be, ok := e.(*BatchError) //nolint:errorlint // anyOf unwraps
@@ -215,8 +213,7 @@ func unwrap(err error) (branches []error, next error) {
 
 // UnknownMatcherError is a name without a matcher.
 type UnknownMatcherError struct {
-	Name string
-	// Known are existing names.
+	Name  string
 	Known []string
 }
 

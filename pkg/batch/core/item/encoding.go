@@ -9,8 +9,7 @@ import (
 )
 
 type recordEncoding struct {
-	inner RecordEncoding
-	// records have one schema.
+	inner   RecordEncoding
 	records func(items Items) (*row.Schema, [][]row.Value, error)
 }
 

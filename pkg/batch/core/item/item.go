@@ -29,8 +29,7 @@ type ItemReader[T any] interface {
 type ConsumedError struct {
 	// Meta is the item's origin; zero if unknown.
 	Meta Meta
-	// Err is usually by exception.InvalidItem.
-	Err error
+	Err  error
 }
 
 // Consumed wraps the error of a Read that consumed its item; a marked error keeps its data.

@@ -9,7 +9,6 @@ import (
 
 // RecordError is a writer's failure by one record.
 type RecordError struct {
-	// Index is among the writer's records.
 	Index int
 	Err   error
 }

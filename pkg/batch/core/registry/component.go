@@ -36,9 +36,8 @@ func Kinds() []Kind {
 // Component is used by name in job files. All fields but New describe it, for lists, checks and its reference
 // page.
 type Component struct {
-	Kind Kind
-	Name string
-	// Summary is one line; Doc is Markdown.
+	Kind    Kind
+	Name    string
 	Summary string
 	Doc     string
 	// Example is a job file for the reference, or lines of one. Tests run the shipped ones.
@@ -86,7 +85,6 @@ type Component struct {
 type BuildContext struct {
 	Job, Step string
 	Execution core.JobExecutionID
-	// Databases finds the databases of the application.
 	Databases tx.Provider
 	// Database is the default of SQL components.
 	Database string

@@ -92,7 +92,6 @@ type ExpressionEnv struct {
 	// Values has the same shape; nil at load.
 	Values map[string]map[string]any
 	// Zone is for times without an offset; nil is UTC.
-	Zone *time.Location
-	// Calendars by name, in addition to calendar.Stock.
+	Zone      *time.Location
 	Calendars map[string]*calendar.Calendar
 }

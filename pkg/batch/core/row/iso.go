@@ -124,7 +124,6 @@ const (
 	daysToEpoch = 719_468 // from 0000-03-01
 )
 
-// civil returns the Gregorian year, month and day.
 func (d Date) civil() (year, month, day int) {
 	days := int(d) + daysToEpoch
 	era := days / daysPerEra

@@ -63,8 +63,7 @@ func ListValue(elem Kind, elements []Value) (Value, error) {
 type ElementError struct {
 	// Index is from 0.
 	Index int
-	// Err is the cause.
-	Err error
+	Err   error
 }
 
 // Error returns the reason with the number of the element.

@@ -9,11 +9,8 @@ import (
 
 // Field is a schema's typed column.
 type Field struct {
-	// Name in expressions and tables.
-	Name string
-	// Kind is the field's type.
-	Kind Kind
-	// Nullable: a value may be missing.
+	Name     string
+	Kind     Kind
 	Nullable bool
 	// From is the source's name (CSV header, JSON key); empty means Name.
 	From string

@@ -24,11 +24,9 @@ type Outcome struct {
 	Artifacts []Artifact  `json:"artifacts,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
 	// RetryHint is a JSON object; the default decider reads backoff_ms or delay_ms.
-	RetryHint json.RawMessage `json:"retry_hint,omitempty"`
-	// Alternatives are other ways, for the decider.
+	RetryHint    json.RawMessage   `json:"retry_hint,omitempty"`
 	Alternatives []json.RawMessage `json:"alternatives,omitempty"`
-	// Fatal: no further attempt can succeed.
-	Fatal bool `json:"fatal,omitempty"`
+	Fatal        bool              `json:"fatal,omitempty"`
 	// TimedOut is set by the worker.
 	TimedOut bool `json:"timed_out,omitempty"`
 }

@@ -179,9 +179,8 @@ type Task struct {
 	Epoch    int64  `json:"epoch"`
 	Version  int64  `json:"version"`
 	// LastError is of the last retry, or the end.
-	LastError string `json:"last_error,omitempty"`
-	// Confirming: the worker's heartbeat is overdue.
-	Confirming bool `json:"confirming,omitempty"`
+	LastError  string `json:"last_error,omitempty"`
+	Confirming bool   `json:"confirming,omitempty"`
 	// OpenAfter are the first five awaited tasks; OpenAfterCount all.
 	OpenAfter      []Awaited  `json:"open_after,omitempty"`
 	OpenAfterCount int        `json:"open_after_count,omitempty"`

@@ -28,8 +28,7 @@ type Repository struct {
 	tasks   *guard.Table[task.State]
 	store   taskports.LogStore // nil: moved text is not found
 	waiters Waiters            // nil: none waits
-	// mask hides secrets in ends of attempts.
-	mask func(text string) string
+	mask    func(text string) string
 }
 
 var _ taskports.Repository = (*Repository)(nil)

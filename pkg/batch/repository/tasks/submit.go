@@ -17,10 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// insertBatch bounds bind variables.
 const insertBatch = 500
 
-// errRaced: another process stored a key.
 var errRaced = errors.New("another submission has one of the keys")
 
 // Submit implements taskports.Submissions.

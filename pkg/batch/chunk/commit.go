@@ -68,6 +68,7 @@ func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *proc
 	return p.rewindWriters(ctx)
 }
 
+// The items are processed again: the read items are never lost (rule C6).
 func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err error) error {
 	if err := p.filler.beforeRetry(ctx, core.PhaseWrite, attempt, err); err != nil {
 		return err

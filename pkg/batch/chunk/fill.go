@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
+// filler touches only its work, the reader and its chains (rule C19).
 type filler struct {
 	step      *Step
 	stop      model.StopSignal

@@ -340,6 +340,7 @@ func (p *pipeline) release(ctx context.Context) error {
 	return nil
 }
 
+// The consumption counts in the record of the failure (rule C11); the committed position stays.
 func (p *pipeline) failed(ctx context.Context, err error) error {
 	if !p.rollbackCounted {
 		p.countRollback(ctx, err)

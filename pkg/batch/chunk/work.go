@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
+// work is filled by a filler that touches nothing else, so that another work can commit (rule C19).
 type work struct {
 	began       time.Time
 	start, next position

@@ -74,7 +74,7 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 			return nil, fmt.Errorf("%q is not a finite float", text)
 		}
 		if v == 0 {
-			v = 0
+			v = 0 // removes a negative zero (rule D7)
 		}
 		return v, nil
 	case TypeDecimal:

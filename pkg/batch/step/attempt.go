@@ -285,6 +285,7 @@ func causeOf(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%w)", cause, err)
 }
 
+// No step stays STARTED after a panic (rule C13).
 func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
 	return exception.Guard(func() error { return s.Execute(ctx, run) })
 }

@@ -188,6 +188,7 @@ func (f *filler) read(ctx context.Context, w *work) error {
 	return nil
 }
 
+// isEnd compares with io.EOF itself: an error that wraps it is a failure in the middle, and the rest would be lost.
 func isEnd(err error) bool { return err == io.EOF } //nolint:errorlint // see above
 
 // A read that consumed nothing is retried on the same item (rules C1, C2).

@@ -215,6 +215,7 @@ func (p *pipeline) run(ctx context.Context) error {
 	}
 }
 
+// nextChunk also handles a component that ends the goroutine (rule C13).
 func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
 	exception.GuardGoroutine(func() (err error) {
 		last, err = p.chunk(ctx)

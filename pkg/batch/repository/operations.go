@@ -76,6 +76,7 @@ func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) err
 	return err
 }
 
+// notAbandonedError is an AlreadyRunningError too: the execution does not wait for a decision.
 type notAbandonedError struct {
 	refused *core.TransitionError
 	running core.AlreadyRunningError

@@ -53,6 +53,7 @@ func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionCo
 	})
 }
 
+// mergedContext locks the job execution; the ID is 0 if there is none.
 func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) (core.JobExecutionID, string, error) {
 	var rows []jobExecution
 	err := r.store.session(ctx).Select("id", "context").Where(condition, args...).

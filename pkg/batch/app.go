@@ -28,11 +28,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Module provides, to an fx application of your own, an *App and its parts: *registry.Registry,
-// tx.Provider (a *gormdb.DBProvider), *repository.Repository (a [JobRepository]),
-// *repository.Checkpoints, *[Operator] and *[TaskService]. Add registrations such as Reader and Item
-// next to it. When your application stops, the App stops its work and waits for it, before the databases
-// are closed.
+// Module provides an *App and its parts to an fx application of your own. Add registrations such as Reader
+// next to it. On stop the App waits for its work before the databases are closed.
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
@@ -53,8 +50,6 @@ func newProvider(lc fx.Lifecycle, s Settings, lent lentDatabases) (*gormdb.DBPro
 	return provider, provider, nil
 }
 
-// newVault returns the vault of the settings. Settings that were not read from a file have the
-// environment.
 func newVault(s Settings) *secret.Vault {
 	if s.Secrets != nil {
 		return s.Secrets
@@ -69,17 +64,14 @@ func newVault(s Settings) *secret.Vault {
 	return v
 }
 
-// registered are the observers and loggers of the application.
 type registered struct {
 	fx.In
 	List []core.Observer `group:"surfin.observers"`
 	Logs []*slog.Logger  `group:"surfin.logs"`
 }
 
-// observing is the observer of everything that happens while jobs run.
 type observing struct{ core.Observer }
 
-// newObserving adds the log to the observers: to slog's default logger unless Log sets another.
 func newObserving(r registered, v *secret.Vault) observing {
 	list := r.List
 	if len(r.Logs) == 0 {
@@ -93,34 +85,30 @@ func newObserving(r registered, v *secret.Vault) observing {
 	return observing{core.Masked(core.Observers(list...), v.Values)}
 }
 
-// controller is a provider with separate pools for control, like gormdb.DBProvider.
 type controller interface {
 	Control(name string) (tx.Database, error)
 }
 
-// history is the database of the repository.
 type history struct{ tx.Database }
 
-// newHistory: heartbeats, stop requests and launches have connections of their own, so that they never
-// wait for the data's connections (rule R6). Work in a chunk's transaction still joins it: the name of
-// the database is the same.
+// Heartbeats, stop requests and launches have their own connections and never wait for the data's (rule R6).
+// Work in a chunk's transaction still joins it: the database's name is the same.
 func newHistory(p tx.Provider, s Settings) (history, error) {
 	find := p.Database
-	if c, ok := p.(controller); ok { // a provider that decorates ours passes it on
+	if c, ok := p.(controller); ok { // also one that decorates ours
 		find = c.Control
 	}
 	db, err := find(s.Repository.Database)
 	return history{db}, err
 }
 
-// newRepository: the engine is notified of the parts that a job plans here, also if a command runs the
-// job.
+// The engine is notified of parts planned here.
 func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, ports.JobRepository) {
 	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
 	return r, repository.Patient{Repository: r}
 }
 
-// newCheckpoints: for steps that work in databases other than the repository's (rule C18).
+// For steps in other databases (rule C18).
 func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *repository.Checkpoints {
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
@@ -133,7 +121,6 @@ func newLauncher(r ports.JobRepository, c *repository.Checkpoints, p tx.Provider
 	})
 }
 
-// removeLeft removes the parts of files that the step's writers left on this machine.
 func removeLeft(_ context.Context, left core.LeftBehind) error {
 	var errs []error
 	for _, at := range chunk.WriterPositions(left.Position) {
@@ -142,26 +129,21 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 	return errors.Join(errs...)
 }
 
-// App runs jobs inside a Go program: the features of the surfin command, without the command. It has
-// the methods of [Operator], which the command also uses. It is safe for concurrent use; Close
+// App runs jobs inside a Go program; it has the methods of [Operator]. It is safe for concurrent use; Close
 // it.
 type App struct {
 	*operator.Service
-	// Repository is the history of executions.
 	Repository JobRepository
-	// Tasks submits and operates tasks.
-	Tasks *runtime.TaskService
-	// Observer combines all observers of the application, including the log. Pass it to guard.NewTable
-	// and inbox.Options to report the application's own rows too.
+	Tasks      *runtime.TaskService
+	// Observer combines all observers and the log. Pass it to guard.NewTable and inbox.Options.
 	Observer core.Observer
 
 	parts parts
-	fx    *fx.App // of New; nil in an application of the author's own
-	// waited means that Close has waited for running work, as long as allowed.
+	fx    *fx.App // nil in an application of the author's own
+	// waited: Close has waited for running work, as long as allowed.
 	waited atomic.Bool
 }
 
-// parts are the parts of an App.
 type parts struct {
 	fx.In
 	Settings    Settings
@@ -175,8 +157,7 @@ type parts struct {
 	TaskService *runtime.TaskService
 }
 
-// New builds an application from settings and registrations, and opens the databases. It logs to
-// slog.Default() unless Log sets another logger.
+// New builds an application and opens the databases. It logs to slog.Default() unless Log sets a logger.
 func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	var a *App
 	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))
@@ -190,7 +171,6 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	return a, nil
 }
 
-// serviceParts are the parts of the service.
 type serviceParts struct {
 	fx.In
 	Settings    Settings
@@ -233,9 +213,9 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 	return a
 }
 
-// Close stops the jobs that this App has started and waits until they are over, then closes the
-// databases and stops everything started by opts. ctx limits the waiting: running work then loses its
-// databases, and can be restarted. An App provided by Module leaves the databases to its application.
+// Close stops the jobs of this App, waits for them, then closes the databases and stops everything started by
+// opts. ctx limits the wait: running work then loses its databases, and can be restarted. Module leaves the
+// databases to its application.
 func (a *App) Close(ctx context.Context) error {
 	waiting := a.Service.Close(ctx)
 	a.waited.Store(true)

@@ -10,20 +10,17 @@ import (
 
 const groupDatabases = `group:"surfin.databases,flatten"`
 
-// lentDatabase is a pool of the application's own, for a database's name.
 type lentDatabase struct {
 	name string
 	lent gormdb.Lent
 }
 
-// Database makes a pool that your application has opened the database of that name; the repository's is
-// "default" unless the settings change it. The settings' URL for the name is not used; their max_open
-// limits how many of the pool's connections are used at once.
+// Database makes your pool the database of that name ("default" is the repository's). The settings' URL is not
+// used; max_open limits the pool's connections in use.
 //
-// The pool stays yours: App.Close gives its connections back and does not close it; close it after the
-// App. gormdb.Lend describes the use of the connections, and the pools that are refused.
+// The pool stays yours: close it after the App. See gormdb.Lend.
 //
-// For a pool that a constructor of your fx application makes, see [DatabaseFrom].
+// For a pool from fx, see [DatabaseFrom].
 func Database[P gormdb.Pool](name string, pool P) fx.Option {
 	return fx.Provide(fx.Annotate(func() []lentDatabase {
 		return []lentDatabase{{name, gormdb.Lend(pool)}}
@@ -46,7 +43,6 @@ type lentDatabases struct {
 	List []lentDatabase `group:"surfin.databases"`
 }
 
-// configs returns the databases of the settings and the lent ones.
 func (l lentDatabases) configs(s Settings) (map[string]gormdb.Config, error) {
 	configs := make(map[string]gormdb.Config, len(s.Databases)+len(l.List))
 	for name, d := range s.Databases {

@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// A job in Go, from package define.
+// Jobs in Go, from package define.
 type (
 	Job         = define.Job
 	Flow        = define.Flow
@@ -32,18 +32,18 @@ type (
 	Budget      = task.Budget
 )
 
-// NewJob begins a job in Go; see package define. [Jobs] registers it with an App.
+// NewJob begins a job in Go; [Jobs] registers it.
 func NewJob(name string) *Job { return define.NewJob(name) }
 
-// NewFlow begins a flow for a branch of a split, a flow in the flow, an atomic group or Finally.
+// NewFlow begins a flow for a branch, a flow in the flow, an atomic group or Finally.
 func NewFlow() *Flow { return define.NewFlow() }
 
-// Use returns a shipped or registered component by its name, with its configuration: a Config, its
-// configuration struct, or the value of its main key.
+// Use returns a component by name, with its configuration: a Config, its configuration struct, or the value of
+// its main key.
 func Use(name string, config ...any) Component { return define.Use(name, config...) }
 
-// ReaderOf is a reader of T for a job in Go. constructor is as in Reader, without a Config: a closure
-// captures its needs. It is called for every step execution and every partition.
+// ReaderOf is a reader of T. constructor is as in Reader, without a Config, and is called for every step
+// execution and partition.
 func ReaderOf[T any](constructor any) Component {
 	if _, is := constructor.(ItemReader[T]); is {
 		return define.Inline(define.Code{Kind: registry.KindReader, Err: fmt.Errorf("the reader is a value (%T) with a position, which executions would share: pass a constructor, func() %T", constructor, constructor)})
@@ -51,8 +51,8 @@ func ReaderOf[T any](constructor any) Component {
 	return inline(registry.KindReader, constructor, readerOf[T](), nil)
 }
 
-// ProcessorOf is a processor of I to O for a job in Go: a constructor, as in ReaderOf; an
-// ItemProcessor[I, O], which all executions share; or a function func(context.Context, I) (O, error).
+// ProcessorOf is a processor of I to O: a constructor, an ItemProcessor[I, O] shared by all executions, or a
+// func(context.Context, I) (O, error).
 func ProcessorOf[I, O any](processor any) Component {
 	if f, is := processor.(func(context.Context, I) (O, error)); is {
 		processor = processorFunc[I, O](f)
@@ -60,8 +60,7 @@ func ProcessorOf[I, O any](processor any) Component {
 	return inline(registry.KindProcessor, processor, processorOf[I, O](), nil)
 }
 
-// WriterOf is a writer of T for a job in Go: a constructor, a value that all executions
-// share, or a function func(context.Context, []T) error.
+// WriterOf is a writer of T: a constructor, a shared value, or a func(context.Context, []T) error.
 func WriterOf[T any](writer any) Component {
 	if f, is := writer.(func(context.Context, []T) error); is {
 		writer = writerFunc[T](f)
@@ -69,8 +68,8 @@ func WriterOf[T any](writer any) Component {
 	return inline(registry.KindWriter, writer, writerOf[T](), nil)
 }
 
-// TaskletOf is a tasklet for a job in Go: a constructor, a value that all executions share, or a
-// function func(context.Context, *StepContribution) error. about may include NoTransaction.
+// TaskletOf is a tasklet: a constructor, a shared value, or a func(context.Context, *StepContribution) error.
+// about may include NoTransaction.
 func TaskletOf(tasklet any, about ...About) Component {
 	if f, is := tasklet.(func(context.Context, *StepContribution) error); is {
 		tasklet = TaskletFunc(f)
@@ -78,18 +77,15 @@ func TaskletOf(tasklet any, about ...About) Component {
 	return inline(registry.KindTasklet, tasklet, componentOf[core.Tasklet](), about)
 }
 
-// ListenerOf is a listener for a job in Go: a constructor, or a value that all executions
-// share.
+// ListenerOf is a listener: a constructor or a shared value.
 func ListenerOf(l any) Component { return inline(registry.KindListener, l, listener(), nil) }
 
-// PartitionerOf is a partitioner for a job in Go: a constructor, or a value that all executions share.
-// about declares the parts' values with Part.
+// PartitionerOf is a partitioner: a constructor or a shared value. about declares the parts' values with Part.
 func PartitionerOf(partitioner any, about ...About) Component {
 	return inline(registry.KindPartitioner, partitioner, componentOf[core.Partitioner](), about)
 }
 
-// DeciderOf is a decider for a job in Go: a constructor, a value, or a function
-// func(context.Context, *View) (string, error).
+// DeciderOf is a decider: a constructor, a value, or a func(context.Context, *View) (string, error).
 func DeciderOf(decider any) Component {
 	if f, is := decider.(func(context.Context, *View) (string, error)); is {
 		decider = DeciderFunc(f)
@@ -100,22 +96,21 @@ func DeciderOf(decider any) Component {
 // To leads to an element of the same flow.
 func To(element string) define.Target { return define.To(element) }
 
-// End ends a flow, COMPLETED, and Fail, FAILED; exit is the exit code, if it differs.
+// End ends a flow COMPLETED; exit is the exit code, if it differs.
 func End(exit string) define.Target { return define.End(exit) }
 
-// Fail ends a flow; see End.
+// Fail ends a flow FAILED; see End.
 func Fail(exit string) define.Target { return define.Fail(exit) }
 
 // Stop stops the job; a restart continues at the element restart.
 func Stop(restart, message string) define.Target { return define.Stop(restart, message) }
 
-// If is a choice of a decision, and Else the last one.
+// If is a choice of a decision.
 func If(condition string, target define.Target) define.Choice { return define.If(condition, target) }
 
-// Else is the last choice of a decision; see If.
+// Else is the last choice of a decision.
 func Else(target define.Target) define.Choice { return define.Else(target) }
 
-// processorFunc and writerFunc are functions as components.
 type processorFunc[I, O any] func(ctx context.Context, item I) (O, error)
 
 func (f processorFunc[I, O]) Process(ctx context.Context, item I) (O, error) { return f(ctx, item) }
@@ -124,16 +119,13 @@ type writerFunc[T any] func(ctx context.Context, items []T) error
 
 func (f writerFunc[T]) Write(ctx context.Context, items []T) error { return f(ctx, items) }
 
-// code is the data that package define keeps of a component that is Go code.
 type code struct {
-	sig   signature
-	about []About
-	// value is the component itself, or constructor makes it.
+	sig         signature
+	about       []About
 	value       any
 	constructor constructor
 }
 
-// inline takes a value that is the component, or a constructor of one.
 func inline(kind registry.Kind, given any, sig signature, about []About) Component {
 	made := code{sig: sig, about: about}
 	c := define.Code{Kind: kind}
@@ -156,9 +148,8 @@ func inline(kind registry.Kind, given any, sig signature, about []About) Compone
 	return define.Inline(c)
 }
 
-// Jobs registers jobs in Go by their names, with the components in them that are Go code: they run by
-// their names, and a restart finds them. A wrong job is an error of New. Jobs that share a child job go
-// into one call.
+// Jobs registers jobs in Go: they run by their names, and a restart finds them. A wrong job is an error of
+// New. Jobs that share a child job go into one call.
 func Jobs(list ...*Job) fx.Option {
 	opts := []fx.Option{fx.Provide(fx.Annotate(func() []*Job { return list }, fx.ResultTags(groupJobs)))}
 	known := map[string]bool{}
@@ -198,8 +189,7 @@ func (c code) option(named define.Named) fx.Option {
 	)
 }
 
-// CheckJobs checks jobs in Go without an App: it reports the errors of Jobs. opts register the
-// components that they use by name.
+// CheckJobs reports the errors of Jobs without an App. opts register components used by name.
 func CheckJobs(list []*Job, opts ...fx.Option) error {
 	_, _, err := Describe(append(opts[:len(opts):len(opts)], Jobs(list...))...)
 	return err

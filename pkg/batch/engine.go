@@ -23,12 +23,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// engines are the engines that the application was built with, in addition to the local one.
 type engines struct {
 	fx.In
-	List []engine.Maker `group:"surfin.engines"`
-	// Deciders are those that the application has registered.
-	Deciders []deciderName `group:"surfin.decidernames"`
+	List     []engine.Maker `group:"surfin.engines"`
+	Deciders []deciderName  `group:"surfin.decidernames"`
 }
 
 func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, taskports.Repository, error) {
@@ -42,10 +40,9 @@ func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*ta
 	return t, t, err
 }
 
-// newEngine makes the engine of the settings, for work in the repository's database.
 func newEngine(h history, t taskports.Repository, s Settings, built engines) (engine.Engine, error) {
 	if isLocal(s) {
-		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read; the application's repository announces to the engine
+		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read
 		deciders := []string{runtime.DefaultDecider}
 		for _, name := range built.Deciders {
 			deciders = append(deciders, string(name))
@@ -73,10 +70,8 @@ func engineError(s Settings, err error) error {
 	return &settings.Error{Where: s.Engine.Origin, Err: err}
 }
 
-// schemas are the tables of the repository and of the engine.
 type schemas []operator.Schema
 
-// newSchemas: the engine local has no tables of its own.
 func newSchemas(r *repository.Repository, e engine.Engine) schemas {
 	all := schemas{r}
 	if own, ok := e.(engine.Schema); ok {
@@ -85,7 +80,6 @@ func newSchemas(r *repository.Repository, e engine.Engine) schemas {
 	return all
 }
 
-// Migrate implements operator.Schema.
 func (all schemas) Migrate(ctx context.Context) error {
 	for _, s := range all {
 		err := s.CheckSchema(ctx)

@@ -15,14 +15,12 @@ const (
 	groupJobFiles = `group:"surfin.jobfiles,flatten"`
 )
 
-// JobFiles registers job files by the names of their jobs: they are run by these names
-// (RunRequest.Name), and a restart in another process finds them. It is for files in the program, such
-// as in an embed.FS; files on disk are found by their path. A wrong file is an error of New.
+// JobFiles registers job files by their jobs' names (RunRequest.Name), so a restart in another process finds
+// them: for files in the program, such as an embed.FS. A wrong file is an error of New.
 func JobFiles(sources ...Source) fx.Option {
 	return fx.Provide(fx.Annotate(func() []Source { return sources }, fx.ResultTags(groupJobFiles)))
 }
 
-// carried are the jobs that the application has by name.
 type carried struct {
 	fx.In
 	Jobs  []*Job   `group:"surfin.jobs"`

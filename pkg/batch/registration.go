@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The fx value groups through which components reach the registry.
+// fx value groups of components.
 const (
 	groupDescribed  = `group:"surfin.described,flatten"`
 	groupComponents = `group:"surfin.components,flatten"`
@@ -28,11 +28,9 @@ const (
 	groupMigrations = `group:"surfin.migrations,flatten"`
 )
 
-// Reader registers a reader of T under name. constructor is func([Config,] deps...) (R, error) or
-// without the error, where R implements ItemReader[T], Config is a struct with the field tags of
-// registry.Component, and deps are provided by fx. One of deps may be the [BuildContext] of the step
-// execution for which the component is made. A constructor of another form is an error at start, named
-// after the component.
+// Reader registers a reader of T under name. constructor is func([Config,] deps...) (R, error) or without the
+// error: R implements ItemReader[T], Config has the field tags of registry.Component, fx provides deps, one of
+// which may be the [BuildContext]. Another form is an error at start.
 func Reader[T any](name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindReader, name, constructor, about, readerOf[T]())
 }
@@ -73,7 +71,6 @@ func writerOf[T any]() signature {
 	}
 }
 
-// componentOf is the signature of a component without item types.
 func componentOf[T any]() signature {
 	return signature{
 		erase: func(made any) (any, bool) { t, ok := made.(T); return t, ok },
@@ -86,24 +83,18 @@ func Tasklet(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindTasklet, name, constructor, about, componentOf[core.Tasklet]())
 }
 
-// Partitioner registers a partitioner under name, for the `partition` of job files. The constructor's
-// result implements core.Partitioner; see Reader for the constructor. [Part] declares the parts'
-// values, for expressions such as ${part.from}:
-//
-//	batch.Partitioner("months", NewMonths, batch.Part[batch.Date]("from"), batch.Part[batch.Date]("to"))
+// Partitioner registers a core.Partitioner under name; see Reader. [Part] declares the parts' values, for
+// expressions such as ${part.from}.
 func Partitioner(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindPartitioner, name, constructor, about, componentOf[core.Partitioner]())
 }
 
-// Decider registers a decider under name, which returns the exit code of a decision, for the `decider`
-// of job files. The constructor's result implements core.Decider; see Reader for the constructor.
+// Decider registers a core.Decider under name, which returns a decision's exit code; see Reader.
 func Decider(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindDecider, name, constructor, about, componentOf[core.Decider]())
 }
 
-// Listener registers a listener under name, for the `listeners` of job files. The constructor's result
-// implements at least one of the interfaces of core/listener.go, such as core.OnSkipWrite; see Reader
-// for the constructor.
+// Listener registers a listener under name: at least one interface of core/listener.go. See Reader.
 func Listener(name string, constructor any, about ...About) fx.Option {
 	return register(registry.KindListener, name, constructor, about, listener())
 }
@@ -130,31 +121,28 @@ func Matcher(m exception.Matcher) fx.Option {
 	return fx.Provide(fx.Annotate(func() []exception.Matcher { return []exception.Matcher{m} }, fx.ResultTags(groupMatchers)))
 }
 
-// Item lets job files use the Go type T under name: `item: name` of csv, jsonl, json and query.
-// item.TypeOf describes how T's fields are read and written.
+// Item lets job files use the Go type T: `item: name`. See item.TypeOf.
 func Item[T any](name string) fx.Option {
 	item := registry.NamedItem{Name: name, Type: item.TypeOf[T](name)}
 	return fx.Provide(fx.Annotate(func() []registry.NamedItem { return []registry.NamedItem{item} }, fx.ResultTags(groupItems)))
 }
 
-// Migrations offers migrations that the application carries, for `source: NAME` of the tasklet
-// migration.
+// Migrations offers migrations for `source: NAME` of the tasklet migration.
 func Migrations(sources ...migration.Source) fx.Option {
 	return fx.Provide(fx.Annotate(func() []migration.Source { return sources }, fx.ResultTags(groupMigrations)))
 }
 
-// Log sets the logger for the records of running jobs, as package adaptor/observe/slog describes them;
-// nil means none. Without it they go to slog.Default().
+// Log sets the logger of running jobs (adaptor/observe/slog); nil means none. The default is slog.Default().
 func Log(log *slog.Logger) fx.Option {
 	return fx.Provide(fx.Annotate(func() []*slog.Logger { return []*slog.Logger{log} }, fx.ResultTags(groupLogs)))
 }
 
-// Observe registers an observer of everything that happens while jobs run.
+// Observe registers an observer of running jobs.
 func Observe(o core.Observer) fx.Option {
 	return fx.Provide(fx.Annotate(func() []core.Observer { return []core.Observer{o} }, fx.ResultTags(groupObservers)))
 }
 
-// About adds to the description of a component, as `surfin describe` shows it.
+// About adds to a component's description, as `surfin describe` shows it.
 type About func(*registry.Component)
 
 // Summary is the one line shown in lists.
@@ -163,9 +151,8 @@ func Summary(line string) About { return func(c *registry.Component) { c.Summary
 // NoTransaction declares that a tasklet needs no transaction around it.
 func NoTransaction() About { return func(c *registry.Component) { c.NoTransaction = true } }
 
-// Part declares that every part of a partitioner has a value of type T under key: the partitioner puts
-// it into the Context of each core.Partition. T is a type of ExecutionContext values: string, int64,
-// float64, bool, Date, time.Time or time.Duration. The parts' `name` and `index` are known without it.
+// Part declares that every part has a value of type T under key, put into its Context by the partitioner:
+// string, int64, float64, bool, Date, time.Time or time.Duration. `name` and `index` are known without it.
 func Part[T any](key string) About {
 	return func(c *registry.Component) {
 		before := c.Parts
@@ -187,12 +174,10 @@ func Part[T any](key string) About {
 	}
 }
 
-// signature is one registration kind's requirement on a constructor's result.
 type signature struct {
 	types func(in item.Type) (item.Type, error)
 	erase func(made any) (any, bool)
-	// fits returns why a constructor's result type is unsuitable: "T, which ...".
-	fits func(t reflect.Type) error
+	fits  func(t reflect.Type) error
 }
 
 func implements[T any](t reflect.Type) error {
@@ -243,12 +228,11 @@ func provide(description registry.Component, c constructor, sig signature) fx.Op
 	)
 }
 
-// constructor is the parsed form of an author's function.
 type constructor struct {
 	fn       reflect.Value
-	config   reflect.Type // nil means none
+	config   reflect.Type
 	deps     []reflect.Type
-	contexts []int // indices of its BuildContext arguments, in order
+	contexts []int
 	hasError bool
 }
 
@@ -293,8 +277,7 @@ func isFxIn(t reflect.Type) bool {
 	return false
 }
 
-// optionalDeps requests every dependency from fx as optional: provider then reports a missing one with
-// the component's name.
+// optionalDeps makes dependencies optional: provider then reports a missing one with the component's name.
 func (c constructor) optionalDeps() fx.Annotation {
 	tags := make([]string, len(c.deps))
 	for i, d := range c.deps {
@@ -305,8 +288,6 @@ func (c constructor) optionalDeps() fx.Annotation {
 	return fx.ParamTags(tags...)
 }
 
-// provider returns func(deps...) ([]registry.Component, error) for fx: the described component with a
-// New that calls the constructor with deps.
 func (c constructor) provider(described registry.Component, sig signature) any {
 	out := []reflect.Type{reflect.TypeFor[[]registry.Component](), reflect.TypeFor[error]()}
 	provider := reflect.MakeFunc(reflect.FuncOf(c.deps, out, false), func(deps []reflect.Value) []reflect.Value {
@@ -323,7 +304,6 @@ func (c constructor) provider(described registry.Component, sig signature) any {
 	return provider.Interface()
 }
 
-// missing reports the dependencies that fx does not have.
 func (c constructor) missing(deps []reflect.Value, kind, name string) error {
 	var missing []error
 	for i, d := range deps {

@@ -14,21 +14,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// names are the item types and error classes that job files use by name.
 type names struct {
 	fx.In
 	Items    []registry.NamedItem `group:"surfin.items"`
 	Matchers []exception.Matcher  `group:"surfin.matchers"`
 }
 
-// described are the author's components without New: fx builds none of their dependencies for them.
+// described have no New: fx builds none of their dependencies.
 type described struct {
 	fx.In
 	Components []registry.Component `group:"surfin.described"`
 	Names      names
 }
 
-// built are the same components with New, which has its dependencies.
 type built struct {
 	fx.In
 	Components []registry.Component `group:"surfin.components"`
@@ -36,8 +34,7 @@ type built struct {
 	Names      names
 }
 
-// assemble adds the shipped components to the author's. fx returns groups in any order, but matchers
-// are ordered by name.
+// assemble orders matchers by name: fx returns groups in any order.
 func assemble(author []registry.Component, n names, sources []migration.Source) (*registry.Registry, error) {
 	slices.SortFunc(n.Matchers, func(a, b exception.Matcher) int { return strings.Compare(a.Name, b.Name) })
 	matchers, merr := exception.NewMatchers(append(errorclass.Stock(), n.Matchers...)...)
@@ -52,15 +49,14 @@ func newRegistry(b built) (*registry.Registry, error) {
 	return assemble(b.Components, b.Names, b.Migrations)
 }
 
-// NewRegistry returns the shipped components and those that opts register: enough to list, check and
-// describe them. It builds none of the dependencies of their constructors, so the author's components
-// have no New. Names used twice are an error that lists all of them.
+// NewRegistry returns the shipped components and those of opts, to list, check and describe them. The author's
+// components have no New. Names used twice are an error.
 func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
 	r, _, err := describeAll(opts...)
 	return r, err
 }
 
-// Describe is NewRegistry, and also checks the jobs of Jobs and JobFiles, which files holds by name.
+// Describe is NewRegistry plus a check of the jobs of Jobs and JobFiles; files holds the latter by name.
 func Describe(opts ...fx.Option) (r *registry.Registry, files map[string]*jobfile.File, err error) {
 	r, jobs, err := describeAll(opts...)
 	if err != nil {

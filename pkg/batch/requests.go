@@ -2,7 +2,7 @@ package batch
 
 import "github.com/surfin-batch/surfin/internal/operator"
 
-// The requests and results of an App, from package operator.
+// Requests and results of an App, from package operator.
 type (
 	RunRequest     = operator.RunRequest
 	RestartRequest = operator.RestartRequest

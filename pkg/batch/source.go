@@ -9,13 +9,12 @@ import (
 // Source locates a job file: [File], [FS] and [Bytes] make one.
 type Source = jobfile.Source
 
-// File is a job file on the disk; relative paths in it are relative to its folder.
+// File is a job file on disk; relative paths are relative to its folder.
 func File(path string) Source { return jobfile.Path(path) }
 
-// FS is a job file in a file system, such as an embed.FS, which also holds the files of its child jobs.
-// Relative paths of data in it are relative to the working directory.
+// FS is a job file in a file system, with its child jobs' files. Relative paths of data are relative to the
+// working directory.
 func FS(fsys fs.FS, path string) Source { return jobfile.FS(fsys, path) }
 
-// Bytes is the text of a job file; name is its name in messages. Relative paths in it are relative to
-// the working directory.
+// Bytes is a job file's text; name is for messages. Relative paths are relative to the working directory.
 func Bytes(name string, text []byte) Source { return jobfile.Bytes(name, text) }

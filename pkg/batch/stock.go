@@ -36,9 +36,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// stock returns every shipped, light component: one folder and one line each. A component that brings a
-// heavy library is an option of its own instead. sources are the migrations that the application
-// carries.
+// stock returns the light shipped components. Heavy libraries are options of their own.
 func stock(sources []migration.Source) []registry.Component {
 	list := slices.Concat(
 		csv.Components(), json.Components(), text.Components(), itemfiles.Components(), query.Components(), route.Components(), skips.Components(), table.Components(),

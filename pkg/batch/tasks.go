@@ -32,19 +32,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The fx value groups of tasks.
+// fx value groups of tasks.
 const (
-	groupHandlers = `group:"surfin.handlers,flatten"`
-	groupDeciders = `group:"surfin.deciders,flatten"`
-	// groupHandlerTypes has the types of the handlers, without their constructors' dependencies.
+	groupHandlers     = `group:"surfin.handlers,flatten"`
+	groupDeciders     = `group:"surfin.deciders,flatten"`
 	groupHandlerTypes = `group:"surfin.handlertypes"`
-	// groupDeciderNames has the names of the deciders, without their constructors' dependencies.
 	groupDeciderNames = `group:"surfin.decidernames"`
 )
 
-// Handler registers the handler of a task type: constructor is func(deps...) (H, error), or without the
-// error, where H implements task.Handler and deps are provided by fx. It is called once in a process
-// with a worker; its tasks are executed in parallel.
+// Handler registers a task type's handler: constructor is func(deps...) (H, error), or without the error, H
+// implements task.Handler, fx provides deps. It is called once per worker process; tasks run in parallel.
 func Handler(taskType string, constructor any) fx.Option {
 	return fx.Options(
 		registerNamed("handler of tasks", taskType, constructor, groupHandlers, func(make func() (task.Handler, error)) runtime.NamedHandler {
@@ -57,10 +54,8 @@ func Handler(taskType string, constructor any) fx.Option {
 // HandlerTypes are the types of tasks that have a handler.
 type HandlerTypes = jobfile.HandlerTypes
 
-// handlerType is the type of tasks that a handler executes.
 type handlerType string
 
-// handlerTypes are the types of tasks that a program executes: a jobfile.HandlerTypes.
 type handlerTypes struct {
 	*runtime.Catalog
 	closed bool
@@ -68,9 +63,8 @@ type handlerTypes struct {
 
 func (h handlerTypes) Handlers() (known []string, closed bool) { return h.Types(), h.closed }
 
-// TaskHandlers returns the types of tasks that the shipped handlers, and those that opts register,
-// execute with these settings: enough to check job files. It builds none of the dependencies of their
-// constructors, and opens no database.
+// TaskHandlers returns the task types executed with these settings and opts, to check job files. It builds no
+// dependencies and opens no database.
 func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 	var described struct {
 		fx.In
@@ -90,10 +84,8 @@ func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
 	return handlerTypes{catalog, isLocal(s)}, err
 }
 
-// TaskDecider registers under name a decider for task attempts that did not succeed, for the `decider`
-// of submissions. The constructor's result implements task.Decider; see Handler for the constructor.
-// One with the name "backoff" replaces the default decider. Tasks of a group that names a decider are
-// executed only by workers that have it in their program.
+// TaskDecider registers a task.Decider under name for failed attempts; see Handler. "backoff" replaces the
+// default. Only workers that have a group's decider execute its tasks.
 func TaskDecider(name string, constructor any) fx.Option {
 	return fx.Options(
 		registerNamed("decider of tasks", name, constructor, groupDeciders, func(make func() (task.Decider, error)) runtime.NamedDecider {
@@ -103,10 +95,8 @@ func TaskDecider(name string, constructor any) fx.Option {
 	)
 }
 
-// deciderName is the name of a decider.
 type deciderName string
 
-// registerNamed provides named's result for a constructor to a value group.
 func registerNamed[T, N any](kind, name string, constructor any, group string, named func(func() (T, error)) N) fx.Option {
 	c, err := inspect(constructor, implements[T])
 	if err == nil && c.config != nil {
@@ -137,14 +127,12 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 	return fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group)))
 }
 
-// taskRegistered are the application's registrations for tasks.
 type taskRegistered struct {
 	fx.In
 	Handlers []runtime.NamedHandler `group:"surfin.handlers"`
 	Deciders []runtime.NamedDecider `group:"surfin.deciders"`
 }
 
-// taskParts are the parts for tasks.
 type taskParts struct {
 	Database   tx.Database
 	Repository *tasks.Repository
@@ -153,19 +141,17 @@ type taskParts struct {
 	Sweep      *runtime.Sweep
 	Steps      *runtime.StepTasks
 	Events     *inbox.Events
-	// Places have the work that the leader assigns.
-	Places []ports.Places
+	Places     []ports.Places
 }
 
-// stepTasks are for the steps of jobs. Handlers may need the service of jobs, so they are made after
-// it.
+// stepTasks are filled late: handlers may need the service of jobs.
 type stepTasks struct{ *runtime.StepTasks }
 
 func newStepTasks() *stepTasks { return &stepTasks{} }
 
-// Handlers implements jobfile.Tasks. It is called first, when a job is compiled.
+// Handlers implements jobfile.Tasks. It is called first.
 func (s *stepTasks) Handlers() (known []string, closed bool) {
-	if s.StepTasks == nil { // an fx application without an *App
+	if s.StepTasks == nil { // no *App
 		return nil, true
 	}
 	return s.StepTasks.Handlers()
@@ -192,7 +178,6 @@ func (s *stepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 	return s.StepTasks.GiveUp(ctx, instance, reason)
 }
 
-// taskNeeds are the dependencies of tasks.
 type taskNeeds struct {
 	fx.In
 	Settings   Settings
@@ -243,7 +228,6 @@ func places(stored taskports.Repository, executions *repository.Repository) []po
 	return []ports.Places{stored, executions}
 }
 
-// secretsOf finds the secrets that tasks may send to a host.
 func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context, name, host string) (string, error) {
 	return func(ctx context.Context, name, host string) (string, error) {
 		if !slices.Contains(allowed.Secrets, settings.TaskSecret{Name: name, Host: strings.ToLower(host)}) {
@@ -257,8 +241,7 @@ func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context
 	}
 }
 
-// stockHandlers returns the handlers of every application. shell's is off unless its settings enable
-// it: a submitter of such a task runs any command.
+// stockHandlers returns every application's handlers. shell is off by default: its submitter runs any command.
 func stockHandlers(jobs *operator.Service, queries taskports.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
 	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
 	if s.Tasks.Shell {

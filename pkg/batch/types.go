@@ -7,13 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// The interfaces that authors implement. Package core describes them, and has the rarer ones.
+// Interfaces for authors, described in package core.
 type (
 	ItemReader[T any]       = item.ItemReader[T]
 	ItemProcessor[I, O any] = item.ItemProcessor[I, O]
 	ItemWriter[T any]       = item.ItemWriter[T]
 
-	// The optional interfaces of a reader or writer.
+	// Optional interfaces of a reader or writer.
 	Opener     = item.Opener
 	Positioner = item.Positioner
 	Closer     = item.Closer
@@ -21,8 +21,7 @@ type (
 	Rewinder   = item.Rewinder
 	Finisher   = item.Finisher
 	MetaReader = item.MetaReader
-	// BuildContext is an optional argument of a component's constructor: the names of its job and step,
-	// the execution, the databases, the context of the step.
+	// BuildContext is an optional constructor argument: names, execution, databases, step context.
 	BuildContext = registry.BuildContext
 	// Independent lets a chunk be read and processed while the previous one is written.
 	Independent = item.Independent
@@ -31,7 +30,7 @@ type (
 	DeciderFunc = core.DeciderFunc
 )
 
-// The values of these interfaces.
+// Values of these interfaces.
 type (
 	Row              = item.Row
 	Date             = core.Date
@@ -44,31 +43,29 @@ type (
 )
 
 var (
-	// ErrFilter is the result of a processor that leaves the item out.
+	// ErrFilter leaves the item out.
 	ErrFilter = item.ErrFilter
-	// ErrStopped is the result of a tasklet that ended early because a stop was requested.
+	// ErrStopped: a tasklet ended early because of a stop request.
 	ErrStopped = core.ErrStopped
 )
 
-// NewExecutionContext returns an empty context, for example for a Partition.
+// NewExecutionContext returns an empty context.
 func NewExecutionContext() *ExecutionContext { return core.NewExecutionContext() }
 
-// Consumed is the error of a Read that has consumed its item: the next Read returns the following item
-// (rule C1). meta is the origin of the item; zero if unknown.
+// Consumed marks a failed Read that consumed its item: the next Read returns the following one (rule C1). meta
+// is its origin, if known.
 func Consumed(meta Meta, err error) error { return item.Consumed(meta, err) }
 
-// NotConsumed is the error of a Read that has consumed nothing: the next Read returns the same item, so
-// that it may be retried (rule C1b).
+// NotConsumed marks a failed Read that consumed nothing: it may be retried (rule C1b).
 func NotConsumed(err error) error { return item.NotConsumed(err) }
 
-// InvalidItem marks err as an item that does not fit (class `invalid_item`): `skip` may leave it out.
+// InvalidItem marks err as class `invalid_item`, which `skip` may leave out.
 func InvalidItem(err error) error {
 	return exception.InvalidItem("", exception.ClassInvalidItem, err)
 }
 
-// Retryable marks err as worth another attempt, such as a network error. op names the failed operation;
-// it may be empty.
+// Retryable marks err as worth another attempt. op names the operation, or is empty.
 func Retryable(op string, err error) error { return exception.Retryable(op, err) }
 
-// Skippable marks err as the fault of one item. op names the failed operation; it may be empty.
+// Skippable marks err as the fault of one item. op names the operation, or is empty.
 func Skippable(op string, err error) error { return exception.Skippable(op, err) }

@@ -21,10 +21,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
-// Work executes tasks that have a handler here, and runs partitions that steps have planned for workers
-// (`remote: true`), until stop is closed or ctx ends. On stop it finishes the current chunks and gives
-// its partitions back; current tasks have the time of o.Drain to end. The jobs of partitions are built
-// from the definitions stored with their executions: their components must be registered here too.
+// Work executes tasks that have a handler here and partitions planned for workers (`remote: true`), until stop
+// is closed or ctx ends. On stop it finishes current chunks and gives partitions back; tasks have o.Drain. The
+// partitions' components must be registered here too.
 func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options) error {
 	owner, err := job.CurrentOwner()
 	if err != nil {
@@ -62,23 +61,18 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	return w.Run(ctx, stop)
 }
 
-// The times after which deliveries are repeated, and between two polls for them.
 const (
 	lostAfter = time.Minute
 	lostPoll  = 10 * time.Second
 	logPoll   = time.Minute
 	purgePoll = time.Minute
-	// deciderPoll is the time between two checks for deciders that no worker has: the alert
-	// SurfinDeciderMissing counts them.
+	// deciderPoll: the alert SurfinDeciderMissing counts deciders that no worker has.
 	deciderPoll = time.Minute
-	// placementPoll is the time between two polls for work with a placement: each second, like a
-	// leader.
+	// placementPoll: each second, like a leader.
 	placementPoll = 0
-	// schedulePoll is the time between two polls for scheduled times that are due.
-	schedulePoll = time.Second
+	schedulePoll  = time.Second
 )
 
-// leader does the work that one worker does for all of them.
 func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error) {
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
@@ -122,8 +116,7 @@ func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 		Services: model.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: model.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Worker:   name,
 		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {
-			// It continues a parked execution, until it is over or parked again. If this worker stops,
-			// another one continues it.
+			// If this worker stops, another one continues the parked execution.
 			_, err := a.parts.Launcher.Resume(ctx, j, id, job.Resumption{Release: stop, Worker: name})
 			return err
 		},
@@ -133,7 +126,6 @@ func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 	}
 }
 
-// labels returns the labels of the settings and of the options, which win.
 func (a *App) labels(o runtime.Options) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, a.parts.Settings.Worker.Labels)
@@ -141,16 +133,13 @@ func (a *App) labels(o runtime.Options) map[string]string {
 	return all
 }
 
-// longestHost keeps the name of a worker short enough for the name of its queue.
 const longestHost = 60
 
-// workerName is unique for each worker, also of processes with the same number on several machines of
-// the same name, or one after the other.
+// workerName is unique, also for equal process numbers on machines of one name.
 func workerName(owner core.Owner) string {
 	return fmt.Sprintf("%s/%d/%s", owner.Host[:min(len(owner.Host), longestHost)], owner.PID, rand.Text()[:8])
 }
 
-// programVersion returns the version of the main module, to distinguish workers of different versions.
 func programVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -159,12 +148,10 @@ func programVersion() string {
 	return info.Main.Version
 }
 
-// purgeBatch is the number of groups or events that one transaction of the leader deletes.
 const purgeBatch = 100
 
-// The purges of the leader. Executions go first, so that the tasks of their steps can follow.
+// Executions go first, so that their steps' tasks can follow.
 
-// inTheAudit is the leader's name in the audit.
 const inTheAudit = "leader"
 
 func (a *App) purgeActs(ctx context.Context, age time.Duration) (more bool, err error) {

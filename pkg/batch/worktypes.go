@@ -6,15 +6,14 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime"
 )
 
-// Operator runs, restarts and stops jobs, redrives skipped items and reads the history. An [App] has its
-// methods.
+// Operator runs, restarts and stops jobs, redrives skipped items and reads the history.
 type Operator = operator.Service
 
-// JobRepository reads and moves the history of executions; App.Repository is one.
+// JobRepository reads and moves the history.
 type JobRepository = ports.JobRepository
 
-// WorkOptions say how App.Work executes tasks and parts: slots, types, and how long it drains.
+// WorkOptions configure App.Work.
 type WorkOptions = runtime.Options
 
-// TaskService submits, reads, cancels and reruns tasks; App.Tasks is one.
+// TaskService submits, reads, cancels and reruns tasks.
 type TaskService = runtime.TaskService

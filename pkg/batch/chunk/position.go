@@ -13,24 +13,20 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// The formats of a stored position; a newer one is refused. The format with positions of processors
-// must be refused by a binary that would open them without.
+// A newer format is refused: a binary must not open processors without their positions.
 const (
 	positionVersion   = 1
 	processorsVersion = 2
 )
 
-// position is the position of a chunk step, which is stored with every commit.
 type position struct {
 	Version int `json:"v"`
-	// Reader is the reader's own position. Items is the number of its later outcomes that have a
-	// verdict; all of them if the reader has no position.
+	// Items counts later outcomes with a verdict; all, if the reader has no position.
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
-	// Bound are the hashes of Parts.Bound.
-	Bound []string `json:"bound,omitempty"`
-	// Processors are the positions of the processors that have one (rule C4a).
+	Bound   []string          `json:"bound,omitempty"`
+	// (rule C4a)
 	Processors []json.RawMessage `json:"processors,omitempty"`
 }
 
@@ -84,7 +80,6 @@ func (p position) encode() (item.Position, error) {
 	return data, nil
 }
 
-// stored returns a component's position in the form for Open: nil if it had none.
 func stored(raw json.RawMessage) item.Position {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -92,9 +87,8 @@ func stored(raw json.RawMessage) item.Position {
 	return item.Position(raw)
 }
 
-// ParseMark parses the position of a chunk step, or the mark of a skipped item, which has the same
-// form. outcomes is the number of reader outcomes (items and failed reads) after the reader's own
-// position, which is nil if it has none.
+// ParseMark parses a chunk step's position or a skip's mark. outcomes counts reader outcomes after the
+// reader's position, which may be nil.
 func ParseMark(at item.Position) (reader item.Position, outcomes int64, err error) {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -103,9 +97,8 @@ func ParseMark(at item.Position) (reader item.Position, outcomes int64, err erro
 	return stored(p.Reader), p.Items, nil
 }
 
-// FromStart returns the position at which a chunk step reads from the start of its input while its
-// processors and writers continue at their positions: for a reader of the remaining work. It is nil if
-// at has no positions of them.
+// FromStart returns the position for reading from the start while processors and writers continue; nil if they
+// have none.
 func FromStart(at item.Position) (item.Position, error) {
 	p, err := parsePosition(at)
 	if err != nil || len(p.Writers) == 0 && len(p.Processors) == 0 {
@@ -113,13 +106,12 @@ func FromStart(at item.Position) (item.Position, error) {
 	}
 	rest := position{Writers: p.Writers, Processors: p.Processors, Bound: slices.Clone(p.Bound)}
 	if len(rest.Bound) > 0 {
-		rest.Bound[0] = "" // of the reader
+		rest.Bound[0] = ""
 	}
 	return rest.encode()
 }
 
-// WriterPositions returns the positions of the writers in a stored position of a chunk step, including
-// nested ones; nil if at is not one.
+// WriterPositions returns the writers' positions, including nested ones; nil if at is not a chunk step's.
 func WriterPositions(at item.Position) []item.Position {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -132,8 +124,7 @@ func WriterPositions(at item.Position) []item.Position {
 	return list
 }
 
-// PreviousOf returns the function with the reader's last position in the newest complete instance
-// before this one; nil if there is none.
+// PreviousOf finds the reader's last position in the newest complete instance before this one, or nil.
 func PreviousOf(run *model.StepRun) func(ctx context.Context) (item.Position, error) {
 	return func(ctx context.Context) (item.Position, error) {
 		if step, part, is := strings.Cut(run.Step.Name, ":"); is {
@@ -151,8 +142,8 @@ func PreviousOf(run *model.StepRun) func(ctx context.Context) (item.Position, er
 	}
 }
 
-// AttemptOf returns the function that describes the attempt to a writer: run.Attempt, with the
-// positions of writers in Left and From. Call it before the first commit.
+// AttemptOf describes the attempt to a writer, with positions in Left and From. Call it before the first
+// commit.
 func AttemptOf(run *model.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {
 		a, err := run.Attempt(ctx)

@@ -2,8 +2,7 @@ package chunk
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// takeWarnings adds the components' warnings to the step's context, which the commit stores. Readers
-// that read ahead cannot do it themselves: the context belongs to the goroutine that commits.
+// The context belongs to the committing goroutine, so readers ahead cannot do it.
 func (p *pipeline) takeWarnings() error {
 	for _, c := range p.components {
 		if c.warner == nil {

@@ -1,6 +1,5 @@
-// Package cli is the surfin command with the components of an application built in:
-// the whole program of an author who wants no more than that. An application that
-// embeds the engine imports package batch alone, and compiles no command line.
+// Package cli is the surfin command with an application's components: a whole program. An application that
+// embeds the engine imports package batch alone.
 //
 // It imports package batch, internal/cli, core, tx and fx.
 package cli
@@ -22,11 +21,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Main is the surfin command with the components that opts register: it reads the
-// command line, runs the command and ends the process with its exit code (see
-// internal/cli.Main). opts may hold any fx option; what they provide is built only when
-// a command runs jobs, but an fx.Invoke among them runs with every command. A job of
-// batch.Jobs or batch.JobFiles is named instead of a file: run NAME.
+// Main runs the surfin command with opts and ends the process with its exit code. Their values are built
+// only when jobs run; an fx.Invoke runs with every command. A registered job is named instead of a file: run
+// NAME.
 func Main(opts ...fx.Option) {
 	app, err := NewCommand(opts...)
 	if err != nil {
@@ -36,8 +33,7 @@ func Main(opts ...fx.Option) {
 	os.Exit(command.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// NewCommand returns the command for internal/cli.Main: for a main function that does
-// more than Main.
+// NewCommand returns the command for internal/cli.Main, for your own main function.
 func NewCommand(opts ...fx.Option) (command.App, error) {
 	registry, files, err := batch.Describe(opts...)
 	if err != nil {
@@ -63,8 +59,7 @@ func open(ctx context.Context, s batch.Settings, opts ...fx.Option) (*command.Se
 
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }
 
-// version is the module's version as the Go command recorded it, "devel" in a
-// checkout.
+// "devel" in a checkout.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// Confinement restricts the paths of an execution that a client of the API launched (rule SE3). A path
-// with a value from the client in it must be below one of the roots, by its real path. It is stored
-// with the execution, so that restarts and workers apply it too.
+// Confinement restricts the paths of an API client's execution (rule SE3): one with a client's value must be
+// below a root, by its real path. Restarts and workers apply it too.
 type Confinement struct {
 	// Roots are absolute folders.
 	Roots []string `json:"roots"`
-	// Data are the roots that are for data, and not the folder of the job file. In the other roots only data files
-	// are written and removed. Empty also in what was stored by a version that did not have it.
+	// Data are roots for data: in other roots only data files are written and removed. Empty also from older
+	// versions.
 	Data []string `json:"data,omitempty"`
-	// Given are the names of the parameters that have a value of the client.
+	// Given are parameters with a client's value.
 	Given []string `json:"given"`
 }
 
-// Holds reports whether the parameter has a value from the client. It is false for nil.
+// Holds reports whether the client gave it; false for nil.
 func (c *Confinement) Holds(parameter string) bool {
 	return c != nil && slices.Contains(c.Given, parameter)
 }
 
-// EncodeConfinement returns the stored form; empty for nil.
+// EncodeConfinement is empty for nil.
 func EncodeConfinement(c *Confinement) (string, error) {
 	if c == nil {
 		return "", nil
@@ -33,8 +32,7 @@ func EncodeConfinement(c *Confinement) (string, error) {
 	return string(text), err
 }
 
-// DecodeConfinement reads the stored form. An unreadable form is an error: an execution is never
-// treated as unrestricted by mistake.
+// DecodeConfinement fails if unreadable: never unrestricted by mistake.
 func DecodeConfinement(text string) (*Confinement, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // most executions have none

@@ -7,32 +7,25 @@ import (
 	"slices"
 )
 
-// Definition is the job's definition when the execution began (F4): the job file, and the files that it
-// names.
+// Definition is the job's when the execution began (F4): its file and those it names.
 type Definition struct {
-	// Hash is the hash of all files: see NewDefinition.
 	Hash string
-	// Text is the text of the job file itself.
 	Text string
-	// Path is the absolute path of the file that Text was read from, which a restart reads again; empty
-	// means no file.
-	Path string
-	// Files are the other files, by name: the files of child jobs, at any depth.
+	// Path is the absolute file of Text, read again by a restart; or empty.
+	Path  string
 	Files []DefinitionFile
 }
 
-// DefinitionFile is a file that a job file names as part of the definition.
+// DefinitionFile is named by a job file.
 type DefinitionFile struct {
-	// Name is its name in the job file: relative to the job file's folder, with slashes.
+	// Name is relative to its folder, with slashes.
 	Name string `json:"name"`
 	Text string `json:"text"`
-	// Path is like the Path of Definition.
 	Path string `json:"path,omitempty"`
 }
 
-// NewDefinition sorts the files by name and computes the hash: the hex sha256 of the text, and of each
-// file's name and text, with a NUL before each of them. Paths are not part of it. A job file that names
-// no other file has the hash of its text.
+// NewDefinition hashes the text, and each file's name and text, sorted, each after a NUL: hex sha256, without
+// paths. Alone it is the text's hash.
 func NewDefinition(text, path string, files []DefinitionFile) Definition {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b DefinitionFile) int { return cmp.Compare(a.Name, b.Name) })
@@ -44,7 +37,7 @@ func NewDefinition(text, path string, files []DefinitionFile) Definition {
 	return Definition{Hash: hex.EncodeToString(sum.Sum(nil)), Text: text, Path: path, Files: files}
 }
 
-// File returns the file of that name.
+// File by name.
 func (d Definition) File(name string) (DefinitionFile, bool) {
 	for _, f := range d.Files {
 		if f.Name == name {

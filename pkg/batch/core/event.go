@@ -7,19 +7,17 @@ import (
 	"time"
 )
 
-// Event is something that happened while a job ran. The set is closed: the types of this file. LineOf is
-// an event as a line of a log.
+// Event happened while a job ran: a closed set, this file's types.
 type Event interface{ line() Line }
 
 // The events.
 type (
-	// JobStarted: an execution was created or taken over and begins.
+	// JobStarted: an execution begins, new or taken over.
 	JobStarted struct {
 		Execution JobExecution
 		Restarted bool
 	}
-	// JobEnded: the final status is written. Err is the cause of a failure other than the failures of
-	// its steps, such as a decider's error.
+	// JobEnded: the final status is written. Err is a cause other than its steps' failures.
 	JobEnded struct {
 		Execution JobExecution
 		Err       error
@@ -31,26 +29,25 @@ type (
 		Kind      string
 		Restarted bool
 	}
-	// StepPassed: a restart passes a step that completed before.
+	// StepPassed: a restart passes a completed step.
 	StepPassed struct {
-		Execution JobExecutionID // the passing one; Step names the one that did the work
+		Execution JobExecutionID // the passing one; Step did the work
 		Visit     Visit
 		Step      StepExecution
 	}
-	// StepEnded: the step's final status is written. Err is the cause of its failure, with the stack of
-	// a panic in its chain.
+	// StepEnded: the final status is written. Err is the failure, with a panic's stack.
 	StepEnded struct {
 		Step StepExecution
 		Kind string // as in StepStarted
 		Err  error
 	}
-	// ChunkCommitted: rows, counters and position of a chunk are committed.
+	// ChunkCommitted: a chunk is committed.
 	ChunkCommitted struct {
 		Execution JobExecutionID
 		JobName   string
 		Step      string
 		StepID    StepExecutionID
-		Counters  Counters // of the step so far
+		Counters  Counters // so far
 		Took      time.Duration
 	}
 	// ChunkRolledBack: a chunk was undone.
@@ -61,8 +58,7 @@ type (
 		StepID    StepExecutionID
 		Err       error
 	}
-	// TasksSubmitted: a step has submitted a group of tasks, and waits for it. Warnings name handlers
-	// that no known process has.
+	// TasksSubmitted: a step waits for its group of tasks. Warnings name handlers no process has.
 	TasksSubmitted struct {
 		Execution JobExecutionID
 		JobName   string
@@ -73,7 +69,7 @@ type (
 		Tasks     int
 		Warnings  []string
 	}
-	// Decided: a decision was taken, or kept from an earlier execution.
+	// Decided: a decision was taken, or kept.
 	Decided struct {
 		Execution JobExecutionID
 		JobName   string
@@ -90,8 +86,7 @@ type (
 		Element   string
 		Condition string
 	}
-	// GateChecked: the expectation of a step (or of the job, if Step is empty) was compared with its
-	// result.
+	// GateChecked: an expectation of a step, or of the job if Step is empty, was compared.
 	GateChecked struct {
 		Execution JobExecutionID
 		JobName   string
@@ -101,56 +96,52 @@ type (
 	}
 	// StopAsked: a stop request reached this process.
 	StopAsked struct{ Execution JobExecutionID }
-	// StopFailed: a tasklet that was asked to stop could not; the request stands.
+	// StopFailed: a tasklet could not stop; the request stands.
 	StopFailed struct {
 		Execution JobExecutionID
 		Step      string
 		Err       error
 	}
-	// CloseFailed: a component could not be closed after the work of its step was done and committed:
-	// the step still completes.
+	// CloseFailed: after committed work; the step still completes.
 	CloseFailed struct {
 		Execution JobExecutionID
 		JobName   string
 		Step      string
 		Err       error
 	}
-	// ListenerFailed: a listener failed when it was called with an error of the reader, a processor or
-	// a writer. Only the original error decides what happens (rule C16a).
+	// ListenerFailed: only the original error decides (rule C16a).
 	ListenerFailed struct {
 		Execution JobExecutionID
 		JobName   string
 		Step      string
 		Err       error // names the callback
 	}
-	// Transitioned: a guarded transition returned. An applied one is committed.
+	// Transitioned: a guarded transition returned; an applied one is committed.
 	Transitioned struct {
 		Machine string
 		Move    string
 		ID      int64
-		Key     string // of a row with a key that is not a number, such as a UUID; ID is 0 then
+		Key     string // a key that is not a number; ID is 0 then
 		To      Status
 		Current Status
 		Answer  Answer
 		Trigger string
-		// Early marks a rejected move that came too early (rule SM2): not a fault.
+		// Early: rejected as too early (rule SM2), not a fault.
 		Early bool
-		// Race marks a move that several processes try and one should win: the others' answer is not a
-		// fault.
+		// Race: one of several processes should win; the others are not at fault.
 		Race bool
 	}
-	// EventDead: the last offer of an inbox event was in vain. Its work is not done; a person must look
-	// (rule I4).
+	// EventDead: an inbox event's last offer was in vain; a person must look (rule I4).
 	EventDead struct {
-		Machine string // of the subject's table
+		Machine string
 		Topic   string
 		ID      int64
 		Subject int64 // the row's id
 		Offers  int
-		Err     error // why the last offer was in vain
+		Err     error
 	}
-	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be written. To is
-	// the status that it would have had.
+	// EndNotRecorded: the end of a step, or of the job if Step is empty, could not be written; To is its
+	// status.
 	EndNotRecorded struct {
 		Execution JobExecutionID
 		JobName   string
@@ -164,47 +155,46 @@ type (
 		Observer, Event string // Go types
 		Err             error
 	}
-	// OwnerLost: this process no longer owns the execution and stops.
+	// OwnerLost: this process stops an execution.
 	OwnerLost struct{ Execution JobExecutionID }
-	// WorkerStarted: this process works from now on, with its name in tasks and the list of workers.
+	// WorkerStarted: this process works, with this name.
 	WorkerStarted struct{ Worker string }
-	// ServerStarted: this process serves the API from now on, at an address HOST:PORT.
+	// ServerStarted: this process serves the API at HOST:PORT.
 	ServerStarted struct{ Address string }
-	// HeartbeatFailed: a heartbeat did not reach the database.
+	// HeartbeatFailed: it did not reach the database.
 	HeartbeatFailed struct {
-		Execution JobExecutionID // 0 if it is a worker's, for all its tasks
+		Execution JobExecutionID // 0 for a worker's
 		Err       error
 	}
-	// LaunchWaits: a launch waits for another execution with its key (rule L12), or for the writer of a
-	// SQLite file (rule L7). It is reported once per wait, after a moment.
+	// LaunchWaits: for another execution with its key (rule L12), or SQLite's writer (rule L7). Once per wait,
+	// after a moment.
 	LaunchWaits struct {
-		Execution JobExecutionID // execution of the step that launches JobName; 0 if no step does
+		Execution JobExecutionID // of the launching step; 0 if none
 		JobName   string
 		Step      string
 		Reason    string
 	}
-	// DeciderMissing: unfinished tasks belong to groups that name a decider that no live worker has
-	// (rule W7). The leader reports it each minute.
+	// DeciderMissing: unfinished tasks need a decider that no live worker has (rule W7). Each minute, by the
+	// leader.
 	DeciderMissing struct {
 		Decider string
 		Tasks   int
 	}
-	// ComponentLate: the work of an execution, a part or a task has not returned although its lease is
-	// nearly over, or the task's context ended long ago. Another process may begin the same work in
-	// parallel (rules L9, W4).
+	// ComponentLate: work has not returned although its lease is nearly over, or its context ended long ago.
+	// Another process may begin it in parallel (rules L9, W4).
 	ComponentLate struct {
 		Execution JobExecutionID // 0 for a task
 		JobName   string
-		Step      string // "": a listener or a decision of the job
+		Step      string // "": of the job
 		Task      int64  // 0 if not a task
 		TaskType  string
 		Err       error
 	}
 )
 
-// Line is an event as a line of a log.
+// Line is an event in a log.
 type Line struct {
-	Event   string // its stable name, such as "step.ended"
+	Event   string // stable, such as "step.ended"
 	Level   slog.Level
 	Message string      // for people
 	Attrs   []slog.Attr // with stable keys
@@ -329,7 +319,7 @@ func (e Transitioned) line() Line {
 	switch {
 	case e.Answer == Applied, e.Race:
 		level = slog.LevelDebug
-	case e.Answer == Duplicate, e.Early: // senders repeat themselves, and overtake one another
+	case e.Answer == Duplicate, e.Early: // senders repeat and overtake
 		level = slog.LevelInfo
 	}
 	row := slog.Int64("id", e.ID)
@@ -396,7 +386,7 @@ func (e ComponentLate) line() Line {
 		subject, optionalAttr("step", e.Step), errorAttr(e.Err))
 }
 
-// newLine inlines groups without a name, and leaves out attributes without a key and a value.
+// Groups without a name are inlined.
 func newLine(event string, level slog.Level, message string, attrs ...slog.Attr) Line {
 	flat := make([]slog.Attr, 0, 16)
 	for _, a := range attrs {
@@ -428,7 +418,6 @@ func secondsAttr(d time.Duration) slog.Attr {
 	return slog.Float64("duration_seconds", max(d, 0).Seconds())
 }
 
-// counterAttrs leaves out those that are zero.
 func counterAttrs(c Counters) slog.Attr {
 	list := []slog.Attr{
 		slog.Int64("read", c.Read), slog.Int64("filtered", c.Filter), slog.Int64("written", c.Write),

@@ -7,25 +7,23 @@ import (
 	"unicode/utf8"
 )
 
-// ExclusiveKey groups executions of a job that run one at a time (rule L12): those with the same key.
-// "" excludes only executions of one instance.
+// ExclusiveKey groups executions that run one at a time (rule L12). "" excludes only one instance's.
 type ExclusiveKey string
 
-// ExclusiveJob is the key of a job that runs one execution at a time.
+// ExclusiveJob runs one execution at a time.
 const ExclusiveJob ExclusiveKey = "job"
 
-// maxExclusiveKey is the maximum length of a key in bytes: it is part of an index.
 const maxExclusiveKey = 500
 
 const exclusiveBy = "key:"
 
-// ExclusiveBy returns the key of the executions for which an expression has this value.
+// ExclusiveBy is the key of an expression's value.
 func ExclusiveBy(value string) ExclusiveKey { return ExclusiveKey(exclusiveBy + value) }
 
-// Value returns the value of ExclusiveBy; false for another key.
+// Value of ExclusiveBy; else false.
 func (k ExclusiveKey) Value() (string, bool) { return strings.CutPrefix(string(k), exclusiveBy) }
 
-// Check reports a key that the repository cannot store.
+// Check reports a key that cannot be stored.
 func (k ExclusiveKey) Check() error {
 	switch value, _ := k.Value(); {
 	case len(value) > maxExclusiveKey:
@@ -36,11 +34,10 @@ func (k ExclusiveKey) Check() error {
 	return nil
 }
 
-// ExclusiveError refuses an execution that must not run in parallel to another one (rule L12).
+// ExclusiveError refuses an execution that must not run in parallel to another (rule L12).
 type ExclusiveError struct {
 	JobName string
 	Key     ExclusiveKey
-	// Running is the execution that has the key.
 	Running AlreadyRunningError
 }
 

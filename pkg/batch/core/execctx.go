@@ -11,29 +11,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Size limits of the data stored with an execution (rule D4).
+// Limits of stored data (rule D4).
 const (
 	MaxContextBytes  = 64 << 10
 	MaxPositionBytes = 8 << 10
-	// MaxFilesBytes is the limit of the value under FilesKey, which does not count for MaxContextBytes.
+	// MaxFilesBytes is for FilesKey, apart from MaxContextBytes.
 	MaxFilesBytes = 8 << 20
 )
 
-// FilesKey is the key of a step's context under which a reader keeps the list of its files. It is put
-// once, when the step begins, and may be as long as MaxFilesBytes: a context is only written if it
-// changed.
+// FilesKey keeps a reader's list of files, put once: a context is written only if changed.
 const FilesKey = "surfin.files"
 
-// contextVersion is the format of a stored ExecutionContext. Newer formats are
-// refused: an older binary must not misread them.
+// contextVersion: newer formats are refused, as an older binary would misread them.
 const contextVersion = 1
 
-// ExecutionContext is a small, typed memory of a step or job that survives restarts: strings, ints,
-// floats, decimals, bools, dates, timestamps and durations. An int is still an int after a round trip
-// through the database. It is not safe for concurrent use.
+// ExecutionContext is a step's or job's small typed memory over restarts; an int stays an int. It is not safe
+// for concurrent use.
 type ExecutionContext struct {
-	values map[string]contextValue
-	// changed are the keys that were put or deleted since the context was made or read.
+	values  map[string]contextValue
 	changed map[string]bool
 }
 
@@ -45,8 +40,7 @@ type contextValue struct {
 // NewExecutionContext returns an empty context.
 func NewExecutionContext() *ExecutionContext { return &ExecutionContext{} }
 
-// ParseExecutionContext reads the format of Encode; empty data is an empty context. One unreadable
-// value does not affect the others: Get returns it as its text.
+// ParseExecutionContext reads Encode; empty data is empty. Get returns an unreadable value as its text.
 func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 	c := NewExecutionContext()
 	if len(data) == 0 {
@@ -66,10 +60,9 @@ func ParseExecutionContext(data []byte) (*ExecutionContext, error) {
 	return c, nil
 }
 
-// Put stores value under key. Allowed are string, int, int64, float64, bool, Date, time.Time,
-// time.Duration and row.Decimal; and row.JSON, row.UUID, []byte and slices of simple values, which are
-// stored as text. Anything else is an error. So are NaN, infinities and years beyond 0 to 9999, which
-// could not be read again.
+// Put stores string, int, int64, float64, bool, Date, time.Time, time.Duration, row.Decimal; and as text
+// row.JSON, row.UUID, []byte, slices of simple values. Others are errors, as are NaN, infinities, years beyond
+// 0 to 9999.
 func (c *ExecutionContext) Put(key string, value any) error {
 	p := Parameter{Value: value}
 	switch v := value.(type) {
@@ -117,13 +110,11 @@ func (c *ExecutionContext) Put(key string, value any) error {
 	return nil
 }
 
-// ofText reports whether values of the kind are stored as their text.
 func ofText(k row.Kind) bool {
 	return k == row.JSONKind || k == row.UUIDKind || k == row.BytesKind || k.IsList()
 }
 
-// Get returns the value under key, of the Go type it was put as (int as int64). A stored value that
-// cannot be read as its type is returned as its text.
+// Get returns the Go type that was put (int as int64); an unreadable value as text.
 func (c *ExecutionContext) Get(key string) (any, bool) {
 	v, ok := c.values[key]
 	if !ok {
@@ -151,8 +142,7 @@ func (c *ExecutionContext) touch(key string) {
 	c.changed[key] = true
 }
 
-// Merge applies the changes of others: the keys that were put or deleted there since it was made, read
-// or marked stored. Other keys stay.
+// Merge applies others' keys put or deleted since they were made, read or stored.
 func (c *ExecutionContext) Merge(others *ExecutionContext) {
 	for key := range others.changed {
 		value, ok := others.values[key]
@@ -168,8 +158,7 @@ func (c *ExecutionContext) Merge(others *ExecutionContext) {
 	}
 }
 
-// Refresh takes over the stored keys. Of the keys that are not stored, only those that were put and not
-// written stay.
+// Refresh takes over stored keys; keys put and not written stay.
 func (c *ExecutionContext) Refresh(stored *ExecutionContext) {
 	for key := range c.values {
 		if _, ok := stored.values[key]; !ok && !c.changed[key] {
@@ -185,14 +174,13 @@ func (c *ExecutionContext) Refresh(stored *ExecutionContext) {
 	}
 }
 
-// Keys returns the keys, sorted.
+// Keys are sorted.
 func (c *ExecutionContext) Keys() []string { return slices.Sorted(maps.Keys(c.values)) }
 
-// Changed reports whether Put or Delete changed anything since the context was
-// made, read, or marked stored; an unchanged context is not written again.
+// Changed reports a Put or Delete since it was made, read or stored.
 func (c *ExecutionContext) Changed() bool { return len(c.changed) > 0 }
 
-// Stored marks the present state as written.
+// Stored marks it as written.
 func (c *ExecutionContext) Stored() { c.changed = nil }
 
 // Clone returns an independent copy.
@@ -200,8 +188,7 @@ func (c *ExecutionContext) Clone() *ExecutionContext {
 	return &ExecutionContext{values: maps.Clone(c.values), changed: maps.Clone(c.changed)}
 }
 
-// Encode returns the stored form. It fails, naming the largest key, beyond MaxContextBytes, not
-// counting the value of FilesKey.
+// Encode fails beyond MaxContextBytes, without FilesKey's value, and names the largest key.
 func (c *ExecutionContext) Encode() ([]byte, error) {
 	if len(c.values) == 0 {
 		return nil, nil
@@ -220,7 +207,7 @@ func (c *ExecutionContext) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// ErrContextTooLarge is the cause of Encode's failure on an oversized context.
+// ErrContextTooLarge is Encode's failure.
 var ErrContextTooLarge = errors.New("too large")
 
 func (c *ExecutionContext) largest() string {

@@ -5,26 +5,20 @@ import (
 	"time"
 )
 
-// Figures are numbers over the whole history, including the work of other and dead processes. Metrics
-// are derived from them (rule OP1).
+// Figures cover the whole history, of all processes, for metrics (rule OP1).
 type Figures struct {
-	// At is the database's clock.
 	At time.Time
-	// Completed is the last time when an execution of each job was COMPLETED. Redrives do not count.
+	// Completed is each job's last COMPLETED time, without redrives.
 	Completed map[string]time.Time
-	// Open are the unfinished executions, and the UNKNOWN ones.
-	Open []OpenFigure
-	// Tasks counts the tasks that a worker may take now, by type; Parts the parts of steps that a
-	// worker may take, by job; DeadEvents the dead events of inboxes, by topic.
+	Open      []OpenFigure
+	// Tasks by type and Parts by job may be taken by a worker now; DeadEvents by topic.
 	Tasks, Parts, DeadEvents map[string]int64
-	// Workers is the number of live workers.
-	Workers int64
-	// Schedules are the schedules of registered jobs that are enabled.
+	// Workers counts live ones.
+	Workers   int64
 	Schedules []ScheduleFigure
 }
 
-// OpenFigure is the number of executions of a job with one status. Since is the launch time of the
-// oldest one.
+// OpenFigure counts a job's executions of one status; Since is the oldest launch.
 type OpenFigure struct {
 	JobName string
 	Status  Status
@@ -32,14 +26,14 @@ type OpenFigure struct {
 	Since   time.Time
 }
 
-// ScheduleFigure is the due time of a registered job.
+// ScheduleFigure is a registered job's due time.
 type ScheduleFigure struct {
 	JobName string
-	// Next is the first time after Figures.At; zero if there is none.
+	// Next is after Figures.At; zero if none.
 	Next time.Time
-	// Late is the age of the oldest due time without a begun run; 0 if none is late.
+	// Late is the age of the oldest due time without a begun run; 0 if none.
 	Late time.Duration
 }
 
-// FiguresFunc reads the figures of the history, with at most five statements.
+// FiguresFunc uses at most five statements.
 type FiguresFunc func(ctx context.Context) (Figures, error)

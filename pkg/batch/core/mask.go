@@ -2,8 +2,7 @@ package core
 
 import "context"
 
-// Masked returns an observer that passes events on without secrets: mask is applied to the texts of
-// errors and outcomes. Errors keep their chain. The result is a [Scope].
+// Masked passes events on with mask applied to errors and outcomes; errors keep their chain. A [Scope].
 func Masked(o Observer, mask func(text string) string) Observer { return &maskedObserver{o, mask} }
 
 type maskedObserver struct {
@@ -17,7 +16,6 @@ func (m *maskedObserver) Enter(ctx context.Context, e Event) context.Context {
 	return Enter(ctx, m.next, m.event(e))
 }
 
-// event returns the event without secrets.
 func (m *maskedObserver) event(e Event) Event {
 	switch e := e.(type) {
 	case JobStarted:
@@ -39,7 +37,6 @@ func (m *maskedObserver) event(e Event) Event {
 	return m.failure(e)
 }
 
-// failure returns an event that has an error, without secrets.
 func (m *maskedObserver) failure(e Event) Event {
 	switch e := e.(type) {
 	case ChunkRolledBack:
@@ -76,7 +73,6 @@ func (m *maskedObserver) failure(e Event) Event {
 	return e
 }
 
-// err returns the error with a masked text, or itself if there is nothing to mask.
 func (m *maskedObserver) err(err error) error {
 	if err == nil {
 		return nil
@@ -87,7 +83,6 @@ func (m *maskedObserver) err(err error) error {
 	return err
 }
 
-// maskedError has the text of an error without secrets.
 type maskedError struct {
 	text string
 	err  error

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Diagram returns the table as a state diagram of Mermaid. Rows begin in the first state of the first
-// move. A state that no move leaves, other than one that raises the epoch, is an end.
+// Diagram is Mermaid. Rows begin in the first move's first state; a state without moves, except raising the
+// epoch, is an end.
 func (m Machine[S]) Diagram() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")
@@ -39,8 +39,7 @@ func (m Machine[S]) Diagram() string {
 	return b.String()
 }
 
-// Table returns the table as a Markdown table: move, from, to, trigger, guard, what it prevents,
-// intent.
+// Table is Markdown: move, from, to, trigger, guard, prevented failure, intent.
 func (m Machine[S]) Table() string {
 	var b strings.Builder
 	b.WriteString("| move | from | to | trigger | guard | prevents | intent |\n|---|---|---|---|---|---|---|\n")

@@ -8,38 +8,33 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Observer observes a run. Observe is called synchronously for every event, so it must return quickly.
-// Events of a transaction are reported when it commits (rule R7). An observer that panics changes
-// nothing: the others are notified (ObserverFailed).
+// Observer observes a run: Observe is synchronous and must return quickly. A transaction's events are reported
+// on commit (rule R7). If one panics, the others are notified (ObserverFailed).
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
 
-// ObserverFunc makes a function an Observer.
+// ObserverFunc is a function as an Observer.
 type ObserverFunc func(ctx context.Context, e Event)
 
 // Observe calls f.
 func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 
-// Scope is an Observer that adds to the context of the work that an event begins, such as a span of a
-// trace: nested work finds it there.
+// Scope adds to the context of the work that an event begins, such as a span.
 type Scope interface {
 	Observer
-	// Enter is Observe for events that begin something, JobStarted and StepStarted, and returns the
-	// context for the work.
+	// Enter is Observe for JobStarted and StepStarted, and returns the work's context.
 	Enter(ctx context.Context, e Event) context.Context
 }
 
-// FiguresReader is an Observer that also reads the history.
+// FiguresReader also reads the history.
 type FiguresReader interface {
 	Observer
-	// ReadFigures is called once, before the first event. read may be called at any time until the
-	// application is closed.
+	// ReadFigures is called once, before the first event; read works until the application closes.
 	ReadFigures(read FiguresFunc)
 }
 
-// Enter notifies o, which may be nil, that something begins, and returns the context
-// for its work.
+// Enter notifies o, or nil, and returns the work's context.
 func Enter(ctx context.Context, o Observer, e Event) context.Context {
 	if s, ok := o.(Scope); ok {
 		return s.Enter(ctx, e)
@@ -50,7 +45,7 @@ func Enter(ctx context.Context, o Observer, e Event) context.Context {
 	return ctx
 }
 
-// Observers calls each of the observers, in order. The result is a Scope that does not panic.
+// Observers calls each in order: a Scope that does not panic.
 func Observers(list ...Observer) Observer {
 	all := make(observers, 0, len(list))
 	for _, o := range list {
@@ -84,7 +79,7 @@ func (all observers) Enter(ctx context.Context, e Event) context.Context {
 	return ctx
 }
 
-// ReadFigures implements FiguresReader for the observers that implement it.
+// ReadFigures implements FiguresReader.
 func (all observers) ReadFigures(read FiguresFunc) {
 	for _, o := range all {
 		if reader, ok := o.(FiguresReader); ok {
@@ -93,8 +88,7 @@ func (all observers) ReadFigures(read FiguresFunc) {
 	}
 }
 
-// guard reports a panic of an observer to the others, or to the log of the process if there are none. A
-// panic during the report itself is not reported.
+// A panic goes to the others, or to the process's log; one during the report does not.
 func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
 	err := exception.GuardApart(func() error { observe(); return nil })
 	if _, again := e.(ObserverFailed); err == nil || again {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// OpenWork is the work that a parked execution waits for: the number of open items of each kind.
+// OpenWork counts the work that a parked execution waits for.
 type OpenWork struct {
 	Parts    int64 `json:"partitions,omitempty"`
 	Tasks    int64 `json:"tasks,omitempty"`
 	Children int64 `json:"child_jobs,omitempty"`
 }
 
-// String names the open work, as in "3 tasks and 1 child job", or returns "".
+// String is "3 tasks and 1 child job", or "".
 func (w OpenWork) String() string {
 	var words []string
 	for _, of := range []struct {
@@ -30,24 +30,21 @@ func (w OpenWork) String() string {
 	return strings.Join(words, " and ")
 }
 
-// StepWork is the work that steps have submitted, apart from partitions.
+// StepWork is submitted by steps, apart from partitions.
 type StepWork struct {
-	// Groups are the groups of tasks, by the step that waits for each.
 	Groups map[StepExecutionID]StepGroup
-	// Children are the child jobs that are not over.
+	// Children are not over.
 	Children []OpenChild
 }
 
-// StepGroup is a group of tasks that a step has submitted.
+// StepGroup is a step's group of tasks.
 type StepGroup struct {
-	Group int64
-	// States counts the tasks by state.
+	Group  int64
 	States map[string]int
 }
 
-// OpenChild is an execution of a child job that is not over.
+// OpenChild is a child job not over.
 type OpenChild struct {
-	// Parent is the execution that launched it, Call JobExecution.ParentCall.
 	Parent    JobExecutionID
 	Call      StepExecutionID
 	Execution JobExecutionID

@@ -18,7 +18,7 @@ type Date = row.Date
 // ParameterType is the type of a job parameter (rule D2).
 type ParameterType string
 
-// The parameter types, with the Go type of their values.
+// Types and their Go types.
 const (
 	TypeString    ParameterType = "string"    // string
 	TypeInt       ParameterType = "int"       // int64
@@ -36,23 +36,21 @@ func ParameterTypes() []ParameterType {
 	return []ParameterType{TypeString, TypeInt, TypeFloat, TypeDecimal, TypeBool, TypeDate, TypeTimestamp, TypeDuration, TypePath}
 }
 
-// Parameter is one typed value of a launch. Identifying parameters distinguish the instances of a job
-// (rule D1).
+// Parameter is a launch's typed value. Identifying ones distinguish instances (rule D1).
 type Parameter struct {
 	Name        string
 	Type        ParameterType
-	Value       any // of the Go type of Type
+	Value       any
 	Identifying bool
-	// Former is the value as versions before this one read it: they took a local timestamp as UTC,
-	// whatever the time zone of the job (rule D5). nil if it is the same value. It is not stored.
+	// Former is the value as earlier versions read a local timestamp: as UTC (rule D5). nil if the same. Not
+	// stored.
 	Former any
-	// Path is the absolute location of a path: its Value is relative to the folder of the job file if
-	// it is inside that folder (rule L1a). Empty for other types.
+	// Path is a path's absolute location; Value is relative inside the job file's folder (rule L1a).
 	Path string
 }
 
-// ParseParameter reads text as a value of type t. The result's Canonical text
-// parses to the same value again. A timestamp without an offset is UTC: see [ParameterSpec.Parse].
+// ParseParameter reads text as type t; its Canonical text parses to the same. A timestamp without offset is
+// UTC: see [ParameterSpec.Parse].
 func ParseParameter(t ParameterType, text string) (any, error) {
 	switch t {
 	case TypeString, TypePath:
@@ -107,8 +105,8 @@ func ParseParameter(t ParameterType, text string) (any, error) {
 	return nil, fmt.Errorf("parameter type %q is unknown (allowed: %v)", t, ParameterTypes())
 }
 
-// Canonical returns the one text of the value, which is stored and hashed. It fails if Value is not of
-// Type's Go type, and for a value without a readable text: NaN, an infinity, a year beyond 0 to 9999.
+// Canonical is the text that is stored and hashed. It fails for a wrong Go type, NaN, an infinity, a year
+// beyond 0 to 9999.
 func (p Parameter) Canonical() (string, error) {
 	text, err := canonicalText(p.Type, p.Value)
 	if err != nil {
@@ -136,7 +134,7 @@ func canonicalText(t ParameterType, value any) (string, error) {
 		}
 	case row.Decimal:
 		if t == TypeDecimal {
-			return v.Reduce().String(), nil // 1.50 and 1.5 are one value
+			return v.Reduce().String(), nil
 		}
 	case bool:
 		if t == TypeBool {
@@ -158,7 +156,6 @@ func canonicalText(t ParameterType, value any) (string, error) {
 	return "", fmt.Errorf("a %T cannot be stored as %s", value, t)
 }
 
-// checkYear refuses years that do not fit in yyyy-MM-dd.
 func checkYear(t time.Time) error {
 	if year := t.Year(); year < 0 || year > 9999 {
 		return fmt.Errorf("year %d cannot be stored: allowed are 0 to 9999", year)
@@ -166,7 +163,7 @@ func checkYear(t time.Time) error {
 	return nil
 }
 
-// Text returns the canonical text of a parameter from Parameters, which are checked.
+// Text is Canonical of a checked parameter.
 func (p Parameter) Text() string {
 	text, err := p.Canonical()
 	if err != nil {
@@ -175,10 +172,10 @@ func (p Parameter) Text() string {
 	return text
 }
 
-// Parameters are the parameters of one launch, by name. It is immutable; the zero value is empty.
+// Parameters of a launch, by name; immutable, zero is empty.
 type Parameters struct{ list []Parameter }
 
-// NewParameters checks names and values; every name may occur once.
+// NewParameters checks names and values; a name occurs once.
 func NewParameters(ps ...Parameter) (Parameters, error) {
 	list := slices.Clone(ps)
 	slices.SortFunc(list, func(a, b Parameter) int { return strings.Compare(a.Name, b.Name) })
@@ -196,13 +193,13 @@ func NewParameters(ps ...Parameter) (Parameters, error) {
 	return Parameters{list: list}, nil
 }
 
-// All returns the parameters, sorted by name.
+// All returns them sorted by name.
 func (ps Parameters) All() []Parameter { return slices.Clone(ps.list) }
 
-// Len returns the number of parameters.
+// Len counts them.
 func (ps Parameters) Len() int { return len(ps.list) }
 
-// Identifying returns the parameters that identify the instance.
+// Identifying returns the identifying ones.
 func (ps Parameters) Identifying() Parameters {
 	return Parameters{list: slices.DeleteFunc(ps.All(), func(p Parameter) bool { return !p.Identifying })}
 }
@@ -216,19 +213,17 @@ func (ps Parameters) Get(name string) (Parameter, bool) {
 	return ps.list[i], true
 }
 
-// AgainName is the identifying parameter that numbers the repetitions of an instance. A declared
-// parameter cannot have this name because of the dot.
+// AgainName numbers an instance's repetitions; the dot keeps it from being declared.
 const AgainName = "run.again"
 
-// Key is the identity of the instance within its job: the hash of the identifying parameters' names,
-// types and canonical values, in any order (rule D1). It is 64 hex digits.
+// Key identifies the instance within its job: 64 hex digits, the hash of identifying names, types and
+// canonical values in any order (rule D1).
 func (ps Parameters) Key() string { return ps.keyWithout("") }
 
-// BaseKey is the Key of the instance that a repetition repeats; for other instances it equals Key.
+// BaseKey is the repeated instance's Key; else Key.
 func (ps Parameters) BaseKey() string { return ps.keyWithout(AgainName) }
 
-// FormerKey is the instance's Key in versions before this one, which read a local timestamp as UTC; ""
-// if it is the same (rule D5).
+// FormerKey is the Key when local timestamps were UTC; "" if the same (rule D5).
 func (ps Parameters) FormerKey() string {
 	changed := false
 	former := Parameters{list: ps.All()}
@@ -250,7 +245,7 @@ func (ps Parameters) keyWithout(name string) string {
 			continue
 		}
 		text, err := p.Canonical()
-		if err != nil { // NewParameters has checked it
+		if err != nil { // checked
 			panic(fmt.Sprintf("core: parameter %s: %v", p.Name, err))
 		}
 		for _, part := range []string{p.Name, string(p.Type), text} {
@@ -265,27 +260,24 @@ type ParameterSpec struct {
 	Name        string
 	Type        ParameterType
 	Doc         string
-	Default     any // of the Go type of Type; nil means none
+	Default     any
 	Required    bool
 	Identifying bool
-	// Secret means that no launch has the value among its parameters: it is the secret of this name,
-	// which is neither stored nor shown. Such a parameter does not identify.
+	// Secret: no launch has the value, which is neither stored nor shown. It does not identify.
 	Secret   bool
-	Pattern  string   // regular expression for string and path
-	Enum     []string // canonical texts; empty means any
-	Min, Max any      // of the Go type of Type; nil means no limit
-	// Zone is the time zone of the job: a timestamp without an offset is in this zone; nil is UTC (rule
-	// D5).
+	Pattern  string   // for string and path
+	Enum     []string // canonical; empty means any
+	Min, Max any      // of Type's Go type; nil means no limit
+	// Zone is the job's, for timestamps without offset; nil is UTC (rule D5).
 	Zone *time.Location
-	// FormerDefault is the default as in Parameter.Former; nil if it is Default.
+	// FormerDefault is as Parameter.Former; nil if Default.
 	FormerDefault any
-	// Folder is the base of relative paths, also as stored: the folder of the job file, absolute. Empty
-	// means that the job has no file on disk, and its paths begin at the working directory.
+	// Folder is the base of relative paths, also stored: the job file's, absolute. Empty means the working
+	// directory.
 	Folder string
 }
 
-// Parse reads text as a value of the parameter: a timestamp without an offset is in the job's time
-// zone.
+// Parse reads text; a timestamp without offset is in the job's zone.
 func (s *ParameterSpec) Parse(text string) (any, error) {
 	if s.Type == TypeTimestamp {
 		return row.ParseTimestamp(text, s.Zone)
@@ -293,7 +285,7 @@ func (s *ParameterSpec) Parse(text string) (any, error) {
 	return ParseParameter(s.Type, text)
 }
 
-// Former returns the value that versions before this one read from the text; nil if it is the same.
+// Former is the value earlier versions read; nil if the same.
 func (s *ParameterSpec) Former(text string, value any) any {
 	if s.Type != TypeTimestamp || s.Zone == nil {
 		return nil

@@ -5,27 +5,24 @@ import (
 	"strings"
 )
 
-// MaxPartitions is the maximum number of partitions of a step (rule P3).
+// MaxPartitions of a step (rule P3).
 const MaxPartitions = 100_000
 
-// Partition is one part of a partitioned step's work, with a step execution of
-// its own.
+// Partition is a part with its own step execution.
 type Partition struct {
-	// Name is unique in the step: letters, digits and `_ - . /`, at most 200 bytes.
+	// Name is unique: letters, digits and `_ - . /`, at most 200 bytes.
 	Name string
 	// Index counts from 0.
 	Index int
-	// Context is the partition's step context when it first starts, which ${part.NAME} reads. On a
-	// restart it is the context of the last attempt.
+	// Context begins as the partition's step context (${part.NAME}); on a restart it is the last attempt's.
 	Context *ExecutionContext
-	// Flow is the log of the branch of a split that the part walks; empty means that the part is a
-	// partition.
+	// Flow is the log of a split's branch; empty for a partition.
 	Flow string
-	// On restricts the workers that may do it; nil means any.
+	// On restricts workers; nil means any.
 	On *Placement
 }
 
-// Clone returns a copy that shares nothing with p.
+// Clone shares nothing with p.
 func (p Partition) Clone() Partition {
 	if p.Context != nil {
 		p.Context = p.Context.Clone()
@@ -33,16 +30,16 @@ func (p Partition) Clone() Partition {
 	return p
 }
 
-// Partitioner lists the partitions of a step: the component kind "partitioner". It is called once per
-// instance: a restart keeps the plan (rule P1). Without partitions the step completes.
+// Partitioner lists a step's partitions, once per instance: a restart keeps the plan (rule P1). Without any
+// the step completes.
 type Partitioner interface {
 	Partition(ctx context.Context, v *View) ([]Partition, error)
 }
 
-// IndexKey is the key of a partition's context that holds its index in the plan.
+// IndexKey is the context key of the index in the plan.
 const IndexKey = "surfin.index"
 
-// PartitionOf returns the partition of a step's record.
+// PartitionOf is a record's partition.
 func PartitionOf(step string, record StepExecution) Partition {
 	p := Partition{Name: strings.TrimPrefix(record.Name, PartName(step, "")), Context: NewExecutionContext()}
 	if record.Context != nil {
@@ -55,5 +52,5 @@ func PartitionOf(step string, record StepExecution) Partition {
 	return p
 }
 
-// PartName returns the recorded name of a partition's step execution.
+// PartName is a partition's recorded name.
 func PartName(step, partition string) string { return step + ":" + partition }

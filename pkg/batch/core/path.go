@@ -7,13 +7,11 @@ import (
 	"slices"
 )
 
-// StdPath is the path of the standard input or output, for components that accept it: it is not a file,
-// and is relative to no folder. A file of that name is written ./-.
+// StdPath is standard input or output, relative to no folder. A file of that name is ./-.
 const StdPath = "-"
 
-// PathText returns a text that names the path from any location (rule L1a): relative to folder, with
-// slashes, if it is inside it, otherwise absolute. A relative path begins at folder; an empty folder is
-// the working directory. The text is cleaned, and no link is resolved. An empty path stays empty.
+// PathText names the path from anywhere (rule L1a): relative to folder (empty: the working directory) with
+// slashes if inside, else absolute. Cleaned; no link is resolved; empty stays.
 func PathText(folder, path string) (string, error) {
 	if path == "" || path == StdPath {
 		return path, nil
@@ -31,8 +29,7 @@ func PathText(folder, path string) (string, error) {
 	return abs, nil
 }
 
-// inside returns path relative to folder if it is inside it. The folder may have been reached by a
-// link: an identical folder around path counts too.
+// A folder reached by a link counts too.
 func inside(folder, path string) (rel string, ok bool) {
 	if rel, err := filepath.Rel(folder, path); err == nil && filepath.IsLocal(rel) {
 		return rel, true
@@ -52,7 +49,6 @@ func inside(folder, path string) (rel string, ok bool) {
 	}
 }
 
-// joined returns path, starting at folder if it is relative.
 func joined(folder, path string) string {
 	if path == StdPath {
 		return path
@@ -64,8 +60,7 @@ func joined(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// place gives a path its stored text and its Path. A job without a folder stores absolute paths: a
-// restart may begin in another working directory.
+// Without a folder paths are absolute: a restart may begin elsewhere.
 func (p Parameter) place(folder string) (Parameter, error) {
 	text, is := p.Value.(string)
 	if p.Type != TypePath || !is || text == "" {
@@ -82,14 +77,14 @@ func (p Parameter) place(folder string) (Parameter, error) {
 	return p, err
 }
 
-// Place returns a value of the declared parameter with its stored text (rule L1a).
+// Place gives a value its stored text (rule L1a).
 func (s ParameterSpec) Place(value any) (Parameter, error) {
 	p := Parameter{Name: s.Name, Type: s.Type, Value: value, Identifying: s.Identifying}
 	return p.place(s.Folder)
 }
 
-// In returns parameters that were stored by a job with its file in folder, with the Path of each path.
-// Their values stay. A relative path has none if the folder is unknown.
+// In sets the Path of stored paths, of a job file in folder; values stay. A relative path has none without a
+// folder.
 func (ps Parameters) In(folder string) Parameters {
 	list := slices.Clone(ps.list)
 	for i, p := range list {

@@ -10,18 +10,16 @@ import (
 	"strings"
 )
 
-// Placement restricts the workers that may do a piece of work: the worker with a name, or those that
-// have all labels. The zero value allows all workers. As JSON it is a text, the name, or an object, the
-// labels.
+// Placement restricts workers: one by name, or those with all labels; zero allows all. JSON: the name as text,
+// or labels as object.
 type Placement struct {
-	// Worker is the name of a worker, as 'surfin tasks workers' shows it, or the value of a worker's label "name".
+	// Worker is the name, as 'surfin tasks workers' shows it, or a label "name".
 	Worker string
-	// Labels must all be among the worker's labels, with the same values.
+	// Labels must all match.
 	Labels map[string]string
 }
 
-// NameLabel is the label that names a worker for placements: it outlives the process, unlike a worker's
-// name.
+// NameLabel names a worker beyond its process's life.
 const NameLabel = "name"
 
 // The limits of labels.
@@ -33,7 +31,7 @@ const (
 // IsZero reports whether all workers are allowed.
 func (p Placement) IsZero() bool { return p.Worker == "" && len(p.Labels) == 0 }
 
-// Fits reports whether a worker is allowed.
+// Fits reports whether the worker is allowed.
 func (p Placement) Fits(worker string, labels map[string]string) bool {
 	if p.Worker != "" && p.Worker != worker && p.Worker != labels[NameLabel] {
 		return false
@@ -46,7 +44,7 @@ func (p Placement) Fits(worker string, labels map[string]string) bool {
 	return true
 }
 
-// Check reports all errors in the placement.
+// Check reports all errors.
 func (p Placement) Check() error {
 	switch {
 	case p.Worker != "" && len(p.Labels) > 0:
@@ -74,7 +72,6 @@ func CheckLabels(labels map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// isLabel: the characters need no quotes on a command line, in YAML or in settings.
 func isLabel(text string) bool {
 	return text != "" && len(text) <= maxLabelBytes && !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_-./", c)
@@ -83,7 +80,7 @@ func isLabel(text string) bool {
 
 func isControl(c rune) bool { return c < ' ' || c == 0x7f || c == '\uFFFD' }
 
-// ParseLabels reads labels of the form KEY=VALUE, and checks them.
+// ParseLabels reads and checks KEY=VALUE.
 func ParseLabels(texts []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, text := range texts {
@@ -99,7 +96,7 @@ func ParseLabels(texts []string) (map[string]string, error) {
 	return labels, CheckLabels(labels)
 }
 
-// LabelsText returns labels for display, such as "disk=eu1, zone=a".
+// LabelsText is for display: "disk=eu1, zone=a".
 func LabelsText(labels map[string]string) string {
 	texts := make([]string, 0, len(labels))
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -108,7 +105,7 @@ func LabelsText(labels map[string]string) string {
 	return strings.Join(texts, ", ")
 }
 
-// String returns the placement for display: "disk=eu1", or "worker NAME".
+// String is for display: "disk=eu1", or "worker NAME".
 func (p Placement) String() string {
 	if p.Worker != "" {
 		return "worker " + p.Worker
@@ -127,7 +124,7 @@ func (p Placement) MarshalJSON() ([]byte, error) {
 	return json.Marshal(p.Labels)
 }
 
-// UnmarshalJSON reads the name of a worker, or labels.
+// UnmarshalJSON reads a name or labels.
 func (p *Placement) UnmarshalJSON(text []byte) error {
 	*p = Placement{}
 	text = bytes.TrimSpace(text)
@@ -140,19 +137,19 @@ func (p *Placement) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Stored returns the text of the placement in a table; empty means that all workers are allowed.
+// Stored is the table's text; empty allows all.
 func (p *Placement) Stored() string {
 	if p == nil || p.IsZero() {
 		return ""
 	}
 	text, err := p.MarshalJSON()
 	if err != nil {
-		return "" // impossible: it is made of texts
+		return ""
 	}
 	return string(text)
 }
 
-// ParsePlacement reads the text of Stored.
+// ParsePlacement reads Stored.
 func ParsePlacement(text string) (p Placement, err error) {
 	if text != "" {
 		err = p.UnmarshalJSON([]byte(text))

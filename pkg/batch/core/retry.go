@@ -10,20 +10,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Retry selects the failures that are retried (rules C2, C6, TL7). The zero value retries none.
+// Retry selects retried failures (rules C2, C6, TL7); zero retries none.
 type Retry struct {
-	// Limit is the number of retries after the first attempt: of each item in reader and processor, of
-	// the whole chunk in the writer, of a tasklet.
+	// Limit is after the first attempt: per item in reader and processor, per chunk in the writer, of a
+	// tasklet.
 	Limit int
-	// Retryable classifies errors; nil uses the error's own classification.
+	// Retryable nil uses the error's own classification.
 	Retryable func(error) bool
-	// Unasked returns the class of an error that is retryable by its own classification, which was
-	// ignored since that class is known; "" otherwise. It may be nil.
+	// Unasked is the class of a retryable error, its own classification ignored, or "". May be nil.
 	Unasked func(error) string
 	Backoff config.Backoff
 }
 
-// Noted adds to a failure that its own retry classification was ignored.
+// Noted adds that the own classification was ignored.
 func (r Retry) Noted(err error) error {
 	if err == nil || r.Limit == 0 || r.Unasked == nil {
 		return err
@@ -34,8 +33,7 @@ func (r Retry) Noted(err error) error {
 	return err
 }
 
-// Allows reports whether attempt n (1-based), which failed with err, may be followed by another one.
-// began is the start of the first attempt.
+// Allows reports whether attempt n (1-based), failed with err, may be repeated. began is the first's start.
 func (r Retry) Allows(err error, n int, began time.Time) bool {
 	if n > r.Limit {
 		return false
@@ -49,9 +47,8 @@ func (r Retry) Allows(err error, n int, began time.Time) bool {
 	return r.Retryable(err)
 }
 
-// Pause waits before retry n (1-based) after err: the backoff, or longer if the error's method
-// RetryAfter() time.Duration requests it, like a server's response. It ends early with ErrStopped when
-// stop is closed, and with the cause of ctx when that ends.
+// Pause waits before retry n (1-based): the backoff, or longer by err's RetryAfter() time.Duration. It ends
+// with ErrStopped when stop closes, or ctx's cause.
 func (r Retry) Pause(ctx context.Context, stop <-chan struct{}, n int, err error) error {
 	d := r.Backoff.Wait(n)
 	var asks interface{ RetryAfter() time.Duration }
@@ -64,7 +61,7 @@ func (r Retry) Pause(ctx context.Context, stop <-chan struct{}, n int, err error
 	return (&StepContribution{Stop: stop}).Sleep(ctx, d)
 }
 
-// Exhausted adds the number of attempts to a failure, if there was more than one.
+// Exhausted adds the number of attempts, if above one.
 func Exhausted(err error, attempts int) error {
 	if attempts < 2 {
 		return err
@@ -78,7 +75,7 @@ type RetryExhaustedError struct {
 	Err      error
 }
 
-// Error names the number of attempts and the last cause.
+// Error names attempts and last cause.
 func (e *RetryExhaustedError) Error() string {
 	return fmt.Sprintf("failed %d times, last: %v", e.Attempts, e.Err)
 }

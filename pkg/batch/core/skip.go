@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Phase is the part of a chunk step in which an item failed.
+// Phase is where an item failed.
 type Phase string
 
 // The phases.
@@ -17,40 +17,34 @@ const (
 	PhaseWrite   Phase = "write"
 )
 
-// SkippedItem is an item that was left out because of an error (rule C12).
+// SkippedItem was left out (rule C12).
 type SkippedItem struct {
 	ID              int64
 	JobExecutionID  JobExecutionID
 	StepExecutionID StepExecutionID
-	// Step is the step's name; it is read, not stored.
+	// Step is read, not stored.
 	Step  string
 	Phase Phase
-	// Meta is the origin of the item; zero if the reader does not provide it.
+	// Meta is zero if unknown.
 	Meta item.Meta
-	// Mark is the checkpoint before the item: opening the step's reader there, and passing the number
-	// of outcomes in it, reads the item again.
+	// Mark is the checkpoint before: opening the reader there and passing its outcomes reads the item again.
 	Mark item.Position
-	// Item, Truncated and SHA256 are the results of item.EncodePayload for the item as it was read;
-	// Item is nil if a read failed. Truncated means that it is incomplete and cannot be processed
-	// again.
+	// Results of item.EncodePayload; Item is nil if a read failed. Truncated: it cannot be processed again.
 	Item      json.RawMessage
 	Truncated bool
 	SHA256    string
-	// Raw is the text of an unreadable item; nil if the reader has none (item.RawReader). Truncated and
-	// SHA256 then concern the text.
+	// Raw is an unreadable item's text, or nil; then Truncated and SHA256 concern it.
 	Raw *item.RawText
-	// Masked means that a secret in it was masked when it was stored: it cannot be processed again.
-	Masked bool
-	// Class is the class of the error, Error its text.
+	// Masked: a secret was masked: it cannot be processed again.
+	Masked    bool
 	Class     string
 	Error     string
 	CreatedAt time.Time
-	// RedrivenBy is the execution that later processed the item; 0 means none.
+	// RedrivenBy processed it later; 0 means none.
 	RedrivenBy JobExecutionID
 }
 
-// Whole returns the item as it was read, or the text of one that could not be read; nil if it was not
-// stored completely. Part then returns the stored part.
+// Whole is the item as read, or an unreadable one's text; nil if not stored completely (see Part).
 func (s *SkippedItem) Whole() (item json.RawMessage, text *string) {
 	switch {
 	case s.Truncated:
@@ -61,8 +55,7 @@ func (s *SkippedItem) Whole() (item json.RawMessage, text *string) {
 	return s.Item, nil
 }
 
-// Part returns the stored part of an item, or of a text, that was cut; empty if it is whole, or there
-// is none.
+// Part is a cut item's or text's stored part, or empty.
 func (s *SkippedItem) Part() string {
 	switch {
 	case !s.Truncated:

@@ -13,8 +13,7 @@ type Status string
 const (
 	StatusStarting Status = "STARTING"
 	StatusStarted  Status = "STARTED"
-	// StatusParked is active work without an owner: it waits for its partitions, and any process may
-	// resume it.
+	// StatusParked waits for its partitions without an owner; any process may resume it.
 	StatusParked    Status = "PARKED"
 	StatusStopping  Status = "STOPPING"
 	StatusStopped   Status = "STOPPED"
@@ -32,27 +31,26 @@ func Statuses() []Status {
 	}
 }
 
-// ActiveStatuses returns the statuses of work that is not over.
+// ActiveStatuses are of work not over.
 func ActiveStatuses() []Status {
 	return []Status{StatusStarting, StatusStarted, StatusParked, StatusStopping}
 }
 
-// Exit codes of the framework. An exit code is a free string; authors may use others.
+// Exit codes of the framework; authors may use others.
 const (
 	ExitCompleted = "COMPLETED"
 	ExitFailed    = "FAILED"
 	ExitStopped   = "STOPPED"
 	ExitNoop      = "NOOP"
 	ExitUnknown   = "UNKNOWN"
-	// ExitExpectFailed is the exit code of work that failed its gate.
+	// ExitExpectFailed: the gate failed.
 	ExitExpectFailed = "EXPECT_FAILED"
 )
 
-// MaxExitCodeBytes bounds an exit code (rule D3): it is part of an index.
+// MaxExitCodeBytes (rule D3): it is part of an index.
 const MaxExitCodeBytes = 500
 
-// CheckExitCode refuses an exit code that a database could not store: too long, not valid UTF-8, or
-// containing a NUL.
+// CheckExitCode refuses one that is too long, not UTF-8, or has a NUL.
 func CheckExitCode(code string) error {
 	switch {
 	case len(code) > MaxExitCodeBytes:
@@ -69,15 +67,15 @@ func CheckExitCode(code string) error {
 	return nil
 }
 
-// IsRunning reports whether an execution in this status is owned by a process.
+// IsRunning reports whether a process owns it.
 func (s Status) IsRunning() bool {
 	return s == StatusStarting || s == StatusStarted || s == StatusStopping
 }
 
-// IsOver reports whether work in this status has ended. PARKED work has not.
+// IsOver reports whether work has ended; PARKED work has not.
 func (s Status) IsOver() bool { return !s.IsRunning() && s != StatusParked }
 
-// ExitOf returns the exit code of work that ended in this status without one of its own.
+// ExitOf is the default exit code of an ended status.
 func ExitOf(s Status) string {
 	switch s {
 	case StatusStopped:

@@ -13,12 +13,12 @@ import (
 type storedParameter struct {
 	Name        string        `json:"name"`
 	Type        ParameterType `json:"type"`
-	Value       string        `json:"value"` // canonical text
+	Value       string        `json:"value"`
 	Identifying bool          `json:"identifying"`
 	Path        string        `json:"path,omitempty"`
 }
 
-// MarshalJSON returns the parameters as a list of names, types and canonical texts.
+// MarshalJSON writes names, types and canonical texts.
 func (ps Parameters) MarshalJSON() ([]byte, error) {
 	list := make([]storedParameter, 0, len(ps.list))
 	for _, p := range ps.list {
@@ -52,19 +52,19 @@ func (ps *Parameters) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// contextJSON is an ExecutionContext in transit to another process, including its unstored state.
+// In transit to another process, with unstored state.
 type contextJSON struct {
 	Version int                     `json:"version"`
 	Values  map[string]contextValue `json:"values"`
 	Changed map[string]bool         `json:"changed,omitempty"`
 }
 
-// MarshalJSON returns the values with their types. Unlike Encode it has no limit.
+// MarshalJSON writes typed values; unlike Encode without limit.
 func (c *ExecutionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(contextJSON{contextVersion, c.values, c.changed})
 }
 
-// UnmarshalJSON reads the format of MarshalJSON or Encode.
+// UnmarshalJSON reads MarshalJSON or Encode.
 func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
 	read, err := ParseExecutionContext(data)
 	if err != nil {
@@ -78,12 +78,11 @@ func (c *ExecutionContext) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Results are the named results of a step. In their JSON an integral float keeps its point, so that it
-// stays a float when read: ints and floats return as int64 and float64, other values as JSON has them.
+// Results are a step's named results. In JSON an integral float keeps its point: ints return as int64, floats
+// as float64.
 type Results map[string]any
 
-// Encode returns the stored form, empty for no results. It fails, naming the key, beyond
-// MaxContextBytes and for a value that has no JSON.
+// Encode returns the stored form, or empty. It fails beyond MaxContextBytes or without JSON.
 func (r Results) Encode() ([]byte, error) {
 	if len(r) == 0 {
 		return nil, nil
@@ -108,9 +107,8 @@ func (r Results) Encode() ([]byte, error) {
 	return nil, fmt.Errorf("results of the step: %w: %d bytes, allowed %d; the largest key is %q", ErrContextTooLarge, len(data), MaxContextBytes, largest)
 }
 
-// Plain returns the results as they read back from storage: integers as int64, other numbers as
-// float64, decimals as their text, times and structs as their JSON. A step then sees the same results
-// before and after a restart.
+// Plain returns the results as read from storage: int64, float64, decimals as text, times and structs as JSON,
+// so they are the same before and after a restart.
 func (r Results) Plain() (Results, error) {
 	data, err := r.Encode()
 	if err != nil || len(data) == 0 {
@@ -138,7 +136,6 @@ func (r *Results) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// withPoints gives integral floats their point.
 func withPoints(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -159,7 +156,7 @@ func withPoints(value any) any {
 	case row.Decimal:
 		return v.String() // a number would read back as a float
 	case row.JSON:
-		return string(v) // like every type, stored as its text
+		return string(v)
 	case float64:
 		text, err := json.Marshal(v)
 		if err == nil && !bytes.ContainsAny(text, ".eE") {
@@ -178,7 +175,6 @@ func withPoints(value any) any {
 	return value
 }
 
-// withNumbers replaces json.Number by int64 or float64.
 func withNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -209,7 +205,7 @@ type stepExecutionJSON struct {
 	Out Results
 }
 
-// MarshalJSON implements json.Marshaler: Out keeps its types.
+// MarshalJSON keeps Out's types.
 func (s StepExecution) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stepExecutionJSON{stepExecution(s), s.Out})
 }

@@ -4,41 +4,38 @@ import (
 	"context"
 )
 
-// View is the view of a run for conditions, deciders and late-bound values: its current records. They
-// are copies; changes to them are not stored.
+// View is the current records for conditions, deciders and late-bound values: copies.
 type View struct {
 	Job *JobExecution
-	// Steps are the steps of the instance, by name: the newest execution of each that has run, or was
-	// passed, in this execution.
+	// Steps is by name the newest of each that has run, or was passed, here.
 	Steps map[string]StepExecution
-	// Last is the step that ended before in the same flow, or nil.
+	// Last ended before in the same flow, or nil.
 	Last *StepExecution
-	// Step is the step in question; nil means the flow.
+	// Step nil means the flow.
 	Step *StepExecution
 	// Part is the partition, or nil.
 	Part *Partition
-	// Outcome is the outcome of the flow, for steps and listeners after it; nil before.
+	// Outcome is the flow's, nil before its end.
 	Outcome *Outcome
 }
 
-// Outcome is the outcome of a flow, or of an element of it.
+// Outcome of a flow or element.
 type Outcome struct {
 	Status   Status
 	ExitCode string
 	// Message is the reason of a failure or stop.
 	Message string
-	// Step is the name of the step that failed and decided, or empty.
-	Step string
-	// Settles is as in StepExecution.
+	// Step is the failed, deciding step, or empty.
+	Step    string
 	Settles bool
 }
 
-// Decider returns the exit code of a decision: the component kind "decider".
+// Decider returns a decision's exit code: kind "decider".
 type Decider interface {
 	Decide(ctx context.Context, v *View) (string, error)
 }
 
-// DeciderFunc makes a function a Decider.
+// DeciderFunc is a function as a Decider.
 type DeciderFunc func(ctx context.Context, v *View) (string, error)
 
 // Decide calls f.

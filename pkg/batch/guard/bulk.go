@@ -13,28 +13,25 @@ import (
 
 // Bulk requests one move of many rows.
 type Bulk struct {
-	Move string
-	// Where selects rows among those in a state from which the move leads.
+	Move  string
 	Where []Condition
-	// OrderBy is an SQL list of columns; "" means the key. Limit bounds the rows; it is required.
+	// OrderBy lists columns; "" is the key. Limit is required.
 	OrderBy string
 	Limit   int
 	Set     []Assignment
-	Trigger string // as in Request
+	Trigger string
 }
 
-// Moved is one row that moved.
+// Moved is a row that moved.
 type Moved[S core.StateType] struct {
 	ID  int64
-	Key any // as the database returns it; nil in a table with Columns.ID
-	// Before is the zero state if it is not known: the move leads from several states, and the table
-	// has no Columns.StateBefore.
+	Key any // nil with Columns.ID
+	// Before is zero if unknown: several From states, and no Columns.StateBefore.
 	Before         S
-	Epoch, Version int64 // current values
+	Epoch, Version int64
 }
 
-// MoveAll moves rows, except those that another transaction is working on. The result is in the order
-// of keys.
+// MoveAll skips rows locked by others; results are in key order.
 func (t *Table[S]) MoveAll(ctx context.Context, b Bulk) ([]Moved[S], error) {
 	if t.wrong != nil {
 		return nil, t.wrong

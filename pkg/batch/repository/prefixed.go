@@ -7,14 +7,12 @@ import (
 
 const prefixMark = "{{prefix}}"
 
-// prefixed is a file system of migrations with the prefix filled in while they
-// are read.
 type prefixed struct {
 	fs.FS
 	prefix string
 }
 
-// Open opens a folder unchanged and a file with the prefix filled in.
+// Open fills the prefix into files.
 func (p prefixed) Open(name string) (fs.File, error) {
 	file, err := p.FS.Open(name)
 	if err != nil {

@@ -14,46 +14,42 @@ import (
 
 // API configures the REST API.
 type API struct {
-	// Listen is HOST:PORT. Without clients it must be a loopback address.
+	// Listen is HOST:PORT; without clients a loopback address.
 	Listen string
-	// Clients may call the API, by role and name. If there are none, it can be read from this
-	// machine, and changes nothing.
+	// Clients may call the API; without any, it is read-only on this machine.
 	Clients []Client
-	// Paths are the absolute folders, in addition to the job file's, that paths of clients may be
-	// in.
+	// Paths are absolute folders for clients' paths, in addition to the job file's.
 	Paths []string
-	// Rate is the average number of requests per second that one client may make.
+	// Rate is a client's average requests per second.
 	Rate int
 }
 
-// Health configures the probes of a worker.
+// Health configures a worker's probes.
 type Health struct {
 	// Listen is HOST:PORT; empty disables the probes.
 	Listen string
 }
 
-// Client may call the API: with its token as a bearer token, or with its name and the token as user
-// and password.
+// Client may call the API with a bearer token, or name and token as user and password.
 type Client struct {
-	Name string
-	Role Role
-	// Token is a secret.
+	Name  string
+	Role  Role
 	Token string
 }
 
-// String names the client without its token.
+// String omits the token.
 func (c Client) String() string { return string(c.Role) + " " + c.Name }
 
-// Role is the role of a client.
+// Role of a client.
 type Role string
 
-// The roles of a client.
+// The roles.
 const (
 	Operator Role = "operator" // everything
 	Viewer   Role = "viewer"   // read
 )
 
-// MinToken is the minimum number of characters of a token.
+// MinToken is in characters.
 const MinToken = 16
 
 func tokenSections() map[string]Role {
@@ -97,14 +93,13 @@ func apiSettings() []setting {
 	}
 }
 
-// clientName matches names that are valid in an environment variable, and as a user of basic
-// authentication.
+// Valid in an environment variable, and for basic authentication.
 var clientName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
-// bearer matches the bearer tokens that RFC 6750 allows.
+// As in RFC 6750.
 var bearer = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// clients reads the tokens. Messages never contain one.
+// Messages never contain a token.
 func (l *loader) clients(s *Settings) {
 	owner := map[string]string{}
 	for _, section := range sortedKeys(tokenSections()) {
@@ -137,7 +132,6 @@ func tokenKey(name string) string {
 	return ""
 }
 
-// tokens reads NAME: TOKEN below a key of tokenSections.
 func (f *settingsFile) tokens(key yamlfile.Entry, path string) {
 	f.each(key.Value, path, func(client yamlfile.Entry, name string) {
 		if !clientName.MatchString(name) {
@@ -148,8 +142,7 @@ func (f *settingsFile) tokens(key yamlfile.Entry, path string) {
 	})
 }
 
-// hasTokens reports whether the line may contain tokens: it, or a line before it up to its
-// top-level key, names a section of tokens.
+// hasTokens: the line, or one up to its top-level key, names a section of tokens.
 func (f *settingsFile) hasTokens(line int) bool {
 	for at := min(line, len(f.lines)) - 1; at >= 0; at-- {
 		text := f.lines[at]

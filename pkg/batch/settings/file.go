@@ -14,8 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
-// parse reads surfin.yaml strictly: the texts of all keys by their path, with their positions, and an *Error
-// for every mistake.
+// parse is strict: an *Error for every mistake.
 func parse(path string, data []byte) *settingsFile {
 	f := &settingsFile{
 		path: path, lines: strings.Split(string(data), "\n"), values: map[string]string{}, places: map[string]origin{}, secrets: map[string]secret.Origin{},
@@ -42,8 +41,7 @@ type settingsFile struct {
 	problems []error
 }
 
-// root walks the top of the document: known sections, and databases, with free names on the second
-// level.
+// Databases have free names.
 func (f *settingsFile) root(body *yamlfile.Node) {
 	known := map[string][]string{"databases": nil, secretsKey: nil}
 	for _, c := range catalog() {
@@ -86,7 +84,6 @@ func (f *settingsFile) root(body *yamlfile.Node) {
 	})
 }
 
-// database is `name: URL` or `name: {url: URL, max_open: N}`.
 func (f *settingsFile) database(key yamlfile.Entry, name string) {
 	path := "databases." + name
 	if key.Value.Kind != yamlfile.Map {
@@ -111,7 +108,7 @@ func (f *settingsFile) each(n *yamlfile.Node, path string, visit func(key yamlfi
 	}
 }
 
-// isNull reports a key without a value. Such a key says nothing.
+// A key without a value says nothing.
 func isNull(n *yamlfile.Node) bool {
 	return n.Bad || n.Empty || n.Kind == yamlfile.Scalar && !n.IsQuoted() && (n.Text == "~" || strings.EqualFold(n.Text, "null"))
 }
@@ -146,7 +143,7 @@ func (f *settingsFile) errorAt(line, column int, err error) error {
 	return &Error{Where: where, Err: err, Excerpt: excerpt}
 }
 
-// syntax returns the mistakes that the parser found. Where a line may have a token, they do not quote it.
+// Lines that may have a token are not quoted.
 func (f *settingsFile) syntax(problems yamlfile.Problems) (errs []error) {
 	for _, p := range problems {
 		text := p.Msg
@@ -161,8 +158,7 @@ func (f *settingsFile) syntax(problems yamlfile.Problems) (errs []error) {
 	return errs
 }
 
-// placeAt returns FILE:LINE:COLUMN, and the line with a caret. It masks possible secrets in the line: the caret
-// stays before them.
+// It masks possible secrets in the line, with the caret before them.
 func (f *settingsFile) placeAt(line, column int) (where, excerpt string) {
 	where = fmt.Sprintf("%s:%d:%d", f.path, line, column)
 	if line < 1 || line > len(f.lines) {

@@ -14,28 +14,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Source lists the inputs of Load.
+// Source are Load's inputs.
 type Source struct {
 	// Dir is the working directory, absolute.
 	Dir string
-	// File is the settings file, relative to Dir; empty means surfin.yaml in Dir, if it exists.
-	File string
-	// Environ is the environment, in the form of os.Environ.
+	// File is relative to Dir; empty means surfin.yaml, if it exists.
+	File    string
 	Environ []string
-	// Flags were given on the command line.
-	Flags []Flag
+	Flags   []Flag
 }
 
-// Flag is a setting given on the command line.
+// Flag is one setting.
 type Flag struct{ Name, Key, Value string }
 
 // Error is one error in the settings.
 type Error struct {
-	// Where is the flag, the variable or FILE:LINE:COLUMN.
 	Where string
 	Err   error
-	// Excerpt is the line of the file with a caret under the position; empty for flags and
-	// variables.
+	// Excerpt is the file's line with a caret.
 	Excerpt string
 }
 
@@ -51,7 +47,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Load merges all layers. Its error joins an *Error for every error found.
+// Load merges all layers; its error joins every *Error.
 func Load(src Source) (Settings, error) {
 	l := loader{src: src, values: map[string]string{}, origins: map[string]origin{}}
 	l.defaults()
@@ -67,11 +63,9 @@ func Load(src Source) (Settings, error) {
 }
 
 type origin struct {
-	where   string
-	excerpt string
-	// dir is the base of a relative path in the value.
-	dir string
-	// isDefault means that no layer set it.
+	where     string
+	excerpt   string
+	dir       string
 	isDefault bool
 }
 
@@ -96,7 +90,7 @@ func (l *loader) defaults() {
 	}
 }
 
-// file reads surfin.yaml. The default database is in the same folder.
+// The default database is in the file's folder.
 func (l *loader) file() error {
 	path := l.src.File
 	if path == "" {
@@ -126,8 +120,7 @@ func (l *loader) file() error {
 	return nil
 }
 
-// environment reads SURFIN_* and DATABASE_URL. The more specific SURFIN_DATABASES_DEFAULT wins over
-// DATABASE_URL. An empty variable counts as not set.
+// SURFIN_DATABASES_DEFAULT wins over DATABASE_URL. Empty counts as not set.
 func (l *loader) environment() {
 	take := func(key, name, value string) {
 		if key != "" && value != "" {
@@ -147,7 +140,7 @@ func (l *loader) environment() {
 	slices.Sort(l.settings.Warnings)
 }
 
-// variableKey returns the key of a SURFIN_ variable; "" if it is not a setting.
+// "" if not a setting.
 func (l *loader) variableKey(name string) string {
 	for _, c := range catalog() {
 		if variable(c.key) == name {
@@ -164,7 +157,7 @@ func (l *loader) variableKey(name string) string {
 	if key := tokenKey(name); key != "" {
 		return key
 	}
-	// Secrets and the tests' variables share the prefix.
+	// Secrets and tests' variables share the prefix.
 	if !strings.HasPrefix(name, "SURFIN_SECRET_") && !strings.HasPrefix(name, "SURFIN_TEST_") {
 		l.settings.Warnings = append(l.settings.Warnings, name+" is not a setting and was ignored (surfin help settings lists them)")
 	}

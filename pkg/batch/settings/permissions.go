@@ -8,12 +8,10 @@ import (
 	"strings"
 )
 
-// othersRead are the permissions with which any user of the machine reads a file.
 const othersRead = 0o004
 
-// warnReadable warns of a settings file that contains a secret and that every user of the machine
-// may read: the token of a client, or a database URL with a password (rule AP4). On Windows the
-// permissions of a file do not show that.
+// warnReadable warns of a world-readable settings file with a token or a URL with a password (rule AP4).
+// Windows permissions do not show it.
 func (l *loader) warnReadable(path string, values map[string]string) {
 	if runtime.GOOS == "windows" {
 		return
@@ -26,7 +24,7 @@ func (l *loader) warnReadable(path string, values map[string]string) {
 	}
 	info, err := os.Stat(path)
 	if len(keys) == 0 || err != nil || info.Mode().Perm()&othersRead == 0 {
-		return // a missing file fails when it is read
+		return
 	}
 	l.settings.Warnings = append(l.settings.Warnings, fmt.Sprintf("%s has secrets (%s) and every user of this machine may read it (mode %04o): chmod 600 %s, or move them into the environment",
 		path, strings.Join(keys, ", "), info.Mode().Perm(), path))

@@ -12,11 +12,9 @@ import (
 
 const secretsKey = "secrets"
 
-// secretName matches names that an expression can have: ${secret.NAME}.
 var secretName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// secret is `NAME: {file: PATH}` or `NAME: {command: [PROGRAM, ARGUMENT, ...]}`. The settings
-// contain only the location of a secret, never its value.
+// {file: PATH} or {command: [PROGRAM, ...]}: only a secret's location, never its value.
 func (f *settingsFile) secret(key yamlfile.Entry, name string) {
 	path := secretsKey + "." + name
 	if !secretName.MatchString(name) {
@@ -33,7 +31,7 @@ func (f *settingsFile) secret(key yamlfile.Entry, name string) {
 		case "file":
 			f.scalar(sub, path+".file")
 			if text, ok := f.values[path+".file"]; ok {
-				delete(f.values, path+".file") // only the settings file may set it
+				delete(f.values, path+".file") // only the file may set it
 				origin.File = text
 				if !filepath.IsAbs(text) {
 					origin.File = filepath.Join(filepath.Dir(f.path), text)

@@ -1,6 +1,5 @@
-// Package settings reads the configuration of an application, except its job files: databases, the
-// repository, log, leases. Flags win over the environment (SURFIN_*, DATABASE_URL), which wins over
-// surfin.yaml, which wins over the defaults; none of them is needed.
+// Package settings reads an application's configuration except job files. Flags win over the environment
+// (SURFIN_*, DATABASE_URL), over surfin.yaml, over defaults; none is needed.
 //
 // It imports core, tx, internal/secret, internal/smallfile and libraries. The YAML that it reads is
 // surfin.yaml.
@@ -23,20 +22,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// FileName is the settings file that is read from the working directory.
+// FileName is read from the working directory.
 const FileName = "surfin.yaml"
 
-// Settings are the settings of one process.
+// Settings are one process's.
 type Settings struct {
-	// File is the absolute path of the settings file that was read; empty if there was none.
+	// File is the absolute path of the file read, or "".
 	File string
 	// Databases by name; tx.Default always exists.
-	Databases  map[string]Database
-	Repository Repository
-	// AutoMigrate selects the repositories that are migrated when a command opens them.
+	Databases   map[string]Database
+	Repository  Repository
 	AutoMigrate AutoMigrate
-	// Lease is how long an execution belongs to its process after its last
-	// heartbeat; Heartbeat is the time between two (rule L2).
+	// Lease is how long an execution stays its process's after a heartbeat (rule L2).
 	Lease, Heartbeat time.Duration
 	Engine           Engine
 	River            River
@@ -48,32 +45,31 @@ type Settings struct {
 	Worker           Worker
 	API              API
 	Health           Health
-	// Secrets finds the secrets of job files, and masks them; may be nil.
-	Secrets *secret.Vault
-	// Warnings name ignored values, such as a SURFIN_ variable that is not a setting.
+	// Secrets finds and masks job files' secrets; may be nil.
+	Secrets  *secret.Vault
 	Warnings []string
 }
 
 // Database is one configured database.
 type Database struct {
-	// URL is sqlite:PATH with an absolute path, or postgres://...
+	// URL is sqlite: with an absolute path, or postgres://...
 	URL string
-	// MaxOpen is the maximum number of connections of the data pool; 0 means the dialect's default.
+	// MaxOpen bounds the data pool; 0 means the dialect's default.
 	MaxOpen int
-	// Origin is the origin of the URL, such as DATABASE_URL; empty for the default.
+	// Origin of the URL, such as DATABASE_URL; empty for the default.
 	Origin string
 }
 
-// Repository is the location of the history of executions.
+// Repository locates the history.
 type Repository struct {
-	Database string // name of a database
-	Prefix   string // of the names of its tables
+	Database string
+	Prefix   string
 }
 
-// Engine selects the engine that delivers work to workers.
+// Engine delivers work to workers.
 type Engine struct {
-	Name string // EngineLocal, EngineRiver
-	// Origin is the origin of the name, such as FILE:LINE:COLUMN; empty for the default.
+	Name string
+	// Origin of the name, such as FILE:LINE:COLUMN; empty for the default.
 	Origin string
 }
 
@@ -85,71 +81,64 @@ const (
 
 // River configures the engine river.
 type River struct {
-	// Schema is the database schema with River's tables, and no others.
+	// Schema has River's tables only.
 	Schema string
-	// Listen wakes workers by notifications. Without it they poll every Poll.
+	// Listen wakes workers by notifications, else they poll.
 	Listen bool
-	// Poll is the time between two polls of an idle worker.
+	// Poll is an idle worker's interval.
 	Poll time.Duration
 }
 
-// Log configures the log on standard error.
+// Log configures standard error.
 type Log struct {
-	Level  string // debug, info, warn, error
-	Format string // text, json
-	// Events is the absolute path of a file to which every event is appended as a line of JSON;
-	// empty means none.
+	Level  string
+	Format string
+	// Events is an absolute path for events as lines of JSON; empty means none.
 	Events string
 }
 
-// Metrics configures metrics for Prometheus. The zero value offers none.
+// Metrics configures Prometheus; zero offers none.
 type Metrics struct {
-	// Listen is HOST:PORT of an HTTP listener for /metrics; empty means none.
+	// Listen is HOST:PORT for /metrics; empty means none.
 	Listen string
-	// Textfile is the absolute path of a file NAME.prom for the text file collector of
-	// node_exporter; empty means none.
+	// Textfile is the absolute path NAME.prom for node_exporter; empty means none.
 	Textfile string
-	// Every is the time between two writes of the text file.
+	// Every is the interval of the text file.
 	Every time.Duration
 }
 
-// Traces configures the target of traces.
+// Traces configures traces.
 type Traces struct {
-	// Endpoint is the URL of an OTLP/HTTP receiver; if empty, the OTEL_ variables of the
-	// environment decide.
+	// Endpoint is an OTLP/HTTP URL; if empty, OTEL_ variables decide.
 	Endpoint string
-	// Chunks is the maximum number of chunk spans of one step.
-	Chunks int
+	Chunks   int
 }
 
 // Files configures the creation of files.
 type Files struct {
-	// Mode is the permissions of a file that a job or its history creates: an SQLite database, the
-	// event log, outputs. Existing files keep theirs.
+	// Mode is for created files: SQLite database, event log, outputs. Existing ones keep theirs.
 	Mode fs.FileMode
 }
 
 // Tasks are the settings of tasks.
 type Tasks struct {
-	// Logs is the folder to which old log text moves; if "", it stays in the database.
+	// Logs is the folder for old log text; "" keeps it in the database.
 	Logs string
-	// Secrets are the secrets that tasks of type http_request may name.
+	// Secrets are for tasks of type http_request.
 	Secrets []TaskSecret
-	// Shell lets workers execute tasks of type shell: submitters of tasks can then run anything
-	// that the user of the worker may.
+	// Shell enables tasks of type shell: submitters can run anything as the worker's user.
 	Shell bool
 }
 
-// Worker configures a process that executes others' work: 'worker', and 'serve --worker'.
+// Worker configures 'worker' and 'serve --worker'.
 type Worker struct {
-	// Labels are compared with the placements of work.
 	Labels map[string]string
 }
 
 // TaskSecret is a secret that tasks may send to a host.
 type TaskSecret struct {
 	Name string
-	// Host is HOST or HOST:PORT, as in the URL of the task.
+	// Host is HOST or HOST:PORT, as in the task's URL.
 	Host string
 }
 
@@ -179,22 +168,22 @@ func labels(text string) (map[string]string, error) {
 	return core.ParseLabels(list)
 }
 
-// AutoMigrate is when the repository's schema is created or updated on start.
+// AutoMigrate is when the schema is migrated on start.
 type AutoMigrate string
 
 // The values of AutoMigrate.
 const (
-	MigrateSQLite AutoMigrate = "sqlite" // on SQLite only, where no other process can do it
+	MigrateSQLite AutoMigrate = "sqlite" // no other process can do it
 	MigrateAlways AutoMigrate = "true"
 	MigrateNever  AutoMigrate = "false"
 )
 
-// Applies reports whether a repository on this dialect is migrated on start.
+// Applies reports whether this dialect is migrated on start.
 func (a AutoMigrate) Applies(d tx.Dialect) bool {
 	return a == MigrateAlways || a == MigrateSQLite && d == tx.SQLite
 }
 
-// Names returns the names of the databases, sorted.
+// Names returns the databases' names, sorted.
 func (s Settings) Names() []string {
 	var names []string
 	for name := range s.Databases {
@@ -204,8 +193,7 @@ func (s Settings) Names() []string {
 	return names
 }
 
-// String describes the database for people, without password and options, such as "sqlite
-// /home/me/surfin.db" or "postgres me@db.example.org/orders".
+// String describes the database without password and options.
 func (d Database) String() string {
 	if path, ok := sqlitePath(d.URL); ok {
 		path, _, _ = strings.Cut(path, "?")
@@ -227,14 +215,12 @@ func (d Database) String() string {
 	return text + host + u.Path
 }
 
-// setting is one scalar key: its path in surfin.yaml, its meaning, and how its text is stored in
-// Settings.
 type setting struct {
 	key, fallback, doc string
 	set                func(s *Settings, text string) error
 }
 
-// catalog returns every setting except the databases', in the order of the help.
+// Except the databases', in the help's order.
 func catalog() []setting {
 	return append([]setting{
 		{"repository.database", tx.Default, "name of the database with the history of executions",
@@ -298,7 +284,7 @@ func catalog() []setting {
 	}, apiSettings()...)
 }
 
-// schemaName checks that a name needs no quotes, and leaves room in the names of notifications.
+// No quotes needed, and room for notifications' names.
 func schemaName(text string) error {
 	const most = 40
 	if text == "" || len(text) > most || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || text[0] <= '9' {
@@ -322,7 +308,7 @@ func listenAddress(text string) error {
 	return nil
 }
 
-// textfileName checks a name: the collector of node_exporter reads no other files.
+// The collector reads no other files.
 func textfileName(text string) error {
 	if text == "" || strings.HasSuffix(text, ".prom") {
 		return nil
@@ -338,8 +324,7 @@ func receiverURL(text string) error {
 	return fmt.Errorf("%q is not the URL of a receiver (such as http://localhost:4318)", secret.Text(text))
 }
 
-// fileMode parses octal digits, as in chmod. Without both rights of the owner a job could not
-// continue its own files.
+// Octal, as in chmod. Without both rights of the owner a job could not continue its files.
 func fileMode(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
 	if err != nil || mode&0o600 != 0o600 || mode&^0o666 != 0 {
@@ -372,8 +357,7 @@ func databaseSettings(name string) []setting {
 	}
 }
 
-// Reference lists the settings for people: surfin.yaml key, environment variable, default and
-// meaning of each.
+// Reference lists key, environment variable, default and meaning of each setting.
 func Reference() [][4]string {
 	rows := [][4]string{
 		{"databases.NAME", "SURFIN_DATABASES_NAME", "", "URL of a database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME"},

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Unit returns the unit, or the form, of the value in a row of Reference. A number has none by
-// itself: "" is a mistake, which a test finds.
+// Unit returns the unit or form of a Reference row; "" is a mistake, which a test finds.
 func Unit(row [4]string) string {
 	switch key, fallback := row[0], row[2]; {
 	case strings.HasSuffix(key, ".max_open"):

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Wanted reports whether metrics are to be offered.
+// Wanted reports whether metrics are offered.
 func (m Metrics) Wanted() bool { return m.Listen != "" || m.Textfile != "" }
 
-// Wanted reports whether traces are to be sent, by the endpoint or by the OTEL_ variables that
-// getenv returns. A protocol other than http/protobuf, which the environment may request, is an
-// error.
+// Wanted reports whether traces are sent, by endpoint or OTEL_ variables. A protocol other than http/protobuf
+// is an error.
 func (t Traces) Wanted(getenv func(string) string) (bool, error) {
 	first := func(names ...string) string {
 		for _, n := range names {

@@ -13,52 +13,44 @@ import (
 
 // PartitionConfig describes a partitioned step.
 type PartitionConfig struct {
-	// Step does the work of one partition. Its listeners, gate, promotion and timeout apply to each
-	// partition.
+	// Step does one partition's work; its listeners, gate, promotion and timeout apply to each.
 	Step model.Step
-	// Workers is the number of partitions that run at once; 0 means the number of CPUs, or fewer if
-	// Database lacks the connections.
+	// Workers run at once; 0 means the CPUs, or fewer if Database lacks connections.
 	Workers int
-	// OnWorkers has worker processes run the partitions: Workers is ignored then.
+	// OnWorkers: worker processes run the partitions; Workers is ignored.
 	OnWorkers bool
-	// On restricts the workers that may do a part; nil means any.
+	// On restricts a part's workers; nil means any.
 	On func(part core.Partition) (*core.Placement, error)
-	// Partitioner builds the core.Partitioner that lists the step's partitions. If it implements
-	// Closer, the step closes it.
+	// Partitioner builds the core.Partitioner; the step closes a Closer.
 	Partitioner func(ctx context.Context, run *model.StepRun) (core.Partitioner, error)
-	// Database is the database of the partitions' transactions; its pool needs room for all workers
-	// (rule R6); nil skips that check.
-	Database tx.Database
-	// AllowStartIfComplete also runs the completed partitions on the restart of a step that failed or
-	// stopped.
+	// Database has the partitions' transactions; its pool needs room for all workers (rule R6); nil skips the
+	// check.
+	Database             tx.Database
 	AllowStartIfComplete bool
 
-	// Expect is the gate of the whole step: it sees the sums of all partitions. nil means none.
+	// Expect sees the sums of all partitions.
 	Expect *model.Condition
-	// Promote copies keys of the whole step's context, not of the partitions'; nil means none.
+	// Promote copies keys of the whole step's context.
 	Promote *model.Promotion
-	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil means none.
+	// Listeners makes the whole step's BeforeStep and AfterStep listeners.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
-// PartitionStep runs a step once for each part of its work, several at once, each with a step execution
-// and components of its own (rule P1): a model.Step of kind "partition".
+// PartitionStep runs a step once per part, several at once, each with its own step execution and components
+// (rule P1): kind "partition".
 //
-// The parts are listed once per instance and stored before any of them starts. A partition that fails
-// lets the others finish; a restart runs those that did not complete, each from its own position. The
-// step's counters are the sums over its partitions in this attempt, its status is their most severe
-// one, and its exit code comes from the partitions with this status (model.AndExit).
+// Parts are listed once per instance and stored before any starts. A failed one lets the others finish; a
+// restart runs those not completed, from their own positions. Counters are this attempt's sums, the status is
+// the most severe, and the exit code comes from partitions with that status (model.AndExit).
 type PartitionStep struct {
 	config PartitionConfig
 	runner model.PartitionRunner
 }
 
-// ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
-// transactions of its own.
+// ErrInGroup refuses a partitioned step or a child job in an atomic group: it has its own transactions.
 var ErrInGroup = errors.New("it has its own transactions and cannot join the transaction of an atomic group")
 
-// NewPartitioned checks the configuration, and that the pool of the database is
-// large enough for the workers.
+// NewPartitioned checks the configuration, and the pool's size.
 func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	switch {
 	case config.Step == nil:
@@ -83,28 +75,28 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	return &PartitionStep{config: config, runner: runner}, nil
 }
 
-// Name returns the name of the step that does the work.
+// Name returns the inner step's name.
 func (s *PartitionStep) Name() string { return s.config.Step.Name() }
 
 // Kind is "partition".
 func (s *PartitionStep) Kind() string { return "partition" }
 
-// Inner returns the step that does the work of one partition.
+// Inner returns one partition's step.
 func (s *PartitionStep) Inner() model.Step { return s.config.Step }
 
 // OnWorkers reports whether worker processes run the partitions.
 func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
 
-// Workers returns the number of partitions that run at once.
+// Workers returns the number running at once.
 func (s *PartitionStep) Workers() int { return s.config.Workers }
 
-// Expect is the gate of the whole step.
+// Expect is the whole step's gate.
 func (s *PartitionStep) Expect() *model.Condition { return s.config.Expect }
 
-// Promote selects the keys that the whole step copies to the job's context.
+// Promote selects keys copied to the job's context.
 func (s *PartitionStep) Promote() *model.Promotion { return s.config.Promote }
 
-// StepListeners makes the listeners of the whole step.
+// StepListeners makes the whole step's listeners.
 func (s *PartitionStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
@@ -119,8 +111,7 @@ func listenersOf(ctx context.Context, run *model.StepRun, make func(context.Cont
 // Composite marks that the partitions are bounded by themselves.
 func (s *PartitionStep) Composite() {}
 
-// callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
-// runs DefaultStopTimeout after ctx has ended (rule L8).
+// ErrAbandoned if the code still runs DefaultStopTimeout after ctx ended (rule L8).
 func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
 	own := private(run)
 	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), DefaultStopTimeout, run.Services.Lease.Late(), func() {
@@ -132,8 +123,7 @@ func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *m
 	return r.Value, r.Err
 }
 
-// Execute plans the partitions, or those that an earlier attempt left, and runs them. It returns when
-// all of them have ended.
+// Execute plans the partitions, or takes those an earlier attempt left, and returns when all have ended.
 func (s *PartitionStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
@@ -159,7 +149,6 @@ func (s *PartitionStep) Execute(ctx context.Context, run *model.StepRun) error {
 	return report(run.Step, p.due, results, p.passed)
 }
 
-// defaultWorkers returns the number of CPUs, limited by the database's connections.
 func defaultWorkers(db tx.Database) int {
 	workers := runtime.GOMAXPROCS(0)
 	if size, bounded := poolOf(db); bounded {
@@ -171,13 +160,11 @@ func defaultWorkers(db tx.Database) int {
 // connectionsPerWorker: one for the transaction, one for reads outside it.
 const connectionsPerWorker = 2
 
-// PoolSizer is implemented by databases that know how many connections they may
-// open for data.
+// PoolSizer knows how many data connections a database may open.
 type PoolSizer interface{ PoolSize() int }
 
-// CheckPool reports a pool in which that many workers could wait for each other's connections for ever:
-// each needs two, and one more is needed for all (rule R6). A database with one writer has separate
-// readers, and returns each connection after the statement: it has no such limit.
+// CheckPool reports a pool in which workers could wait for each other for ever: each needs two connections,
+// plus one for all (rule R6). A single-writer database has separate readers and no such limit.
 func CheckPool(db tx.Database, workers int) error {
 	size, bounded := poolOf(db)
 	if need := connectionsPerWorker*workers + 1; bounded && size < need {

@@ -4,8 +4,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 )
 
-// private returns the data for a step's goroutine: it shares nothing with the executor and the flow
-// that it may change, or that they change when it is abandoned.
+// private shares nothing that the abandoned step, the executor or the flow may change.
 func private(run *model.StepRun) *model.StepRun {
 	own := *run
 	record := run.Step.Clone()

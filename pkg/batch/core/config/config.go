@@ -1,5 +1,4 @@
-// Package config holds the plain configuration structs that job files and Go
-// code share.
+// Package config holds configuration structs of job files and Go code.
 //
 // It imports the standard library only.
 package config
@@ -11,8 +10,8 @@ import (
 	"time"
 )
 
-// Backoff is the wait before another attempt: Initial, then Multiplier times longer each time up to
-// Max, each randomised by ±Jitter. Elapsed bounds the time of all attempts together; 0 means no bound.
+// Backoff waits Initial, then Multiplier times longer up to Max, ±Jitter. Elapsed bounds all attempts; 0 means
+// no bound.
 type Backoff struct {
 	Initial    time.Duration `key:"initial" yaml:"initial" default:"100ms" doc:"The first wait."`
 	Multiplier float64       `key:"multiplier" yaml:"multiplier" default:"2" doc:"The factor by which each wait grows; 1 means a fixed wait."`
@@ -21,7 +20,7 @@ type Backoff struct {
 	Elapsed    time.Duration `key:"elapsed" yaml:"elapsed" doc:"The longest time for all attempts together [none]."`
 }
 
-// DefaultBackoff returns the default of a job file.
+// DefaultBackoff is a job file's.
 func DefaultBackoff() Backoff {
 	return Backoff{Initial: 100 * time.Millisecond, Multiplier: 2, Max: 10 * time.Second, Jitter: 0.2}
 }
@@ -41,7 +40,7 @@ func (b Backoff) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Wait returns the wait before re-try n (1-based).
+// Wait is before re-try n (1-based).
 func (b Backoff) Wait(n int) time.Duration {
 	d := float64(b.Initial)
 	for i := 1; i < n && (b.Max <= 0 || d < float64(b.Max)); i++ {
@@ -56,8 +55,8 @@ func (b Backoff) Wait(n int) time.Duration {
 	return time.Duration(d)
 }
 
-// ItemRetryConfig configures which errors are tried again, and how often (rules C2, C6). Errors and
-// Except name matchers; the most specific one that matches an error decides.
+// ItemRetryConfig says which errors are retried how often (rules C2, C6). Errors and Except name matchers; the
+// most specific decides.
 type ItemRetryConfig struct {
 	Limit   int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"Retries after the first attempt: of each item for reader and processor, of the chunk for the writer, of a tasklet."`
 	Errors  []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[transient]" doc:"Classes of errors to retry."`
@@ -65,8 +64,8 @@ type ItemRetryConfig struct {
 	Backoff Backoff  `key:"backoff" yaml:"backoff" doc:"How long to wait before the next attempt."`
 }
 
-// ItemSkipConfig configures which errors cost an item instead of the step, and how many items they may
-// cost (rule C3): one limit over read, process and write.
+// ItemSkipConfig says which errors cost an item, and how many (rule C3): one limit over read, process and
+// write.
 type ItemSkipConfig struct {
 	Limit  int      `key:"limit" yaml:"limit" main:"true" default:"0" doc:"The highest number of skipped items; one more fails the step."`
 	Errors []string `key:"errors" yaml:"errors" kind:"matcher" item:"a class" default:"[invalid_item, constraint]" doc:"Classes of errors whose items are skipped."`

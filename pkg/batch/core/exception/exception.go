@@ -1,8 +1,7 @@
-// Package exception classifies errors for the engine: whether the work may be retried (retryable),
-// whether the item may be left out (skippable), or whether the step must fail (fatal).
+// Package exception classifies errors: retryable, skippable, or fatal to the step.
 //
-// An error classifies itself through [BatchError], or through any type in its chain with the methods of
-// [Classifier]. Wrapping with %w and errors.Join keep the classification; message text is never used.
+// An error classifies itself by [BatchError] or a [Classifier] in its chain. %w and errors.Join keep it;
+// message text is never used.
 //
 // It imports the standard library only.
 package exception
@@ -14,39 +13,36 @@ import (
 	"runtime/debug"
 )
 
-// Class names the kind of an error, as in the job file's `retry.errors` and `skip.errors`.
+// Class is a kind of error, as in `retry.errors` and `skip.errors`.
 type Class string
 
 // The classes of the framework's own errors.
 const (
-	// ClassNone leaves the kind of the error open.
+	// ClassNone is open.
 	ClassNone Class = ""
-	// ClassInvalidItem is an item that does not fit its declared type or rules.
+	// ClassInvalidItem does not fit its type or rules.
 	ClassInvalidItem Class = "invalid_item"
-	// ClassParse is an invalid item with unreadable text.
+	// ClassParse is unreadable text.
 	ClassParse Class = "parse"
-	// ClassValidate is an invalid item that broke a rule of a validate processor.
+	// ClassValidate broke a validate processor's rule.
 	ClassValidate Class = "validate"
-	// ClassExpression is an invalid item on which an expression failed.
+	// ClassExpression: an expression failed.
 	ClassExpression Class = "expression"
 )
 
-// Classifier is the engine's interface to an error. [BatchError] implements it; an application's own
-// error types may too.
+// Classifier may be implemented by your own errors, as by [BatchError].
 type Classifier interface {
 	IsRetryable() bool
 	IsSkippable() bool
 }
 
-// BatchError is an error that classifies itself for retry and skip. The zero flags mean fatal: neither
-// retried nor skipped.
+// BatchError classifies itself; zero flags mean fatal.
 type BatchError struct {
-	// Op is the failed operation, such as "csv: read"; it may be empty.
+	// Op is the operation, such as "csv: read", or empty.
 	Op string
-	// Class is the kind of the error; it may be empty.
+	// Class may be empty.
 	Class Class
-	// Err is the cause.
-	Err error
+	Err   error
 
 	Retryable bool
 	Skippable bool
@@ -68,48 +64,45 @@ func (e *BatchError) Error() string {
 // Unwrap returns the cause.
 func (e *BatchError) Unwrap() error { return e.Err }
 
-// IsRetryable reports whether a retry of the same work may succeed.
+// IsRetryable reports whether a retry may succeed.
 func (e *BatchError) IsRetryable() bool { return e.Retryable }
 
-// IsSkippable reports whether the item may be left out and the step may continue.
+// IsSkippable reports whether the item may be left out.
 func (e *BatchError) IsSkippable() bool { return e.Skippable }
 
-// Retryable marks err as worth another attempt, such as a network error.
+// Retryable marks err as worth another attempt.
 func Retryable(op string, err error) error {
 	return &BatchError{Op: op, Err: err, Retryable: true}
 }
 
-// Skippable marks err as the fault of one item, such as a malformed line.
+// Skippable marks err as one item's fault.
 func Skippable(op string, err error) error {
 	return &BatchError{Op: op, Err: err, Skippable: true}
 }
 
-// InvalidItem marks err as an item that does not fit: skippable, of the given
-// class (parse, validate, expression, or invalid_item itself).
+// InvalidItem marks err as skippable, of class parse, validate, expression or invalid_item.
 func InvalidItem(op string, class Class, err error) error {
 	return &BatchError{Op: op, Class: class, Err: err, Skippable: true}
 }
 
-// Fatal marks err as one that ends the step, whatever is configured.
+// Fatal marks err as the step's end, whatever is configured.
 func Fatal(op string, err error) error {
 	return &BatchError{Op: op, Err: err}
 }
 
-// IsRetryable reports whether the first classifier in err's chain is retryable. The end of the context
-// never is.
+// IsRetryable reports whether the first classifier is; the end of the context never.
 func IsRetryable(err error) bool {
 	c, ok := classifier(err)
 	return ok && c.IsRetryable()
 }
 
-// IsSkippable reports whether the first classifier in err's chain is skippable. The end of the context
-// never is.
+// IsSkippable reports whether the first classifier is; the end of the context never.
 func IsSkippable(err error) bool {
 	c, ok := classifier(err)
 	return ok && c.IsSkippable()
 }
 
-// ClassOf returns the class of the outermost classified BatchError in err's chain.
+// ClassOf is the outermost classified BatchError's.
 func ClassOf(err error) Class {
 	for rest := err; rest != nil; {
 		var be *BatchError
@@ -133,15 +126,13 @@ func classifier(err error) (Classifier, bool) {
 	return c, ok
 }
 
-// PanicError is a panic of a component, turned into an error where the engine called it (rule C13). It
-// is fatal: IsRetryable and IsSkippable are false even if the panic's value was an error with another
-// classification.
+// PanicError is a component's panic (rule C13), always fatal, whatever its value.
 type PanicError struct {
 	Value any
 	Stack []byte
 }
 
-// Error names the panic's value; the stack is in Stack.
+// Error names the panic's value; see Stack.
 func (e *PanicError) Error() string {
 	if _, ended := e.Value.(goexit); ended {
 		return "a component ended its goroutine (with runtime.Goexit, which a test's FailNow and package require call): return an error instead"
@@ -149,10 +140,9 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("panic: %v", e.Value)
 }
 
-// goexit is the Value of a PanicError for runtime.Goexit.
 type goexit struct{}
 
-// Guard calls f and turns its panic into a *PanicError (rule C13).
+// Guard turns f's panic into a *PanicError (rule C13).
 func Guard(f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -162,8 +152,8 @@ func Guard(f func() error) (err error) {
 	return f()
 }
 
-// GuardGoroutine is Guard for the work of an awaited goroutine: done gets the error, and a *PanicError
-// also if f ends the goroutine by runtime.Goexit, which cannot be stopped.
+// GuardGoroutine is Guard for an awaited goroutine: done gets a *PanicError also for runtime.Goexit, which
+// cannot be stopped.
 func GuardGoroutine(f func() error, done func(err error)) {
 	returned := false
 	var err error
@@ -177,8 +167,7 @@ func GuardGoroutine(f func() error, done func(err error)) {
 	returned = true
 }
 
-// GuardApart is Guard for code that must not end the caller's goroutine either: f runs on its own
-// goroutine.
+// GuardApart is Guard on a goroutine of its own: f cannot end the caller's.
 func GuardApart(f func() error) error {
 	ended := make(chan error, 1)
 	go GuardGoroutine(f, func(err error) { ended <- err })
@@ -188,5 +177,5 @@ func GuardApart(f func() error) error {
 // IsRetryable is false: a panic leaves an unknown state.
 func (e *PanicError) IsRetryable() bool { return false }
 
-// IsSkippable is false, for the same reason.
+// IsSkippable is false too.
 func (e *PanicError) IsSkippable() bool { return false }

@@ -9,47 +9,39 @@ import (
 	"strings"
 )
 
-// Matcher is a named class of errors, as in the `errors` and `except` of a job file. Matchers form a
-// tree: an error that a matcher matches also belongs to its parent. A [BatchError] with the matcher's
-// name as its Class always belongs to it.
+// Matcher is a named class of errors of a job file's `errors` and `except`. Its errors also belong to its
+// parent. A [BatchError] with its name as Class always belongs to it.
 type Matcher struct {
-	// Name is an identifier: letters, digits and _.
+	// Name is letters, digits and _.
 	Name string
-	// Parent is the wider class that contains this one, or empty.
+	// Parent is the wider class, or empty.
 	Parent string
-	// Doc is a sentence for the reference.
-	Doc string
-	// Match judges an error by type and code, usually with errors.As or errors.Is, and never by its
-	// text. It is called separately for every branch of a joined error. nil matches only the errors of
-	// its children and of its name. It must be safe for concurrent use.
+	Doc    string
+	// Match judges by type and code (errors.As, errors.Is), never by text, for every branch of a joined error.
+	// nil matches only children and name. It must be safe for concurrent use.
 	Match func(err error) bool
-	// New makes the matcher of an argument: `sqlstate(40001)`. Its errors are not errors of this
-	// matcher. nil means that it takes no argument.
+	// New takes an argument: `sqlstate(40001)`. Its errors are not this matcher's. nil means no argument.
 	New func(arg string) (match func(err error) bool, err error)
-	// Wide reports that an argument stands for several things, such as 5xx. A matcher of such an
-	// argument is less specific than the children of its family; one of any other argument is the most
-	// specific. nil means that none is wide.
+	// Wide: an argument for several things, such as 5xx, is less specific than the family's children; others
+	// are the most specific. nil means none is wide.
 	Wide func(arg string) bool
 }
 
-// Matchers are all matchers of an application. They are immutable and safe for
-// concurrent use.
+// Matchers of an application, immutable and safe for concurrent use.
 type Matchers struct {
-	nodes  []*node // parents before their children, else as registered
+	nodes  []*node
 	byName map[string]*node
 }
 
-// node is a matcher in the tree.
 type node struct {
 	Matcher
-	depth    int // 1 at the top
+	depth    int
 	children []*node
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// NewMatchers makes the tree. It reports duplicate names, unknown parents, circles and names that are
-// not identifiers, all together.
+// NewMatchers reports duplicates, unknown parents, circles and invalid names together.
 func NewMatchers(matchers ...Matcher) (*Matchers, error) {
 	m := &Matchers{byName: map[string]*node{}}
 	all := make([]*node, 0, len(matchers))
@@ -100,7 +92,6 @@ func (m *Matchers) place(nodes []*node, depth int) {
 	}
 }
 
-// circles reports whether the path up from n returns to n.
 func (m *Matchers) circles(n *node) bool {
 	at := m.byName[n.Parent]
 	for range m.byName {
@@ -112,7 +103,7 @@ func (m *Matchers) circles(n *node) bool {
 	return at == n
 }
 
-// All returns the matchers, every parent before its children.
+// All has parents before children.
 func (m *Matchers) All() []Matcher {
 	list := make([]Matcher, len(m.nodes))
 	for i, n := range m.nodes {
@@ -121,8 +112,7 @@ func (m *Matchers) All() []Matcher {
 	return list
 }
 
-// Names returns the names that may be written, sorted; a name that must have an argument is followed by
-// (...).
+// Names are sorted; (...) follows one that needs an argument.
 func (m *Matchers) Names() []string {
 	names := make([]string, len(m.nodes))
 	for i, n := range m.nodes {
@@ -135,16 +125,14 @@ func (m *Matchers) Names() []string {
 	return names
 }
 
-// Check reports whether a name with or without an argument can be used: *UnknownMatcherError, or the
-// error in the argument.
+// Check returns *UnknownMatcherError, or the argument's error.
 func (m *Matchers) Check(name string) error {
 	_, err := m.rule(name, false)
 	return err
 }
 
-// Class returns the name of the most specific matcher of err; among several, the one that a BatchError
-// names, else the one registered first. An error that no matcher matches has the class of its
-// BatchError, or "".
+// Class is the most specific matcher's name; among several the BatchError's, else the first registered.
+// Without one the BatchError's class, or "".
 func (m *Matchers) Class(err error) string {
 	if err == nil {
 		return ""
@@ -163,7 +151,7 @@ func (m *Matchers) Class(err error) string {
 	return best.Name
 }
 
-// Is reports whether err belongs to the named matcher, or to one below it; false for an unknown name.
+// Is includes matchers below; false for an unknown name.
 func (m *Matchers) Is(name string, err error) bool {
 	n := m.byName[name]
 	return n != nil && err != nil && n.matches(err)
@@ -176,7 +164,6 @@ func (n *node) matches(err error) bool {
 	return n.itself(err) || slices.ContainsFunc(n.children, func(c *node) bool { return c.matches(err) })
 }
 
-// itself reports whether err has n's name or n's Match matches it.
 func (n *node) itself(err error) bool {
 	named := anyOf(err, func(e error) bool {
 		be, ok := e.(*BatchError) //nolint:errorlint // anyOf unwraps
@@ -185,7 +172,6 @@ func (n *node) itself(err error) bool {
 	return named || n.Match != nil && anyBranch(err, n.Match)
 }
 
-// anyOf reports whether f holds for err or for any error that it wraps.
 func anyOf(err error, f func(error) bool) bool {
 	for err != nil {
 		if f(err) {
@@ -200,8 +186,7 @@ func anyOf(err error, f func(error) bool) bool {
 	return false
 }
 
-// anyBranch calls match for err, and for its joined errors one by one: the errors.As of a matcher finds
-// only the first error of its type.
+// Branch by branch: errors.As finds only the first of its type.
 func anyBranch(err error, match func(error) bool) bool {
 	if err == nil || match(err) {
 		return err != nil
@@ -216,7 +201,6 @@ func anyBranch(err error, match func(error) bool) bool {
 	return false
 }
 
-// unwrap returns the errors that err wraps: one, or the joined ones.
 func unwrap(err error) (branches []error, next error) {
 	switch e := err.(type) { //nolint:errorlint // this is the unwrapping
 	case interface{ Unwrap() error }:
@@ -229,12 +213,11 @@ func unwrap(err error) (branches []error, next error) {
 
 // UnknownMatcherError is a name without a matcher.
 type UnknownMatcherError struct {
-	Name string
-	// Known are the existing names.
+	Name  string
 	Known []string
 }
 
-// Error lists the existing names.
+// Error lists them.
 func (e *UnknownMatcherError) Error() string {
 	return fmt.Sprintf("there is no error class %q (known: %s)", e.Name, strings.Join(e.Known, ", "))
 }
@@ -279,16 +262,13 @@ func split(text string) (name, arg string, hasArg bool, err error) {
 	return strings.TrimSpace(name), arg, true, nil
 }
 
-// exact is the rank of a matcher of one single thing.
 const exact = 1 << 30
 
-// rule is a listed name.
 type rule struct {
 	match func(error) bool
-	// rank is the specificity. It is even for names, so that there is room for wide arguments between a
-	// family and its children.
+	// rank is even for names: room for wide arguments between a family and its children.
 	rank    int
-	applies bool // false means that it is in the list of exceptions
+	applies bool // false: an exception
 }
 
 func bySpecificity(a, b rule) int {

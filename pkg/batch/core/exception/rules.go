@@ -6,28 +6,25 @@ import (
 	"slices"
 )
 
-// Rules decide whether an error is retried, or whether it costs its item. Among the listed names that
-// match an error the most specific one decides, in either list: the deepest in the tree, a name with an
-// argument before those without. Between two of the same rank the exception wins.
+// Rules decide whether an error is retried, or costs its item. The most specific matching name of either list
+// decides: the deepest, with an argument first; at equal rank the exception.
 //
-// If none matches, the error's own classification counts ([IsRetryable], [IsSkippable]), unless it
-// belongs to a [BatchError] with a known name as its Class: such an error counts by its class, which
-// could have been listed and was not.
+// Otherwise the error's own classification counts ([IsRetryable], [IsSkippable]), unless a [BatchError]'s
+// Class is a known name, which could have been listed.
 //
-// No list applies to the end of a context, a panic, or a BatchError without any classification
-// ([Fatal]).
+// No list applies to the end of a context, a panic, or [Fatal].
 type Rules struct {
 	matchers *Matchers
-	rules    []rule // deciding rules first
+	rules    []rule // deciding ones first
 	word     func(error) bool
 }
 
-// RetryRules returns the rules of `retry`. Its error reports all errors in the names.
+// RetryRules are `retry`'s; its error reports all.
 func (m *Matchers) RetryRules(errs, except []string) (*Rules, error) {
 	return m.rulesOf(errs, except, IsRetryable)
 }
 
-// SkipRules returns the rules of `skip`; see RetryRules.
+// SkipRules are `skip`'s.
 func (m *Matchers) SkipRules(errs, except []string) (*Rules, error) {
 	return m.rulesOf(errs, except, IsSkippable)
 }
@@ -67,8 +64,7 @@ func (r *Rules) Match(err error) bool {
 	return r.knownClass(err) == "" && r.word(err)
 }
 
-// knownClass returns the class of an error that counts by it; "" means that its own classification
-// counts.
+// "" means that its own classification counts.
 func (r *Rules) knownClass(err error) string {
 	if c, ok := classifier(err); ok {
 		if be, is := c.(*BatchError); is && r.matchers.byName[string(be.Class)] != nil { //nolint:errorlint // it is the first classifier, not the first BatchError
@@ -78,8 +74,7 @@ func (r *Rules) knownClass(err error) string {
 	return ""
 }
 
-// Unasked returns the class of an error if its own classification would make the rules apply but was
-// ignored, since the class is a known name; "" if that is not so, or a listed name decides.
+// Unasked is the known class of an error, its own classification ignored, or "".
 func (r *Rules) Unasked(err error) string {
 	if err == nil || beyondRules(err) || slices.ContainsFunc(r.rules, func(rule rule) bool { return rule.match(err) }) || !r.word(err) {
 		return ""
@@ -87,20 +82,17 @@ func (r *Rules) Unasked(err error) string {
 	return r.knownClass(err)
 }
 
-// beyondRules reports errors that must fail the step.
 func beyondRules(err error) bool {
 	var panicked *PanicError
 	return errors.Is(err, context.Canceled) || isDeadline(err) || errors.As(err, &panicked) || isFatal(err)
 }
 
-// isDeadline reports the end of a context's time. A network time-out also claims to be one by its Is
-// method, and is not: it is an ordinary failure of the other side while there is time left.
+// Not a network time-out, which claims to be one by Is: an ordinary failure while time is left.
 func isDeadline(err error) bool {
 	return anyOf(err, func(e error) bool { return e == context.DeadlineExceeded }) //nolint:errorlint // see above
 }
 
-// isFatal reports an error with a BatchError without class and flags as its outermost classifier; one
-// of several joined errors suffices.
+// The outermost BatchError has neither class nor flags; one of joined errors suffices.
 func isFatal(err error) bool {
 	for err != nil {
 		switch c := err.(type) { //nolint:errorlint // the outermost is looked for

@@ -8,14 +8,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordEncoding is the encoding of a writer of records.
 type recordEncoding struct {
-	inner RecordEncoding
-	// records returns the items as records of one schema.
+	inner   RecordEncoding
 	records func(items Items) (*row.Schema, [][]row.Value, error)
 }
 
-// errShapes means that the items of a chunk have different fields.
 var errShapes = errors.New("the rows differ in their fields")
 
 func (e *recordEncoding) Encode(items Items) error {
@@ -26,7 +23,6 @@ func (e *recordEncoding) Encode(items Items) error {
 	return e.inner.EncodeRecords(schema, records)
 }
 
-// newRecordEncoding returns the encoding of a writer over w, or nil if w has none.
 func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [][]row.Value, error)) Encoding {
 	encoder, ok := w.(RecordEncoder)
 	if !ok {
@@ -69,7 +65,6 @@ func (e *rowRecordWriter) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, e.w, encoded)
 }
 
-// sameSchema appends the values of the leading rows that have the schema of the first.
 func sameSchema(rows []Row, records [][]row.Value) (*row.Schema, [][]row.Value) {
 	schema := rows[0].Schema()
 	for _, r := range rows {
@@ -98,7 +93,7 @@ func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, s.w, encoded)
 }
 
-// NewEncoding implements RecordEncoder: the documents are made separately from their file.
+// NewEncoding implements RecordEncoder.
 func (d *recordDocuments) NewEncoding() RecordEncoding { return &documentsEncoding{} }
 
 func (d *recordDocuments) WriteEncoded(ctx context.Context, of RecordEncoding) (bool, error) {

@@ -7,33 +7,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordError is a writer's failure caused by one of its records.
+// RecordError is a writer's failure by one record.
 type RecordError struct {
-	// Index is the index of the record among the writer's records.
 	Index int
 	Err   error
 }
 
-// Error returns the cause: the engine adds the item's origin.
+// Error is the cause; the engine adds the origin.
 func (e *RecordError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// PlacedError is a writer's failure caused by an item of known origin.
+// PlacedError is a writer's failure by an item of known origin.
 type PlacedError struct {
 	Meta Meta
 	Err  error
 }
 
-// Error returns the cause: the engine adds the origin if the failure ends a step.
+// Error is the cause; the engine adds the origin at the step's end.
 func (e *PlacedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *PlacedError) Unwrap() error { return e.Err }
 
-// Placed adds the item's origin to a RecordError in the chain of err; from is the number of items
-// before the records.
+// Placed adds the origin to a RecordError in err's chain; from is the number of items before the records.
 func Placed(err error, items Items, from int) error {
 	var of *RecordError
 	var done *PlacedError
@@ -43,20 +41,18 @@ func Placed(err error, items Items, from int) error {
 	return &PlacedError{Meta: items.Meta(from + of.Index), Err: err}
 }
 
-// Locator is implemented by [Writer]s that can find the item that made a Write fail. Locate is called
-// in a transaction that is rolled back, after the failed one: it may write. It returns the item's
-// index; false if no single item is at fault, or it cannot tell.
+// Locator writers find the item that made Write fail. Locate may write, in a transaction that is rolled back.
+// False: no single item, or unknown.
 type Locator interface {
 	Locate(ctx context.Context, items Items, failure error) (place int, found bool)
 }
 
-// RecordLocator is implemented by record writers that can find the record that made WriteRecords fail; see
-// [Locator].
+// RecordLocator finds the record that made WriteRecords fail; see [Locator].
 type RecordLocator interface {
 	LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (index int, found bool)
 }
 
-// Locate implements Locator for rows of one schema.
+// Locate implements Locator.
 func (e *rowRecordWriter) Locate(ctx context.Context, items Items, failure error) (int, bool) {
 	locator, ok := e.w.(RecordLocator)
 	s, err := sliceOf[Row]("writer", items)

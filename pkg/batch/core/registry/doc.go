@@ -1,5 +1,4 @@
-// Package registry describes the components of job files: their names, their configuration, and how to
-// make an instance.
+// Package registry describes job files' components: names, configuration, instances.
 //
 // It imports core, core/exception and tx.
 package registry

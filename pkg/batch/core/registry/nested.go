@@ -8,24 +8,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Nested is a component inside the config of another one, such as the reader of `group`: `reader: {csv:
-// in.csv}`. Its field has the tag `kind:"reader"`, and with `given:"path"` the key that the outer
-// component sets, which a job file then leaves out. The zero Nested is none.
+// Nested is a component in another's config: `reader: {csv: in.csv}`. Tags: `kind:"reader"`, and
+// `given:"path"` for a key the outer sets. Zero is none.
 type Nested struct {
 	Component Component
-	// Config is a pointer to Component.Config; nil if it has none.
+	// Config points to Component.Config's type; or nil.
 	Config any
-	// Locate adds the position in the job file to an error of Types or New; nil means no position.
+	// Locate adds the job file's position to an error; nil means none.
 	Locate func(err error) error
-	// Checked is called with the result of Types; it may be nil.
+	// Checked gets Types' result; may be nil.
 	Checked func(in, out item.Type)
 }
 
-// IsZero reports whether there is no component.
+// IsZero reports no component.
 func (n Nested) IsZero() bool { return n.Component.Name == "" }
 
-// Types returns the output type of the component, for items of type in. The outer component calls it in
-// its own Types, and returns the error unchanged.
+// Types is the output type for items of in. The outer calls it in its own Types, and returns the error
+// unchanged.
 func (n Nested) Types(in item.Type) (out item.Type, err error) {
 	switch {
 	case n.Component.Types != nil:
@@ -51,8 +50,7 @@ func (n Nested) located(err error) error {
 	return n.Locate(err)
 }
 
-// With returns the component with another text for one key of its config, which must be
-// one of type string.
+// With sets one key of type string.
 func (n Nested) With(key, text string) (Nested, error) {
 	if n.Component.Config == nil {
 		return n, fmt.Errorf("%s %s has no key %s", n.Component.Kind, n.Component.Name, key)
@@ -69,7 +67,6 @@ func (n Nested) With(key, text string) (Nested, error) {
 	return n, fmt.Errorf("%s %s has no key %s", n.Component.Kind, n.Component.Name, key)
 }
 
-// make makes an instance for items of type in that become out.
 func (n Nested) make(ctx context.Context, b BuildContext, in, out item.Type) (any, error) {
 	c := n.Component
 	if b.Registry != nil {
@@ -86,8 +83,7 @@ func (n Nested) make(ctx context.Context, b BuildContext, in, out item.Type) (an
 	return made, nil
 }
 
-// MakeNested makes an instance of a nested component, which must be a T, for items of type in, and
-// returns the type of its output.
+// MakeNested makes a nested T for items of in, and returns its output type.
 func MakeNested[T any](ctx context.Context, n Nested, b BuildContext, in item.Type) (made T, out item.Type, err error) {
 	if out, err = n.Types(in); err != nil {
 		return made, nil, err

@@ -1,40 +1,36 @@
 package registry
 
-// StepNamer is implemented by configs that name a step of their own job. An unknown step is refused
-// when the file is loaded.
+// StepNamer configs name a step of their job; an unknown one is refused at load.
 type StepNamer interface {
-	// NamesStep returns the key of the config, and the step that it names, or "".
+	// NamesStep is the key and the step, or "".
 	NamesStep() (key, step string)
 }
 
-// FilesNamer is implemented by configs that use the files read by a step of their own job: a step that
-// NamesStep names and that lists no files is refused when the file is loaded.
+// FilesNamer configs use the files of the step of NamesStep: one that lists none is refused at load.
 type FilesNamer interface {
 	StepNamer
 	NamesFilesOf()
 }
 
-// FileLister is implemented by the configs of readers that keep the list of their files. Partitions of
-// parts with a `path` keep it too.
+// FileLister configs are of readers that keep their list of files, also in parts with a `path`.
 type FileLister interface{ ListsFiles() }
 
-// NotResumable is implemented by the configs of readers that may be unable to resume: a restart after a
-// commit is refused, and so are partitions, since one that fails would refuse all others.
+// NotResumable configs are of readers that may not resume: a restart after a commit and partitions are
+// refused.
 type NotResumable interface {
-	// CannotResume returns the key of the config that prevents resuming; empty if it resumes.
+	// CannotResume is the preventing key, or empty.
 	CannotResume() (key string)
 }
 
-// Refiller is implemented by the configs of writers that may empty their target and fill it again, such
-// as the rows of a table (rule TW4). Two writers of such a target, and partitions, are refused: each
-// would remove the rows of the others.
+// Refiller configs are of writers that may empty and refill their target (rule TW4): two such writers, and
+// partitions, are refused, since each would remove the others' rows.
 type Refiller interface {
-	// Refills names the method, such as truncate; empty keeps the existing rows.
+	// Refills names the method, such as truncate; empty keeps rows.
 	Refills() string
 }
 
-// Creator is implemented by the configs of writers that may create their target in the transaction of
-// their first items. Partitioned steps create it before their parts run (item.PartsPreparer).
+// Creator configs are of writers that may create their target with their first items; partitioned steps do it
+// before (item.PartsPreparer).
 type Creator interface {
 	Creates() bool
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Registry holds the components, item types and error classes that job files may use by name. It is
-// immutable. The zero Registry is empty.
+// Registry holds components, item types and error classes by name; immutable, zero is empty.
 type Registry struct {
 	components map[key]Component
 	items      map[string]item.Type
@@ -25,14 +24,13 @@ type key struct {
 	name string
 }
 
-// NamedItem is an item type that job files use by name.
+// NamedItem is an item type by name.
 type NamedItem struct {
 	Name string
 	Type item.Type
 }
 
-// New checks and indexes components. matchers are the error classes that job files may name; nil means
-// none. A name that occurs twice for one kind is an error, and the error lists all of them.
+// New checks and indexes components; nil matchers means none. The error lists all duplicates.
 func New(components []Component, items []NamedItem, matchers *exception.Matchers) (*Registry, error) {
 	r := &Registry{components: map[key]Component{}, items: map[string]item.Type{}, matchers: matchers}
 	var errs []error
@@ -57,7 +55,7 @@ func New(components []Component, items []NamedItem, matchers *exception.Matchers
 	return r, errors.Join(errs...)
 }
 
-// Map returns a registry with the results of change for every component. change keeps Kind and Name.
+// Map applies change to every component; it keeps Kind and Name.
 func (r *Registry) Map(change func(Component) Component) *Registry {
 	out := &Registry{components: make(map[key]Component, len(r.components)), items: r.items, matchers: r.matchers}
 	for k, c := range r.components {
@@ -72,7 +70,7 @@ func (r *Registry) Component(kind Kind, name string) (Component, bool) {
 	return c, ok
 }
 
-// Components returns all components, by kind in pipeline order, then by name.
+// Components are by kind in pipeline order, then name.
 func (r *Registry) Components() []Component {
 	var list []Component
 	for _, kind := range Kinds() {
@@ -83,7 +81,7 @@ func (r *Registry) Components() []Component {
 	return list
 }
 
-// Names returns the names of one kind, sorted.
+// Names of one kind are sorted.
 func (r *Registry) Names(kind Kind) []string {
 	var names []string
 	for k := range r.components {
@@ -95,7 +93,7 @@ func (r *Registry) Names(kind Kind) []string {
 	return names
 }
 
-// Matchers returns the error classes that job files may name.
+// Matchers are the error classes.
 func (r *Registry) Matchers() *exception.Matchers {
 	if r.matchers == nil {
 		return &exception.Matchers{}
@@ -103,11 +101,11 @@ func (r *Registry) Matchers() *exception.Matchers {
 	return r.matchers
 }
 
-// Item returns the item type that was registered under name.
+// Item is the type registered under name.
 func (r *Registry) Item(name string) (item.Type, bool) {
 	t, ok := r.items[name]
 	return t, ok
 }
 
-// ItemNames returns the names of all registered item types, sorted.
+// ItemNames are sorted.
 func (r *Registry) ItemNames() []string { return slices.Sorted(maps.Keys(r.items)) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// ArrayText returns the text of a list in PostgreSQL's array form; text returns the text of an element.
+// ArrayText is a list in PostgreSQL's array form.
 func ArrayText(v Value, text func(element Value) string) string {
 	dst := []byte{'{'}
 	for i, e := range v.Elements() {
@@ -34,7 +34,6 @@ func ArrayText(v Value, text func(element Value) string) string {
 	return string(append(dst, '}'))
 }
 
-// arrayBounds matches the prefix that PostgreSQL writes before an array that does not begin at 1.
 var arrayBounds = regexp.MustCompile(`^\[-?\d+:-?\d+\]=`)
 
 func isArrayText(text string) bool {
@@ -71,8 +70,7 @@ func (f *Field) parseArrayText(text string) (Value, error) {
 	return f.list(elements)
 }
 
-// cutElement returns the first element of the rest of an array, nil for a null, and the length of
-// its text.
+// nil for a null.
 func cutElement(rest string) (element *string, length int, err error) {
 	if rest[0] != '"' {
 		if length = strings.IndexByte(rest, ','); length < 0 {

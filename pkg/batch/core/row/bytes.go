@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// The formats of a field of bytes.
+// Formats of bytes.
 const (
 	formatBase64 = "base64"
 	formatHex    = "hex"
 )
 
-// hexPrefix begins the text of bytes in PostgreSQL's hex form. No base64 text begins with it.
+// No base64 text begins so.
 const hexPrefix = `\x`
 
-// HexText returns the text of bytes in PostgreSQL's hex form: \x and the digits.
+// HexText is PostgreSQL's: \x and digits.
 func HexText(b string) string {
 	text := make([]byte, 0, len(hexPrefix)+hex.EncodedLen(len(b)))
 	return string(hex.AppendEncode(append(text, hexPrefix...), []byte(b)))
 }
 
-// IsHexText reports whether the text begins like a [HexText].
+// IsHexText reports whether it begins like a [HexText].
 func IsHexText(text string) bool { return strings.HasPrefix(text, hexPrefix) }
 
-// parseBytes reads base64, or hex if the format is hex or the text begins with \x.
+// Base64, or hex by format or \x.
 func (f *Field) parseBytes(text string) (Value, error) {
 	text = strings.TrimSpace(text)
 	digits, isHex := strings.CutPrefix(text, hexPrefix)
@@ -50,13 +50,13 @@ func (f *Field) parseBytes(text string) (Value, error) {
 	return BytesValue(b), nil
 }
 
-// decodeBase64 reads the alphabet with + and /, or the URL alphabet, with or without = at the end.
+// With + and /, or the URL alphabet; = is optional.
 func decodeBase64(text string) ([]byte, error) {
 	alphabet := base64.RawStdEncoding
 	if strings.ContainsAny(text, "-_") {
 		alphabet = base64.RawURLEncoding
 	}
-	if strings.ContainsAny(text, "\r\n") { // the package would skip them
+	if strings.ContainsAny(text, "\r\n") { // else skipped
 		return nil, errors.New("a line end in base64")
 	}
 	digits := strings.TrimRight(text, "=")

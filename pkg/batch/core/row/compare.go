@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Compare orders two values of one kind: -1, 0 or 1. A null is less than any value, false less than
-// true, and texts, uuids and bytes are ordered by their bytes. The order of JSON and lists, by their
-// texts, has no meaning.
+// Compare orders values of one kind: null first, false before true, texts, uuids and bytes by bytes. JSON and
+// lists have a meaningless order.
 func Compare(a, b Value) int {
 	if a.IsNull() || b.IsNull() {
 		return cmp.Compare(bit(!a.IsNull()), bit(!b.IsNull()))

@@ -5,17 +5,15 @@ import (
 	"time"
 )
 
-// Date is a calendar day without time or zone (rule D5), counted in days since
-// 1970-01-01. Dates compare with < and ==.
+// Date is a calendar day without zone (rule D5), in days since 1970-01-01. Compare with < and ==.
 type Date int32
 
-// NewDate returns the date of the given year, month and day; days beyond the
-// month's end are normalised as time.Date does.
+// NewDate normalises days beyond the month as time.Date.
 func NewDate(year int, month time.Month, day int) Date {
 	return Date(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / 86400)
 }
 
-// DateOf returns the calendar day of t in t's own location.
+// DateOf is t's day in its own location.
 func DateOf(t time.Time) Date {
 	y, m, d := t.Date()
 	return NewDate(y, m, d)
@@ -39,7 +37,7 @@ func (d Date) Time() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
 // String returns yyyy-MM-dd.
 func (d Date) String() string { return string(d.Append(make([]byte, 0, len(time.DateOnly)))) }
 
-// Year, Month and Day are the parts of the date.
+// Year, Month and Day are the parts.
 func (d Date) Year() int { return d.Time().Year() }
 
 // Month returns 1 to 12.

@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// Decimal is an exact decimal number (rule D10): a whole coefficient and a scale, its number of digits
-// after the point. 1.50 has the scale 2 and equals 1.5, which has the scale 1: compare with Cmp or
-// Equal, since == distinguishes them. The zero Decimal is 0.
+// Decimal is exact (rule D10): a coefficient and a scale, the digits after the point. Compare with Cmp or
+// Equal: == distinguishes 1.50 and 1.5. Zero is 0.
 //
-// A coefficient that fits in an int64 costs no allocation.
+// A coefficient in an int64 costs no allocation.
 type Decimal struct {
-	digits string // the coefficient, if it does not fit in an int64
+	digits string
 	num    int64
 	scale  uint16
 }
@@ -27,7 +26,7 @@ const (
 	MaxScale  = 1000
 )
 
-// NewDecimal returns coefficient / 10^scale, for a scale of 0 to MaxScale.
+// NewDecimal is coefficient / 10^scale; scale 0 to MaxScale.
 func NewDecimal(coefficient int64, scale int) (Decimal, error) {
 	if scale < 0 || scale > MaxScale {
 		return Decimal{}, fmt.Errorf("a decimal has 0 to %d digits after the point, not %d", MaxScale, scale)
@@ -38,8 +37,7 @@ func NewDecimal(coefficient int64, scale int) (Decimal, error) {
 // DecimalOf returns a whole number.
 func DecimalOf(i int64) Decimal { return Decimal{num: i} }
 
-// DecimalOfFloat returns the decimal of the shortest text that reads back as x: 0.1 for 0.1, although
-// the float is not exactly that. NaN and the infinities are errors.
+// DecimalOfFloat takes x's shortest text: 0.1. NaN and infinities are errors.
 func DecimalOfFloat(x float64) (Decimal, error) {
 	if x-x != 0 {
 		return Decimal{}, fmt.Errorf("%v is not a finite number", x)
@@ -47,12 +45,10 @@ func DecimalOfFloat(x float64) (Decimal, error) {
 	return ParseDecimal(FloatText(x))
 }
 
-// errNoDecimal is the error of a text that is not a decimal number.
 var errNoDecimal = errors.New("it is not a decimal number")
 
-// ParseDecimal reads [+-]digits[.digits][e[+-]digits] with at most MaxDigits digits. The scale is the
-// number of digits after the point: 1.50 keeps its zero. An exponent moves the point: 15e-1 is 1.5,
-// 1.5e3 is 1500.
+// ParseDecimal reads [+-]digits[.digits][e[+-]digits], up to MaxDigits. 1.50 keeps its zero; an exponent moves
+// the point.
 func ParseDecimal(text string) (Decimal, error) {
 	if d, ok := parseShort(text); ok {
 		return d, nil
@@ -81,7 +77,7 @@ func ParseDecimal(text string) (Decimal, error) {
 	return decimalOf(strings.TrimPrefix(sign, "+")+digits, max(scale, 0)), nil
 }
 
-// parseShort reads a number without exponent and with at most 18 digits.
+// Without exponent, up to 18 digits.
 func parseShort(text string) (Decimal, bool) {
 	const maxShort = 18
 	rest, negative := text, false
@@ -117,7 +113,7 @@ func cutExponent(text string) (mantissa string, exponent int, err error) {
 	if at < 0 {
 		return text, 0, nil
 	}
-	// The exponent is checked before anything grows by it.
+	// Checked before anything grows by it.
 	exponent, err = strconv.Atoi(text[at+1:])
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
@@ -137,7 +133,6 @@ func allDigits(s string) bool {
 	return true
 }
 
-// decimalOf takes digits without leading zeros, perhaps after a minus.
 func decimalOf(digits string, scale int) Decimal {
 	if num, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return Decimal{num: num, scale: uint16(scale)}
@@ -145,12 +140,11 @@ func decimalOf(digits string, scale int) Decimal {
 	return Decimal{digits: digits, scale: uint16(scale)}
 }
 
-// decimalOfBig refuses a number longer than a decimal may be.
 func decimalOfBig(coefficient *big.Int, scale int) (Decimal, error) {
 	if coefficient.IsInt64() {
 		return NewDecimal(coefficient.Int64(), scale)
 	}
-	const bitsOfDigits = 3322 // 10^1000 has this many bits
+	const bitsOfDigits = 3322
 	if coefficient.BitLen() > bitsOfDigits || scale > MaxScale || scale < 0 {
 		return Decimal{}, fmt.Errorf("the result is too long for a decimal: at most %d digits, and %d after the point", MaxDigits, MaxScale)
 	}
@@ -165,10 +159,10 @@ func (d Decimal) big() *big.Int {
 	return b
 }
 
-// Scale returns the number of digits after the point.
+// Scale is the digits after the point.
 func (d Decimal) Scale() int { return int(d.scale) }
 
-// Digits returns the number of digits of the coefficient, without leading zeros: 3 for 1.50.
+// Digits of the coefficient without leading zeros: 3 for 1.50.
 func (d Decimal) Digits() int {
 	if d.digits != "" {
 		return len(strings.TrimPrefix(d.digits, "-"))
@@ -191,7 +185,7 @@ func (d Decimal) Sign() int {
 	return 1
 }
 
-// Cmp returns -1, 0 or 1: the order of the numbers, regardless of their scales.
+// Cmp orders numbers regardless of scale.
 func (d Decimal) Cmp(e Decimal) int {
 	if a, b, ok := alignShort(d, e); ok {
 		return cmp.Compare(a, b)
@@ -203,11 +197,10 @@ func (d Decimal) Cmp(e Decimal) int {
 	return a.Cmp(b)
 }
 
-// Equal reports whether both are the same number: 1.50 equals 1.5.
+// Equal reports whether the numbers are: 1.50 equals 1.5.
 func (d Decimal) Equal(e Decimal) bool { return d.Cmp(e) == 0 }
 
-// Add, Sub and Mul are exact. The scale of a sum is the larger one, the scale of a product the sum of
-// both. A result longer than a decimal may be is an error.
+// Add, Sub and Mul are exact; a sum has the larger scale, a product both. Too long is an error.
 func (d Decimal) Add(e Decimal) (Decimal, error) {
 	if a, b, ok := alignShort(d, e); ok {
 		if sum := a + b; (sum > a) == (b > 0) {
@@ -250,7 +243,7 @@ func (d Decimal) Abs() Decimal {
 	return d
 }
 
-// Quo returns d / e with scale digits after the point, rounded by mode. Division by zero is an error.
+// Quo is d / e with scale digits, rounded; division by zero is an error.
 func (d Decimal) Quo(e Decimal, scale int, mode Rounding) (Decimal, error) {
 	if e.Sign() == 0 {
 		return Decimal{}, errors.New("division by zero")
@@ -267,8 +260,7 @@ func (d Decimal) Quo(e Decimal, scale int, mode Rounding) (Decimal, error) {
 	return decimalOfBig(quotient(a, b, mode), scale)
 }
 
-// Round returns d with exactly scale digits after the point: more are rounded by mode, fewer are filled
-// with zeros.
+// Round gives exactly scale digits: rounded or filled with zeros.
 func (d Decimal) Round(scale int, mode Rounding) (Decimal, error) {
 	if scale == int(d.scale) {
 		return d, nil
@@ -283,8 +275,7 @@ func (d Decimal) Round(scale int, mode Rounding) (Decimal, error) {
 	return d.Quo(Decimal{num: 1}, scale, mode)
 }
 
-// Reduce returns the same number without trailing zeros in its fraction: 1.5 for 1.50. Two decimals are
-// Equal if and only if their Reduce is ==.
+// Reduce drops trailing zeros. Decimals are Equal if and only if their Reduce is ==.
 func (d Decimal) Reduce() Decimal {
 	if d.digits != "" {
 		cut := len(d.digits) - len(strings.TrimRight(d.digits, "0"))
@@ -297,7 +288,7 @@ func (d Decimal) Reduce() Decimal {
 	return d
 }
 
-// Int returns the number as an int, without its fraction, and whether it fits and was whole.
+// Int drops the fraction; fits and whole say if it lost.
 func (d Decimal) Int() (i int64, fits, whole bool) {
 	cut, err := d.Round(0, RoundDown)
 	if err != nil || cut.digits != "" {
@@ -306,13 +297,13 @@ func (d Decimal) Int() (i int64, fits, whole bool) {
 	return cut.num, true, cut.Equal(d)
 }
 
-// Float returns the nearest float; false if it is beyond the largest one.
+// Float is the nearest; false beyond the largest.
 func (d Decimal) Float() (float64, bool) {
 	x, err := strconv.ParseFloat(d.String(), 64)
 	return x, err == nil
 }
 
-// AppendText appends the number with all digits of its scale, never with an exponent.
+// AppendText appends all digits of the scale, without exponent.
 func (d Decimal) AppendText(dst []byte) []byte {
 	if d.scale == 0 && d.digits == "" {
 		return strconv.AppendInt(dst, d.num, 10)
@@ -364,7 +355,7 @@ func (d *Decimal) UnmarshalText(text []byte) error {
 // MarshalJSON writes a JSON number.
 func (d Decimal) MarshalJSON() ([]byte, error) { return d.AppendText(nil), nil }
 
-// UnmarshalJSON reads a JSON number, or a text that is one.
+// UnmarshalJSON reads a number, or a text of one.
 func (d *Decimal) UnmarshalJSON(text []byte) error {
 	if string(text) == "null" {
 		return nil

@@ -11,9 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Returns reports whether the field writes v, which it read from text, as the same text again. A
-// timestamp with an offset counts if its instant returns: the offset itself is not kept. Surrounding
-// blanks are not kept either, so such a text does not return, except as a string.
+// Returns reports whether v, read from text, is written the same. A timestamp's offset is not kept, but counts
+// if the instant returns; blanks around do not, except in a string.
 func (f *Field) Returns(text string, v Value) bool {
 	var room [64]byte
 	if string(f.AppendText(room[:0], v)) == text {
@@ -28,8 +27,7 @@ func (f *Field) Returns(text string, v Value) bool {
 	return false
 }
 
-// ReturnsJSON is Returns for a JSON value other than null. Escapes and blanks of the document do not
-// count.
+// ReturnsJSON is Returns for JSON; escapes and blanks do not count.
 func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
 	switch {
 	case f.Kind == JSONKind:
@@ -51,8 +49,7 @@ func (f *Field) writesBare() bool {
 	return f.Kind == Int || f.Kind == Float || f.Kind == DecimalKind || f.Kind == Bool || f.Counts()
 }
 
-// returnsInstant reports whether a text that was read as a timestamp states its offset, and nothing
-// finer than a microsecond.
+// It states its offset and nothing finer than a microsecond.
 func (f *Field) returnsInstant(text string) bool {
 	if strings.TrimSpace(text) != text || f.epoch != 0 {
 		return false
@@ -76,7 +73,6 @@ func hasOffset(text string) bool {
 	return strings.HasSuffix(text, "Z") || strings.LastIndexAny(text, "+-") >= len("2006-01-02T15:04")
 }
 
-// returnsArray compares a JSON array with the list that was read from it, element by element.
 func (f *Field) returnsArray(doc []byte, v Value) bool {
 	var raws []json.RawMessage
 	elements, e := v.Elements(), f.element()
@@ -102,8 +98,7 @@ func (f *Field) exactly(text string, v Value) (Value, error) {
 	return Value{}, f.inexact(quoteShort(text), v)
 }
 
-// ExactJSON returns v if the field is not Exact, or returns the JSON that it was read from; else an
-// invalid item.
+// ExactJSON returns v unless Exact and not the same JSON: then an invalid item.
 func (f *Field) ExactJSON(raw []byte, v Value) (Value, error) {
 	if !f.Exact || v.IsNull() || f.ReturnsJSON(raw, v) {
 		return v, nil

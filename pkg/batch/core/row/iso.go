@@ -2,13 +2,13 @@ package row
 
 import "time"
 
-// The texts of ISO 8601 are read and written here digit by digit: time.Parse and AppendFormat take
-// several times as long, and every date of a load passes here. Other texts are left to package time.
+// Digit by digit: time.Parse and AppendFormat take several times as long, and every date passes here. Other
+// texts go to package time.
 
 const (
 	microsPerSecond = 1_000_000
 	microsPerDay    = 24 * 60 * 60 * microsPerSecond
-	// minISO and maxISO are the days of the years 0 to 9999, written with four digits.
+	// The days of the years 0 to 9999.
 	minISO = Date(-719528)
 	maxISO = Date(2932896)
 )
@@ -34,8 +34,7 @@ func parseISODate(s string) (Date, bool) {
 	return d, true
 }
 
-// parseISOTime reads yyyy-MM-ddTHH:mm:ss in UTC, with a blank instead of the T, and optionally a
-// fraction and a Z. It returns microseconds since 1970-01-01. It refuses finer fractions.
+// UTC, with a T or blank, optional fraction and Z; microseconds since 1970-01-01. Finer fractions are refused.
 func parseISOTime(s string) (micros int64, hasZone, ok bool) {
 	const withoutFraction = len("2006-01-02T15:04:05")
 	if len(s) < withoutFraction || s[10] != 'T' && s[10] != ' ' || s[13] != ':' || s[16] != ':' {
@@ -81,8 +80,7 @@ func (d Date) Append(dst []byte) []byte {
 		'0'+byte(m/10), '0'+byte(m%10), '-', '0'+byte(day/10), '0'+byte(day%10))
 }
 
-// AppendMicros appends yyyy-MM-ddTHH:mm:ss.SSSSSSZ for a number of microseconds since
-// 1970-01-01 UTC.
+// AppendMicros appends yyyy-MM-ddTHH:mm:ss.SSSSSSZ of microseconds since 1970-01-01 UTC.
 func AppendMicros(dst []byte, micros int64) []byte {
 	day := DayOfMicros(micros)
 	if day < minISO || day > maxISO {
@@ -98,8 +96,7 @@ func AppendMicros(dst []byte, micros int64) []byte {
 	return append(dst, 'Z')
 }
 
-// appendTimestamp appends AppendMicros without zeros at the end of the fraction, as
-// TimestampLayout has it.
+// Without zeros at the end, as TimestampLayout.
 func appendTimestamp(dst []byte, micros int64) []byte {
 	dst = AppendMicros(dst, micros)
 	end := len(dst) - 1
@@ -112,7 +109,7 @@ func appendTimestamp(dst []byte, micros int64) []byte {
 	return append(dst[:end], 'Z')
 }
 
-// DayOfMicros returns the day, in UTC, of a number of microseconds since 1970-01-01 UTC.
+// DayOfMicros is the UTC day of microseconds since 1970-01-01.
 func DayOfMicros(micros int64) Date {
 	day := micros / microsPerDay
 	if micros%microsPerDay < 0 {
@@ -121,13 +118,12 @@ func DayOfMicros(micros int64) Date {
 	return Date(day)
 }
 
-// Years are counted by eras of 400, that begin on 1 March: a leap day is the last of its year.
+// Eras of 400 years begin on 1 March: a leap day is the last of its year.
 const (
 	daysPerEra  = 146_097
-	daysToEpoch = 719_468 // from 0000-03-01 to 1970-01-01
+	daysToEpoch = 719_468 // from 0000-03-01
 )
 
-// civil returns the Gregorian year, month and day.
 func (d Date) civil() (year, month, day int) {
 	days := int(d) + daysToEpoch
 	era := days / daysPerEra
@@ -146,7 +142,7 @@ func (d Date) civil() (year, month, day int) {
 	return year, month, day
 }
 
-// dateOfCivil is the inverse of civil for years from 0; a day that does not exist becomes another.
+// From year 0; a day that does not exist becomes another.
 func dateOfCivil(year, month, day int) Date {
 	month -= 3
 	if month < 0 {

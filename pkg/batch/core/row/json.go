@@ -10,11 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/jsontext"
 )
 
-// JSON is the text of one JSON value, without blanks between its parts (rule D12). Two texts
-// may be one value: compare with Equal.
+// JSON is one value's text without blanks (rule D12). Compare with Equal.
 type JSON string
 
-// ParseJSON reads the text of one JSON value, as strictly as rule D9 requires.
+// ParseJSON is as strict as rule D9.
 func ParseJSON(text string) (JSON, error) {
 	var scan jsontext.Scanner
 	doc := []byte(text)
@@ -28,7 +27,7 @@ func ParseJSON(text string) (JSON, error) {
 	return CompactJSON(doc), nil
 }
 
-// CompactJSON returns the JSON of a text that is known to be one valid JSON value.
+// CompactJSON takes valid JSON.
 func CompactJSON(doc []byte) JSON {
 	at := blankOutside(doc, 0)
 	if at == len(doc) {
@@ -45,8 +44,7 @@ func CompactJSON(doc []byte) JSON {
 	return JSON(kept)
 }
 
-// blankOutside returns the index of the first blank from i on that is outside strings, or the end. i is
-// outside strings.
+// i is outside strings.
 func blankOutside(doc []byte, i int) int {
 	for ; i < len(doc); i++ {
 		switch {
@@ -63,12 +61,10 @@ func blankOutside(doc []byte, i int) int {
 	return len(doc)
 }
 
-// Equal reports whether both are the same value, as jsonb of PostgreSQL compares: the order of keys and
-// the notation of numbers do not count.
+// Equal is as PostgreSQL's jsonb: order of keys and notation of numbers do not count.
 func (j JSON) Equal(k JSON) bool { return j == k || j.Canonical() == k.Canonical() }
 
-// Canonical returns the canonical text of the value: keys in order, numbers without trailing zeros in
-// their fractions. A text that is not JSON stays unchanged.
+// Canonical orders keys and drops trailing zeros; other text stays.
 func (j JSON) Canonical() JSON {
 	d := json.NewDecoder(strings.NewReader(string(j)))
 	d.UseNumber()
@@ -85,7 +81,7 @@ func (j JSON) Canonical() JSON {
 	return JSON(bytes.TrimSuffix(text.Bytes(), []byte("\n")))
 }
 
-// MarshalJSON writes the value itself; null for the zero JSON.
+// MarshalJSON writes the value; zero is null.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if j == "" {
 		return []byte("null"), nil
@@ -93,7 +89,7 @@ func (j JSON) MarshalJSON() ([]byte, error) {
 	return []byte(j), nil
 }
 
-// UnmarshalJSON keeps the value; null leaves j unchanged.
+// UnmarshalJSON keeps the value; null changes nothing.
 func (j *JSON) UnmarshalJSON(doc []byte) error {
 	if !isJSONNull(string(doc)) {
 		*j = CompactJSON(doc)
@@ -101,7 +97,6 @@ func (j *JSON) UnmarshalJSON(doc []byte) error {
 	return nil
 }
 
-// plainest gives the numbers of a value their shortest text.
 func plainest(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -120,7 +115,6 @@ func plainest(value any) any {
 	return value
 }
 
-// parseJSON reads the text of a JSON value other than null, which isNull handles.
 func (f *Field) parseJSON(text string) (Value, error) {
 	j, err := ParseJSON(text)
 	if err != nil {
@@ -129,7 +123,7 @@ func (f *Field) parseJSON(text string) (Value, error) {
 	return JSONValue(j), nil
 }
 
-// isJSONNull reports whether the text is JSON's null: no value, like the null of a database.
+// No value, like a database's null.
 func isJSONNull(text string) bool {
 	return len(text) >= len("null") && strings.TrimSpace(text) == "null"
 }

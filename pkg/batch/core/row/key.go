@@ -2,8 +2,7 @@ package row
 
 import "encoding/binary"
 
-// AppendKey appends a form of the value that is equal for equal values only, also when several are
-// appended in sequence: the key of a map. It is not for storage.
+// AppendKey appends a map key, equal for equal values only, also in sequence. Not for storage.
 func AppendKey(dst []byte, v Value) []byte {
 	v = v.Canonical()
 	dst = append(dst, byte(v.kind))

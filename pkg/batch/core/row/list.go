@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// listBit marks the kind of a list; the rest is the kind of its elements.
+// listBit; the rest is the elements' kind.
 const listBit = 0x20
 
 const listPrefix = "list of "
 
-// ListOf returns the kind of lists of the simple kind elem. There are no lists of lists, of json or of
-// bytes.
+// ListOf lists elem; not of lists, json or bytes.
 func ListOf(elem Kind) Kind { return elem | listBit }
 
-// Elem returns the kind of the elements of a list; false if the kind is not a list.
+// Elem is a list's element kind; else false.
 func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
 
 // IsList reports whether the kind is a list.
@@ -31,7 +30,7 @@ func isSimple(k Kind) bool {
 	}
 }
 
-// ListNames returns the names of all kinds of lists.
+// ListNames are all kinds of lists.
 func ListNames() []string {
 	var names []string
 	for k := String; int(k) < len(kindNames); k++ {
@@ -42,8 +41,7 @@ func ListNames() []string {
 	return names
 }
 
-// ListValue returns a list of elements, each of the kind elem or null. An element that JSON cannot
-// hold (NaN, an infinity, a text that is not UTF-8, a year beyond 9999) is an error.
+// ListValue makes a list of elem or nulls. NaN, an infinity, a text not UTF-8, a year beyond 9999 is an error.
 func ListValue(elem Kind, elements []Value) (Value, error) {
 	text := []byte{'['}
 	for i, e := range elements {
@@ -61,12 +59,11 @@ func ListValue(elem Kind, elements []Value) (Value, error) {
 	return Value{kind: ListOf(elem), text: string(append(text, ']'))}, nil
 }
 
-// ElementError is an error in an element of a list.
+// ElementError is in a list's element.
 type ElementError struct {
-	// Index is the number of the element, from 0.
+	// Index is from 0.
 	Index int
-	// Err is the cause.
-	Err error
+	Err   error
 }
 
 // Error returns the reason with the number of the element.
@@ -75,8 +72,7 @@ func (e *ElementError) Error() string { return fmt.Sprintf("element %d: %v", e.I
 // Unwrap returns Err.
 func (e *ElementError) Unwrap() error { return e.Err }
 
-// FieldError returns err with the name of the field, and with the element number of an [ElementError]:
-// "field tags[3]: ...".
+// FieldError adds the field, and an [ElementError]'s number: "field tags[3]: ...".
 func FieldError(field string, err error) error {
 	var of *ElementError
 	if errors.As(err, &of) {
@@ -85,7 +81,7 @@ func FieldError(field string, err error) error {
 	return fmt.Errorf("field %s: %w", field, err)
 }
 
-// hasText reports a value with a text that could not be read again.
+// It could not be read again.
 func (v Value) hasText() error {
 	const maxYear = 9999
 	year := 0
@@ -119,8 +115,7 @@ func appendElement(dst []byte, e Value) []byte {
 	}
 }
 
-// appendQuoted appends a text as JSON. It escapes only mandatory characters: the text of a list is its
-// value, and is shown and stored.
+// Only mandatory escapes: the text of a list is its value.
 func appendQuoted(dst []byte, text string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -148,14 +143,14 @@ func appendQuoted(dst []byte, text string) []byte {
 	return append(append(dst, text[from:]...), '"')
 }
 
-// Len returns the number of elements of a list; 0 for other values.
+// Len is a list's; else 0.
 func (v Value) Len() int {
 	n := 0
 	v.each(func(string) bool { n++; return true })
 	return n
 }
 
-// Element returns element i of a list, from 0, or from the end with -1; null if there is none.
+// Element i is from 0, or the end with -1; null if none.
 func (v Value) Element(i int64) Value {
 	if i < 0 {
 		i += int64(v.Len())
@@ -174,7 +169,7 @@ func (v Value) Element(i int64) Value {
 	return found
 }
 
-// Elements returns the elements of a list, including nulls; nil for other values.
+// Elements include nulls; nil for other values.
 func (v Value) Elements() []Value {
 	if !v.kind.IsList() {
 		return nil
@@ -187,18 +182,16 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// element returns the value of an element in the text of the list.
 func (v Value) element(raw string) Value {
 	elem, _ := v.kind.Elem()
 	f := Field{Name: "element", Kind: elem, Nullable: true, Nulls: []string{}}
 	e, err := f.parseElement(raw)
-	if err != nil { // impossible: the list was made of such values
+	if err != nil {
 		panic(fmt.Sprintf("core: element %s of a %s: %v", raw, v.kind, err))
 	}
 	return e
 }
 
-// each calls f with the JSON of each element of a list, until it returns false.
 func (v Value) each(f func(raw string) bool) {
 	if !v.kind.IsList() {
 		return
@@ -231,7 +224,7 @@ func canonicalList(v Value) Value {
 		elements[i] = elements[i].Canonical()
 	}
 	list, err := ListValue(DecimalKind, elements)
-	if err != nil { // impossible: they are decimals
+	if err != nil {
 		return v
 	}
 	return list

@@ -1,6 +1,5 @@
 package row
 
-// anyList is Any for a list; nil for other values.
 func anyList(v Value) any {
 	elem, _ := v.kind.Elem()
 	switch elem {
@@ -25,7 +24,6 @@ func anyList(v Value) any {
 	}
 }
 
-// sliceOf returns a []T, or a []*T if an element is null.
 func sliceOf[T any](v Value, get func(Value) T) any {
 	elements := v.Elements()
 	list, nulls := make([]T, len(elements)), false
@@ -45,7 +43,6 @@ func sliceOf[T any](v Value, get func(Value) T) any {
 	return pointers
 }
 
-// listOfAny is the inverse of anyList; false if x is not one of its results.
 func listOfAny(x any) (v Value, is bool, err error) {
 	for _, try := range []func(x any) (Value, bool, error){
 		listFrom(String, StringValue), listFrom(Int, IntValue), listFrom(Float, FloatValue), listFrom(DecimalKind, DecimalValue),
@@ -58,7 +55,6 @@ func listOfAny(x any) (v Value, is bool, err error) {
 	return v, is, err
 }
 
-// listFrom makes a list of a []T or []*T; nil is null.
 func listFrom[T any](elem Kind, value func(T) Value) func(x any) (Value, bool, error) {
 	return func(x any) (Value, bool, error) {
 		var elements []Value

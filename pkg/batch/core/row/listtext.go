@@ -23,7 +23,6 @@ func (f *Field) elementAt(i int) *Field {
 	return &e
 }
 
-// setElement makes the field of the elements from the list's settings for its values.
 func (f *Field) setElement() error {
 	kind, ok := f.Kind.Elem()
 	if !ok {
@@ -49,8 +48,7 @@ func (f *Field) setElement() error {
 	return err
 }
 
-// parseList reads the text of a list: elements between separators if the field has one, else a JSON
-// array, or an array in PostgreSQL's form.
+// By the separator if set, else a JSON array or PostgreSQL's form.
 func (f *Field) parseList(text string) (Value, error) {
 	text = strings.TrimSpace(text)
 	isJSON := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
@@ -92,8 +90,8 @@ func (f *Field) list(elements []Value) (Value, error) {
 	return v, nil
 }
 
-// ParseArray reads a JSON array as a list. It is strict: each element must have the JSON type of its
-// kind, or be null; no number is a text. With a Coerce, elements are converted like values of the kind.
+// ParseArray reads a JSON array strictly: each element has its kind's JSON type, or null. With Coerce,
+// elements are converted.
 func (f *Field) ParseArray(doc []byte) (Value, error) {
 	var scan jsontext.Scanner
 	if err := scan.Valid(doc); err != nil {
@@ -141,7 +139,7 @@ func (f *Field) parseElement(raw string) (Value, error) {
 	case !fits:
 		return Value{}, f.misfitJSON(raw, "coerce: convert accepts other forms")
 	case !isText && (f.DecimalSeparator != "" || f.ThousandsSeparator != ""):
-		plain := *f // a JSON number has a point
+		plain := *f
 		plain.DecimalSeparator, plain.ThousandsSeparator = "", ""
 		return plain.Parse(raw)
 	case !isText:
@@ -154,14 +152,12 @@ func (f *Field) parseElement(raw string) (Value, error) {
 	return f.Parse(text)
 }
 
-// misfitJSON is misfit for a part of a document, which is shown unchanged.
 func (f *Field) misfitJSON(raw, why string) error {
 	return exception.InvalidItem("", exception.ClassParse,
 		fmt.Errorf("field %s: %s is not %s (%s)", f.Name, f.Quoted(jsontext.Shorten([]byte(raw))), article(f.Kind), why))
 }
 
-// appendList appends a list in the field's form: with separators, or as a JSON array if those could not
-// be read again.
+// As a JSON array if separators could not be read again.
 func (f *Field) appendList(dst []byte, v Value) []byte {
 	if f.Separator == "" {
 		return f.AppendArray(dst, v)
@@ -184,7 +180,7 @@ func (f *Field) appendList(dst []byte, v Value) []byte {
 	return dst
 }
 
-// AppendArray appends a list as a JSON array, its elements in the field's format.
+// AppendArray appends a JSON array in the field's format.
 func (f *Field) AppendArray(dst []byte, v Value) []byte {
 	e := f.element()
 	if e.Format == "" {

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// Coerce is a field's treatment of a value that does not fit its type.
+// Coerce treats a value that does not fit.
 type Coerce uint8
 
-// The treatments. Except with CoerceError, a value of another form is converted if that loses nothing
-// (see [Field.Coerced]); only a value that cannot be converted is a misfit.
+// Except with CoerceError, a value is converted if that loses nothing (see [Field.Coerced]).
 const (
 	// CoerceError makes the item invalid.
 	CoerceError Coerce = iota
@@ -24,7 +23,7 @@ const (
 
 var coerceNames = [...]string{CoerceError: "error", CoerceConvert: "convert", CoerceNull: "null", CoerceDefault: "default"}
 
-// String returns the name in a job file.
+// String is the job file's name.
 func (c Coerce) String() string {
 	if int(c) < len(coerceNames) {
 		return coerceNames[c]
@@ -32,7 +31,7 @@ func (c Coerce) String() string {
 	return "coerce(" + strconv.Itoa(int(c)) + ")"
 }
 
-// CoerceByName returns the treatment for a name in a job file.
+// CoerceByName inverts String.
 func CoerceByName(name string) (Coerce, bool) {
 	for c, known := range coerceNames {
 		if known == name {
@@ -42,11 +41,10 @@ func CoerceByName(name string) (Coerce, bool) {
 	return CoerceError, false
 }
 
-// CoerceNames returns the names of all treatments, in order.
+// CoerceNames are all, in order.
 func CoerceNames() []string { return append([]string(nil), coerceNames[:]...) }
 
-// Missing returns the field's value if its source has none: its Default, or null; an invalid item if it
-// has neither.
+// Missing is the Default or null; else an invalid item.
 func (f *Field) Missing() (Value, error) {
 	if !f.Default.IsNull() {
 		return f.Default, nil
@@ -54,10 +52,10 @@ func (f *Field) Missing() (Value, error) {
 	return Value{}, f.Check(Value{})
 }
 
-// IsNull reports whether the field reads the text as null.
+// IsNull reports whether the field reads text as null.
 func (f *Field) IsNull(text string) bool { return f.isNull(text) }
 
-// Known returns a source value of the field's kind, or its replacement if it is one of Nulls.
+// Known returns the value, or the replacement of one of Nulls.
 func (f *Field) Known(v Value) (Value, error) {
 	if v.IsNull() || f.Nulls != nil && f.isNull(v.String()) {
 		return f.Missing()
@@ -65,10 +63,8 @@ func (f *Field) Known(v Value) (Value, error) {
 	return v, nil
 }
 
-// Coerced returns the replacement of a value that does not fit the field's type: text is the value in
-// the source, and misfit the error, which it returns if the field coerces nothing. These are converted:
-// an int from 12.0 or 1e3; a bool from 1, yes, y, on, t and true, and from 0, no, n, off, f and false,
-// in any case of letters.
+// Coerced replaces a misfit, or returns the error. Converted are: an int from 12.0 or 1e3; a bool from 1, yes,
+// y, on, t, true, 0, no, n, off, f, false, in any case.
 func (f *Field) Coerced(text string, misfit error) (Value, error) {
 	if f.Coerce == CoerceError {
 		return Value{}, misfit
@@ -86,14 +82,13 @@ func (f *Field) Coerced(text string, misfit error) (Value, error) {
 	return Value{}, misfit
 }
 
-// convert reads texts that are not in the usual form of the kind.
 func convert(kind Kind, text string) (Value, bool) {
 	if kind == Int {
 		x, err := ParseFloat(text)
 		if err != nil {
 			return Value{}, false
 		}
-		const exact = 1 << 53 // beyond it a float may be a different whole number than its text
+		const exact = 1 << 53 // beyond it whole floats may differ from their text
 		i, whole := IntOf(x)
 		return IntValue(i), whole && i > -exact && i < exact
 	}
@@ -108,7 +103,7 @@ func convert(kind Kind, text string) (Value, bool) {
 	return Value{}, false
 }
 
-// checkMisfits refuses a Default, a Coerce and a Zone that have no effect on the field.
+// Refuses Default, Coerce and Zone without effect.
 func (f *Field) checkMisfits() error {
 	switch {
 	case !f.Default.IsNull() && f.Default.kind != f.Kind:

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// FitDecimal returns d with the scale of the field, filled with zeros; more digits after the point than
-// the field has are an invalid item.
+// FitDecimal fills d to the field's scale; more digits are an invalid item.
 func (f *Field) FitDecimal(d Decimal) (Value, error) {
 	if f.Scale == nil || d.Scale() == *f.Scale {
 		return DecimalValue(d), nil
@@ -55,8 +54,7 @@ func (f *Field) parseNumber(text string) (Value, error) {
 	return Value{}, f.misfit(text, why)
 }
 
-// ParseFloat reads a finite float: decimal digits, a point, signs and an exponent (rule D7). The
-// literals of Go 0x1p3 and 1_000 are refused.
+// ParseFloat reads a finite float (rule D7); Go's 0x1p3 and 1_000 are refused.
 func ParseFloat(text string) (float64, error) {
 	if x, ok := shortFloat(text); ok {
 		return x, nil
@@ -75,8 +73,7 @@ func ParseFloat(text string) (float64, error) {
 	return x, err
 }
 
-// shortFloat reads the common form of a float: some digits with a point among them. The digits and the
-// power of ten are exact floats, so their quotient is the float nearest to the text.
+// Digits and power of ten are exact floats, so the quotient is the nearest float.
 func shortFloat(text string) (float64, bool) {
 	powers := [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18}
 	const exact = 1 << 53
@@ -87,10 +84,9 @@ func shortFloat(text string) (float64, bool) {
 	return float64(d.num) / powers[d.scale], true
 }
 
-// shortInt reads the common form of an int: some digits, perhaps after a minus, in less than half the
-// time of strconv; parseNumber reads anything else.
+// Half the time of strconv; parseNumber reads the rest.
 func shortInt(text string) (n int64, ok bool) {
-	const most = 18 // any number of this many digits fits in an int64
+	const most = 18
 	digits := text
 	if len(text) > 0 && text[0] == '-' {
 		digits = text[1:]
@@ -111,8 +107,7 @@ func shortInt(text string) (n int64, ok bool) {
 	return n, true
 }
 
-// plainNumber returns the text of a number with a point and without thousands separators; false if the
-// separators are misplaced.
+// false if separators are misplaced.
 func (f *Field) plainNumber(text string) (string, bool) {
 	text = strings.TrimSpace(text)
 	if n := len(text) - 1; f.TrailingMinus && n > 0 && text[n] == '-' && text[0] >= '0' && text[0] <= '9' {
@@ -141,8 +136,7 @@ func (f *Field) plainNumber(text string) (string, bool) {
 	return whole, true
 }
 
-// oneSeparator returns the whole number with the thousands separator in place of similar characters:
-// non-breaking blanks and apostrophes.
+// Non-breaking blanks and apostrophes count as the separator.
 func (f *Field) oneSeparator(whole string) string {
 	alike := ""
 	switch f.ThousandsSeparator {
@@ -167,9 +161,9 @@ func (f *Field) decimalSeparator() string {
 	return f.DecimalSeparator
 }
 
-// checkNumber refuses settings that only numbers have, and ambiguous ones.
+// Refuses settings of numbers only, and ambiguous ones.
 func (f *Field) checkNumber() error {
-	if f.Kind.IsList() { // its elements were checked
+	if f.Kind.IsList() {
 		return nil
 	}
 	isNumber := f.Kind == DecimalKind || f.Kind == Float || f.Kind == Int

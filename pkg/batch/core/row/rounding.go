@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// Rounding is the rule for dropping digits of a decimal.
+// Rounding drops digits of a decimal.
 type Rounding uint8
 
-// The rules. The zero Rounding is RoundHalfUp, as taught at school.
+// Zero is RoundHalfUp.
 const (
-	RoundHalfUp   Rounding = iota // to the nearest; a half away from zero
-	RoundHalfEven                 // to the nearest; a half to the even digit
-	RoundHalfDown                 // to the nearest; a half towards zero
+	RoundHalfUp   Rounding = iota // a half away from zero
+	RoundHalfEven                 // a half to the even digit
+	RoundHalfDown                 // a half towards zero
 	RoundDown                     // towards zero
 	RoundUp                       // away from zero
 	RoundFloor                    // towards minus infinity
@@ -21,7 +21,7 @@ const (
 
 var roundingNames = [...]string{"half_up", "half_even", "half_down", "down", "up", "floor", "ceiling"}
 
-// RoundingNames returns the names of the rules in a job file.
+// RoundingNames are the job file's.
 func RoundingNames() []string { return append([]string(nil), roundingNames[:]...) }
 
 // RoundingByName returns the rule of a name.
@@ -34,7 +34,6 @@ func RoundingByName(name string) (Rounding, bool) {
 	return 0, false
 }
 
-// quotient is a / b as a whole number, b not zero. It changes both.
 func quotient(a, b *big.Int, mode Rounding) *big.Int {
 	sign := a.Sign() * b.Sign()
 	rest := new(big.Int)
@@ -49,8 +48,7 @@ func quotient(a, b *big.Int, mode Rounding) *big.Int {
 	return a
 }
 
-// awayFromZero decides for a number with a remainder: half compares it with half of the last digit,
-// which is odd or even.
+// half compares the remainder with half of the last digit.
 func (m Rounding) awayFromZero(sign, half int, odd bool) bool {
 	switch m {
 	case RoundHalfUp:
@@ -74,7 +72,6 @@ func pow10(n int) *big.Int {
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
-// pow10Short returns 10^n if it fits in an int64.
 func pow10Short(n int) (int64, bool) {
 	const maxShort = 18
 	if n > maxShort {
@@ -87,7 +84,6 @@ func pow10Short(n int) (int64, bool) {
 	return p, true
 }
 
-// mulShort returns x * y if it fits in an int64.
 func mulShort(x, y int64) (int64, bool) {
 	high, low := bits.Mul64(magnitude(x), magnitude(y))
 	if high != 0 || low >= 1<<63 {
@@ -103,7 +99,7 @@ func magnitude(x int64) uint64 {
 	return uint64(x)
 }
 
-// alignShort gives both coefficients the larger scale; false if one does not fit in an int64.
+// false if one does not fit in an int64.
 func alignShort(d, e Decimal) (a, b int64, ok bool) {
 	if d.digits != "" || e.digits != "" {
 		return 0, 0, false
@@ -128,7 +124,6 @@ func alignShort(d, e Decimal) (a, b int64, ok bool) {
 	return a, b, true
 }
 
-// align gives both coefficients the larger scale.
 func align(d, e Decimal) (a, b *big.Int, scale int) {
 	a, b, scale = d.big(), e.big(), int(max(d.scale, e.scale))
 	if n := scale - int(d.scale); n > 0 {

@@ -7,59 +7,48 @@ import (
 	"time"
 )
 
-// Field is one named, typed column of a schema.
+// Field is a schema's typed column.
 type Field struct {
-	// Name is the field's name in expressions and tables.
-	Name string
-	// Kind is the field's type.
-	Kind Kind
-	// Nullable means that a value may be missing.
+	Name     string
+	Kind     Kind
 	Nullable bool
-	// From is the name in the source (a CSV header, a JSON key); Name if empty.
+	// From is the source's name (CSV header, JSON key); empty means Name.
 	From string
-	// Format is the text form of a date or timestamp, in the letters of [Layout], or epoch, epoch_ms or
-	// epoch_us: the number since 1970-01-01 UTC; empty means ISO 8601. For bytes it is hex or base64;
-	// empty means base64.
+	// Format is a date's or timestamp's [Layout], or epoch, epoch_ms, epoch_us since 1970-01-01 UTC; empty
+	// means ISO 8601. Bytes: hex or base64 (default).
 	Format string
-	// Scale is the number of digits after the point of the field's decimals: fewer are filled with
-	// zeros, more are an invalid item. nil accepts any.
+	// Scale is the digits after a decimal's point: fewer are filled, more invalid. nil accepts any.
 	Scale *int
-	// DecimalSeparator and ThousandsSeparator are the separators in the text of a decimal, a float or
-	// an int; empty means "." and none. A text may lack the thousands separator; it is not written.
+	// Separators of a decimal, float or int; empty means "." and none. Thousands may lack, and are not
+	// written.
 	DecimalSeparator, ThousandsSeparator string
-	// TrailingMinus allows a text such as 12.50- for a negative number. It is written as -12.50.
+	// TrailingMinus allows 12.50-, written as -12.50.
 	TrailingMinus bool
-	// Trues and Falses are additional texts of a bool for true and false, in any case of letters; the
-	// first one is written.
+	// Additional texts of a bool in any case; the first is written.
 	Trues, Falses []string
-	// Separator separates the elements of a list in a text; empty means that the text is a JSON array.
-	// Other settings for values, such as Format, apply to the elements.
+	// Separator of a list's elements; empty means a JSON array. Other settings apply to elements.
 	Separator string
-	// Zone is the zone in which a time without an offset is read, and a Format is written; nil means
-	// UTC.
+	// Zone for times without offset, and for Format; nil means UTC.
 	Zone *time.Location
-	// Default is the value if the source has none, of the field's kind; null means no default.
+	// Default if the source has none; null means none.
 	Default Value
 	// Coerce is the treatment of a value that does not fit.
 	Coerce Coerce
-	// Nulls are the texts read as null. nil means the default: "" for every
-	// kind but string and bytes, which have none.
+	// Nulls are read as null. nil means "" except for string and bytes.
 	Nulls []string
-	// Exact refuses a text that the field would not write as the same text again (see Returns), as
-	// an invalid item.
+	// Exact makes a text that is not written back the same (see Returns) an invalid item.
 	Exact bool
-	// Optional lets the source lack the column or key; the value is null then, or Default.
+	// Optional lets the source lack it: null, or Default.
 	Optional bool
-	// Hidden keeps values of the field out of errors: the item has redacted fields, and a source may
-	// repeat their values elsewhere.
+	// Hidden keeps values out of errors: fields are redacted.
 	Hidden bool
 
 	layout string
-	epoch  int64  // microseconds of a unit; 0 if the format counts none
-	elem   *Field // of the elements of a list
+	epoch  int64
+	elem   *Field
 }
 
-// Source returns the field's name in its source.
+// Source is the name in the source.
 func (f *Field) Source() string {
 	if f.From != "" {
 		return f.From
@@ -67,7 +56,7 @@ func (f *Field) Source() string {
 	return f.Name
 }
 
-// Type returns the field's type as a job file writes it: "string", "int null".
+// Type is as in a job file: "int null".
 func (f *Field) Type() string {
 	if f.Nullable {
 		return f.Kind.String() + " null"
@@ -75,18 +64,17 @@ func (f *Field) Type() string {
 	return f.Kind.String()
 }
 
-// Schema is the ordered list of a row's fields. It is immutable once made.
+// Schema is a row's ordered fields, immutable.
 //
-// The columns of an open schema are known only when its source is opened (a CSV file without `item`):
-// its fields are those known so far, and every other name is a string column until then.
+// An open schema's columns are known when its source opens (CSV without `item`): until then every other name
+// is a string.
 type Schema struct {
 	fields []Field
 	index  map[string]int
 	open   bool
 }
 
-// NewSchema checks the fields: names must be unique and not empty, kinds known,
-// formats valid.
+// NewSchema checks fields: unique names, known kinds, valid formats.
 func NewSchema(fields ...Field) (*Schema, error) {
 	s := &Schema{fields: append([]Field(nil), fields...), index: make(map[string]int, len(fields))}
 	for i := range s.fields {
@@ -122,8 +110,7 @@ func NewSchema(fields ...Field) (*Schema, error) {
 	return s, nil
 }
 
-// InZone returns the schema with the zone for timestamps, and for counted days, that have none; itself
-// if the zone is UTC or nil.
+// InZone sets the zone of timestamps and counted days without one; itself for UTC or nil.
 func (s *Schema) InZone(zone *time.Location) *Schema {
 	if zone == nil || zone == time.UTC {
 		return s
@@ -143,14 +130,14 @@ func (s *Schema) InZone(zone *time.Location) *Schema {
 		return s
 	}
 	zoned, err := NewSchema(fields...)
-	if err != nil { // the fields were a schema before
+	if err != nil {
 		return s
 	}
 	zoned.open = s.open
 	return zoned
 }
 
-// Open returns a schema with only these fields known so far.
+// Open returns a schema with these fields so far.
 func Open(fields ...Field) (*Schema, error) {
 	s, err := NewSchema(fields...)
 	if err == nil {
@@ -159,19 +146,19 @@ func Open(fields ...Field) (*Schema, error) {
 	return s, err
 }
 
-// IsOpen reports whether more columns may appear when the source is opened.
+// IsOpen reports whether more columns may appear.
 func (s *Schema) IsOpen() bool { return s.open }
 
 // Len returns the number of fields.
 func (s *Schema) Len() int { return len(s.fields) }
 
-// Field returns field i; the caller must not change it.
+// Field i must not be changed.
 func (s *Schema) Field(i int) *Field { return &s.fields[i] }
 
 // Fields returns a copy of the fields.
 func (s *Schema) Fields() []Field { return append([]Field(nil), s.fields...) }
 
-// Index returns the position of the named field, or -1.
+// Index of the field, or -1.
 func (s *Schema) Index(name string) int {
 	if i, ok := s.index[name]; ok {
 		return i
@@ -188,7 +175,7 @@ func (s *Schema) Names() []string {
 	return names
 }
 
-// String returns "{id: int, name: string null}", ending in "..." when open.
+// String is "{id: int, name: string null}", with "..." when open.
 func (s *Schema) String() string {
 	parts := make([]string, 0, len(s.fields)+1)
 	for i := range s.fields {
@@ -200,7 +187,7 @@ func (s *Schema) String() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// SameShape reports whether both have the same names, kinds and nullability in the same order.
+// SameShape reports whether names, kinds and nullability are the same, in order.
 func (s *Schema) SameShape(o *Schema) bool {
 	if s == o {
 		return true
@@ -217,17 +204,17 @@ func (s *Schema) SameShape(o *Schema) bool {
 	return true
 }
 
-// Row is one item with a schema: ordered, named values. Readers return rows with their values in a
-// buffer of the chunk; to keep a row beyond the call that received it, Clone it.
+// Row is an item's ordered, named values. Readers use a chunk's buffer: Clone a row to keep it beyond the
+// call.
 type Row struct {
 	schema *Schema
 	values []Value
 }
 
-// New returns a row over values, which it keeps; there must be one per field.
+// New keeps values; one per field.
 func New(schema *Schema, values []Value) Row { return Row{schema: schema, values: values} }
 
-// Schema returns the row's schema; nil for the zero Row.
+// Schema is nil for the zero Row.
 func (r Row) Schema() *Schema { return r.schema }
 
 // Len returns the number of values.
@@ -236,10 +223,10 @@ func (r Row) Len() int { return len(r.values) }
 // At returns value i.
 func (r Row) At(i int) Value { return r.values[i] }
 
-// Values returns the row's own values, for reading only.
+// Values are for reading only.
 func (r Row) Values() []Value { return r.values }
 
-// Get returns the named value, and false if the schema has no such field.
+// Get is false without such a field.
 func (r Row) Get(name string) (Value, bool) {
 	if r.schema == nil {
 		return Value{}, false

@@ -10,11 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Parse reads text as a value of the field: the field's Nulls become null, or its Default; other texts
-// must fit its kind, or are coerced by Coerce. Strings are not trimmed; for every other kind
-// surrounding blanks are ignored. A misfit is an invalid item (skippable).
+// Parse reads text: Nulls become null or Default; others must fit or are coerced. Blanks around are ignored,
+// except in strings. A misfit is an invalid item.
 //
-// The value may keep the text of a string field.
+// A string may keep the text.
 func (f *Field) Parse(text string) (Value, error) {
 	if f.isNull(text) {
 		if !f.Nullable && f.Default.IsNull() {
@@ -84,7 +83,6 @@ func (f *Field) parse(text string) (Value, error) {
 	return Value{}, f.misfit(text, "the field has no kind")
 }
 
-// whyNoTime returns the error in the text of a timestamp.
 func (f *Field) whyNoTime(err error) string {
 	var gap *gapError
 	if errors.As(err, &gap) {
@@ -96,8 +94,7 @@ func (f *Field) whyNoTime(err error) string {
 	return "expected " + f.formatOr("yyyy-MM-ddTHH:mm:ss.SSSXXX")
 }
 
-// AppendText appends v in the field's own text form (its Format for dates, timestamps and
-// bytes). A null appends the first of Nulls, or nothing.
+// AppendText appends v in the field's form; a null is the first of Nulls, or nothing.
 func (f *Field) AppendText(dst []byte, v Value) []byte {
 	switch {
 	case v.IsNull():
@@ -121,7 +118,7 @@ func (f *Field) AppendText(dst []byte, v Value) []byte {
 	return v.AppendText(dst)
 }
 
-// Check reports a value that does not fit the field, as an invalid item.
+// Check reports a misfit as an invalid item.
 func (f *Field) Check(v Value) error {
 	if v.kind == f.Kind || (v.kind == Null && f.Nullable) {
 		return nil
@@ -194,7 +191,7 @@ func (f *Field) formatOr(def string) string {
 
 func (f *Field) misfit(text, why string) error { return f.unfit(quoteShort(text), why) }
 
-// unfit is misfit with a given text in the message: null has none.
+// null has none.
 func (f *Field) unfit(shown, why string) error {
 	msg := fmt.Sprintf("field %s: %s is not %s", f.Name, f.Quoted(shown), article(f.Kind))
 	if why != "" {
@@ -203,7 +200,7 @@ func (f *Field) unfit(shown, why string) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("%s", msg))
 }
 
-// Quoted returns the text of a field's value, or its replacement if the field is hidden.
+// Quoted is the text, or a replacement if hidden.
 func (f *Field) Quoted(text string) string {
 	if f.Hidden {
 		return "the value"
@@ -230,7 +227,6 @@ func quoteShort(text string) string {
 	return strconv.Quote(text)
 }
 
-// fieldLayout translates the letters of Format into Go's reference layout.
 func fieldLayout(f *Field) (string, error) {
 	if f.Format == "" || f.Kind.IsList() || epochUnit(f.Format) != 0 && (f.Kind == DateKind || f.Kind == Timestamp) {
 		return "", nil
@@ -250,20 +246,17 @@ func fieldLayout(f *Field) (string, error) {
 	return layout, nil
 }
 
-// layoutTokens maps runs of pattern letters to Go's layout, longest first.
 var layoutTokens = [...]struct{ pattern, layout string }{
 	{"yyyy", "2006"}, {"MM", "01"}, {"dd", "02"}, {"HH", "15"}, {"mm", "04"}, {"ss", "05"},
 	{"SSSSSS", "000000"}, {"SSS", "000"}, {"XXX", "Z07:00"}, {"yy", "06"}, {"M", "1"}, {"d", "2"},
 	{"MMMM", "January"}, {"MMM", "Jan"}, {"EEEE", "Monday"}, {"EEE", "Mon"}, {"hh", "03"}, {"h", "3"}, {"a", "PM"}, {"XX", "Z0700"},
 }
 
-// layoutLetters are the letters that Layout knows, for messages.
 const layoutLetters = "yyyy yy MMMM MMM MM M EEEE EEE dd d HH hh h a mm ss SSS SSSSSS XXX XX"
 
-// Layout translates a pattern into Go's reference layout: yyyy, yy (69 to 99 are 1969 to 1999, 00 to 68
-// are 2000 to 2068), MMMM January, MMM Jan, MM, M, EEEE Monday, EEE Mon, dd, d, HH of 24 hours, hh and
-// h of 12 with a for AM and PM, mm, ss, SSS, SSSSSS, XXX +01:00 and XX +0100. Text in single quotes and
-// non-letters stand for themselves; any other letter or a digit is an error.
+// Layout translates a pattern into Go's: yyyy, yy (69 to 99 are 19xx, 00 to 68 20xx), MMMM January, MMM Jan,
+// MM, M, EEEE Monday, EEE Mon, dd, d, HH, hh and h with a (AM, PM), mm, ss, SSS, SSSSSS, XXX +01:00, XX +0100.
+// Quoted text and non-letters stand for themselves; another letter or digit is an error.
 func Layout(format string) (string, error) {
 	var out strings.Builder
 	for rest := format; rest != ""; {

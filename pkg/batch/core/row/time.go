@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// epochUnit returns the unit, in microseconds, of a format that counts from 1970-01-01 UTC, or 0.
 func epochUnit(format string) int64 {
 	switch format {
 	case "epoch":
@@ -21,8 +20,7 @@ func epochUnit(format string) int64 {
 	return 0
 }
 
-// Counts reports whether the text form of the field's dates or times is a number: the seconds,
-// milliseconds or microseconds since 1970-01-01 UTC.
+// Counts reports whether the text is a number since 1970-01-01 UTC.
 func (f *Field) Counts() bool { return f.epoch != 0 }
 
 // Earliest and latest microsecond of the years 1 to 9999.
@@ -31,10 +29,8 @@ const (
 	lastMicro  = 253402300799_999_999
 )
 
-// errFiner refuses digits that would be cut off.
 var errFiner = errors.New("it is finer than a microsecond")
 
-// isFiner reports whether the fraction of a second has a nonzero digit after the sixth.
 func isFiner(text string) bool {
 	at := strings.LastIndexAny(text, ".,")
 	if at < 0 {
@@ -51,8 +47,7 @@ func isFiner(text string) bool {
 	return false
 }
 
-// parseEpoch reads a number of units. cut means that nonzero digits finer than a microsecond are cut
-// off.
+// cut: nonzero digits finer than a microsecond.
 func parseEpoch(text string, unit int64) (t time.Time, cut bool, err error) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	n, err := strconv.ParseInt(whole, 10, 64)
@@ -74,7 +69,6 @@ func parseEpoch(text string, unit int64) (t time.Time, cut bool, err error) {
 	return time.UnixMicro(micros + part).UTC(), cut, nil
 }
 
-// appendEpoch writes a number of units, with a fraction if needed.
 func appendEpoch(dst []byte, t time.Time, unit int64) []byte {
 	micros := t.UnixMicro()
 	if micros < 0 {
@@ -88,7 +82,6 @@ func appendEpoch(dst []byte, t time.Time, unit int64) []byte {
 	return dst
 }
 
-// parseDate reads a date in the field's format.
 func (f *Field) parseDate(text string) (Date, error) {
 	if f.epoch != 0 {
 		t, _, err := parseEpoch(text, f.epoch)
@@ -104,7 +97,7 @@ func (f *Field) parseDate(text string) (Date, error) {
 	return DateOf(t), err
 }
 
-// parseWith reads a time by a layout: one without an offset is in the field's zone.
+// Without an offset in the field's zone.
 func (f *Field) parseWith(layout, text string) (time.Time, error) {
 	t, err := time.Parse(layout, text)
 	if err != nil || f.Zone == nil || strings.Contains(layout, "07") {
@@ -120,7 +113,7 @@ func (f *Field) zone() *time.Location {
 	return f.Zone
 }
 
-// gapError is a time of day that a clock change leaves out.
+// gapError: a clock change leaves the time out.
 type gapError struct {
 	wall time.Time
 	zone *time.Location
@@ -130,9 +123,8 @@ func (e *gapError) Error() string {
 	return fmt.Sprintf("%s does not exist in %s: the clock skips it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
 }
 
-// ParseTimestamp reads a timestamp like a field of the zone (rule D5): a text without an offset is in
-// the zone, the first of two possible instants; a time that a clock change leaves out is an error. nil
-// is UTC. Digits finer than a microsecond are cut off.
+// ParseTimestamp (rule D5): without offset in zone (nil is UTC), the first of two instants; a time left out is
+// an error. Finer digits are cut off.
 func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
 	if zone == time.UTC {
 		zone = nil
@@ -148,8 +140,8 @@ func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
 	return t.UTC().Truncate(time.Microsecond), nil
 }
 
-// LocalTime returns the instant at which the clocks of the zone show wall's UTC reading: the first of
-// two; an error if a clock change leaves it out. nil is UTC.
+// LocalTime is the instant when the zone's clocks show wall's UTC reading: the first of two; an error if left
+// out. nil is UTC.
 func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	if zone == nil || zone == time.UTC {
 		return wall.UTC(), nil
@@ -157,20 +149,19 @@ func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	return localTime(wall, zone)
 }
 
-// Begins returns the first instant of the day in the zone; nil is UTC.
+// Begins is the day's first instant; nil is UTC.
 func (d Date) Begins(zone *time.Location) time.Time {
 	t, err := LocalTime(d.Time(), zone)
 	if err == nil {
 		return t.UTC()
 	}
-	// Midnight is left out: the day begins when the clock moves forward.
+	// Midnight is left out: the day begins at the change.
 	noon := time.Date(d.Time().Year(), d.Time().Month(), d.Time().Day(), 12, 0, 0, 0, zone)
 	start, _ := noon.ZoneBounds()
 	return start.UTC()
 }
 
-// localTime returns the instant at which the clocks of the zone show wall's UTC reading; the first if
-// they show it twice.
+// The first, if twice.
 func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone)
@@ -186,7 +177,6 @@ func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// appendTime appends a date or timestamp in the field's format.
 func (f *Field) appendTime(dst []byte, v Value) []byte {
 	t := v.Time().In(f.zone())
 	if v.kind == DateKind {
@@ -201,7 +191,7 @@ func (f *Field) appendTime(dst []byte, v Value) []byte {
 	return t.AppendFormat(dst, f.layout)
 }
 
-// plainText refuses format text that Go's layouts would read as a part of a time.
+// Go's layouts would read it as a time.
 func plainText(format, text string) error {
 	one, other := time.Date(2034, 5, 17, 20, 18, 49, 0, time.UTC), time.Date(1978, 11, 9, 7, 33, 12, 0, time.FixedZone("X", 3600))
 	if one.Format(text) != text || other.Format(text) != text || strings.ContainsAny(text, "0123456789_") {

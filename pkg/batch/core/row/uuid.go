@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// UUID is an identifier of 128 bits. Its canonical text is 8-4-4-4-12 hex digits in lower case.
+// UUID has 128 bits; canonical are 8-4-4-4-12 lower-case hex digits.
 type UUID [16]byte
 
 const (
@@ -14,8 +14,7 @@ const (
 	uuidForms = "expected 8-4-4-4-12 digits in hex, also in braces, after urn:uuid:, or without hyphens"
 )
 
-// ParseUUID reads 8-4-4-4-12 hex digits of either case, also in braces or after urn:uuid:, and 32
-// digits without hyphens.
+// ParseUUID reads either case, braces, urn:uuid:, and 32 digits.
 func ParseUUID(text string) (UUID, error) {
 	id, ok := canonicalUUID(text)
 	if !ok {
@@ -24,7 +23,6 @@ func ParseUUID(text string) (UUID, error) {
 	return uuidOf(id), nil
 }
 
-// uuidOf reads a canonical text.
 func uuidOf(text string) (u UUID) {
 	for i, at := 0, 0; i < len(u); i++ {
 		if text[at] == '-' {
@@ -43,7 +41,6 @@ func hexDigit(c byte) byte {
 	return c - '0'
 }
 
-// canonicalUUID returns the canonical text of a uuid: the text itself if it is canonical.
 func canonicalUUID(text string) (string, bool) {
 	if isCanonicalUUID(text) {
 		return text, true
@@ -76,7 +73,7 @@ func isCanonicalUUID(text string) bool {
 	return true
 }
 
-// AppendText appends the canonical text of u.
+// AppendText appends the canonical text.
 func (u UUID) AppendText(dst []byte) ([]byte, error) {
 	var digits [2 * len(UUID{})]byte
 	hex.Encode(digits[:], u[:])
@@ -95,13 +92,13 @@ func (u UUID) AppendText(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// String returns the canonical text of u.
+// String is the canonical text.
 func (u UUID) String() string {
 	text, _ := u.AppendText(make([]byte, 0, uuidLen)) //nolint:errcheck // there is none
 	return string(text)
 }
 
-// MarshalText writes the canonical text of u.
+// MarshalText writes the canonical text.
 func (u UUID) MarshalText() ([]byte, error) { return u.AppendText(nil) }
 
 // UnmarshalText reads the texts of ParseUUID.

@@ -12,7 +12,7 @@ import (
 // Kind is the type of a Value and of a schema's field.
 type Kind uint8
 
-// The kinds. Null is the kind of a missing value only, never of a field.
+// Null is a missing value's, never a field's.
 const (
 	Null Kind = iota
 	String
@@ -29,7 +29,7 @@ const (
 
 var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", DecimalKind: "decimal", Bool: "bool", DateKind: "date", Timestamp: "timestamp", JSONKind: "json", UUIDKind: "uuid", BytesKind: "bytes"}
 
-// String returns the name in a job file.
+// String is the job file's name.
 func (k Kind) String() string {
 	if elem, ok := k.Elem(); ok {
 		return listPrefix + kindNames[elem]
@@ -40,7 +40,7 @@ func (k Kind) String() string {
 	return "kind(" + strconv.Itoa(int(k)) + ")"
 }
 
-// KindByName returns the kind for a name in a job file.
+// KindByName is String's inverse.
 func KindByName(name string) (Kind, bool) {
 	if of, ok := strings.CutPrefix(name, listPrefix); ok {
 		elem, _ := KindByName(of)
@@ -54,18 +54,16 @@ func KindByName(name string) (Kind, bool) {
 	return Null, false
 }
 
-// KindNames returns the names of all kinds that a field may have, except lists, in order.
+// KindNames are a field's kinds without lists, in order.
 func KindNames() []string { return append([]string(nil), kindNames[String:]...) }
 
-// Value is one typed, possibly null value. The zero Value is null. It is 32 bytes and holds scalars
-// without allocating. Equal compares values; == does too, except for decimals, where it distinguishes
-// 1.5 from 1.50, and for JSON, where it compares texts.
+// Value is a typed, possibly null value of 32 bytes, scalars without allocation; zero is null. Compare with
+// Equal: == distinguishes decimals 1.5 and 1.50, and JSON texts.
 type Value struct {
 	kind  Kind
-	scale uint16 // of a decimal
+	scale uint16
 	num   uint64
-	// text holds a string, JSON, uuid or list, the bytes, or the digits of a decimal that num cannot
-	// hold.
+	// text is a string, JSON, uuid or list, bytes, or digits that num cannot hold.
 	text string
 }
 
@@ -75,8 +73,7 @@ func StringValue(s string) Value { return Value{kind: String, text: s} }
 // IntValue returns an int value.
 func IntValue(i int64) Value { return Value{kind: Int, num: uint64(i)} }
 
-// FloatValue returns a float value. A negative zero becomes 0 (rule D7): some databases do not keep it,
-// and == of two values compares bits.
+// FloatValue makes -0 0 (rule D7): some databases do not keep it, and == compares bits.
 func FloatValue(f float64) Value {
 	if f == 0 {
 		f = 0
@@ -95,10 +92,10 @@ func BoolValue(b bool) Value {
 // DateValue returns a date value.
 func DateValue(d Date) Value { return Value{kind: DateKind, num: uint64(int64(d))} }
 
-// TimestampValue returns a timestamp, in UTC and truncated to microseconds (D5).
+// TimestampValue is in UTC, truncated to microseconds (D5).
 func TimestampValue(t time.Time) Value { return Value{kind: Timestamp, num: uint64(t.UnixMicro())} }
 
-// DecimalValue returns a decimal value, which keeps its scale.
+// DecimalValue keeps the scale.
 func DecimalValue(d Decimal) Value {
 	return Value{kind: DecimalKind, scale: d.scale, num: uint64(d.num), text: d.digits}
 }
@@ -109,10 +106,10 @@ func JSONValue(j JSON) Value { return Value{kind: JSONKind, text: string(j)} }
 // UUIDValue returns a uuid.
 func UUIDValue(u UUID) Value { return Value{kind: UUIDKind, text: u.String()} }
 
-// BytesValue returns a copy of b as a value.
+// BytesValue copies b.
 func BytesValue(b []byte) Value { return Value{kind: BytesKind, text: string(b)} }
 
-// BytesText returns the bytes of a text as a value.
+// BytesText is bytes from a text.
 func BytesText(b string) Value { return Value{kind: BytesKind, text: b} }
 
 // Kind returns the value's kind; Null for a null.
@@ -121,8 +118,7 @@ func (v Value) Kind() Kind { return v.kind }
 // IsNull reports whether the value is null.
 func (v Value) IsNull() bool { return v.kind == Null }
 
-// Str, Int, Float, Bool, Date, Time, Decimal, JSON, UUID and Bytes return the payload of a value
-// of that kind, and the kind's zero value otherwise.
+// Str returns, like Int and so on, the payload of that kind, else zero.
 func (v Value) Str() string {
 	if v.kind != String {
 		return ""
@@ -197,18 +193,16 @@ func (v Value) Bytes() string {
 	return v.text
 }
 
-// Size returns the number of bytes that the value holds in addition to its own 32.
+// Size is the bytes in addition to its own 32.
 func (v Value) Size() int { return len(v.text) }
 
-// Clone returns the value with a text of its own: a reader's text may be part of a larger one, which it
-// keeps in memory.
+// Clone owns its text: a reader's may be part of a larger one, kept in memory.
 func (v Value) Clone() Value {
 	v.text = strings.Clone(v.text)
 	return v
 }
 
-// Equal reports whether both are of one kind and the same value: 1.5 and 1.50 are, and
-// {"a":1,"b":2} and {"b":2,"a":1.0}. A NaN equals itself.
+// Equal compares values of one kind: 1.5 and 1.50, {"a":1,"b":2} and {"b":2,"a":1.0}. A NaN equals itself.
 func (v Value) Equal(w Value) bool {
 	if v == w {
 		return true
@@ -226,8 +220,7 @@ func (v Value) Equal(w Value) bool {
 	}
 }
 
-// Canonical returns the value that maps equal values to one map key: a decimal without trailing zeros,
-// also in a list, JSON in its canonical text, any other value unchanged.
+// Canonical maps equal values to one map key.
 func (v Value) Canonical() Value {
 	switch v.kind {
 	case DecimalKind:
@@ -239,9 +232,8 @@ func (v Value) Canonical() Value {
 	}
 }
 
-// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte; for a
-// list a slice of one of them, or a slice of pointers if an element is null. It boxes: hot paths switch
-// on Kind instead.
+// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte; for a list a
+// slice, of pointers if one is null. It boxes: hot paths switch on Kind.
 func (v Value) Any() any {
 	switch v.kind {
 	case Null:
@@ -270,7 +262,7 @@ func (v Value) Any() any {
 	return anyList(v)
 }
 
-// ValueOf is the inverse of Any; it also takes int, int32 and float32.
+// ValueOf inverts Any; also int, int32, float32.
 func ValueOf(x any) (Value, error) {
 	switch x := x.(type) {
 	case nil:
@@ -310,8 +302,7 @@ func ValueOf(x any) (Value, error) {
 	return Value{}, fmt.Errorf("a %T is not a row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
 }
 
-// AppendText appends the value's canonical text: the form in parameters, CSV, JSON and text columns
-// (rule D7). A null appends nothing.
+// AppendText appends the canonical text (rule D7); nothing for a null.
 func (v Value) AppendText(dst []byte) []byte {
 	switch v.kind {
 	case Null:
@@ -333,13 +324,13 @@ func (v Value) AppendText(dst []byte) []byte {
 	case BytesKind:
 		return base64.StdEncoding.AppendEncode(dst, []byte(v.text))
 	}
-	return append(dst, v.text...) // a list
+	return append(dst, v.text...)
 }
 
-// TimestampLayout is the canonical text of a timestamp: UTC, microseconds.
+// TimestampLayout is UTC, microseconds.
 const TimestampLayout = "2006-01-02T15:04:05.999999Z07:00"
 
-// String returns the canonical text, "null" for a null.
+// String is the canonical text, or "null".
 func (v Value) String() string {
 	switch v.kind {
 	case Null:

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// HasWords reports whether the field has words of its own for true or false.
+// HasWords reports whether the field has words for true or false.
 func (f *Field) HasWords() bool { return f.Trues != nil || f.Falses != nil }
 
-// parseWord reads a word of the field for true or false.
 func (f *Field) parseWord(text string) (Value, error) {
 	plain := strings.TrimSpace(text)
 	for _, word := range f.Trues {
@@ -31,7 +30,6 @@ func (f *Field) parseWord(text string) (Value, error) {
 	return Value{}, f.misfit(text, why)
 }
 
-// word returns the text of a bool.
 func (f *Field) word(b bool) string {
 	switch {
 	case b && len(f.Trues) > 0:
@@ -44,7 +42,6 @@ func (f *Field) word(b bool) string {
 	return "false"
 }
 
-// checkWords refuses words that have no effect, or mean both.
 func (f *Field) checkWords() error {
 	kind := f.Kind
 	if elem, ok := kind.Elem(); ok {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Budget bounds the attempts and time of the tasks of a group. Zero fields are the defaults.
+// Budget bounds a group's attempts and time; zero fields are defaults.
 type Budget struct {
-	// MaxAttempts bounds the executions of each task; 0 means 5.
+	// MaxAttempts per task; 0 means 5.
 	MaxAttempts int `json:"max_attempts,omitempty"`
-	// MaxTotalAttempts bounds the executions of all tasks of the group; 0 means no bound.
+	// MaxTotalAttempts of the group; 0 means no bound.
 	MaxTotalAttempts int `json:"max_total_attempts,omitempty"`
-	// Deadline counts from the moment of submission, on the database's clock; 0 means none.
+	// Deadline counts from submission on the database's clock; 0 means none.
 	Deadline time.Duration `json:"deadline,omitempty"`
-	// MaxNoProgress bounds the consecutive attempts of the group without a success; 0 means 50.
+	// MaxNoProgress bounds consecutive attempts without a success; 0 means 50.
 	MaxNoProgress int `json:"max_no_progress,omitempty"`
 }
 
@@ -24,7 +24,7 @@ const (
 	DefaultMaxNoProgress = 50
 )
 
-// Filled returns the budget with its defaults filled in.
+// Filled fills in defaults.
 func (b Budget) Filled() Budget {
 	if b.MaxAttempts == 0 {
 		b.MaxAttempts = DefaultMaxAttempts
@@ -35,7 +35,7 @@ func (b Budget) Filled() Budget {
 	return b
 }
 
-// Check reports all errors in the budget.
+// Check reports all errors.
 func (b Budget) Check() error {
 	var errs []error
 	for _, f := range []struct {
@@ -52,15 +52,15 @@ func (b Budget) Check() error {
 	return errors.Join(errs...)
 }
 
-// Spent is the part of its budget that a group has used after an attempt, including that attempt.
+// Spent is the used budget, including this attempt.
 type Spent struct {
-	Attempts      int  `json:"attempts"`       // of the task
-	TotalAttempts int  `json:"total_attempts"` // of the group
-	NoProgress    int  `json:"no_progress"`    // of the group, since its last success
-	Overdue       bool `json:"overdue"`        // the deadline has passed
+	Attempts      int  `json:"attempts"`
+	TotalAttempts int  `json:"total_attempts"`
+	NoProgress    int  `json:"no_progress"`
+	Overdue       bool `json:"overdue"`
 }
 
-// Exhausted returns why no further attempt is within the budget, or "".
+// Exhausted returns why no attempt is left, or "".
 func (b Budget) Exhausted(s Spent) string {
 	b = b.Filled()
 	switch {

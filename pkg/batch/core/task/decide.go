@@ -9,15 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Case is the input of a decider: a task after an attempt that did not succeed.
+// Case is a decider's input: a task after an unsuccessful attempt.
 type Case struct {
 	Task    Task
 	Outcome Outcome
-	Budget  Budget // filled in
+	Budget  Budget
 	Spent   Spent
-	// Decider is the name of the decider that the group requests; "" means the default.
+	// Decider is the group's; "" means the default.
 	Decider string
-	// Random is in [0, 1): randomness for the decider, so that it stays a function.
+	// Random is in [0, 1), so that the decider stays a function.
 	Random float64
 }
 
@@ -36,28 +36,26 @@ func Retry(delay time.Duration, reason string) Decision {
 // MarkDead decides that the task has failed.
 func MarkDead(reason string) Decision { return Decision{Dead: true, Reason: reason} }
 
-// Decider decides about the next step after an attempt that did not succeed. It is a function of its
-// arguments: it does no I/O and reads no clock.
+// Decider decides after an unsuccessful attempt: a function of its arguments, without I/O or clock.
 type Decider interface {
 	Decide(c Case) Decision
 }
 
-// DeciderFunc makes a function a Decider.
+// DeciderFunc is a function as a Decider.
 type DeciderFunc func(c Case) Decision
 
 // Decide calls f.
 func (f DeciderFunc) Decide(c Case) Decision { return f(c) }
 
-// Backoff is the default decider: it retries while the budget lasts, after a delay that doubles with
-// each attempt, or the hint of the outcome.
+// Backoff retries while the budget lasts; the delay doubles, or is the outcome's hint.
 type Backoff struct {
-	Base time.Duration // before the second attempt; 0 means 1 s
-	Max  time.Duration // max_retry_delay; 0 means 5 min
-	// Jitter is the random share of the delay, 0 to 1; 0 means 0.2, negative none.
+	Base time.Duration // 0 means 1 s
+	Max  time.Duration // 0 means 5 min
+	// Jitter is a share, 0 to 1; 0 means 0.2, negative none.
 	Jitter float64
 }
 
-// The defaults of Backoff.
+// Backoff's defaults.
 const (
 	DefaultBackoff       = time.Second
 	DefaultMaxRetryDelay = 5 * time.Minute
@@ -102,8 +100,7 @@ func (b Backoff) delay(attempts int, random float64) time.Duration {
 	return time.Duration(grown)
 }
 
-// Within returns the decision limited to the budget: no attempt beyond it, and none after a fatal
-// outcome, whatever a decider says.
+// Within limits the decision: none beyond the budget or after a fatal outcome.
 func (d Decision) Within(c Case) Decision {
 	if d.Dead {
 		return d
@@ -117,9 +114,8 @@ func (d Decision) Within(c Case) Decision {
 	return Decision{Delay: min(max(d.Delay, 0), maxHint), Reason: d.Reason}
 }
 
-// OutcomeOf returns the outcome of an attempt from a handler's outcome and error. An error is Failure,
-// and fatal if the error is a BatchError of that severity. An outcome that cannot be stored becomes a
-// failure with that reason.
+// OutcomeOf returns the outcome: an error is Failure, fatal by a BatchError. An outcome that cannot be stored
+// is a failure.
 func OutcomeOf(o Outcome, err error) Outcome {
 	if err == nil {
 		if wrong := o.Check(); wrong != nil {

@@ -1,6 +1,6 @@
 package task
 
-// GroupState is the combined state of a group's tasks. It is derived, never stored.
+// GroupState is derived, never stored.
 type GroupState string
 
 // The states of a group.
@@ -11,7 +11,7 @@ const (
 	GroupCancelled GroupState = "cancelled"
 )
 
-// GroupStatus counts the tasks of a group.
+// GroupStatus counts a group's tasks.
 type GroupStatus struct {
 	ID        GroupID       `json:"id"`
 	State     GroupState    `json:"state"`
@@ -22,14 +22,13 @@ type GroupStatus struct {
 	ByState   map[State]int `json:"by_state"`
 }
 
-// IsOver reports whether no task of the group will move by itself.
+// IsOver reports whether no task will move by itself.
 func (s GroupStatus) IsOver() bool {
 	return s.Total == s.Succeeded+s.Failed+s.Canceled
 }
 
-// StatusOf derives the status of a group from the states of its tasks and from whether its cancellation
-// was requested. The first match is the state: cancelled, running (a task is unfinished), failed,
-// cancelled (a task was), completed.
+// StatusOf takes the first match: cancelled, running (a task is unfinished), failed, cancelled (a task was),
+// completed.
 func StatusOf(id GroupID, states map[State]int, cancelRequested bool) GroupStatus {
 	s := GroupStatus{ID: id, ByState: states}
 	unfinished := 0

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// maxAfter bounds the keys of all After of a group.
+// maxAfter bounds a group's After keys.
 const maxAfter = 100_000
 
-// Awaited is a task that another task of its group waits for.
+// Awaited is a task that another waits for.
 type Awaited struct {
 	ID    ID     `json:"id"`
-	Key   string `json:"key"` // as the other task names it
+	Key   string `json:"key"`
 	State State  `json:"state"`
 }
 
@@ -21,7 +21,7 @@ func (a Awaited) String() string {
 	return fmt.Sprintf("task %d (%q), which is %s", a.ID, a.Key, a.State)
 }
 
-// WaitsFor names the tasks that the task waits for, or returns "".
+// WaitsFor names the awaited tasks, or "".
 func (t Task) WaitsFor() string {
 	if len(t.OpenAfter) == 0 {
 		return ""
@@ -37,9 +37,9 @@ func (t Task) WaitsFor() string {
 	return text
 }
 
-// OrderError is an error in the key or the after of a task.
+// OrderError is in a task's key or after.
 type OrderError struct {
-	Task int // its position in the submission
+	Task int
 	Text string
 }
 
@@ -50,10 +50,9 @@ func wrongOrder(task int, format string, args ...any) error {
 	return &OrderError{Task: task, Text: fmt.Sprintf(format, args...)}
 }
 
-// maxKnown is the number of keys that a message lists.
 const maxKnown = 10
 
-// cycleOf returns tasks that each wait for the next, the last for the first, or nil.
+// Each waits for the next; nil if none.
 func cycleOf(order [][]int) []int {
 	waits, followers, free := make([]int, len(order)), make([][]int, len(order)), []int{}
 	for i, needs := range order {

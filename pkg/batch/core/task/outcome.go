@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// OutcomeKind is the kind of an attempt's end.
+// OutcomeKind of an attempt.
 type OutcomeKind string
 
 // The kinds of outcomes.
@@ -18,50 +18,47 @@ const (
 	OutcomeBlocked OutcomeKind = "BLOCKED" // cannot continue without help
 )
 
-// Outcome is the result of an attempt. Build it with Success, Failure or Blocked.
+// Outcome of an attempt: build it with Success, Failure or Blocked.
 type Outcome struct {
 	Kind      OutcomeKind `json:"kind"`
 	Artifacts []Artifact  `json:"artifacts,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
-	// RetryHint is a JSON object for the decider; the default one reads backoff_ms or
-	// delay_ms.
-	RetryHint json.RawMessage `json:"retry_hint,omitempty"`
-	// Alternatives are for the decider: other ways to the goal.
+	// RetryHint is a JSON object; the default decider reads backoff_ms or delay_ms.
+	RetryHint    json.RawMessage   `json:"retry_hint,omitempty"`
 	Alternatives []json.RawMessage `json:"alternatives,omitempty"`
-	// Fatal means that no further attempt can succeed.
-	Fatal bool `json:"fatal,omitempty"`
-	// TimedOut means that the time of the attempt was over. The worker sets it.
+	Fatal        bool              `json:"fatal,omitempty"`
+	// TimedOut is set by the worker.
 	TimedOut bool `json:"timed_out,omitempty"`
 }
 
-// Success is the outcome of an attempt that did its work.
+// Success is of an attempt that did its work.
 func Success() Outcome { return Outcome{Kind: OutcomeSuccess} }
 
-// Failure is the outcome of an attempt that may be made again.
+// Failure may be tried again.
 func Failure(reason string) Outcome { return Outcome{Kind: OutcomeFailure, Reason: reason} }
 
-// Blocked is the outcome of an attempt that cannot continue without help.
+// Blocked cannot continue without help.
 func Blocked(reason string) Outcome { return Outcome{Kind: OutcomeBlocked, Reason: reason} }
 
-// WithArtifact returns the outcome with one more artifact.
+// WithArtifact adds an artifact.
 func (o Outcome) WithArtifact(a Artifact) Outcome {
 	o.Artifacts = append(slices.Clone(o.Artifacts), a)
 	return o
 }
 
-// WithReason returns the outcome with a reason.
+// WithReason sets the reason.
 func (o Outcome) WithReason(reason string) Outcome {
 	o.Reason = reason
 	return o
 }
 
-// WithRetryHint returns the outcome with a hint, such as `{"backoff_ms": 1000}`.
+// WithRetryHint sets a hint, such as `{"backoff_ms": 1000}`.
 func (o Outcome) WithRetryHint(hint json.RawMessage) Outcome {
 	o.RetryHint = slices.Clone(hint)
 	return o
 }
 
-// WithAlternative returns the outcome with another way to the goal.
+// WithAlternative adds another way.
 func (o Outcome) WithAlternative(way json.RawMessage) Outcome {
 	o.Alternatives = append(slices.Clone(o.Alternatives), slices.Clone(way))
 	return o
@@ -88,7 +85,6 @@ func (o Outcome) Check() error {
 	return nil
 }
 
-// hintedDelay returns the delay of the retry hint.
 func (o Outcome) hintedDelay() (time.Duration, bool) {
 	var hint struct {
 		Backoff *float64 `json:"backoff_ms"`
@@ -107,7 +103,6 @@ func (o Outcome) hintedDelay() (time.Duration, bool) {
 	return time.Duration(min(*ms, maxHint.Seconds()*1000) * float64(time.Millisecond)), true
 }
 
-// maxHint bounds the value of a hint.
 const maxHint = 365 * 24 * time.Hour
 
 // ArtifactKind is the kind of an artifact.
@@ -122,17 +117,17 @@ const (
 	KindJSON     ArtifactKind = "Json"
 )
 
-// Artifact is something that an attempt made or saw. Its JSON is {"kind", "value"}.
+// Artifact was made or seen by an attempt; JSON {"kind", "value"}.
 type Artifact struct {
 	Kind ArtifactKind
 	Text string          // of every kind but KindJSON
 	JSON json.RawMessage // of KindJSON
 }
 
-// Stdout is the standard output of an attempt.
+// Stdout is standard output.
 func Stdout(text string) Artifact { return Artifact{Kind: KindStdout, Text: text} }
 
-// Stderr is the standard error output of an attempt.
+// Stderr is standard error.
 func Stderr(text string) Artifact { return Artifact{Kind: KindStderr, Text: text} }
 
 // FilePath names a file.
@@ -144,7 +139,7 @@ func URL(url string) Artifact { return Artifact{Kind: KindURL, Text: url} }
 // JSON is a value.
 func JSON(value json.RawMessage) Artifact { return Artifact{Kind: KindJSON, JSON: value} }
 
-// IsLog reports whether the artifact is log text.
+// IsLog reports whether it is log text.
 func (a Artifact) IsLog() bool { return a.Kind == KindStdout || a.Kind == KindStderr }
 
 func (a Artifact) check() error {
@@ -165,7 +160,7 @@ type artifactJSON struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// MarshalJSON implements json.Marshaler. Bytes that are not UTF-8 are replaced.
+// MarshalJSON replaces bytes that are not UTF-8.
 func (a Artifact) MarshalJSON() ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err

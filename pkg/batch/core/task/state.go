@@ -7,10 +7,10 @@ type State string
 const (
 	Waiting        State = "WAITING"         // waits for other tasks of its group
 	Pending        State = "PENDING"         // waits for a worker
-	Assigned       State = "ASSIGNED"        // a worker has it, and has not started it
+	Assigned       State = "ASSIGNED"        // not started
 	Running        State = "RUNNING"         // a worker executes it
 	RetryScheduled State = "RETRY_SCHEDULED" // waits for its next attempt
-	Orphaned       State = "ORPHANED"        // its worker left before it started
+	Orphaned       State = "ORPHANED"        // its worker left before the start
 	Succeeded      State = "SUCCEEDED"
 	Failed         State = "FAILED"
 	TimedOut       State = "TIMED_OUT"

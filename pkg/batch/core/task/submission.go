@@ -10,9 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Order returns for each task of the submission the positions of the tasks that it waits for, each once
-// and ascending; nil if no task waits for another. The error joins an *OrderError for every duplicate
-// or unknown key, or else reports a cycle.
+// Order returns for each task the positions it waits for, ascending; nil if none waits. The error joins
+// *OrderErrors, or reports a cycle.
 func (s Submission) Order() ([][]int, error) {
 	at, wrong := s.keys()
 	order, n := make([][]int, len(s.Tasks)), 0
@@ -47,7 +46,7 @@ func (s Submission) Order() ([][]int, error) {
 	return order, nil
 }
 
-// keys maps the names of tasks to their positions. A key takes precedence over an idempotency key.
+// A key precedes an idempotency key.
 func (s Submission) keys() (at map[string]int, wrong []error) {
 	at = map[string]int{}
 	for i, spec := range s.Tasks {
@@ -68,7 +67,6 @@ func (s Submission) keys() (at map[string]int, wrong []error) {
 	return at, wrong
 }
 
-// knownKeys lists existing keys, for a message.
 func (s Submission) knownKeys() string {
 	var known []string
 	for _, spec := range s.Tasks {
@@ -87,7 +85,7 @@ func (s Submission) knownKeys() string {
 	return fmt.Sprintf(" (known: %s)", strings.Join(known, ", "))
 }
 
-// names names the tasks of a cycle, the first one at both ends.
+// A cycle, with the first at both ends.
 func (s Submission) names(cycle []int) string {
 	names := make([]string, 0, len(cycle)+1)
 	for _, i := range append(slices.Clone(cycle), cycle[0]) {
@@ -103,23 +101,22 @@ func (s Submission) names(cycle []int) string {
 	return strings.Join(names, " after ")
 }
 
-// Submission is a group of tasks. It may not be empty.
+// Submission is a group of tasks, not empty.
 type Submission struct {
 	Title string `json:"title,omitempty"`
 	Tasks []Spec `json:"tasks"`
-	// Type is the default type of its tasks.
+	// Type is its tasks' default.
 	Type           string `json:"type,omitempty"`
 	Budget         Budget `json:"budget"`
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	// Decider names a registered decider; "" means the default.
+	// Decider is registered; "" means the default.
 	Decider string `json:"decider,omitempty"`
-	// Step is the step of a job that waits for the group; 0 means none. The idempotency key does not
-	// cover it: a restart of the step is another step execution.
+	// Step waits for the group; 0 means none. The idempotency key does not cover it: a restart is another step
+	// execution.
 	Step core.StepExecutionID `json:"-"`
 }
 
-// Check reports all errors in the texts of the group. Its tasks and its budget have checks of their
-// own.
+// Check reports errors in the group's texts; tasks and budget have their own.
 func (s Submission) Check() error {
 	var errs []error
 	for _, text := range []boundedText{
@@ -130,30 +127,30 @@ func (s Submission) Check() error {
 	return errors.Join(errs...)
 }
 
-// ErrOtherSubmission means that an idempotency key was used for another submission.
+// ErrOtherSubmission means that the key was used for another one.
 var ErrOtherSubmission = errors.New("the idempotency key was used for another submission")
 
 // Submitted is the result of a submission.
 type Submitted struct {
 	Group     GroupID `json:"group"`
-	Tasks     []ID    `json:"tasks"` // in the order of the submission
+	Tasks     []ID    `json:"tasks"` // in order
 	Duplicate bool    `json:"duplicate,omitempty"`
 }
 
-// Filter selects tasks, newest first. Zero fields select all.
+// Filter selects tasks, newest first; zero selects all.
 type Filter struct {
 	Group  GroupID
 	State  State
 	Type   string
 	Before ID
-	// JobDefinition selects the runs of a registered job that its schedule requested.
+	// JobDefinition selects a schedule's runs.
 	JobDefinition int64
-	// Unfinished selects tasks that are not over.
+	// Unfinished: not over.
 	Unfinished bool
 	Limit      int // 0 means 100
 }
 
-// Group is a set of tasks submitted together.
+// Group was submitted together.
 type Group struct {
 	GroupStatus
 	Title             string     `json:"title,omitempty"`
@@ -165,13 +162,13 @@ type Group struct {
 	UpdatedAt         time.Time  `json:"updated_at"`
 }
 
-// GroupOverError refuses to cancel a group without unfinished tasks.
+// GroupOverError refuses to cancel a finished group.
 type GroupOverError struct {
 	ID    GroupID
 	State GroupState
 }
 
-// Error states the group's state.
+// Error states the state.
 func (e *GroupOverError) Error() string {
 	return "the group is " + string(e.State) + ": it has nothing left to cancel"
 }

@@ -11,21 +11,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// ID identifies a task, GroupID the tasks that were submitted together, AttemptID one
-// execution of a task.
+// GroupID is of tasks submitted together, AttemptID of one execution.
 type (
 	ID        int64
 	GroupID   int64
 	AttemptID int64
 )
 
-// TypeJob is the type of tasks that run a job.
+// TypeJob tasks run a job.
 const TypeJob = "job"
 
-// Spec is a requested task. A handler works with Type and Payload; the rest describes the task to
-// people and deciders, and is stored unchanged.
+// Spec is a requested task. Handlers use Type and Payload; the rest is stored unchanged.
 type Spec struct {
-	// Type selects the handler. "" means SeedActionHint's "type", else the type of the group.
+	// Type selects the handler; "" means SeedActionHint's "type", else the group's.
 	Type    string          `json:"type,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Title   string          `json:"title,omitempty"`
@@ -34,35 +32,32 @@ type Spec struct {
 	Goal             json.RawMessage `json:"goal,omitempty"`
 	Constraints      json.RawMessage `json:"constraints,omitempty"`
 	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
-	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // stored; nothing acts on it: see After
+	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // nothing acts on it: see After
 
-	// Key names the task within its group, for the After of other tasks. "" means no name.
+	// Key names the task for others' After; "" means none.
 	Key string `json:"key,omitempty"`
-	// After are keys of other tasks of the group (Key, else IdempotencyKey): the task waits until
-	// all of them have succeeded, and is canceled if one ends without success (rule TO1).
+	// After are keys in the group (Key, else IdempotencyKey): the task waits for their success, and is
+	// canceled by a failure (rule TO1).
 	After []string `json:"after,omitempty"`
 
-	// Priority orders waiting tasks: 1 (first) to 4; 0 means 2.
+	// Priority is 1 (first) to 4; 0 means 2.
 	Priority int `json:"priority,omitempty"`
-	// On restricts the workers that may execute it: the leader assigns it to one of them (rule PL2).
-	// nil means that any worker claims it.
+	// On restricts the workers: the leader assigns it (rule PL2). nil means any.
 	On *core.Placement `json:"on,omitempty"`
-	// Delay is the time from the submission to the first attempt.
+	// Delay is before the first attempt.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Timeout ends an attempt, which fails; the decider may try again. 0 means none.
+	// Timeout fails an attempt; 0 means none.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// IdempotencyKey makes a second submission of the task return the first one. "" means none.
+	// IdempotencyKey makes a second submission return the first; "" means none.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	// JobDefinition and ScheduledFor belong to a run requested by a schedule: each local time of a
-	// definition has one task.
+	// A schedule's run: one task per local time of a definition.
 	JobDefinition int64  `json:"job_definition_id,omitempty"`
 	ScheduledFor  string `json:"scheduled_for,omitempty"`
-	// Client is the API client that submitted it, or nil.
+	// Client is the API client, or nil.
 	Client *Client `json:"client,omitempty"`
 }
 
-// Client identifies the submitter of a task through an API, and the folders allowed for its paths in
-// addition to the folders of job files (rule SE3).
+// Client submitted by an API; Paths are allowed in addition to job files' folders (rule SE3).
 type Client struct {
 	Name  string   `json:"name,omitempty"`
 	Paths []string `json:"paths,omitempty"`
@@ -75,17 +70,17 @@ const (
 	LastPriority    = 4
 )
 
-// The limits of a spec, in bytes.
+// Limits of a spec, in bytes.
 const (
 	maxType = 100
 	maxKey  = 200
-	// maxGroupKey is larger: the API puts the name of its client before a key of maxKey bytes.
+	// maxGroupKey has room for the API client's name.
 	maxGroupKey = 300
 	maxTitle    = 1000
 	maxPayload  = 1 << 20
 )
 
-// TypeOr returns the type of the task in a group of the given type.
+// TypeOr is the task's type in a group of that type.
 func (s Spec) TypeOr(group string) string {
 	if s.Type != "" {
 		return s.Type
@@ -99,7 +94,7 @@ func (s Spec) TypeOr(group string) string {
 	return group
 }
 
-// Check reports all errors in the spec of a task with a resolved type.
+// Check reports all errors; the type is resolved.
 func (s Spec) Check() error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -141,7 +136,6 @@ func (s Spec) Check() error {
 	return errors.Join(errs...)
 }
 
-// boundedText is a text of a submission, and its maximum length in bytes.
 type boundedText struct {
 	name, text string
 	most       int
@@ -158,7 +152,6 @@ func (t boundedText) check() error {
 	return errors.Join(errs...)
 }
 
-// isJSON reports whether every database accepts the document.
 func isJSON(doc json.RawMessage) bool { return json.Valid(doc) && utf8.Valid(doc) }
 
 func isStorable(text string) bool {
@@ -173,25 +166,22 @@ func isStorable(text string) bool {
 	return true
 }
 
-// Task is a copy of a task, for handlers and queries. Changing it has no effect.
+// Task is a copy.
 type Task struct {
 	ID      ID      `json:"id"`
 	GroupID GroupID `json:"group_id"`
 	Spec    Spec    `json:"spec"` // Type and Priority are filled in
 	State   State   `json:"state"`
-	// Attempt counts assignments, including this one; Attempts counts executions. If the worker left
-	// before it started, the task was assigned, but not executed.
+	// Attempt counts assignments with this one; Attempts executions: a worker may leave before the start.
 	Attempt  int    `json:"attempt"`
 	Attempts int    `json:"attempts"`
 	Worker   string `json:"worker,omitempty"`
 	Epoch    int64  `json:"epoch"`
 	Version  int64  `json:"version"`
-	// LastError is the reason of the last retry, or of the end.
-	LastError string `json:"last_error,omitempty"`
-	// Confirming means that the heartbeat of its worker is overdue.
-	Confirming bool `json:"confirming,omitempty"`
-	// OpenAfter are the first five tasks that a WAITING task waits for, and OpenAfterCount is their
-	// total number.
+	// LastError is of the last retry, or the end.
+	LastError  string `json:"last_error,omitempty"`
+	Confirming bool   `json:"confirming,omitempty"`
+	// OpenAfter are the first five awaited tasks; OpenAfterCount all.
 	OpenAfter      []Awaited  `json:"open_after,omitempty"`
 	OpenAfterCount int        `json:"open_after_count,omitempty"`
 	NextRunAt      *time.Time `json:"next_run_at,omitempty"`
@@ -199,7 +189,7 @@ type Task struct {
 	UpdatedAt      time.Time  `json:"updated_at"`
 }
 
-// Decode reads the payload into a value. An absent payload leaves it unchanged.
+// Decode reads the payload; an absent one changes nothing.
 func (t Task) Decode(into any) error {
 	if len(t.Spec.Payload) == 0 {
 		return nil
@@ -210,21 +200,19 @@ func (t Task) Decode(into any) error {
 	return nil
 }
 
-// Handler executes tasks of one type. An error or a panic is the outcome Failure; a fatal BatchError
-// ends the task. When ctx ends, its cause says why: the task was canceled, its time is over, or the
-// worker stops. A handler that does not return soon after that is abandoned, unless it is a
-// core.Composite: its inner work has rules of its own.
+// Handler executes one type's tasks. An error or panic is Failure; a fatal BatchError ends the task. When ctx
+// ends, its cause says why. Then a handler that does not return soon is abandoned, unless a core.Composite.
 type Handler interface {
 	Execute(ctx context.Context, t Task) (Outcome, error)
 }
 
-// HandlerFunc makes a function a Handler.
+// HandlerFunc is a function as a Handler.
 type HandlerFunc func(ctx context.Context, t Task) (Outcome, error)
 
 // Execute calls f.
 func (f HandlerFunc) Execute(ctx context.Context, t Task) (Outcome, error) { return f(ctx, t) }
 
-// The causes that end a handler's context.
+// Causes that end a handler's context.
 var (
 	ErrCanceled = errors.New("the task was canceled")
 	ErrTimeout  = errors.New("the attempt timed out")

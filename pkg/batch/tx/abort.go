@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// Aborter ends the transactions of work that does not return: a goroutine cannot be killed (rule L8).
+// Aborter ends the transactions of work that does not return: a goroutine cannot be killed, but its
+// database resources can be released (rule L8).
 type Aborter struct {
 	mu      sync.Mutex
 	open    map[Handle]struct{}
 	aborted bool
 
-	// authored: an author's statements run.
+	// authored means that the work runs statements that an author wrote.
 	authored atomic.Bool
 
 	end   sync.Mutex // never held during a call
@@ -21,19 +22,20 @@ type Aborter struct {
 	atEnd []func()
 }
 
-// ErrAborted means that the work was aborted before it began a transaction.
+// ErrAborted is the failure to begin a transaction for work that was aborted.
 var ErrAborted = errors.New("the work was aborted")
 
 type aborterKey struct{}
 
-// WithAborter returns an Aborter for all transactions of the context and derived ones.
+// WithAborter returns a context and an Aborter for its transactions: all that a Manager begins with it
+// or with a derived context.
 func WithAborter(ctx context.Context) (context.Context, *Aborter) {
 	a := &Aborter{open: map[Handle]struct{}{}}
 	return context.WithValue(ctx, aborterKey{}, a), a
 }
 
-// Abort rolls back open transactions and prevents new ones. It waits for a running statement: end its context
-// first.
+// Abort rolls back every open transaction and prevents new ones. It waits for a statement in progress:
+// end its context first.
 func (a *Aborter) Abort() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -58,7 +60,7 @@ func (a *Aborter) add(h Handle) bool {
 	return !a.aborted
 }
 
-// false if it has ended already.
+// release returns the transaction to its owner, which ends it; false if it has ended already.
 func (a *Aborter) release(h Handle) bool {
 	if a == nil {
 		return true
@@ -69,7 +71,8 @@ func (a *Aborter) release(h Handle) bool {
 	return !a.aborted
 }
 
-// AtEnd calls f when the work is over (rule T8b). On nil, and after the end, it does nothing.
+// AtEnd calls f when the work is over: resources of the work outside its transactions end with it (rule
+// T8b). On nil, and after the end, it does nothing.
 func (a *Aborter) AtEnd(f func()) {
 	if a == nil {
 		return
@@ -92,7 +95,7 @@ func (a *Aborter) End() {
 	}
 }
 
-// Ended is false on nil.
+// Ended reports whether the work is over; false on nil.
 func (a *Aborter) Ended() bool {
 	if a == nil {
 		return false
@@ -102,17 +105,18 @@ func (a *Aborter) Ended() bool {
 	return a.ended
 }
 
-// Authored marks work that runs an author's statements: a view or function may change the session (rule T8b).
+// Authored marks that the work of this context runs statements that an author wrote: their text does
+// not show their effect on the session (rule T8b), since a view or a function may do anything.
 func Authored(ctx context.Context) {
 	if a := AborterOf(ctx); a != nil {
 		a.authored.Store(true)
 	}
 }
 
-// IsAuthored is false on nil.
+// IsAuthored reports whether the work is marked Authored; false on nil.
 func (a *Aborter) IsAuthored() bool { return a != nil && a.authored.Load() }
 
-// AborterOf returns ctx's innermost Aborter, or nil.
+// AborterOf returns the innermost Aborter of ctx, which represents the work itself, or nil.
 func AborterOf(ctx context.Context) *Aborter {
 	a, _ := ctx.Value(aborterKey{}).(*Aborter) //nolint:errcheck // absent is nil
 	return a

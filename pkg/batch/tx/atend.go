@@ -5,10 +5,12 @@ import (
 	"sync"
 )
 
-// AtEnd calls f(true) once the outermost transaction is committed, f(false) if it or f's savepoint is rolled
-// back or the COMMIT is unknown. Without a transaction it calls f(true) at once.
+// AtEnd calls f when the transaction of the database in ctx has ended: with true once the outermost one
+// is committed, with false if it, or f's savepoint, is rolled back, or if the outcome of the COMMIT is
+// unknown. Without a transaction it calls f(true) at once.
 //
-// For reports of changes to others. f must not use the transaction.
+// Use it for reports of database changes to others: a change that is rolled back has not happened. f
+// must not use the transaction.
 func AtEnd(ctx context.Context, database string, f func(committed bool)) {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	if !ok || s.suspended || s.ended.Load() {
@@ -18,7 +20,8 @@ func AtEnd(ctx context.Context, database string, f func(committed bool)) {
 	s.atEnd.add(f)
 }
 
-// The lock protects against abandoned work that wakes during the end.
+// atEnd holds the calls for the end of a physical transaction. The lock protects against abandoned work
+// that wakes while the transaction ends.
 type atEnd struct {
 	mu    sync.Mutex
 	calls []func(committed bool)
@@ -36,7 +39,7 @@ func (a *atEnd) registered() int {
 	return len(a.calls)
 }
 
-// since: the first ones stay.
+// call makes the calls registered after the first since ones, and forgets them.
 func (a *atEnd) call(since int, committed bool) {
 	a.mu.Lock()
 	calls := a.calls[min(since, len(a.calls)):]

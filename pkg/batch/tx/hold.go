@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// holdings are connections kept in addition to transactions, such as a reader's snapshot.
+// holdings are the connections that a step keeps in addition to the transactions of its context, such
+// as a reader's snapshot, and how its waits end.
 type holdings struct {
 	outer   *holdings
 	stop    <-chan struct{}
@@ -22,15 +23,16 @@ func holdingsOf(ctx context.Context) *holdings {
 	return h
 }
 
-// WithHoldings counts a step's connections of Hold. After stop closes, a wait for a connection ends soon with
-// an error that wraps stopped; stop may be nil.
+// WithHoldings returns the context of a step, which counts the connections of Hold. After stop is
+// closed, a wait for a connection ends soon, with an error that wraps stopped; stop may be nil.
 func WithHoldings(ctx context.Context, stop <-chan struct{}, stopped error) context.Context {
 	return context.WithValue(ctx, holdingsKey{}, &holdings{outer: holdingsOf(ctx), stop: stop, stopped: stopped, kept: map[string]int{}})
 }
 
-// Hold notes a connection kept until release (call it once) other than by ctx's transaction: open rows, or
-// another transaction. Call it before requesting another connection: the pool keeps a reserve for holders
-// (rule O4).
+// Hold notes that the step of ctx keeps a connection of the database until release is called, other
+// than by a transaction in its context: open rows, or a transaction of its own. Held counts it. A
+// component that requests another connection meanwhile must call it: the pool keeps a reserve for
+// callers that already hold one (rule O4). release may be called once.
 func Hold(ctx context.Context, database string) (release func()) {
 	h := holdingsOf(ctx)
 	if h == nil {
@@ -55,7 +57,8 @@ func (h *holdings) of(database string) (n int) {
 	return n
 }
 
-// Stopping returns the channel closed on a stop, and the error that ends waits; nil if none.
+// Stopping returns the channel that is closed when the step of ctx is asked to stop, and the error that
+// ends a wait then; nil if there is none.
 func Stopping(ctx context.Context) (stop <-chan struct{}, stopped error) {
 	if h := holdingsOf(ctx); h != nil {
 		return h.stop, h.stopped

@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// Own is an application's transaction: a *sql.Tx, or the ConnPool of a *gorm.DB within Transaction.
+// Own is a transaction that an application has begun on a connection of its own: a *sql.Tx has these
+// methods, and so has the ConnPool of a *gorm.DB within its Transaction.
 type Own interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
@@ -17,15 +18,17 @@ type Own interface {
 	Rollback() error
 }
 
-// Join makes the application's own transaction the current one of db (rule SM5). own must be on the same
-// database; that is not checked.
+// Join returns a context that carries the application's own transaction as the current one of db (rule
+// SM5): work with the context is committed or rolled back with it. own must be on the same database;
+// that is not checked.
 //
-// Only the application ends it, then calls ended with whether it was committed: observers are notified, and
-// the context is of no further use. With one writer (SQLite), work that would begin another transaction is
-// ErrSingleWriter. ErrTransaction if ctx already carries one of db.
+// Only the application ends the transaction. It then calls ended with whether it was committed:
+// observers are notified of the events in it, and the context is of no further use. If db has one
+// writer (SQLite), work that would begin another transaction is refused with ErrSingleWriter. Join
+// fails with ErrTransaction if ctx already carries a transaction of db.
 //
-// Without Join, work takes another connection: it does not see the uncommitted writes, and waits for their
-// locks.
+// Without Join, work on db takes another connection. It does not see the application's uncommitted
+// writes, and waits for the locks of its transaction.
 func Join(ctx context.Context, db Database, own Own) (joined context.Context, ended func(committed bool), err error) {
 	if own == nil {
 		return nil, nil, fmt.Errorf("database %s: join: there is no transaction", db.Name())
@@ -42,7 +45,8 @@ func Join(ctx context.Context, db Database, own Own) (joined context.Context, en
 	}, nil
 }
 
-// RollbackOnly returns a *RollbackOnlyError if joined work failed, else nil. Check it before the commit.
+// RollbackOnly returns a *RollbackOnlyError if work that had joined the transaction of ctx failed, else
+// nil. The caller of Join checks it before the commit, in case such a failure was ignored.
 func RollbackOnly(ctx context.Context, database string) error {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	if !ok {
@@ -51,8 +55,8 @@ func RollbackOnly(ctx context.Context, database string) error {
 	return s.doomed()
 }
 
-// ErrOwnTransaction means that an application's transaction supports neither a chunk's checkpoint nor the
-// driver's connection.
+// ErrOwnTransaction is an operation that an application's own transaction does not support: committing
+// a chunk's checkpoint, or lending the connection of its driver.
 var ErrOwnTransaction = errors.New("the transaction belongs to the application, which does not support it")
 
 type ownHandle struct{ c ownConn }
@@ -62,6 +66,7 @@ func (h *ownHandle) Commit() error          { return ErrNotOwner }
 func (h *ownHandle) Rollback() error        { return ErrNotOwner }
 func (h *ownHandle) Fence() (string, error) { return "", ErrOwnTransaction }
 
+// ownConn runs statements in the application's transaction, and cannot end it.
 type ownConn struct{ Own }
 
 var _ Conn = ownConn{}
@@ -70,5 +75,5 @@ func (ownConn) Commit() error { return ErrNotOwner }
 
 func (ownConn) Rollback() error { return ErrNotOwner }
 
-// Raw refuses: database/sql does not lend a *sql.Tx's connection.
+// Raw refuses: database/sql does not lend the connection of a *sql.Tx.
 func (ownConn) Raw(context.Context, func(any) error) error { return ErrOwnTransaction }

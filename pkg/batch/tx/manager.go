@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Manager applies propagation to one database.
+// Manager applies the propagation rules to one database.
 type Manager struct{ db Database }
 
 // NewManager returns the manager of db.
@@ -18,10 +18,11 @@ func NewManager(db Database) *Manager { return &Manager{db: db} }
 // Database returns the manager's database.
 func (m *Manager) Database() Database { return m.db }
 
-// Do runs fn as attr requests (rules T1 to T4, T8). All that fn does through its context commits or rolls back
-// together. fn's error, and its panic after a rollback, are returned unchanged; others are ErrNoTransaction,
-// ErrTransaction, ErrSingleWriter, *RollbackOnlyError, *CommitError, ErrForeignEnd, ctx's error if fn missed
-// it, sql.ErrTxDone if ctx outlived its transaction, or a failed begin.
+// Do runs fn as attr requests (rules T1 to T4, T8). The context that fn gets carries the current
+// transaction; everything fn does through it commits or rolls back together. fn's error, and its panic
+// after a rollback, are returned unchanged; other errors are ErrNoTransaction, ErrTransaction,
+// ErrSingleWriter, *RollbackOnlyError, *CommitError, ErrForeignEnd, the context's error if fn did not
+// notice it, sql.ErrTxDone if ctx outlived its transaction, or the failure to begin.
 //
 // A transaction belongs to one goroutine at a time.
 func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context) error) error {
@@ -72,16 +73,17 @@ func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context
 	return fmt.Errorf("propagation %q is unknown (allowed: %v)", attr.Propagation, Propagations())
 }
 
-// scope is a physical transaction, a savepoint, or the mark of a suspended one.
+// scope is one level of transactions on the context: a physical transaction, a savepoint in one, or the
+// mark that the outer one is suspended.
 type scope struct {
 	database     string
 	handle       Handle
 	conn         Conn
 	readOnly     bool
 	suspended    bool
-	singleWriter bool
+	singleWriter bool // of the database
 	outer        *scope
-	savepoints   *int   // shared within a physical transaction
+	savepoints   *int   // shared by all scopes of one physical transaction
 	atEnd        *atEnd // shared likewise
 	ended        atomic.Bool
 	rollbackOnly atomic.Pointer[error]
@@ -97,7 +99,7 @@ func (s *scope) SetRollbackOnly(cause error) {
 	s.rollbackOnly.CompareAndSwap(nil, &cause)
 }
 
-// doomed is the error of an owner that would commit.
+// doomed returns the error of an owner that would have committed, or nil.
 func (s *scope) doomed() error {
 	if cause := s.rollbackOnly.Load(); cause != nil {
 		return &RollbackOnlyError{Cause: *cause}
@@ -105,7 +107,8 @@ func (s *scope) doomed() error {
 	return nil
 }
 
-// hasEnded: the context was kept too long.
+// hasEnded reports that the scope, or one that contains it, has ended: the context that carries it was
+// kept too long.
 func (s *scope) hasEnded() bool {
 	for ; s != nil; s = s.outer {
 		if s.ended.Load() {
@@ -132,7 +135,7 @@ func (m *Manager) with(ctx context.Context, s *scope) context.Context {
 	return context.WithValue(ctx, key{m.db.Name()}, s)
 }
 
-// join: a failure or panic dooms the whole transaction.
+// join runs fn in the existing transaction; its failure, or its panic, dooms the whole transaction.
 func (m *Manager) join(ctx context.Context, s *scope, attr Attr, fn func(context.Context) error) (err error) {
 	if err := m.fits(s, attr); err != nil {
 		return err
@@ -148,13 +151,14 @@ func (m *Manager) join(ctx context.Context, s *scope, attr Attr, fn func(context
 	}()
 	err = fn(ctx)
 	if err == nil {
-		err = ctx.Err() // fn missed the timeout
+		err = ctx.Err() // a timeout that fn did not notice
 	}
 	done = true
 	return err
 }
 
-// An isolation level the database has is accepted without effect: the outermost owner chose it.
+// fits refuses work that cannot join the transaction. An isolation level that the database has is
+// accepted without effect: the outermost owner chose it.
 func (m *Manager) fits(s *scope, attr Attr) error {
 	if s.readOnly && !attr.ReadOnly && attr.Propagation != Supports {
 		return fmt.Errorf("work that may write cannot join the read-only transaction of database %s", m.db.Name())
@@ -197,6 +201,7 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	return err
 }
 
+// end commits the transaction, or rolls it back if the work failed.
 func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error) error {
 	h := s.handle
 	if !aborter.release(h) {
@@ -206,11 +211,11 @@ func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error
 		err = s.doomed()
 	}
 	if err == nil {
-		err = ctx.Err() // a missed timeout must not commit
+		err = ctx.Err() // a timeout that fn did not notice must not commit
 	}
 	if err == nil {
 		err = h.Commit()
-		if err != nil && !errors.Is(err, ErrForeignEnd) { // else nothing to commit
+		if err != nil && !errors.Is(err, ErrForeignEnd) { // otherwise there was nothing to commit
 			err = &CommitError{Err: err}
 		}
 		return err
@@ -221,10 +226,11 @@ func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error
 	return err
 }
 
-// cleanUpTime bounds undo statements, run even if ctx has ended.
+// cleanUpTime bounds the undo statements, which run even if ctx has ended.
 const cleanUpTime = 10 * time.Second
 
-// The manager sets, releases and checks the savepoint: not every driver layer reports a failed one (rule T3).
+// nest runs fn after a savepoint, which the manager itself sets, releases and checks: not every driver
+// layer reports a failed savepoint (rule T3).
 func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(context.Context) error) error {
 	if err := m.fits(outer, attr); err != nil {
 		return err
@@ -255,7 +261,7 @@ func (m *Manager) nest(ctx context.Context, outer *scope, attr Attr, fn func(con
 		err = s.doomed()
 	}
 	if err == nil {
-		err = ctx.Err() // fn missed the timeout
+		err = ctx.Err() // a timeout that fn did not notice
 	}
 	if err == nil {
 		if _, err := s.conn.ExecContext(ctx, "RELEASE SAVEPOINT "+name); err != nil {

@@ -1,8 +1,8 @@
-// Package tx owns transactions: propagation ([Manager.Do]), the current one in the context ([From], one per
-// database), and the ports to databases ([Conn], [Database], [Provider]), implemented by
-// adaptor/database/gorm.
+// Package tx owns transactions: their propagation rules ([Manager.Do]), how the current one travels in
+// the context ([From], one per database), and the ports through which the rest of the framework reaches
+// databases ([Conn], [Database], [Provider]). Package adaptor/database/gorm implements the ports.
 //
-// It imports the standard library only.
+// It imports the standard library only, and nothing of ours.
 package tx
 
 import (
@@ -14,28 +14,30 @@ import (
 	"time"
 )
 
-// Conn runs statements, on a pool or in a transaction: database/sql's four methods, and Raw for driver
-// features (COPY).
+// Conn runs statements, on a pool or in a transaction: the four methods of database/sql, and Raw for
+// driver-specific features (COPY).
 type Conn interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-	// Raw calls f with the driver's connection; f must not keep it or return driver.ErrBadConn: Raw wraps it.
+	// Raw calls f with the driver's own connection, which f must not keep. f must
+	// not return driver.ErrBadConn: Raw wraps it.
 	Raw(ctx context.Context, f func(driverConn any) error) error
 }
 
 // Handle is a physical transaction, held by the [Manager] alone.
 type Handle interface {
-	// Conn runs statements in the transaction. Its Commit and Rollback refuse; after the end every method
-	// fails (rule T8).
+	// Conn runs statements in the transaction. Its Commit and Rollback, if it has them, refuse; after
+	// the end every method fails (rule T8).
 	Conn() Conn
 	Commit() error
 	// Rollback after the end is sql.ErrTxDone.
 	Rollback() error
-	// Fence prepares the next statement to be part of this same transaction (rule T8a). ErrForeignEnd: it is
-	// already over. On PostgreSQL only this transaction has current_setting('surfin.tx', true) = nonce; let
-	// the statement compare. Elsewhere nonce is empty: nothing after a foreign end can commit.
+	// Fence prepares a statement that must be part of this same transaction (rule T8a), just before it.
+	// ErrForeignEnd means that the transaction is already over. On PostgreSQL
+	// current_setting('surfin.tx', true) is nonce in this transaction, and in no other; let the
+	// statement compare. Elsewhere nonce is empty: nothing after a foreign end can commit.
 	Fence() (nonce string, err error)
 }
 
@@ -48,8 +50,9 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// Placeholder returns the nth bind variable (1-based). SQLite's numbered ones cost quadratic time in multi-row
-// INSERTs: write a plain ? there.
+// Placeholder returns the nth bind variable (1-based) of the dialect. On SQLite it is numbered, and the
+// driver compares that number, as a text, with the numbers of all values: fine for the few of a query,
+// quadratic for the thousands of a multi-row INSERT. Write a plain ? there.
 func (d Dialect) Placeholder(n int) string {
 	if d == Postgres {
 		return fmt.Sprintf("$%d", n)
@@ -57,7 +60,7 @@ func (d Dialect) Placeholder(n int) string {
 	return fmt.Sprintf("?%d", n)
 }
 
-// Bind translates a statement with a ? for each argument and none elsewhere.
+// Bind translates a statement, written with a ? for each argument and none elsewhere, to the dialect.
 func (d Dialect) Bind(statement string) string {
 	if d != Postgres {
 		return statement
@@ -88,40 +91,45 @@ type Database interface {
 	Dialect() Dialect
 	// Conn runs statements outside a transaction.
 	Conn() Conn
-	// Begin starts a physical transaction with attr's Isolation, ReadOnly, Timeout and Late. It does not end
-	// with ctx (rule T8), but is rolled back after the timeout, so that hanging work frees its locks. A caller
-	// other than a Manager that requests another connection meanwhile notes it by Hold.
+	// Begin starts a physical transaction. It uses Isolation, ReadOnly, Timeout and Late of attr. The
+	// transaction does not end with ctx (rule T8), but is rolled back after the timeout, so that
+	// hanging work does not hold its locks. A caller that keeps it and requests another connection
+	// meanwhile notes it by Hold, unless a Manager begins it.
 	Begin(ctx context.Context, attr Attr) (Handle, error)
-	// Open opens a separate pool for migrations; the caller closes it.
+	// Open opens a separate pool, which the caller closes: for migrations, which must neither share nor
+	// close the database's pool.
 	Open() (*sql.DB, error)
-	// Check reports at load unsupported parts of attr (rule T4).
+	// Check reports, at load, the parts of attr that the database does not support (rule T4).
 	Check(attr Attr) error
-	// SingleWriter: a second writing transaction waits for the first (SQLite, rule T3).
+	// SingleWriter means that a second writing transaction would wait for the first (SQLite, rule T3).
 	SingleWriter() bool
-	// WriterHeld is how long this process has held the one writer in total; 0 without a single writer.
+	// WriterHeld is how long this process has held the one writer, over all its transactions; 0 if the
+	// database has no single writer.
 	WriterHeld() time.Duration
-	// Reconnects counts [Provider.ForceReconnect]: refresh caches of the catalog when it changes.
+	// Reconnects counts the calls of [Provider.ForceReconnect]. A cache of the catalog is refreshed
+	// when the number has changed.
 	Reconnects() int64
 }
 
 // Provider finds databases by name.
 type Provider interface {
-	// Database returns the named database; "" is "default". An unknown name's error lists the known ones.
+	// Database returns the named database; "" is "default". An unknown name is an
+	// error that lists the known ones.
 	Database(name string) (Database, error)
-	// Names returns all names, sorted.
+	// Names returns the names of all configured databases, sorted.
 	Names() []string
-	// ForceReconnect replaces the pool, so that new work sees a changed schema; transactions in flight end on
-	// the old one (rule T7).
+	// ForceReconnect replaces the pool of the named database, so that new work sees a changed schema;
+	// transactions in flight end undisturbed on the old one (rule T7).
 	ForceReconnect(ctx context.Context, name string) error
 }
 
 // Default is the name of the default database.
 const Default = "default"
 
-// Propagation relates work to an existing transaction.
+// Propagation is the relation of work to an existing transaction.
 type Propagation string
 
-// The modes (rule T2); zero means Required.
+// The propagation modes (rule T2). The zero value means Required.
 const (
 	Required     Propagation = "REQUIRED"
 	RequiresNew  Propagation = "REQUIRES_NEW"
@@ -140,21 +148,21 @@ func Propagations() []Propagation {
 // Attr describes the requested transaction.
 type Attr struct {
 	Propagation Propagation
-	// A database that lacks the level refuses it.
+	// Isolation is sql.LevelDefault unless set; a database that lacks it refuses.
 	Isolation sql.IsolationLevel
 	ReadOnly  bool
-	// Timeout ends the work's context, also in a joined scope; 0 means none.
+	// Timeout ends the work's context; 0 means none. It applies to its own scope, also a joined one.
 	Timeout time.Duration
-	// Late delays BEGIN to the first statement, to save a round trip; that statement then meets a just-lost
-	// connection. SQLite begins at once.
+	// Late delays BEGIN until the first statement, which may save a round trip. That statement then
+	// meets a connection that died a moment ago; otherwise another one is taken. SQLite begins at once.
 	Late bool
 }
 
-// Tx is the current transaction of one database in the context.
+// Tx is the current transaction of one database, as the context carries it.
 type Tx interface {
 	Database() string
 	Conn() Conn
-	// ReadOnly: it was begun read-only.
+	// ReadOnly reports whether it was begun read-only.
 	ReadOnly() bool
 	// SetRollbackOnly makes the owner's commit fail with a *RollbackOnlyError.
 	SetRollbackOnly(cause error)
@@ -164,26 +172,30 @@ type Tx interface {
 
 // Errors of the propagation rules.
 var (
-	// ErrNoTransaction: MANDATORY without a transaction.
+	// ErrNoTransaction is MANDATORY without a transaction.
 	ErrNoTransaction = errors.New("propagation MANDATORY: there is no transaction")
-	// ErrTransaction: NEVER, or Apart, within a transaction.
+	// ErrTransaction is NEVER, or Apart, within a transaction.
 	ErrTransaction = errors.New("there is a transaction")
-	// ErrSingleWriter: on a database with one writer this write would wait for itself.
+	// ErrSingleWriter is a second writing transaction, or a write outside the suspended one, on a
+	// database with one writer: it would wait for itself.
 	ErrSingleWriter = errors.New("the database allows one writer, and a transaction in progress holds the lock")
-	// ErrRolledBack is in the chain of a *CommitError if the database reported that nothing took effect.
+	// ErrRolledBack is in the chain of a *CommitError if the database itself reported that the
+	// transaction had no effect.
 	ErrRolledBack = errors.New("the transaction was rolled back")
-	// ErrNotBegun: the transaction did not begin, as far as is known: BEGIN was refused, or lost with its
-	// statement (Attr.Late), which is not at fault.
+	// ErrNotBegun is in the chain of a statement's error if its transaction did not begin, as far as is
+	// known: BEGIN was sent with it (Attr.Late), and the connection was lost, or BEGIN was refused. The
+	// statement itself is not at fault.
 	ErrNotBegun = errors.New("the transaction did not begin")
-	// ErrNotOwner: only the owner may commit or roll back.
+	// ErrNotOwner is a Commit or Rollback by a caller that does not own the transaction.
 	ErrNotOwner = errors.New("only the owner of a transaction may commit it or roll it back")
-	// ErrForeignEnd: a statement, such as a script's, ended the transaction (rule T8a). Its writes may be
-	// committed, so the work must not be retried. ErrNotOwner is in its chain.
+	// ErrForeignEnd is a transaction that a statement has ended, for example in a script, and not its
+	// owner (rule T8a). Its writes may be committed, so the work must not be retried. ErrNotOwner is in
+	// its chain.
 	ErrForeignEnd = fmt.Errorf("a statement ended the transaction: %w", ErrNotOwner)
 )
 
-// RollbackOnlyError means that joined work had marked the transaction rollback-only, so the commit rolled it
-// back.
+// RollbackOnlyError is the owner's commit of a transaction that joined work had marked rollback-only:
+// it was rolled back instead.
 type RollbackOnlyError struct{ Cause error }
 
 // Error names the cause.
@@ -191,10 +203,11 @@ func (e *RollbackOnlyError) Error() string {
 	return fmt.Sprintf("the transaction was rolled back: joined work failed: %v", e.Cause)
 }
 
-// Unwrap returns the joined work's failure.
+// Unwrap returns the failure of the joined work.
 func (e *RollbackOnlyError) Unwrap() error { return e.Cause }
 
-// CommitError is a failed COMMIT: unknown (rule C10), unless ErrRolledBack is in its chain (rule C10a).
+// CommitError is a failed COMMIT: it is unknown whether the transaction took effect (rule C10), unless
+// the database reported that it did not (rule C10a): ErrRolledBack is in its chain then.
 type CommitError struct{ Err error }
 
 // Error names the cause.
@@ -205,7 +218,7 @@ func (e *CommitError) Unwrap() error { return e.Err }
 
 type key struct{ database string }
 
-// From returns the database's current transaction, unless suspended.
+// From returns the current transaction of the database, if there is one that is not suspended.
 func From(ctx context.Context, database string) (Tx, bool) {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	if !ok || s.suspended {
@@ -214,7 +227,8 @@ func From(ctx context.Context, database string) (Tx, bool) {
 	return s, true
 }
 
-// ConnOf returns the current transaction's connection, else the database's own.
+// ConnOf returns the connection for work on the database: the current transaction's, else the
+// database's own.
 func ConnOf(ctx context.Context, db Database) Conn {
 	if t, ok := From(ctx, db.Name()); ok {
 		return t.Conn()
@@ -224,8 +238,9 @@ func ConnOf(ctx context.Context, db Database) Conn {
 
 type runningKey struct{}
 
-// Running returns a context for [Conn.Raw] that names f's statement. Without it Raw assumes that f may have
-// ended the transaction (rule T8a) or changed the session (rule T8b), and checks at a cost.
+// Running returns a context for [Conn.Raw] that names the statement its f runs. Without Running, Raw
+// assumes that f may have ended the transaction (rule T8a) or changed settings of the session (rule
+// T8b), and checks or undoes that at a cost.
 func Running(ctx context.Context, statement string) context.Context {
 	return context.WithValue(ctx, runningKey{}, statement)
 }
@@ -236,15 +251,16 @@ func RunningIn(ctx context.Context) string {
 	return statement
 }
 
-// WriterHeld reports whether ctx carries a writing transaction, suspended or not; with one writer any other
-// write would wait for itself.
+// WriterHeld reports whether ctx carries a writing transaction of the database, suspended or not: on a
+// database with one writer any other write would wait for the calling goroutine itself.
 func WriterHeld(ctx context.Context, database string) bool {
 	s, ok := ctx.Value(key{nameOr(database)}).(*scope)
 	return ok && s.writing()
 }
 
-// Outside returns a context for work outside ctx's transaction that may still write. ok is false, and the
-// context ctx, if it would wait for itself: one writer, held by ctx.
+// Outside returns a context for work outside the transaction of the database in ctx, like
+// NOT_SUPPORTED, that may still write. ok is false if such work would wait for the calling goroutine
+// itself: the database has one writer, and ctx holds it. Then the context is ctx itself.
 func Outside(ctx context.Context, database string) (outside context.Context, ok bool) {
 	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
 	switch {
@@ -258,9 +274,10 @@ func Outside(ctx context.Context, database string) (outside context.Context, ok 
 	return context.WithValue(ctx, key{nameOr(database)}, s.suspend()), true
 }
 
-// Apart returns a context for work with its own transactions, which may outlive ctx's owner and no [Aborter]
-// ends. Refused in a transaction of one of the databases (ErrTransaction), or if it would wait for a suspended
-// one (ErrSingleWriter).
+// Apart returns a context for work that has transactions of its own, may outlive the owner of ctx, and
+// is not ended with it by an [Aborter]. It is refused in a transaction of one of the databases
+// (ErrTransaction), and if it would wait for a suspended one, as the database has one writer
+// (ErrSingleWriter).
 func Apart(ctx context.Context, databases []string) (context.Context, error) {
 	for _, database := range databases {
 		s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
@@ -277,12 +294,14 @@ func Apart(ctx context.Context, databases []string) (context.Context, error) {
 	return context.WithValue(ctx, aborterKey{}, (*Aborter)(nil)), nil
 }
 
-// Held counts the caller's connections: ctx's physical transactions, also suspended ones, and those of Hold.
+// Held returns how many connections of the pool the caller keeps: the physical transactions of the
+// database in ctx, including suspended ones, and the connections that the step of ctx keeps in addition
+// (Hold).
 func Held(ctx context.Context, database string) int {
 	s, _ := ctx.Value(key{nameOr(database)}).(*scope) //nolint:errcheck // absent is nil
 	n := holdingsOf(ctx).of(nameOr(database))
 	for ; s != nil; s = s.outer {
-		// A savepoint shares its transaction's counter.
+		// A savepoint shares the counter of its transaction.
 		if !s.suspended && !s.ended.Load() && (s.outer == nil || s.savepoints != s.outer.savepoints) {
 			n++
 		}

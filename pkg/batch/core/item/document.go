@@ -15,17 +15,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// keyExpecter gets the items' keys, without optional fields, to find a key no document has before the first
-// item (rule D9).
+// keyExpecter is a DocumentReader that receives the keys of its items, so that it finds a key that no
+// document has before it delivers the first item (rule D9). Optional fields of a schema are excluded.
 type keyExpecter interface {
 	ExpectKeys(keys DocumentKeys)
 }
 
-// DocumentKeys are a finder's targets and names.
+// DocumentKeys are the targets of a finder, and the names of its fields in messages.
 type DocumentKeys struct {
 	Finder *jsontext.Finder
-	Fields []string
-	Names  []string
+	Fields []string // by the number of Finder.Found
+	Names  []string // key or path of each
 }
 
 func (k *DocumentKeys) named(field, name string) {
@@ -33,6 +33,7 @@ func (k *DocumentKeys) named(field, name string) {
 	k.Fields, k.Names = append(k.Fields, field), append(k.Names, name)
 }
 
+// expectKeys passes the required keys to r, if it is a keyExpecter.
 func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 	e, ok := componentOf(r).(keyExpecter)
 	if !ok {
@@ -44,20 +45,22 @@ func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 	}
 }
 
-// keyWatcher handles keys that the item type lacks; nil ignores them. Its error is fatal.
+// keyWatcher is a DocumentReader that handles keys that the item type does not have; a nil function
+// ignores them. Its error is fatal.
 type keyWatcher interface {
 	UnknownKeys() func(path string) error
 }
 
-// UnknownKeyError means that the item type lacks a document's key.
+// UnknownKeyError reports a key of a document that the item type does not have.
 type UnknownKeyError struct{ Path string }
 
-// Error states the solutions.
+// Error states the possible solutions.
 func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("the key %q is not in the item type: add a field for it, or set unknown: ignore or warn", e.Path)
 }
 
-// CheckDocumentKeys refuses names like paths that are not valid.
+// CheckDocumentKeys refuses an item type with a name that looks like a path in JSON documents and is
+// not valid.
 func CheckDocumentKeys(item Type) error {
 	var errs []error
 	check := func(field, name string) {
@@ -79,8 +82,9 @@ func CheckDocumentKeys(item Type) error {
 	return errors.Join(errs...)
 }
 
-// A field's Source is a key, or a path if the key is absent; absent or null is null, others are ignored.
-// Strict (rule D9). An open schema needs its columns named.
+// documentRecords reads JSON objects as records of a schema: a field's Source is its key, or a path if
+// the object has no such key; an absent key or null is a null, other keys are ignored. Documents are
+// read strictly (rule D9). (An open schema needs its columns named: JSON objects have no header.)
 type documentRecords struct {
 	DocumentReader
 	schema *row.Schema
@@ -155,7 +159,7 @@ func (d *documentRecords) bad(doc []byte, err error) error {
 	return BadDocument(doc, err)
 }
 
-// BadDocument describes a document that is not JSON, not strict, or blocks a path.
+// BadDocument describes the error in a document that is not JSON, not strict, or blocks a path.
 func BadDocument(doc []byte, err error) error {
 	var strict *jsontext.StrictError
 	var syntax *jsontext.SyntaxError
@@ -243,6 +247,7 @@ func anyJSONValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	return v, jsonMisfit(f, raw)
 }
 
+// jsonPart returns a part of a document, already checked to be strict, unchanged.
 func jsonPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	if f.Nulls != nil {
 		text := string(raw)
@@ -259,7 +264,7 @@ func jsonPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	return row.JSONValue(row.CompactJSON(raw)), nil
 }
 
-// A text is a list if the field defines its form.
+// listPart returns an array of a document; a text is a list if the field defines its form.
 func listPart(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	switch {
 	case raw[0] == '"' && (f.Separator != "" || f.Coerce != row.CoerceError || f.Nulls != nil):
@@ -290,6 +295,7 @@ func emptyMisfit(f *row.Field) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf(`field %s: "" is not of type %s%s`, f.Name, f.Type(), hint))
 }
 
+// recordDocuments writes records as JSON objects, keys in the schema's order.
 type recordDocuments struct {
 	DocumentWriter
 	own documentsEncoding
@@ -302,6 +308,7 @@ func (d *recordDocuments) WriteRecords(ctx context.Context, schema *row.Schema, 
 	return d.WriteDocuments(ctx, d.own.docs)
 }
 
+// documentsEncoding are records as JSON objects: a RecordEncoding.
 type documentsEncoding struct {
 	docs [][]byte
 	buf  []byte
@@ -367,7 +374,7 @@ func appendJSONString(dst []byte, s string) []byte {
 		return append(append(append(dst, '"'), s...), '"')
 	}
 	text, err := json.Marshal(s)
-	if err != nil {
+	if err != nil { // a string always has a JSON form
 		panic(fmt.Sprintf("core: JSON of a string: %v", err))
 	}
 	return append(dst, text...)

@@ -8,8 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// A number or bool for a text field is its text, an object or array its JSON, and a text for a number or bool
-// is parsed.
+// looseValue reads a JSON value of a field that defines its nulls, counts time, or coerces misfits: a
+// number or a bool for a text field is its text, an object or array its JSON, and a text for a number
+// or a bool is parsed as one.
 func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	text := string(raw)
 	if raw[0] == '"' {
@@ -38,6 +39,7 @@ func looseValue(f *row.Field, raw json.RawMessage) (row.Value, error) {
 	return f.Parse(text)
 }
 
+// fitsJSON reports whether a JSON value has the JSON type of the field's kind.
 func fitsJSON(f *row.Field, raw json.RawMessage) bool {
 	isText, isBool, isNumber := raw[0] == '"', raw[0] == 't' || raw[0] == 'f', raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9'
 	switch f.Kind {

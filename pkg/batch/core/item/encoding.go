@@ -8,11 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
+// recordEncoding is the encoding of a writer of records.
 type recordEncoding struct {
-	inner   RecordEncoding
+	inner RecordEncoding
+	// records returns the items as records of one schema.
 	records func(items Items) (*row.Schema, [][]row.Value, error)
 }
 
+// errShapes means that the items of a chunk have different fields.
 var errShapes = errors.New("the rows differ in their fields")
 
 func (e *recordEncoding) Encode(items Items) error {
@@ -23,6 +26,7 @@ func (e *recordEncoding) Encode(items Items) error {
 	return e.inner.EncodeRecords(schema, records)
 }
 
+// newRecordEncoding returns the encoding of a writer over w, or nil if w has none.
 func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [][]row.Value, error)) Encoding {
 	encoder, ok := w.(RecordEncoder)
 	if !ok {
@@ -65,6 +69,7 @@ func (e *rowRecordWriter) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, e.w, encoded)
 }
 
+// sameSchema appends the values of the leading rows that have the schema of the first.
 func sameSchema(rows []Row, records [][]row.Value) (*row.Schema, [][]row.Value) {
 	schema := rows[0].Schema()
 	for _, r := range rows {
@@ -93,7 +98,7 @@ func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, s.w, encoded)
 }
 
-// NewEncoding implements RecordEncoder.
+// NewEncoding implements RecordEncoder: the documents are made separately from their file.
 func (d *recordDocuments) NewEncoding() RecordEncoding { return &documentsEncoding{} }
 
 func (d *recordDocuments) WriteEncoded(ctx context.Context, of RecordEncoding) (bool, error) {

@@ -2,7 +2,9 @@ package item
 
 import "encoding/json"
 
-// InnerPositions are the positions under `writers` of a writer of writers; else at alone.
+// InnerPositions returns the positions of the writers inside a writer if its position at is a JSON
+// object with positions under `writers`: a writer that passes its items to others. Otherwise it returns
+// at alone.
 func InnerPositions(at Position) []Position {
 	var outer struct {
 		Writers []json.RawMessage `json:"writers"`

@@ -7,32 +7,36 @@ import (
 	"strconv"
 )
 
-// ItemReader delivers a chunk step's items.
+// ItemReader delivers the items of a chunk step one by one.
 //
-// Read returns io.EOF after the last item, and ever after. Its error should say whether the item is used up:
-// after a [ConsumedError] the next Read returns the following item, after [NotConsumed] the same. Otherwise
-// the item counts as consumed if the error skips, and is read again only if Position has not changed (rule
-// C1b). [Skipper] and [Rereader] need no NotConsumed. One goroutine at a time calls it, not always the same.
-// Items belong to the engine.
+// Read returns io.EOF after the last item, and on every later call. The error of a Read should say
+// whether the item is used up: after a [ConsumedError] the next Read returns the following item, after
+// [NotConsumed] the same item. For other errors, the engine takes an item to be consumed if the error
+// skips, and reads it again only if the reader's Position has not changed (rule C1b). Readers that
+// implement [Skipper] or [Rereader] need no NotConsumed. One goroutine at a time calls it, but not
+// always the same one. The items belong to the engine.
 //
-// Optional, checked once at the start: [Opener], [ChangesAccepter], [Positioner], [Marker], [Closer],
-// [Skipper], [MetaReader], [RawReader], [RawOpener].
+// A reader may also implement [Opener], [ChangesAccepter], [Positioner], [Marker], [Closer], [Skipper],
+// [MetaReader], [RawReader] and [RawOpener]; the engine checks for them once, when the step starts.
 type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
 
-// ConsumedError means that the failed Read consumed its item (rule C1), and the next Read returns the
-// following one. It is an outcome: it may be skipped and counts for the position (rule C15a); a second Read
-// would lose an item.
+// ConsumedError is the error of a Read that has consumed its item (rule C1): a line that does not parse
+// stays wrong on every read, so the reader steps over it, and the next Read returns the following item.
+// To the engine it is an outcome like an item: it may be skipped and counts for the position (rule
+// C15a), but a second Read would lose an item.
 //
 // Err alone decides about retry and skip.
 type ConsumedError struct {
-	// Meta is the item's origin; zero if unknown.
+	// Meta is the origin of the item; zero if unknown.
 	Meta Meta
-	Err  error
+	// Err is the error in the item, usually made by exception.InvalidItem.
+	Err error
 }
 
-// Consumed wraps the error of a Read that consumed its item; a marked error keeps its data.
+// Consumed wraps err, which a Read returns after it consumed its item. An error that is already marked
+// keeps its data.
 func Consumed(meta Meta, err error) error {
 	if IsConsumed(err) {
 		return err
@@ -40,13 +44,14 @@ func Consumed(meta Meta, err error) error {
 	return &ConsumedError{Meta: meta, Err: err}
 }
 
-// IsConsumed reports whether the failed Read consumed its item.
+// IsConsumed reports whether the Read that failed with err consumed its item.
 func IsConsumed(err error) bool {
 	var c *ConsumedError
 	return errors.As(err, &c)
 }
 
-// NotConsumed wraps the error of a Read that consumed nothing: the next Read returns the same item.
+// NotConsumed wraps err, which a Read returns that has consumed nothing: the next Read returns the same
+// item, so a retry loses none.
 func NotConsumed(err error) error {
 	if IsConsumed(err) || IsNotConsumed(err) {
 		return err
@@ -54,7 +59,7 @@ func NotConsumed(err error) error {
 	return &notConsumedError{err}
 }
 
-// IsNotConsumed reports whether err is marked so.
+// IsNotConsumed reports whether the Read that failed with err is marked as having consumed nothing.
 func IsNotConsumed(err error) bool {
 	var c *notConsumedError
 	return errors.As(err, &c)
@@ -65,13 +70,14 @@ type notConsumedError struct{ err error }
 func (e *notConsumedError) Error() string { return e.err.Error() }
 func (e *notConsumedError) Unwrap() error { return e.err }
 
-// Rereader readers consume nothing in a failed Read, except with a [ConsumedError]: a retry need not compare
-// Positions (rule C1b).
+// Rereader is implemented by readers that consume nothing in a failed Read, unless its error is a
+// [ConsumedError]: the engine can retry a Read without reading their Position before it (rule C1b). The
+// shipped readers implement it.
 type Rereader interface {
 	Rereads()
 }
 
-// Error is "path:line: cause".
+// Error returns the item's origin and the cause, as "path:line: cause".
 func (e *ConsumedError) Error() string {
 	if where := e.Meta.String(); where != "" {
 		return where + ": " + e.Err.Error()
@@ -84,34 +90,39 @@ func (e *ConsumedError) Unwrap() error { return e.Err }
 
 // ItemProcessor turns one item into another.
 //
-// It returns an item, [ErrFilter] (left out, counted once), or an error. With `concurrency` above 1 several
-// goroutines call it. It must not change a pointer item in place: it may be processed again (rule C4).
+// It returns an item, [ErrFilter] (the item is left out and counted as filtered, once), or an error.
+// With `concurrency` above 1 several goroutines call it. It must not change a pointer item in place:
+// the item may be processed again (rule C4).
 //
-// Optional: [Opener], [Positioner], [Rewinder], [Closer], [MetaProcessor], [Revocable], [Independent],
-// [Finisher]. One with state from item to item implements Positioner and Opener: the engine restores the state
-// when items are processed again, without skipped ones (rule C4a).
+// A processor may also implement [Opener], [Positioner], [Rewinder], [Closer], [MetaProcessor],
+// [Revocable], [Independent] and [Finisher]. A processor that keeps state from item to item implements
+// Positioner and Opener: the engine then restores that state when items are processed again, without
+// the skipped items (rule C4a).
 type ItemProcessor[I, O any] interface {
 	Process(ctx context.Context, item I) (O, error)
 }
 
-// ErrFilter leaves an item out.
+// ErrFilter is the error of an ItemProcessor that leaves the item out.
 var ErrFilter = errors.New("item filtered")
 
-// ItemWriter writes a chunk's items in order, in ctx's transaction if any (package tx).
+// ItemWriter writes the items of one chunk, in order, in the chunk's transaction if ctx carries one
+// (package tx).
 //
-// Slice and items belong to the engine and are reused after Write: copy those you keep (rule C4). After a
-// rollback Write gets the same items again.
+// The slice and its items belong to the engine and are reused once Write returned; a writer that needs
+// them longer copies them (rule C4). Write may be called more than once with the same items, after a
+// rollback.
 //
-// Optional: [Opener], [Positioner], [Closer], [Completer], [Preparer], [Rewinder], [Releaser], [Finisher].
+// A writer may also implement [Opener], [Positioner], [Closer], [Completer], [Preparer], [Rewinder],
+// [Releaser] and [Finisher].
 type ItemWriter[T any] interface {
 	Write(ctx context.Context, items []T) error
 }
 
-// Position is a stream's: small JSON, opaque to the engine, nil at the start, stored per chunk (at most 8 KB,
-// rule D4).
+// Position is the position of a stream: small JSON, opaque to the engine, nil at the start. It is
+// stored with every committed chunk (at most 8 KB, rule D4).
 type Position []byte
 
-// JSON is null without a position.
+// JSON returns the position as a JSON value, null if there is none.
 func (p Position) JSON() json.RawMessage {
 	if len(p) == 0 {
 		return json.RawMessage("null")
@@ -119,133 +130,154 @@ func (p Position) JSON() json.RawMessage {
 	return json.RawMessage(p)
 }
 
-// Opener components acquire something at the start. Open is called once, before the first item, with the last
-// committed position on a restart, else nil. A processor that is a [Positioner] but not a [Rewinder] is closed
-// and opened again to restore a position (rule C4a).
+// Opener is implemented by components that acquire something when their step starts. Open is called
+// once, before the first item, with the position of the last committed chunk on a restart and nil
+// otherwise. A processor that is a [Positioner] but not a [Rewinder] is closed and opened again to
+// restore its last position (rule C4a).
 type Opener interface {
 	Open(ctx context.Context, at Position) error
 }
 
-// ChangesAccepter readers refuse a changed input. AcceptChanges is called before Open if the operator accepts
-// the changes: the reader continues after the last read item, if it can tell that this is possible (rule C15).
+// ChangesAccepter is implemented by readers that refuse to continue in an input that changed since they
+// read it. AcceptChanges is called before Open if the operator takes responsibility for the changes:
+// the reader then continues after the last read item, if it can tell that this is possible (rule C15).
 type ChangesAccepter interface {
 	AcceptChanges()
 }
 
-// Positioner components can be restarted. Position is called right after a chunk's last read, for a writer
-// after [Preparer], for a processor after a commit's items (rule C4a); it must describe exactly the items so
-// far.
+// Positioner is implemented by components that can be restarted. A reader's Position is called right
+// after the last item of a chunk was read, a writer's after [Preparer], a processor's when it has
+// processed the items of a commit (rule C4a); it must describe exactly the items delivered, processed
+// or written so far.
 type Positioner interface {
 	Position() (Position, error)
 }
 
-// Marker readers have a source that may change between attempts, such as a query (rule C15a). Mark follows
-// each successful Read and stays valid until the next but one chunk; PositionAt makes it the position after
-// that item. A step ending inside a chunk continues after that item; without marks it counts from the chunk's
-// start, exact only if the source is the same.
+// Marker is implemented by readers of a source that can change between two attempts, such as a query
+// (rule C15a). Mark is called right after each successful Read and must stay valid until the next but
+// one chunk; PositionAt turns it into the position after that item. A step that ends in the middle of a
+// chunk then continues after exactly that item; without marks it continues at the chunk's start and
+// counts, which is exact if the source is the same.
 type Marker interface {
 	Mark() any
 	PositionAt(mark any) (Position, error)
 }
 
-// Closer components hold resources. Close is called exactly once per Open, also after a failure, with a
-// context that is not cancelled.
+// Closer is implemented by components that hold resources. Close is called exactly once for every call
+// of Open, also after a failure, with a context that is not cancelled.
 type Closer interface {
 	Close(ctx context.Context) error
 }
 
-// Preparer writers have a target outside the transaction. Prepare is called after Write, before the commit; on
-// return the items must survive a crash (rule C15: fsync).
+// Preparer is implemented by writers with a target outside the transaction. Prepare is called after
+// Write and before the chunk's commit; when it returns, the written items must survive a crash (rule
+// C15: fsync before the commit that covers it).
 type Preparer interface {
 	Prepare(ctx context.Context) error
 }
 
-// Rewinder processors restore a position without Close and Open (rule C4a); writers outside the transaction
-// undo all since the last commit. After a rollback Rewind gets the last committed position (nil before the
-// first) before the next Write; later rows are gone, as after a crash and Open there. Without it rows of a
-// rolled-back chunk may show (rule C18).
+// Rewinder is implemented by processors with a position, which Rewind restores without Close and Open
+// (rule C4a), and by writers with a target outside the transaction that can undo everything written
+// since the last commit. If a chunk is rolled back and the step continues, Rewind is called with the
+// position of the last committed chunk (nil before the first) before the next Write. Rows written or
+// prepared after that position are gone then, as after a crash and Open at the same position. A writer
+// outside the transaction that cannot rewind may show rows of a rolled-back chunk (rule C18).
 type Rewinder interface {
 	Rewind(ctx context.Context, at Position) error
 }
 
-// Releaser writers keep data for earlier positions. Release follows a commit, and later ones: a restart gets
-// the last returned position, so data for earlier ones alone may be removed.
+// Releaser is implemented by writers that keep data for an earlier position, such as the file of an
+// earlier attempt. Release is called after a commit: a restart gets the position that the writer
+// returned last, and data for earlier positions alone may be removed. It is called again after later
+// commits.
 type Releaser interface {
 	Release(ctx context.Context) error
 }
 
-// Warner readers notice problems for a person. Warnings returns those since the last call, before a commit
-// that stores them, also during reading ahead.
+// Warner is implemented by readers that notice problems that stop nothing but that a person should
+// know, such as a key that the item type does not have. Warnings returns the warnings since its last
+// call; it is called before a commit, which stores them with the step, also while the reader reads
+// ahead.
 type Warner interface {
 	Warnings() []string
 }
 
-// LeftOuter writers have a target that may leave out items, such as a table with a trigger (rule C11a).
+// LeftOuter is implemented by writers to a target that may leave out items, such as a table with a
+// trigger that drops rows (rule C11a).
 type LeftOuter interface {
-	// CountLeftOut is called once before Open by an engine that calls LeftOut after each Write; without it
-	// such a Write fails.
+	// CountLeftOut is called once, before Open, by an engine that calls LeftOut after each successful
+	// Write. Without it a Write fails if the target leaves out items.
 	CountLeftOut()
-	// LeftOut counts since the last call; not counted as written.
+	// LeftOut returns how many items the target left out since the last call. They are not counted as
+	// written.
 	LeftOut() int64
-	// LeftOutError is the step's error for n left out; nil accepts them.
+	// LeftOutError returns the error of a step that left out n of its items to write; nil accepts them.
 	LeftOutError(n, of int64) error
 }
 
-// Completer writers work in a transaction after all items, such as exchanging a table's rows. Complete is
-// called once all items have a verdict, before [Preparer], in one more guarded commit (rule TW1). On a
-// rollback and retry [Rewinder] comes first. After a crash between that commit and the step's end it is called
-// again: the position must show it.
+// Completer is implemented by writers that work in the transaction of their target after all items are
+// written, such as exchanging the rows of a table. Complete is called once all items have a verdict,
+// before [Preparer], in the transaction of one more commit, which the guard of the step's owner covers
+// (rule TW1). If that rolls back and is retried, [Rewinder] comes first. It is called again after a
+// crash between that commit and the step's end: the position must show it.
 type Completer interface {
 	Complete(ctx context.Context) error
 }
 
-// Tally counts a step's items over all attempts.
+// Tally counts the results of a step's items, over all its attempts.
 type Tally struct{ Read, Written, Filtered, Skipped int64 }
 
-// Tallier Completers get Tally before Complete. Unreadable items count only as Skipped.
+// Tallier is implemented by Completers that depend on the results of the items: Tally is called before
+// Complete. Items that could not be read count only as Skipped.
 type Tallier interface {
 	Tally(t Tally)
 }
 
-// PartsPreparer writers create their target with their first items. In a partitioned step PrepareParts is
-// called once, in a transaction before the parts are stored, on the first part's writer, never opened.
+// PartsPreparer is implemented by writers that create their target in the transaction of their first
+// items. In a partitioned step PrepareParts is called once, in a transaction before the parts are
+// stored, on a writer that is made for the first part and never opened.
 type PartsPreparer interface {
 	PrepareParts(ctx context.Context) error
 }
 
-// Revocable processors filter by the chunk's transaction, such as keys in a table: after its rollback filtered
-// items are processed again (rule C15g).
+// Revocable is implemented by processors that filter items depending on the chunk's transaction, such
+// as keys in a table. If that rolls back, the items filtered in it are processed again (rule C15g);
+// items filtered by other processors are not.
 type Revocable interface {
 	Revocable()
 }
 
-// Independent readers and processors have outcomes that their step's writes do not change: the next chunk may
-// be read and processed while this one is written, and discarded (rule C20), on another goroutine, one call at
-// a time. A processor has no effect except its output.
+// Independent is implemented by readers and processors with outcomes that do not depend on the writes
+// of their step: the next chunk may be read and processed while this one is written, and be discarded
+// (rule C20). They are then called on another goroutine than the writer, one call at a time. An
+// independent processor has no effect except its output.
 type Independent interface {
-	// IndependentOf: no write of the step to files or the named database changes an outcome. Called after
-	// Open.
+	// IndependentOf reports whether nothing that the step writes into files, or into the named
+	// database, changes an outcome. It is called after Open.
 	IndependentOf(database string) bool
 }
 
-// IsIndependent reports whether a component declares it for a database.
+// IsIndependent reports whether a component declares itself Independent of a database.
 func IsIndependent(component any, database string) bool {
 	i, ok := component.(Independent)
 	return ok && i.IndependentOf(database)
 }
 
-// Finisher writers and processors have work after all items are committed, before COMPLETED, such as a rename.
-// The engine first commits once more, with Prepare, Position and Release: the attempt owned its step, and the
-// stored position is the writer's last (rule C15b). Finish may be called again after a crash: it must be
+// Finisher is implemented by writers and processors with work to do after all items are committed and
+// before the step is COMPLETED, such as publishing a file by a rename. Before it the engine commits
+// once more, with Prepare, Position and Release: so the attempt still owned its step, and the stored
+// position is the writer's last (rule C15b). Finish may be called again after a crash, so it must be
 // idempotent.
 type Finisher interface {
 	Finish(ctx context.Context) error
 }
 
-// Publisher Finishers may have nothing to publish.
+// Publisher is implemented by Finishers that may have nothing to publish: a writer made of other
+// writers asks them.
 type Publisher interface{ Publishes() bool }
 
-// Publishes reports whether a component publishes: a Finisher does, unless its Publisher denies it.
+// Publishes reports whether a component publishes its output when its step completes: a Finisher does,
+// unless its Publisher reports false.
 func Publishes(component any) bool {
 	if p, ok := component.(Publisher); ok {
 		return p.Publishes()
@@ -254,19 +286,21 @@ func Publishes(component any) bool {
 	return ok
 }
 
-// Meta is an item's origin: `meta.line`, `meta.path`, `meta.index`, `meta.row`.
+// Meta is the origin of an item: `meta.line`, `meta.path`, `meta.index` and `meta.row` of expressions.
 type Meta struct {
-	// Path is the file or table, or empty.
+	// Path is the file or table read; empty if unknown.
 	Path string
-	// Line is the 1-based line or ordinal; 0 if unknown.
+	// Line is the 1-based line (files) or ordinal (queries) of the item; 0 if unknown.
 	Line int64
-	// Index is the 1-based array element; 0 without an array.
+	// Index is the 1-based number of the array element that is or contains the item; 0 if the source is
+	// not an array.
 	Index int64
-	// Row is 1-based among an element's or line's items; 0 if each makes one.
+	// Row is the 1-based number of the item among those made from one element or line; 0 if each makes
+	// one.
 	Row int64
 }
 
-// String is the known parts of "path:line, element INDEX, row ROW".
+// String returns "path:line, element INDEX, row ROW", or the known parts of it.
 func (m Meta) String() string {
 	place := m.Path
 	if m.Line != 0 {
@@ -290,22 +324,24 @@ func (m Meta) String() string {
 	return place
 }
 
-// MetaReader readers know origins. Meta follows a successful Read.
+// MetaReader is implemented by readers that know an item's origin. Meta is called right after a
+// successful Read.
 type MetaReader interface {
 	Meta() Meta
 }
 
-// MetaProcessor processors need the origin: ProcessMeta replaces Process.
+// MetaProcessor is implemented by processors that need the origin of their item: ProcessMeta is called
+// instead of Process.
 type MetaProcessor[I, O any] interface {
 	ProcessMeta(ctx context.Context, item I, meta Meta) (O, error)
 }
 
-// MaxPayloadBytes bounds a skip's JSON (rule C12).
+// MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
 const MaxPayloadBytes = 64 << 10
 
-// Skipper readers consume nothing in a failed Read and can step over the item. Without it a skippable error
-// counts as a ConsumedError, unless the reader is a [Rereader] or the error is NotConsumed: then the step
-// fails.
+// Skipper is implemented by readers that consume nothing in a failed Read and can step over the failed
+// item. Without it, a skippable error counts as a ConsumedError, unless the reader is a [Rereader] or
+// the error is NotConsumed: then the step fails.
 type Skipper interface {
 	SkipItem(ctx context.Context) error
 }

@@ -10,42 +10,44 @@ import (
 	"slices"
 )
 
-// The engine holds whole slices in [Items], one interface value per chunk: no item is boxed. [EraseReader],
-// [EraseProcessor] and [EraseWriter] make the erased forms.
+// The engine holds items only as whole slices in [Items], one interface value per chunk, so no item is
+// boxed on its way (the type parameters are captured where a component is registered). [Reader],
+// [Processor] and [Writer] are the erased forms of the authors' generic interfaces; [EraseReader],
+// [EraseProcessor] and [EraseWriter] make them.
 
-// Items is a slice of one type with origins.
+// Items is a slice of items of one type with the origin of each.
 type Items interface {
 	Len() int
-	// Reset keeps the memory; earlier items are void.
+	// Reset empties it, keeping its memory. Items returned before are void.
 	Reset()
 	// Truncate keeps the first n items.
 	Truncate(n int)
-	// At boxes item i: for skips, listeners and messages only.
+	// At returns item i, boxed: for skips, listeners and messages only.
 	At(i int) any
 	Meta(i int) Meta
-	// Mark is the Marker's after item i, or nil.
+	// Mark returns the Marker's mark after item i; nil without a Marker.
 	Mark(i int) any
-	// Load copies item i and meta into a *Cell of the same type.
+	// Load copies item i and its meta into cell, a *Cell of the same type.
 	Load(i int, cell any)
-	// Store appends a cell's item and meta.
+	// Store appends the item and meta of cell, a *Cell of the same type.
 	Store(cell any)
-	// AppendAll appends from, of the same type.
+	// AppendAll appends all items of from, an Items of the same type.
 	AppendAll(from Items)
-	// View is items i to j-1 without copying, void after the next change.
+	// View returns items i to j-1 without copying; it is void after the next change.
 	View(i, j int) Items
 }
 
 // Slice is the Items of type T.
 type Slice[T any] struct {
 	Items []T
-	Metas []Meta
-	Marks []any
+	Metas []Meta // empty, or one per item
+	Marks []any  // empty, or one per item
 }
 
-// NewSlice has room for capacity items.
+// NewSlice returns an empty slice with room for capacity items.
 func NewSlice[T any](capacity int) *Slice[T] { return &Slice[T]{Items: make([]T, 0, capacity)} }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (s *Slice[T]) Len() int { return len(s.Items) }
 
 // Reset empties s.
@@ -64,10 +66,10 @@ func (s *Slice[T]) Truncate(n int) {
 	}
 }
 
-// At boxes item i.
+// At returns item i, boxed.
 func (s *Slice[T]) At(i int) any { return s.Items[i] }
 
-// Meta is zero if unknown.
+// Meta returns the origin of item i; zero if unknown.
 func (s *Slice[T]) Meta(i int) Meta {
 	if i < len(s.Metas) {
 		return s.Metas[i]
@@ -75,7 +77,7 @@ func (s *Slice[T]) Meta(i int) Meta {
 	return Meta{}
 }
 
-// Mark is nil without a Marker.
+// Mark returns the Marker's mark after item i; nil without a Marker.
 func (s *Slice[T]) Mark(i int) any {
 	if i < len(s.Marks) {
 		return s.Marks[i]
@@ -122,9 +124,10 @@ func (s *Slice[T]) View(i, j int) Items {
 	return v
 }
 
-// For types that embed a Slice.
+// typed lets a type that embeds a Slice stand for it.
 func (s *Slice[T]) typed() *Slice[T] { return s }
 
+// sliceOf returns the slice inside items, for any Items type.
 func sliceOf[T any](role string, items Items) (*Slice[T], error) {
 	if t, ok := items.(interface{ typed() *Slice[T] }); ok {
 		return t.typed(), nil
@@ -132,66 +135,71 @@ func sliceOf[T any](role string, items Items) (*Slice[T], error) {
 	return nil, typeMismatch[T](role, items)
 }
 
-// Cell holds an item between two processors.
+// Cell holds the one item between two processors of a chain.
 type Cell[T any] struct {
 	Item T
 	Meta Meta
 }
 
-// Reader has its type erased per chunk.
+// Reader is an item reader with its type erased per chunk.
 type Reader interface {
-	// NewItems is an empty buffer of its type.
+	// NewItems returns an empty buffer of the reader's type.
 	NewItems(capacity int) Items
-	// Fill appends until n items, io.EOF or a failure; items before an error are in the buffer.
+	// Fill appends items to the buffer until it holds n, the data ends (io.EOF) or a read fails; on an
+	// error the items read before it are in the buffer.
 	Fill(ctx context.Context, items Items, n int) error
-	// Component is the author's value, with its optional interfaces.
+	// Component is the author's value, which may implement Opener, Positioner, ...
 	Component() any
 }
 
-// Writer has its type erased per chunk.
+// Writer is an item writer with its type erased per chunk.
 type Writer interface {
 	Write(ctx context.Context, items Items) error
 	Component() any
 }
 
-// Encoder writers encode separately: the next chunk while this one is written (rule C20b).
+// Encoder is implemented by [Writer]s that can encode items separately from sending them: the next
+// chunk is encoded while this one is written (rule C20b).
 type Encoder interface {
-	// NewEncoding is room for a chunk; nil if it encodes while it writes.
+	// NewEncoding returns room for one chunk, or nil if the writer encodes while it writes.
 	NewEncoding() Encoding
-	// WriteEncoded is Write of encoded items. done false: no longer valid, for example after a table's change;
-	// nothing is written, call Write.
+	// WriteEncoded writes the encoded items, like Write. done is false if the encoding is no longer
+	// valid, for example after the table has changed: nothing is written then, and the caller calls
+	// Write.
 	WriteEncoded(ctx context.Context, e Encoding) (done bool, err error)
 }
 
-// Encoding is one chunk's.
+// Encoding holds the encoded items of one chunk.
 type Encoding interface {
-	// Encode replaces the content only, on another goroutine than Write, which reports the same error again.
+	// Encode replaces the content, and changes nothing else. It is called on another goroutine than
+	// Write, which reports the same error again.
 	Encode(items Items) error
 }
 
-// Advance moves an item from a processor's input to its output cell.
+// Advance moves one item through one processor, from its input to its output cell.
 type Advance = func(ctx context.Context) error
 
-// Processor has its type erased per chain.
+// Processor is an item processor with its type erased per chain.
 type Processor interface {
-	// NewCell is an empty *Cell of the input type.
+	// NewCell returns an empty *Cell of the processor's input type.
 	NewCell() any
-	// Chain wires the processor after cell in, and returns its output cell and advance. Each goroutine makes
-	// its own.
+	// Chain wires the processor after the cell in, and returns its own output cell with the function
+	// that advances one item. Every goroutine of a step makes its own chain.
 	Chain(in any) (out any, advance Advance, err error)
-	// NewItems is an empty buffer of the output type.
+	// NewItems returns an empty buffer of the processor's output type.
 	NewItems(capacity int) Items
 	Component() any
 }
 
-// BatchProcessor processes many items per call.
+// BatchProcessor is implemented by [Processor]s that process many items with one call.
 type BatchProcessor interface {
-	// ProcessAll processes items from to to like Advance and appends outputs. It returns to, or the first
-	// without an output and why: ErrFilter, or the failure.
+	// ProcessAll processes the items of in from index from up to to, in order, like the processor's
+	// Advance, and appends the outputs to out. It returns to, or the index of the first item without an
+	// output and the reason: ErrFilter, or the failure.
 	ProcessAll(ctx context.Context, in Items, from, to int, out Items) (next int, err error)
 }
 
-// EraseReader erases r's type.
+// EraseReader erases the type of r.
 func EraseReader[T any](r ItemReader[T]) Reader {
 	e := &erasedReader[T]{r: r, mark: markerOf(r)}
 	e.meta, _ = r.(MetaReader)
@@ -202,12 +210,13 @@ type erasedReader[T any] struct {
 	r    ItemReader[T]
 	meta MetaReader
 	mark Marker
-	// watched gives the position before each Read; nil disables it (rule C1b).
+	// watched provides the position before each Read; nil disables it (rule C1b).
 	watched Positioner
 }
 
-// PositionWatcher is implemented by [EraseReader]'s results. WatchPosition compares positions around a failed
-// Read: changed means [ConsumedError]. False: no position to watch.
+// PositionWatcher is implemented by the results of [EraseReader]. WatchPosition makes the reader
+// compare the position before each Read with the one after a failure: if it has changed, the error
+// becomes a [ConsumedError]. It reports whether the reader has a position to watch.
 type PositionWatcher interface {
 	WatchPosition() bool
 }
@@ -217,6 +226,7 @@ func (e *erasedReader[T]) WatchPosition() bool {
 	return e.watched != nil
 }
 
+// readWatched is Read that also determines whether the item was consumed.
 func (e *erasedReader[T]) readWatched(ctx context.Context) (item T, err error) {
 	before, err := e.watched.Position()
 	if err != nil {
@@ -236,7 +246,7 @@ func (e *erasedReader[T]) readWatched(ctx context.Context) (item T, err error) {
 	return item, err
 }
 
-// The reader or its source; nil if neither is one.
+// markerOf returns the reader, or its source, as a Marker; nil if neither is one.
 func markerOf(r any) Marker {
 	if over, ok := r.(interface{ source() any }); ok {
 		r = over.source()
@@ -275,7 +285,7 @@ func (e *erasedReader[T]) Fill(ctx context.Context, items Items, n int) error {
 	return nil
 }
 
-// EraseWriter erases w's type.
+// EraseWriter erases the type of w.
 func EraseWriter[T any](w ItemWriter[T]) Writer { return erasedWriter[T]{w} }
 
 type erasedWriter[T any] struct{ w ItemWriter[T] }
@@ -290,7 +300,7 @@ func (e erasedWriter[T]) Write(ctx context.Context, items Items) error {
 	return e.w.Write(ctx, s.Items)
 }
 
-// EraseProcessor erases p's types.
+// EraseProcessor erases the types of p.
 func EraseProcessor[I, O any](p ItemProcessor[I, O]) Processor {
 	e := &erasedProcessor[I, O]{p: p}
 	e.meta, _ = p.(MetaProcessor[I, O])

@@ -5,10 +5,12 @@ import (
 	"strconv"
 )
 
-// Numbers get rule D7's text by moving the point, so no digit is lost. It returns doc if nothing changes.
+// plainNumbers gives the numbers of a document of encoding/json the text of rule D7: 0.0000001 for
+// 1e-7, 0 for -0. It rewrites a number by moving its point, so no digit is lost, whatever its length.
+// It returns doc itself if nothing changes.
 func plainNumbers(doc []byte) []byte {
 	if bytes.IndexByte(doc, '-') < 0 && bytes.IndexByte(doc, '+') < 0 {
-		return doc // encoding/json signs exponents
+		return doc // encoding/json signs every exponent
 	}
 	var out []byte
 	kept := 0 // doc[:kept] is in out
@@ -36,6 +38,7 @@ func plainNumbers(doc []byte) []byte {
 	return append(out, doc[kept:]...)
 }
 
+// endOfString returns the index after the string that begins at from.
 func endOfString(doc []byte, from int) int {
 	for i := from + 1; i < len(doc); i++ {
 		switch doc[i] {
@@ -50,13 +53,13 @@ func endOfString(doc []byte, from int) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// Written out; row.appendFloat has the same bounds.
+// Exponents in this range are written out; row.appendFloat has the same bounds.
 const (
 	minPlainExponent = -17
 	maxPlainExponent = 20
 )
 
-// 0 for a negative zero.
+// plainNumber returns a JSON number without an exponent in range, and 0 for a negative zero.
 func plainNumber(number []byte) (text []byte, changed bool) {
 	mantissa, exponent := number, 0
 	if e := bytes.IndexAny(number, "eE"); e >= 0 {
@@ -74,14 +77,14 @@ func plainNumber(number []byte) (text []byte, changed bool) {
 	}
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
 	digits := append(append([]byte(nil), whole...), fraction...)
-	point := len(whole) + exponent // digits before the point
+	point := len(whole) + exponent // number of digits before the point
 	zeros := len(digits) - len(bytes.TrimLeft(digits, "0"))
 	digits, point = bytes.TrimRight(digits[zeros:], "0"), point-zeros
 	switch {
 	case len(digits) == 0:
 		return []byte("0"), true
 	case len(mantissa) == len(number)-len(sign):
-		return number, false // no exponent, not zero
+		return number, false // without an exponent, and not zero
 	case point-1 < minPlainExponent || point-1 > maxPlainExponent:
 		return number, false
 	}

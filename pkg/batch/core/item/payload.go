@@ -12,19 +12,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
+// redactedText replaces a text that a redact tag hides.
 const redactedText = "***"
 
-// maxItemDepth bounds redaction; encoding/json also gives up on a cycle.
+// maxItemDepth bounds the depth of redaction; encoding/json also gives up on a deeper item, as it may
+// be a cycle.
 const maxItemDepth = 1000
 
-// EncodePayload is a skipped item's JSON (rule C12): a row as an object with the source's keys, which
-// [Type.FromDocuments] reads again; else encoding/json.
+// EncodePayload returns the stored JSON of a skipped item (rule C12): a row by its schema, as an object
+// with the keys of the source, so that [Type.FromDocuments] reads it again; anything else by
+// encoding/json.
 //
-// A field tagged `redact:"true"` is stored as "***", or its zero value; the item is unchanged.
+// A struct field with the tag `redact:"true"`, at any depth, is stored as "***" if it is a text and as
+// its zero value otherwise. The item itself is unchanged.
 //
-// truncated: it cannot be processed again, as it was redacted; or exceeded MaxPayloadBytes (a JSON string with
-// the beginning; sum is the hex SHA-256 of the whole, redacted); or has no JSON (a string says why). Always
-// valid JSON of at most MaxPayloadBytes.
+// truncated means that the JSON is incomplete, so that it cannot be processed again: something was
+// redacted; or it exceeded MaxPayloadBytes, and a JSON string with its beginning is stored, and sum is
+// the hex SHA-256 of all of it (redacted); or it has no JSON form, and a JSON string says why. The
+// result is always valid JSON of at most MaxPayloadBytes.
 func EncodePayload(item any) (text []byte, truncated bool, sum string) {
 	text, redacted, err := encodeItem(item)
 	if err != nil {
@@ -39,7 +44,7 @@ func EncodePayload(item any) (text []byte, truncated bool, sum string) {
 	return text, true, hex.EncodeToString(whole[:])
 }
 
-// It never panics: an author's MarshalJSON may.
+// encodeItem never panics: an author's MarshalJSON may.
 func encodeItem(item any) (text []byte, redacted bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -71,7 +76,7 @@ func encodeRow(r Row) []byte {
 		}
 		f := r.Schema().Field(i)
 		text = append(appendJSONString(text, f.Source()), ':')
-		if v.Kind() == row.BytesKind { // also undeclared bytes
+		if v.Kind() == row.BytesKind { // also bytes in a bytes column if the field is not declared
 			text = appendJSONString(text, row.HexText(v.Bytes()))
 			continue
 		}
@@ -83,7 +88,7 @@ func encodeRow(r Row) []byte {
 	return append(text, '}')
 }
 
-// At most MaxPayloadBytes.
+// cutText returns text as a JSON string of at most MaxPayloadBytes, cut if necessary.
 func cutText(text []byte) (quoted []byte, cut bool) {
 	length := min(len(text), MaxPayloadBytes)
 	for {
@@ -99,7 +104,8 @@ func cutText(text []byte) (quoted []byte, cut bool) {
 	}
 }
 
-// An interface is only known with its value: unknown.
+// mayRedact reports whether a value of type t can hold a field to be hidden; an interface is only known
+// with its value, so the result is unknown.
 func mayRedact(t reflect.Type, seen map[reflect.Type]bool, unknown bool) bool {
 	if seen[t] {
 		return false
@@ -124,8 +130,8 @@ func mayRedact(t reflect.Type, seen map[reflect.Type]bool, unknown bool) bool {
 	return false
 }
 
-// redactor copies all that is reached by pointers, slices, maps and interfaces: only the outermost value is
-// its own.
+// redactor hides the tagged fields of a value. It first copies everything reached through pointers,
+// slices, maps and interfaces: only the outermost value is its own.
 type redactor struct{ hid bool }
 
 func (r *redactor) hide(v reflect.Value, depth int) error {
@@ -180,7 +186,7 @@ func (r *redactor) hideFields(v reflect.Value, depth int) error {
 		case !f.IsExported() && !f.Anonymous:
 		case f.Tag.Get("redact") == "true" && v.Field(i).CanSet():
 			r.hid = r.hid || !v.Field(i).IsZero()
-			if v.Field(i).Kind() == reflect.String { // an empty text is hidden too
+			if v.Field(i).Kind() == reflect.String { // even an empty one: its emptiness is hidden too
 				v.Field(i).SetString(redactedText)
 				r.hid = true
 			} else {

@@ -7,31 +7,33 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordError is a writer's failure by one record.
+// RecordError is a writer's failure caused by one of its records.
 type RecordError struct {
+	// Index is the index of the record among the writer's records.
 	Index int
 	Err   error
 }
 
-// Error is the cause; the engine adds the origin.
+// Error returns the cause: the engine adds the item's origin.
 func (e *RecordError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *RecordError) Unwrap() error { return e.Err }
 
-// PlacedError is a writer's failure by an item of known origin.
+// PlacedError is a writer's failure caused by an item of known origin.
 type PlacedError struct {
 	Meta Meta
 	Err  error
 }
 
-// Error is the cause; the engine adds the origin at the step's end.
+// Error returns the cause: the engine adds the origin if the failure ends a step.
 func (e *PlacedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *PlacedError) Unwrap() error { return e.Err }
 
-// Placed adds the origin to a RecordError in err's chain; from is the number of items before the records.
+// Placed adds the item's origin to a RecordError in the chain of err; from is the number of items
+// before the records.
 func Placed(err error, items Items, from int) error {
 	var of *RecordError
 	var done *PlacedError
@@ -41,18 +43,20 @@ func Placed(err error, items Items, from int) error {
 	return &PlacedError{Meta: items.Meta(from + of.Index), Err: err}
 }
 
-// Locator writers find the item that made Write fail. Locate may write, in a transaction that is rolled back.
-// False: no single item, or unknown.
+// Locator is implemented by [Writer]s that can find the item that made a Write fail. Locate is called
+// in a transaction that is rolled back, after the failed one: it may write. It returns the item's
+// index; false if no single item is at fault, or it cannot tell.
 type Locator interface {
 	Locate(ctx context.Context, items Items, failure error) (place int, found bool)
 }
 
-// RecordLocator finds the record that made WriteRecords fail; see [Locator].
+// RecordLocator is implemented by record writers that can find the record that made WriteRecords fail; see
+// [Locator].
 type RecordLocator interface {
 	LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (index int, found bool)
 }
 
-// Locate implements Locator.
+// Locate implements Locator for rows of one schema.
 func (e *rowRecordWriter) Locate(ctx context.Context, items Items, failure error) (int, bool) {
 	locator, ok := e.w.(RecordLocator)
 	s, err := sliceOf[Row]("writer", items)

@@ -8,40 +8,47 @@ import (
 	"reflect"
 )
 
-// RawText is an unreadable item's text and location.
+// RawText is the text of an item that could not be read, and its location.
 type RawText struct {
-	// Text has no line end, as UTF-8; stored empty if fields are redacted.
+	// Text is the source text, without a line end, as UTF-8. It is stored empty if the item's type has
+	// redacted fields.
 	Text string `json:"text"`
-	// Offset and Length are in bytes after decompression, as UTF-8. If Length exceeds Text, that is the
-	// beginning.
+	// Offset and Length locate the text in the source, in bytes, after decompression, as UTF-8: in a
+	// plain UTF-8 file the file's bytes. If Length exceeds Text, Text is the beginning.
 	Offset int64 `json:"offset"`
 	Length int64 `json:"length"`
-	// Columns name the fields; nil if text or configuration do.
+	// Columns name the fields of the text; nil if the text itself or the reader's configuration names
+	// them.
 	Columns []string `json:"columns,omitempty"`
-	// Delimiter if the source defines it.
+	// Delimiter is the text between fields if the source itself defines it.
 	Delimiter string `json:"delimiter,omitempty"`
-	// Heads are records above it that it takes values from, each TYPE=TEXT.
+	// Heads are the records above it from which the item takes values, each as TYPE=TEXT: the headers
+	// of a file with several record types.
 	Heads []string `json:"heads,omitempty"`
 }
 
-// RawReader readers have the text of an unreadable item (rule C12). RawText follows a Read with a
-// [ConsumedError]; it is stored unless its Length is 0.
+// RawReader is implemented by readers that have the text of an item that they could not read (rule
+// C12). RawText is called right after a Read that failed with a [ConsumedError]; the text is stored
+// with the skip, unless its Length is 0: there is none.
 type RawReader interface {
 	RawText() RawText
 }
 
-// RawOpener readers read an item from its text, in a redrive of corrected texts. OpenRaw replaces Open, again
-// for each text: the next Read returns the item, then io.EOF. meta is its origin. [Closer] follows the last.
+// RawOpener is implemented by readers that can read an item from its text alone: a redrive passes them
+// the text that a person corrected. OpenRaw is called instead of Open, and again for each text: the
+// next Read returns the item of the text, and the following one io.EOF. meta is the origin of the item.
+// Closer is called after the last text.
 type RawOpener interface {
 	OpenRaw(ctx context.Context, meta Meta, raw RawText) error
 }
 
-// Bounded is valid UTF-8 of at most MaxPayloadBytes as JSON. truncated: incomplete, not to be read again; sum
-// is the whole's hex SHA-256, if known.
+// Bounded returns the stored form of the text: valid UTF-8 of at most MaxPayloadBytes as JSON.
+// truncated means that it is incomplete and cannot be read again; sum is then the hex SHA-256 of the
+// whole, if known.
 func (t RawText) Bounded() (stored RawText, truncated bool, sum string) {
 	quoted, _ := cutText([]byte(t.Text))
 	whole := t.Text
-	if err := json.Unmarshal(quoted, &t.Text); err != nil {
+	if err := json.Unmarshal(quoted, &t.Text); err != nil { // impossible: cutText made it
 		t.Text = ""
 	}
 	known := int64(len(whole)) >= t.Length
@@ -55,16 +62,17 @@ func (t RawText) Bounded() (stored RawText, truncated bool, sum string) {
 	return t, true, sum
 }
 
-// Hidden has no content.
+// Hidden returns the text without its content.
 func (t RawText) Hidden() RawText {
 	t.Text, t.Heads = "", nil
 	return t
 }
 
-// IsHidden reports whether it was left out because fields are redacted.
+// IsHidden reports whether the text was left out because fields of the item are redacted.
 func (t RawText) IsHidden() bool { return t.Text == "" }
 
-// HidesFields reports whether items have masked fields: then no text may be stored.
+// HidesFields reports whether items of the buffer have masked fields: then no text of such an item may
+// be stored, as the location of the field in it is unknown.
 func HidesFields(items Items) bool {
 	typed, ok := items.(interface{ elem() reflect.Type })
 	return !ok || hidesFields(typed.elem())

@@ -17,23 +17,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Strict (rule D9), then encoding/json, then fields with a `from`.
+// documentReader reads JSON documents as values of a Go type. Documents are read strictly (rule D9),
+// then decoded by encoding/json, then fields with a `from` are set from it.
 type documentReader[T any] struct {
 	r    DocumentReader
 	meta MetaReader
 	find *jsontext.Finder
 	from []fromField
-	// hides: no error quotes a document.
+	// hides means that no error quotes a document: items have redacted fields.
 	hides bool
 }
 
+// fromField is a field of a struct that is found by its `from`.
 type fromField struct {
 	index   int
 	field   row.Field
-	flat    bool // of a row kind; else encoding/json decodes
+	flat    bool // of a row kind; otherwise encoding/json decodes the value
 	pointer bool
-	path    int
-	name    int // for encoding/json, as a skipped item
+	path    int // in the finder
+	name    int // in the finder: the name for encoding/json, as for a skipped item
 }
 
 func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentReader[T] {
@@ -56,6 +58,8 @@ func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentRe
 	return d
 }
 
+// structOf returns the struct that t is or points to, if encoding/json decodes it field by field; nil
+// otherwise.
 func structOf(t reflect.Type) reflect.Type {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -67,6 +71,7 @@ func structOf(t reflect.Type) reflect.Type {
 	return t
 }
 
+// hasFrom reports whether a field is found by its tag `from` in JSON.
 func hasFrom(sf reflect.StructField) bool {
 	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	return sf.IsExported() && sf.Tag.Get("from") != "" && name == ""
@@ -90,7 +95,8 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	return f
 }
 
-// All but optional ones (`omitempty`, `omitzero`, `optional:"true"`).
+// expectFields collects the keys of t's fields that documents must have: all but the optional ones
+// (`omitempty`, `omitzero`, `optional:"true"`).
 func expectFields(keys *DocumentKeys, t reflect.Type, outer []jsontext.Step) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -157,7 +163,7 @@ func (d *documentReader[T]) Read(ctx context.Context) (item T, err error) {
 	return item, nil
 }
 
-// Null is refused for a struct: encoding/json would set no field.
+// decode refuses null for a struct: encoding/json would return one with no field set.
 func (d *documentReader[T]) decode(doc []byte, item *T) error {
 	if err := d.find.Find(doc); err != nil {
 		if d.hides {
@@ -182,7 +188,8 @@ func (d *documentReader[T]) decode(doc []byte, item *T) error {
 	return nil
 }
 
-// Without a value at `from`, its own name's stays.
+// set gives a field the value at its `from`; if there is none, the value of its own name, which
+// encoding/json has set, stays.
 func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
 	raw := d.find.Found[f.path]
 	switch {
@@ -219,6 +226,7 @@ func (d *documentReader[T]) unmarshal(doc []byte, to any) error {
 	return err
 }
 
+// withoutValues describes the error in a document without quoting it.
 func withoutValues(err error) error {
 	var misfit *json.UnmarshalTypeError
 	var strict *jsontext.StrictError

@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
+// structReader is a Reader of structs over a reader of records.
 type structReader[T any] struct {
 	plan   *structPlan
 	r      RecordReader
@@ -26,7 +27,8 @@ func newStructReader[T any](plan *structPlan, r RecordReader) *structReader[T] {
 func (s *structReader[T]) NewItems(capacity int) Items { return NewSlice[T](capacity) }
 func (s *structReader[T]) Component() any              { return componentOf(s.r) }
 
-// Fill sets structs in place: each copied one would be allocated.
+// Fill sets the structs in place: a separate struct, copied into the slice later, would be allocated
+// for each.
 func (s *structReader[T]) Fill(ctx context.Context, items Items, n int) error {
 	list, err := sliceOf[T]("reader", items)
 	if err != nil {
@@ -53,6 +55,7 @@ func (s *structReader[T]) Fill(ctx context.Context, items Items, n int) error {
 	return nil
 }
 
+// metaOf returns the origin of the last item from a family's reader.
 func metaOf(r any) Meta {
 	if m, ok := r.(MetaReader); ok {
 		return m.Meta()
@@ -60,12 +63,14 @@ func metaOf(r any) Meta {
 	return Meta{}
 }
 
+// structWriter is a Writer of structs over a writer of records.
 type structWriter[T any] struct {
 	plan   *structPlan
 	w      RecordWriter
 	buffer recordBuffer
 }
 
+// recordBuffer holds structs as records.
 type recordBuffer struct {
 	values  []row.Value
 	records [][]row.Value

@@ -12,11 +12,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// TypeOf returns a Go type's item type. A struct's schema has its exported fields: lower snake case, or
-// `batch:"name"` (`batch:"-"` omits); `from:"Header"` names it in the source, `format:"yyyyMMdd"` formats
-// dates and times, `separator:";"` lists in a text, `scale:"2"` decimals. Fields are strings, ints, uints,
-// floats, bools, row.Date, time.Time, row.Decimal, a [TextKind], or pointers to these, nullable like slices.
-// Other types have no schema: jsonl and json serve them by encoding/json.
+// TypeOf returns the item type of a Go type. For a struct the schema is derived from its exported
+// fields: the field's name in lower snake case, or the tag `batch:"name"` (`batch:"-"` leaves it out);
+// `from:"Header"` names it in the source, `format:"yyyyMMdd"` gives the text form of dates and times.
+// Fields may be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, a
+// type of [TextKind], or a pointer to one of these, which is nullable, as a slice is. A slice of simple
+// values is a list; its `separator:";"` separates the elements in a text. `scale:"2"` is the scale of a
+// decimal. A struct with other fields, and any other type, has no schema: jsonl and json still serve it
+// through encoding/json.
 func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
 	if name == "" {
@@ -24,7 +27,7 @@ func TypeOf[T any](name string) Type {
 	}
 	if t.GoType() == reflect.TypeFor[Row]() {
 		open, err := row.Open()
-		if err != nil { // only a field can be wrong
+		if err != nil { // only a field can be wrong, and there is none
 			panic(fmt.Sprintf("core: open row: %v", err))
 		}
 		return rowType{name: "row", schema: open}
@@ -40,7 +43,8 @@ type structType[T any] struct {
 	zone *time.Location // of times without an offset; nil means UTC
 }
 
-// InZone sets the time zone of timestamps without an offset, and of formats (rule D5).
+// InZone returns the type with the time zone in which it reads timestamps without an offset, and writes
+// a format, unless specified otherwise (rule D5).
 func InZone(t Type, zone *time.Location) Type {
 	if z, ok := t.(interface{ inZone(*time.Location) Type }); ok && zone != nil && zone != time.UTC {
 		return z.inZone(zone)
@@ -95,7 +99,8 @@ func (t *structType[T]) ToDocuments(w DocumentWriter) (Writer, error) {
 	return wrapWriter(EraseWriter[T](&documentWriter[T]{w: w}), w), nil
 }
 
-// Component is the family's value, so that its Open, Position and Close are found.
+// wrappedReader returns the family's own value as Component, so that its Open, Position and Close are
+// found.
 type wrappedReader struct {
 	Reader
 	component any
@@ -114,9 +119,10 @@ func (w wrappedWriter) Component() any { return w.component }
 
 func wrapWriter(w Writer, component any) Writer { return wrappedWriter{w, componentOf(component)} }
 
+// structPlan maps a struct's fields to a schema.
 type structPlan struct {
 	schema  *row.Schema
-	pointer bool
+	pointer bool // T is a pointer to the struct
 	elem    reflect.Type
 	fields  []structField
 }
@@ -124,9 +130,9 @@ type structPlan struct {
 type structField struct {
 	index    int
 	pointer  bool
-	nullable bool // a pointer, or a slice
+	nullable bool // nil is null: a pointer, or a slice
 	kind     row.Kind
-	isText   bool
+	isText   bool // a type of TextKind
 }
 
 func planOf(t reflect.Type) (*structPlan, error) {
@@ -213,7 +219,8 @@ func goKind(t reflect.Type) (row.Kind, bool) {
 	}
 }
 
-// FieldName is a struct field's name in schemas: `batch:"name"`, or lower snake case; empty if left out.
+// FieldName returns the name of a Go struct's field in schemas and expressions: its tag `batch:"name"`,
+// or its name in lower snake case; empty if it is left out (`batch:"-"`, or not exported).
 func FieldName(f reflect.StructField) string {
 	name := f.Tag.Get("batch")
 	switch {
@@ -238,6 +245,7 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
+// target returns the addressable struct of item, allocating it for pointers.
 func (p *structPlan) target(item reflect.Value) reflect.Value {
 	if !p.pointer {
 		return item
@@ -282,7 +290,7 @@ func unfit(f *row.Field, v row.Value, dst reflect.Value) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
 }
 
-// dst is addressable. False: it does not fit.
+// setField reports whether the value fits. dst is addressable, like the items of a slice.
 func setField(dst reflect.Value, v row.Value) bool {
 	switch dst.Kind() {
 	case reflect.String:

@@ -10,8 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// TextKind is the kind of row.JSON, json.RawMessage, arrays of 16 bytes, bytes, slices of simple values or of
-// pointers to them; a nil pointer is null.
+// TextKind returns the kind of a Go type for json, a uuid, bytes or a list: row.JSON and
+// json.RawMessage, an array of 16 bytes (row.UUID, and the type of most libraries), a slice of bytes, a
+// slice of simple values or of pointers to them; a nil pointer is null.
 func TextKind(t reflect.Type) (row.Kind, bool) {
 	switch {
 	case t == reflect.TypeFor[row.JSON](), t == reflect.TypeFor[json.RawMessage]():
@@ -26,6 +27,7 @@ func TextKind(t reflect.Type) (row.Kind, bool) {
 	return row.Null, false
 }
 
+// sliceKind returns the kind of slices of a type, or of pointers to it.
 func sliceKind(elem reflect.Type) (row.Kind, bool) {
 	if elem.Kind() == reflect.Pointer {
 		elem = elem.Elem()
@@ -40,7 +42,8 @@ func sliceKind(elem reflect.Type) (row.Kind, bool) {
 	return row.Null, false
 }
 
-// TextValue returns the value: a nil slice is null, invalid JSON an error.
+// TextValue returns the value of a Go value of such a type; a nil slice is null. Invalid JSON is an
+// error.
 func TextValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	if src.Kind() == reflect.Slice && src.IsNil() {
 		return row.Value{}, nil
@@ -97,7 +100,7 @@ func listValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	return row.ListValue(elem, elements)
 }
 
-// Not a list.
+// setText sets a Go value of such a type, which is not a list.
 func setText(dst reflect.Value, v row.Value) {
 	switch {
 	case v.Kind() == row.UUIDKind:
@@ -111,7 +114,7 @@ func setText(dst reflect.Value, v row.Value) {
 	}
 }
 
-// A null element needs a slice of pointers.
+// setList sets a slice. A null element needs a slice of pointers.
 func setList(dst reflect.Value, f *row.Field, v row.Value) error {
 	elements := v.Elements()
 	dst.Set(reflect.MakeSlice(dst.Type(), len(elements), len(elements)))

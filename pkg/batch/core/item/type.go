@@ -9,71 +9,79 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Row is the item type of YAML jobs.
+// Row is the built-in item type of jobs written in YAML alone.
 type Row = row.Row
 
-// Type is the type of items between two stages: a Go type and the schema for shipped readers and writers.
-// [TypeOf] and [RowOf] make one.
+// Type is the type of the items between two stages of a chunk step: a Go type, and the schema by which
+// the shipped readers and writers see its fields. [TypeOf] makes one for a Go type, [RowOf] one for
+// rows of a schema.
 //
-// The shipped families move records or JSON documents, which the type turns into items without boxing.
+// The shipped families (csv, jsonl, json, table, query) are not generic: they move records of row
+// values, or JSON documents, and the item type turns them into items without boxing.
 type Type interface {
-	// Name is for messages.
+	// Name is the type's name in messages.
 	Name() string
 	GoType() reflect.Type
-	// Schema is nil without a record form (not a struct).
+	// Schema is nil if the Go type has no record form (it is not a struct).
 	Schema() *row.Schema
-	// NewCell is an empty *Cell, NewItems an empty buffer, for processors of every type.
+	// NewCell returns an empty *Cell of the type, NewItems an empty buffer: for processors that serve
+	// items of every type.
 	NewCell() any
 	NewItems(capacity int) Items
-	// FromRecords reads items from records.
+	// FromRecords makes a reader of items over a reader of records.
 	FromRecords(r RecordReader) (Reader, error)
-	// ToRecords writes items as records.
+	// ToRecords makes a writer of items over a writer of records.
 	ToRecords(w RecordWriter) (Writer, error)
-	// FromDocuments reads items from JSON documents.
+	// FromDocuments makes a reader of items over a reader of JSON documents.
 	FromDocuments(r DocumentReader) (Reader, error)
-	// ToDocuments writes items as JSON documents.
+	// ToDocuments makes a writer of items over a writer of JSON documents.
 	ToDocuments(w DocumentWriter) (Writer, error)
 }
 
-// RecordReader reads one value per schema field.
+// RecordReader reads records: one value per field of its schema.
 type RecordReader interface {
-	// Schema is called after Open: the item type's fields; for an open schema, the source's columns.
+	// Schema is called after Open. It has the fields of the item type it was made for; for an open
+	// schema, the columns found in the source.
 	Schema() *row.Schema
-	// ReadRecord fills dst, one element per field; io.EOF and ConsumedError as in ItemReader.Read.
+	// ReadRecord fills dst, which has one element per field. io.EOF at the end; the contract of
+	// ItemReader.Read holds, including ConsumedError.
 	ReadRecord(ctx context.Context, dst []row.Value) error
 }
 
 // RecordWriter writes records.
 type RecordWriter interface {
-	// WriteRecords gets one schema; records are void on return.
+	// WriteRecords writes records of one schema; they are void when it returns.
 	WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error
 }
 
-// RecordEncoder writers encode separately from sending; see [Encoder].
+// RecordEncoder is implemented by record writers that can encode records separately from sending them;
+// see [Encoder].
 type RecordEncoder interface {
 	NewEncoding() RecordEncoding
 	WriteEncoded(ctx context.Context, e RecordEncoding) (done bool, err error)
 }
 
-// RecordEncoding is a chunk's; see [Encoding]. Records stay unchanged until written.
+// RecordEncoding holds the encoded records of one chunk; see [Encoding]. The records stay unchanged
+// until they are written.
 type RecordEncoding interface {
 	EncodeRecords(schema *row.Schema, records [][]row.Value) error
 }
 
 // DocumentReader reads JSON documents.
 type DocumentReader interface {
-	// ReadDocument returns one JSON value, void at the next call; io.EOF at the end. A misfit is a
-	// ConsumedError.
+	// ReadDocument returns one JSON value, void at the next call; io.EOF at the
+	// end. A document that does not fit the item type is consumed (ConsumedError).
 	ReadDocument(ctx context.Context) ([]byte, error)
 }
 
 // DocumentWriter writes JSON documents.
 type DocumentWriter interface {
-	// WriteDocuments writes JSON values, void on return.
+	// WriteDocuments writes one JSON value each; they are void when it returns.
 	WriteDocuments(ctx context.Context, docs [][]byte) error
 }
 
-// Assignable says why from cannot be passed to a stage of to; nil if it can.
+// Assignable reports why items of type from cannot be passed to a stage that takes type to; nil if they
+// can.
 func Assignable(from, to Type) error {
 	if from.GoType() != to.GoType() {
 		text := fmt.Sprintf("it takes %s, but receives %s", to.Name(), from.Name())
@@ -89,7 +97,7 @@ func Assignable(from, to Type) error {
 	return fmt.Errorf("it takes rows %s, but receives rows %s", b, a)
 }
 
-// RowOf is the type of rows; name is for messages, empty means "row".
+// RowOf returns the item type of rows with the schema. name is for messages; empty means "row".
 func RowOf(name string, schema *row.Schema) Type {
 	if name == "" {
 		name = "row"
@@ -122,14 +130,15 @@ func (t rowType) ToDocuments(w DocumentWriter) (Writer, error) {
 	return &rowRecordWriter{w: &recordDocuments{DocumentWriter: w}, component: w}, nil
 }
 
+// rowItems are rows with their values in blocks that are reused chunk by chunk.
 type rowItems struct {
 	Slice[Row]
 	blocks [][]row.Value
-	used   int
-	expect int
+	used   int // blocks in use
+	expect int // expected number of items
 }
 
-// Void after Reset.
+// take returns room for n values that is void after Reset.
 func (s *rowItems) take(n int) []row.Value {
 	if s.used > 0 {
 		last := &s.blocks[s.used-1]
@@ -155,7 +164,7 @@ func (s *rowItems) giveBack(n int) {
 	*last = (*last)[:len(*last)-n]
 }
 
-// Reset frees the blocks.
+// Reset empties s and frees its blocks.
 func (s *rowItems) Reset() {
 	s.Slice.Reset()
 	for i := range s.blocks {
@@ -201,7 +210,7 @@ func (e *rowRecordReader) Fill(ctx context.Context, items Items, n int) error {
 
 type rowRecordWriter struct {
 	w         RecordWriter
-	component any // nil means w
+	component any // the result of Component; nil means w
 	records   [][]row.Value
 }
 
@@ -229,6 +238,7 @@ func (e *rowRecordWriter) Write(ctx context.Context, items Items) error {
 	return nil
 }
 
+// componentOf unwraps adaptors that stand between an item type and a family.
 func componentOf(c any) any {
 	if w, ok := c.(interface{ Component() any }); ok {
 		return w.Component()
@@ -236,19 +246,21 @@ func componentOf(c any) any {
 	return c
 }
 
-// AnyCell is a *Cell of an unnamed type, for processors of every type (filter, validate). Methods concern the
-// current item.
+// AnyCell is a *Cell of a type that the caller cannot name. Processors of items of every type (filter,
+// validate) read the cell of their chain through it. Both methods concern the item currently in the
+// cell.
 type AnyCell interface {
-	// Value is the item's location, the same for the chain: call once, read only.
+	// Value returns the item's location in the cell. It is the same for all items of the chain, so it
+	// is called once, and is for reading only.
 	Value() reflect.Value
-	// Origin is the item's.
+	// Origin returns the origin of the item.
 	Origin() Meta
 }
 
-// Value is the item's location.
+// Value returns the location of the item.
 func (c *Cell[T]) Value() reflect.Value { return reflect.ValueOf(&c.Item).Elem() }
 
-// Origin is Meta.
+// Origin returns Meta.
 func (c *Cell[T]) Origin() Meta { return c.Meta }
 
 func (t rowType) NewCell() any                { return new(Cell[Row]) }

@@ -94,6 +94,8 @@ const (
 	part               // an array or an object of JSON
 )
 
+// returns reports whether the candidate returns the value unchanged; became is the returned text
+// otherwise, if the value is of the type.
 func (c *candidate) returns(text string, as form) (ok bool, became string) {
 	if text == "" || !c.takes(text, as) {
 		return false, ""

@@ -102,6 +102,8 @@ func (s *Shape) writer(to Target) (string, error) {
 	return fmt.Sprintf("{table: {name: %s, create: true%s}}", scalar(to.Table), more), nil
 }
 
+// keys returns the keys of a JSON file if a field has a key in brackets, such as ["a.b"]: without
+// this the brackets would become a part of the key.
 func (s *Shape) keys(format string) string {
 	inBrackets := func(f Field) bool { return strings.HasPrefix(f.From, `["`) }
 	if format == formatCSV || s.Format != formatJSON && s.Format != formatLines || !s.options.Whole || !slices.ContainsFunc(s.Fields, inBrackets) {

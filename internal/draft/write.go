@@ -272,6 +272,8 @@ func (s *Shape) Comments() string {
 	return text
 }
 
+// exact returns the shape with fields that refuse values that they would change: a later file may
+// have some.
 func (s *Shape) exact() *Shape {
 	e := *s
 	e.Fields = slices.Clone(s.Fields)

@@ -12,6 +12,7 @@ import (
 var ErrNoMigrator = errors.New("gorm's Migrator (AutoMigrate, CreateTable, HasTable, ...) is not supported on SQLite: " +
 	"create tables with a migration or SQL")
 
+// noMigrator refuses. A method without an error result panics, since false would be taken for the truth.
 type noMigrator struct{}
 
 var _ gorm.Migrator = noMigrator{}

@@ -115,6 +115,8 @@ func (e *timeoutError) Timeout() bool { return true }
 
 func (e *timeoutError) Temporary() bool { return true }
 
+// because returns the reason why no answer came: the end of the caller's context, else the timeout, else the
+// network. Credentials of the URL are not shown.
 func because(outer, ctx context.Context, err error) error {
 	if cause := context.Cause(outer); cause != nil {
 		return cause

@@ -34,6 +34,7 @@ func guarded(client *http.Client, headers map[string]string) *http.Client {
 	return &own
 }
 
+// redirectError is a redirect that would send the body to another host.
 type redirectError struct {
 	code int
 	to   string

@@ -44,6 +44,7 @@ type Reader struct {
 	done       bool  // nothing follows
 	dead       error // nothing can be read any more
 
+	// raw is the position of the last document; lost is the line that was given up last.
 	raw  span
 	lost *item.RawText
 

@@ -1,5 +1,5 @@
-// Package lease keeps a lease by heartbeats, and ends the work if they fail, by its own clock (rule
-// L9).
+// Package lease keeps the lease of an execution, or of a part, by heartbeats. If they fail, it ends the work
+// by its own clock (rule L9).
 //
 // It imports core, internal/boottime and internal/errorclass.
 package lease
@@ -23,7 +23,7 @@ type Clock struct {
 	Rested func() time.Duration
 }
 
-// Now returns the clock's time; only differences mean something.
+// Now returns the clock's time. Only differences mean something.
 func (c Clock) Now() time.Duration {
 	if c.Rested == nil {
 		return boottime.Now()
@@ -33,15 +33,17 @@ func (c Clock) Now() time.Duration {
 
 // Config configures a Keeper.
 type Config struct {
-	Clock            Clock
+	Clock Clock
+	// Lease is its duration, and Heartbeat the time between two heartbeats.
 	Lease, Heartbeat time.Duration
 	// Since is the clock's time before the statement that gave the lease was sent.
 	Since time.Duration
-	// Grace is how much longer than the lease no other process takes over, as promised to the last
-	// confirmed heartbeat (rule L9a). nil means none.
+	// Grace is how much longer than the lease no other process takes over, as promised to the last confirmed
+	// heartbeat (rule L9a): work continues during it. nil means no grace.
 	Grace func() time.Duration
-	// Beat extends the lease; core.ErrLostOwner means that another owner has it.
-	Beat   func(ctx context.Context) error
+	// Beat extends the lease. core.ErrLostOwner in the chain of its error means that another owner has it.
+	Beat func(ctx context.Context) error
+	// Failed is called with the failure of a heartbeat.
 	Failed func(err error)
 	// End ends the work, at most once: with a *model.LeaseError, or with Beat's error for a lost owner.
 	End func(cause error)
@@ -63,6 +65,7 @@ type Keeper struct {
 	flight    *flight
 }
 
+// flight is a heartbeat that is not answered.
 type flight struct {
 	sent   time.Duration
 	cancel context.CancelCauseFunc
@@ -70,16 +73,17 @@ type flight struct {
 
 var _ model.Lease = (*Keeper)(nil)
 
-// New returns the keeper; Start begins the heartbeats.
+// New returns the keeper of a lease. Its clock runs; Start begins the heartbeats.
 func New(config Config) *Keeper {
 	k := &Keeper{config: config, late: make(chan struct{}), stop: func() {}}
 	k.promise(config.Since)
 	return k
 }
 
-// grace is the lease's last part: work ends that could not extend it.
+// grace is the last part of a lease, in which work ends that could not extend the lease.
 func grace(lease time.Duration) time.Duration { return lease / 3 }
 
+// margin is the last part of the grace: work that has not ended then is abandoned.
 func margin(lease time.Duration) time.Duration { return min(time.Second, grace(lease)/2) }
 
 // EndTime is the time limit for ending work that could not extend its lease.
@@ -87,10 +91,11 @@ func EndTime(lease time.Duration) time.Duration { return grace(lease) - margin(l
 
 func (k *Keeper) grace() time.Duration { return grace(k.config.Lease) }
 
-// The caller has k.mu.
+// whole is the time after sending the last confirmed heartbeat in which no other process takes over. The
+// caller has k.mu.
 func (k *Keeper) whole() time.Duration { return k.config.Lease + k.promised }
 
-// The caller has k.mu, or is alone.
+// promise records the answer to a heartbeat that was sent then. The caller has k.mu, or is alone.
 func (k *Keeper) promise(sent time.Duration) {
 	k.confirmed = sent
 	if k.config.Grace != nil {
@@ -101,21 +106,26 @@ func (k *Keeper) promise(sent time.Duration) {
 func (k *Keeper) margin() time.Duration { return margin(k.config.Lease) }
 
 const (
+	// The clock is read that many times in a lease, within bounds.
 	ticksPerLease    = 100
 	minTick, maxTick = 10 * time.Millisecond, 250 * time.Millisecond
-	shortestTimeout  = time.Second
-	recordTime       = 30 * time.Second
-	// shortestTry is the minimum for recording an end, even after the lease: the guard decides.
+	// shortestTimeout bounds a heartbeat's timeout if heartbeats are frequent for their lease.
+	shortestTimeout = time.Second
+	// recordTime is how long a record is tried while heartbeats arrive.
+	recordTime = 30 * time.Second
+	// shortestTry is the minimum time for a try to record an end, even after the lease is over: the guard
+	// decides about it.
 	shortestTry        = 5 * time.Second
 	minPause, maxPause = 20 * time.Millisecond, time.Second
 )
 
-// timeout is less than the heartbeat, so that one without an answer leaves time for others.
+// timeout is the timeout of a heartbeat: less than the time between two, so that one without an answer leaves
+// time for others.
 func (k *Keeper) timeout() time.Duration {
 	return max(k.config.Heartbeat*3/4, min(k.config.Lease/6, shortestTimeout))
 }
 
-// Start begins the heartbeats; the first is sent at once if obtaining the lease took long.
+// Start begins the heartbeats. If obtaining the lease took long, the first is sent now.
 func (k *Keeper) Start(ctx context.Context) {
 	ctx, k.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if k.config.Clock.Now()-k.config.Since > k.config.Heartbeat {
@@ -151,6 +161,7 @@ func (k *Keeper) heartbeats(ctx context.Context) {
 	}
 }
 
+// beat sends a heartbeat; it reports whether there is nothing left to extend.
 func (k *Keeper) beat(ctx context.Context) (over bool) {
 	answer, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -181,7 +192,7 @@ func (k *Keeper) beat(ctx context.Context) (over bool) {
 	return false
 }
 
-// watch polls the clock on its own goroutine, which waits for nothing else.
+// watch polls the clock, on a goroutine that waits for nothing else.
 func (k *Keeper) watch(ctx context.Context) {
 	ticker := time.NewTicker(min(max(k.config.Lease/ticksPerLease, minTick), maxTick))
 	defer ticker.Stop()
@@ -212,7 +223,8 @@ func (k *Keeper) expire() {
 	}
 }
 
-// isLate: a process that was stopped finds the lease over when it wakes.
+// isLate reports whether the lease is nearly over and the work had time to end: a process that was stopped
+// finds the lease over when it wakes.
 func (k *Keeper) isLate() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -255,7 +267,7 @@ func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) err
 
 var errNoAnswer = errors.New("no answer")
 
-// try ends early if heartbeats are not answered either: another connection may be.
+// try calls write once. It ends early if heartbeats are not answered either: another connection may be.
 func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -285,6 +297,8 @@ func (k *Keeper) try(ctx context.Context, write func(ctx context.Context) error)
 	return err
 }
 
+// ages returns the times since the last confirmed heartbeat was sent, and since began, and the age at which
+// others take over.
 func (k *Keeper) ages(began time.Duration) (confirmed, since, whole time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// rideOut repeats try after growing pauses while the database gives no answer and giveUp returns
-// nil.
+// rideOut calls try, and repeats it after growing pauses while the database gives no answer and giveUp
+// returns nil.
 func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp func(err error) error) error {
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		err := try(ctx)
@@ -33,15 +33,18 @@ func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp fu
 	}
 }
 
-// Bounded is the patience of a caller without a lease, from the first failure in a row.
+// Bounded is the patience of a caller without a lease, which waits for work of other processes, or requests
+// it. It ends that long after the first failure in a row; 0 or less means at the first failure.
 type Bounded time.Duration
 
 var _ model.Patience = Bounded(0)
 
 const (
-	// Waiting is for work of other processes.
+	// Waiting bounds the outages that a caller rides out while it waits for others, or requests something of
+	// them.
 	Waiting = Bounded(20 * time.Second)
-	// Opening is for a command's first contact: a wrong address is more likely than an outage.
+	// Opening bounds them for a command that has not reached its database yet: a wrong address is more likely
+	// than an outage.
 	Opening = Bounded(3 * time.Second)
 )
 

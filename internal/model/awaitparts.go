@@ -8,15 +8,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NextLook returns the next pause of a poll: a twentieth of the time waited, 10 ms to longest.
+// NextLook returns the pause before the next query for work of other processes after waiting this long:
+// a twentieth of it, at least 10 ms, and at most longest. So the end of short work is seen soon, and
+// long work costs few queries.
 func NextLook(waited, longest time.Duration) time.Duration {
 	const share, shortest = 20, 10 * time.Millisecond
 	return min(max(waited/share, shortest), longest)
 }
 
-// AwaitParts returns nil when no planned part is open, and ErrParked if the execution can be
-// parked until then. Otherwise it polls, without the worker's slot. On a stop request, parts that
-// no worker has end STOPPED; the others see the request themselves.
+// AwaitParts returns nil when no part that the step has planned for workers is open, and ErrParked if
+// the execution can be parked until then. Otherwise, as in a child job of the same process, the step
+// waits without the slot of its worker. AwaitParts polls with the pauses of NextLook, at most longest.
+// When a stop is requested, parts that no worker has taken, or that one has given back since, end
+// STOPPED; the others see the request themselves.
 func (r *StepRun) AwaitParts(ctx context.Context, longest time.Duration) error {
 	if r.Data.MayPark {
 		return r.awaitParts(ctx, longest)
@@ -47,8 +51,8 @@ func (r *StepRun) awaitParts(ctx context.Context, longest time.Duration) error {
 	}
 }
 
-// Pause waits between polls. A stop request ends it early unless known (stopped), as does
-// LeaveSignal; the end of ctx is an error.
+// Pause waits between two polls of a waiting step. A stop request ends it early, unless the caller
+// already knows it (stopped), and so does LeaveSignal; the end of ctx is an error, its cause.
 func (r *StepRun) Pause(ctx context.Context, pause time.Duration, stopped bool) error {
 	stop := r.Services.Stop.Done()
 	if stopped {

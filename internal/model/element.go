@@ -8,13 +8,14 @@ import (
 
 // StepElement is a node that runs a step.
 type StepElement struct {
-	// ID is empty for the step's name; it differs if a step occurs twice.
-	ID                   string
-	Step                 Step
-	When                 *Condition
-	Next                 []Transition
+	// ID is the element's name; empty means the step's. It differs if a step occurs twice.
+	ID   string
+	Step Step
+	When *Condition
+	Next []Transition
+	// AllowStartIfComplete runs the step again on a restart although it completed.
 	AllowStartIfComplete bool
-	// StartLimit is the maximum of attempts per instance; nil means no limit.
+	// StartLimit is the maximum number of attempts of the step per instance; nil means no limit.
 	StartLimit *int
 }
 
@@ -22,51 +23,57 @@ type StepElement struct {
 type DecisionElement struct {
 	Name string
 	When *Condition
-	// Decide returns the exit code for the transitions. The verdict is stored first. A restart
-	// keeps it while the step before is the same execution, or on the path to a restart point, and
-	// asks again if the decision stopped the job without one (rule F3).
+	// Decide returns the exit code that the transitions match. The verdict is stored before it is acted
+	// on. A restart keeps it while the step before the decision is the same execution, or while the
+	// flow is on the path to a restart point, and asks again if the decision stopped the job without
+	// one (rule F3).
 	Decide func(ctx context.Context, v *core.View) (verdict string, err error)
 	Next   []Transition
 }
 
-// SplitElement runs flows in parallel and takes the most severe outcome (rule F2). A failure does
-// not end the other branches; none begins after a stop.
+// SplitElement runs flows in parallel, waits for all, and takes the most severe outcome (rule F2). The
+// failure of one branch does not end the others; a branch does not begin after another one stopped.
 type SplitElement struct {
 	Name     string
 	When     *Condition
 	Branches []Flow
-	// Workers is the number of branches at once; 0 means all.
+	// Workers is the number of branches that run at once; 0 means all.
 	Workers int
-	// OnWorkers has workers walk the branches (rule P8); nothing inside may itself wait for
-	// workers.
+	// OnWorkers has worker processes walk the branches (rule P8) and ignores Workers. Nothing inside
+	// may itself wait for workers.
 	OnWorkers bool
-	On        []*core.Placement
-	Next      []Transition
+	// On restricts the workers that may walk each branch; a shorter list, or nil, means any.
+	On   []*core.Placement
+	Next []Transition
 }
 
-// FlowElement is a flow as a node.
+// FlowElement is a flow as a node. Its outcome is the outcome of the flow's end.
 type FlowElement struct {
 	Name string
 	When *Condition
 	Flow Flow
-	// AsStep gives the flow a step execution: a restart passes it once completed.
+	// AsStep gives the flow a step execution of its own, with the features of steps: a restart passes
+	// it once it completed.
 	AsStep               bool
 	AllowStartIfComplete bool
-	StartLimit           *int
-	Next                 []Transition
+	// StartLimit is the maximum number of its attempts per instance; nil means no limit.
+	StartLimit *int
+	Next       []Transition
 }
 
 // AtomicElement is a flow of steps in one outer transaction: all of them commit or none does (rule T6).
 type AtomicElement struct {
-	Name     string
-	When     *Condition
-	Flow     Flow
+	Name string
+	When *Condition
+	// Flow holds StepElements; their steps take part in the transaction by their propagation.
+	Flow Flow
+	// Database is the name of the transaction's database.
 	Database string
-	// Snapshot: the transaction does not see later commits, so its steps' starts are recorded
-	// before it.
+	// Snapshot means that the transaction does not see later commits of others: the starts of its steps
+	// are recorded before it begins.
 	Snapshot bool
-	// Do runs fn in the outer transaction; its error has ErrUnknownOutcome if the COMMIT's effect
-	// is unknown.
+	// Do runs fn in the outer transaction. If it cannot be known whether its COMMIT took effect, its
+	// error has ErrUnknownOutcome in its chain.
 	Do   func(ctx context.Context, fn func(ctx context.Context) error) error
 	Next []Transition
 }

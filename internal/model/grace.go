@@ -29,8 +29,8 @@ func Go[T any](f func() (T, error)) <-chan Returned[T] {
 	return done
 }
 
-// Await waits for code that may ignore its context (rule L8): at most grace after ctx, or until
-// late is closed (onLate). ok is false if it still runs.
+// Await waits for code that may ignore its context (rule L8): at most the grace time after ctx has ended,
+// or until late is closed, which it reports to onLate. ok is false if the code still runs.
 func Await[T any](ctx context.Context, done <-chan T, grace time.Duration, late <-chan struct{}, onLate func()) (value T, ok bool) {
 	select {
 	case value = <-done:

@@ -12,23 +12,30 @@ import (
 // FlowProblem is an error in a flow as a graph.
 type FlowProblem struct {
 	Kind FlowProblemKind
-	// Target is the wrong name or pattern at Element, or empty.
+	// Element is the location; Target the wrong name or pattern there, or empty.
 	Element, Target string
 }
 
 // FlowProblemKind is the kind of the error.
 type FlowProblemKind string
 
-// The problems of flows. A job file with the last two is refused.
+// The problems of flows. The last two can still run, so Validate does not report them: a job file that
+// has them is refused.
 const (
 	EmptyFlow        FlowProblemKind = "empty_flow"
 	DuplicateElement FlowProblemKind = "duplicate_element"
 	UnknownTarget    FlowProblemKind = "unknown_target"
+	// TargetOutOfScope is an element of another flow: those inside a flow, a split or a group can be
+	// left only by their end.
 	TargetOutOfScope FlowProblemKind = "target_out_of_scope"
 	Unreachable      FlowProblemKind = "unreachable"
-	EndlessLoop      FlowProblemKind = "endless_loop"
+	// EndlessLoop is an element from which, as long as nothing fails, no end of its flow can be
+	// reached.
+	EndlessLoop FlowProblemKind = "endless_loop"
+	// DuplicatePattern is an exit code with two transitions of one element.
 	DuplicatePattern FlowProblemKind = "duplicate_pattern"
-	BadExitCode      FlowProblemKind = "bad_exit_code"
+	// BadExitCode is an exit code of a transition that could not be stored.
+	BadExitCode FlowProblemKind = "bad_exit_code"
 )
 
 // Error returns the problem as a sentence.
@@ -57,7 +64,7 @@ func (p *FlowProblem) Error() string {
 	return string(p.Kind)
 }
 
-// Validate reports everything that makes the flow impossible to run, joined *FlowProblems.
+// Validate reports everything that makes the flow impossible to run, joined; each is a *FlowProblem.
 func (f Flow) Validate() error {
 	names := map[string]int{}
 	f.count(names)
@@ -79,6 +86,7 @@ func (f Flow) count(names map[string]int) {
 	}
 }
 
+// targets checks that every edge leads to an element of the same flow.
 func (f Flow) targets(in string, all map[string]int) []error {
 	if len(f.Elements) == 0 {
 		return []error{&FlowProblem{Kind: EmptyFlow, Element: in}}
@@ -109,6 +117,8 @@ func (f Flow) targets(in string, all map[string]int) []error {
 	return errs
 }
 
+// edgeProblems checks the transitions of one element. A pattern for successes alone may coexist with
+// the same pattern for all outcomes: Next prefers it.
 func edgeProblems(e Element) (errs []error) {
 	type key struct {
 		pattern string
@@ -135,7 +145,8 @@ func (t Target) elementName() string {
 	return ""
 }
 
-// Suspicious reports unreachable elements and loops without an exit, also nested.
+// Suspicious reports elements that run but make no sense: unreachable elements, and loops without an
+// exit, in this flow and nested ones.
 func (f Flow) Suspicious() []*FlowProblem {
 	var problems []*FlowProblem
 	if len(f.Elements) > 0 {
@@ -159,8 +170,8 @@ func (f Flow) Suspicious() []*FlowProblem {
 	return problems
 }
 
-// graph is made once per question about the flow: looking up names one by one would take
-// quadratic time.
+// graph has the edges of a flow by the numbers of its elements, restart points included. It is made
+// once for a question about the whole flow: looking up names one by one would take quadratic time.
 type graph struct{ successors, predecessors [][]int }
 
 func (f Flow) graph() graph {
@@ -184,6 +195,7 @@ func (f Flow) graph() graph {
 	return g
 }
 
+// closure reports for every element whether it can be reached from the given ones.
 func closure(from []int, next [][]int) []bool {
 	reached := make([]bool, len(next))
 	for _, i := range from {
@@ -200,10 +212,12 @@ func closure(from []int, next [][]int) []bool {
 	return reached
 }
 
-// Leads reports whether transitions lead from one element to another, without restart points.
+// Leads reports whether transitions of the flow lead from one element to another, restart points not
+// included; an element leads to itself in a loop only.
 func (f Flow) Leads(from, to string) bool { return f.reached(from)[to] }
 
-// LoopOf returns the elements of a loop with the element; empty if none.
+// LoopOf returns the elements that lead to the element and follow it; empty if it is in no loop of this
+// flow.
 func (f Flow) LoopOf(name string) map[string]bool {
 	loop, reached := map[string]bool{}, f.reached(name)
 	if !reached[name] {
@@ -217,6 +231,7 @@ func (f Flow) LoopOf(name string) map[string]bool {
 	return loop
 }
 
+// reached returns the elements that transitions lead to from the element, restart points not included.
 func (f Flow) reached(from string) map[string]bool {
 	elements := make(map[string]Element, len(f.Elements))
 	for _, e := range f.Elements {
@@ -261,6 +276,7 @@ func (f Flow) has(name string) bool {
 	})
 }
 
+// exits returns the elements at which the flow may end without a failure.
 func (f Flow) exits() []int {
 	var exits []int
 	for i, e := range f.Elements {

@@ -10,18 +10,21 @@ import (
 
 // Lease is the time for which an owner may work, by its own clock (rule L9).
 type Lease interface {
+	// Err returns a *LeaseError if nothing may begin any more, else nil.
 	Err() error
-	// Late is closed shortly before the lease expires: code that has not returned is abandoned. nil
-	// means never.
+	// Late returns a channel that is closed shortly before the lease has expired, when the work should have
+	// ended: code that has not returned is abandoned. nil means never.
 	Late() <-chan struct{}
-	// Patience lasts until the lease has expired, also for recording an end.
+	// Patience lasts until the lease has expired, also while an end is recorded.
 	Patience
 }
 
 // LeaseError ends the work of an owner that could not renew its lease (rule L9).
 type LeaseError struct {
+	// Age is the time since the last confirmed heartbeat.
 	Age time.Duration
-	// Err is the last heartbeat's failure; nil in a process that was stopped.
+	// Err is the failure of the last heartbeat; nil means that none has failed, as in a process that
+	// was stopped.
 	Err error
 }
 
@@ -34,9 +37,11 @@ func (e *LeaseError) Error() string {
 	return text + ": " + e.Err.Error()
 }
 
-// IsOwnerGone reports whether another owner has the execution, or may have it soon.
+// IsOwnerGone reports whether err means that an owner may not continue at all: another owner has the
+// execution, or may have it soon.
 func IsOwnerGone(err error) bool {
 	return errors.Is(err, core.ErrLostOwner) || errors.As(err, new(*LeaseError))
 }
 
+// recordTime bounds the record of an end without a lease.
 const recordTime = 30 * time.Second

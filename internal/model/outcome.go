@@ -8,14 +8,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// keptOutcome is the value stored under OutcomeKey.
 type keptOutcome struct {
 	Outcome core.Outcome `json:"outcome"`
 	Gate    string       `json:"gate,omitempty"`
 }
 
+// maxKeptMessage bounds the message that is kept with an outcome, in bytes.
 const maxKeptMessage = 8 << 10
 
-// EncodeOutcome returns the value under OutcomeKey.
+// EncodeOutcome returns the value stored under OutcomeKey: the outcome of a flow, and the text of its
+// gate.
 func EncodeOutcome(out core.Outcome, gate string) (string, error) {
 	if len(out.Message) > maxKeptMessage {
 		out.Message = strings.ToValidUTF8(out.Message[:maxKeptMessage], "") + "…"
@@ -27,7 +30,8 @@ func EncodeOutcome(out core.Outcome, gate string) (string, error) {
 	return string(text), nil
 }
 
-// TakeOutcome removes the value of EncodeOutcome from a parked step's context; false if none.
+// TakeOutcome removes the value of EncodeOutcome from the context of a parked step and returns it;
+// false if there is none.
 func TakeOutcome(c *core.ExecutionContext) (out core.Outcome, gate string, ok bool, err error) {
 	if c == nil {
 		return out, "", false, nil

@@ -10,19 +10,22 @@ import (
 type PlannedPartition struct {
 	core.Partition
 	Record core.StepExecution // in STARTING
-	// Earlier is the resumed attempt; nil starts over.
+	// Earlier is the attempt that it resumes; nil starts over.
 	Earlier *core.StepExecution
 }
 
 // PartitionWork is the input of a PartitionRunner.
 type PartitionWork struct {
-	Step  Step
-	Name  string
+	// Step does the work of one partition.
+	Step Step
+	// Name is the recorded name of the partitioned step.
+	Name string
+	// Run is the run of the partitioned step.
 	Run   *StepRun
 	Parts []PlannedPartition
 }
 
-// PartitionResult is the end of a partition; zero means unknown and counts as failed.
+// PartitionResult is the end of a partition. The zero value means unknown and counts as failed.
 type PartitionResult struct {
 	Status   core.Status
 	ExitCode string
@@ -35,8 +38,9 @@ type PartitionResult struct {
 
 // PartitionRunner runs the partitions that a step planned.
 type PartitionRunner interface {
+	// ForWorkers reports whether the partitions are planned without an owner.
 	ForWorkers() bool
-	// Run returns the results in order. ErrParked: they run elsewhere and are not over; the step is
-	// executed again.
+	// Run returns how each partition ended, in their order. ErrParked means that they run elsewhere and
+	// are not over: the step is executed again when they are.
 	Run(ctx context.Context, work PartitionWork) ([]PartitionResult, error)
 }

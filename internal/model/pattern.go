@@ -8,8 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// MatchPattern matches an exit code: `*` any run, `?` one character, empty
-// matches everything.
+// MatchPattern reports whether an exit code matches a transition's pattern: `*`
+// is any run of characters, `?` exactly one, everything else itself. The empty
+// pattern matches everything.
 func MatchPattern(pattern, code string) bool {
 	if pattern == "" {
 		return true
@@ -37,8 +38,8 @@ func MatchPattern(pattern, code string) bool {
 	return i == len(p)
 }
 
-// ComparePatterns orders from specific to general: without `*`, then more `*`, fewer `?`, longer,
-// then by text (rule F1).
+// ComparePatterns orders patterns from the most specific to the most general: without `*` first, then
+// more `*` before fewer, fewer `?` before more, longer before shorter, then by text (rule F1).
 func ComparePatterns(a, b string) int {
 	sa, sb := strings.Count(a, "*"), strings.Count(b, "*")
 	if (sa == 0) != (sb == 0) {
@@ -52,8 +53,8 @@ func ComparePatterns(a, b string) int {
 	)
 }
 
-// Next returns the target of the most specific match, or false; of equal patterns the one for
-// successes.
+// Next returns the target of the most specific transition that matches the outcome, regardless of their
+// order; false if none does. Of two equal patterns the one for successes wins.
 func Next(transitions []Transition, status core.Status, code string) (Target, bool) {
 	sorted := slices.Clone(transitions)
 	slices.SortStableFunc(sorted, func(a, b Transition) int {

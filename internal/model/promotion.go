@@ -11,14 +11,16 @@ import (
 
 // Promotion copies keys of a step's context to the job's (rule D4).
 type Promotion struct {
+	// Keys maps keys of the step to keys of the job.
 	Keys map[string]string
-	// Statuses are exit code patterns; empty means COMPLETED.
+	// Statuses are patterns of the exit codes at which it happens; empty means COMPLETED.
 	Statuses []string
-	// Strict makes a missing key an ErrMissingKey; otherwise the job's value stays.
+	// Strict makes a key that the step lacks an ErrMissingKey; otherwise it is left out, and the job's
+	// value under it stays.
 	Strict bool
 }
 
-// Apply copies the keys if the exit code matches; the error names all missing ones.
+// Apply copies the keys if the exit code matches. The error names all missing keys.
 func (p *Promotion) Apply(exit string, step, job *core.ExecutionContext) error {
 	if !p.concerns(exit) {
 		return nil
@@ -39,7 +41,8 @@ func (p *Promotion) Apply(exit string, step, job *core.ExecutionContext) error {
 	return nil
 }
 
-// Missing returns the sorted keys that should be promoted but are missing.
+// Missing returns the keys, sorted, that a step with this exit code should promote but lacks; none if
+// it promotes nothing.
 func (p *Promotion) Missing(exit string, step *core.ExecutionContext) (missing []string) {
 	if !p.concerns(exit) {
 		return nil

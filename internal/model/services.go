@@ -12,29 +12,35 @@ import (
 
 // StepServices are the ports of a step execution. Fill replaces those that are nil.
 type StepServices struct {
+	// Checkpoints stores the progress of a chunk step: the repository, or the store that
+	// StepRun.UseDatabase put in its place.
 	Checkpoints ports.CheckpointStore
-	// Stores finds stores for other databases; nil refuses such steps.
+	// Stores finds the store for steps that work in databases other than the repository's; nil means
+	// that they are refused.
 	Stores CheckpointStores
-	// Plans, Executor and Jobs are for composite steps; nil refuses them.
+	// Plans, Executor and Jobs are for steps made of other steps or jobs; nil means that those are
+	// refused.
 	Plans    ports.PartitionPlans
 	Executor StepExecutor
 	Jobs     JobRunner
-	// Attempts and Owners (nil: none known dead) are for StepRun.Attempt.
+	// Attempts finds earlier attempts, and Owners reports owners that are known to be dead (nil means
+	// none); see StepRun.Attempt.
 	Attempts ports.Attempts
 	Owners   Owners
+	// Observer may be nil.
 	Observer core.Observer
-	// Stop is the stop request; nil means never.
+	// Stop is the stop request; nil means that there never is one.
 	Stop StopSignal
-	// Spawner runs partitions; nil means goroutines.
+	// Spawner runs partitions; nil means each on a goroutine of its own.
 	Spawner Spawner
-	// Promoter stores job context values; nil fails a promoting step.
+	// Promoter stores values in the job's context; nil means that a step that promotes fails.
 	Promoter Promoter
-	// Lease is the execution's or part's lease; nil has no end.
+	// Lease is the lease of the execution, or of the worker's part; nil means that it has no end.
 	Lease Lease
 }
 
-// Fill replaces nil ports by ones that do nothing, or refuse if that would lose data. Checkpoints
-// stays nil.
+// Fill replaces every nil port by one that does nothing, or that refuses if doing nothing would lose
+// data. Checkpoints stays nil.
 func (s *StepServices) Fill() {
 	s.Stores = orElse[CheckpointStores](s.Stores, refusing{})
 	s.Plans = orElse[ports.PartitionPlans](s.Plans, refusing{})
@@ -59,26 +65,33 @@ func orElse[P comparable](port, otherwise P) P {
 
 // StopSignal is the request to stop: finish the current work, then return ErrStopped.
 type StopSignal interface {
+	// Requested reports whether a stop was requested.
 	Requested() bool
+	// Done returns a channel that is closed when a stop is requested. It may be closed shortly after
+	// Requested has begun to report it.
 	Done() <-chan struct{}
+	// Request passes on a request that the step found in the database.
 	Request()
 }
 
-// ReleaseSignal can give a step back: one that returns ErrStopped when Releasing is parked, and
-// continues in the same attempt in another process.
+// ReleaseSignal is the StopSignal of a step that can be given back: one that returns ErrStopped when
+// Releasing is parked, and executed again in the same attempt by another process.
 type ReleaseSignal interface {
 	StopSignal
+	// Releasing reports whether the step is to be given back, and its job is not to stop.
 	Releasing() bool
 }
 
-// LeaveSignal is for a composite step, which can be given back only while it waits: it returns
-// ErrParked.
+// LeaveSignal is the StopSignal of a step made of other steps or jobs. It can be given back only while
+// it waits for work in other processes: it returns ErrParked.
 type LeaveSignal interface {
 	StopSignal
+	// Left returns a channel that is closed when the step is to be given back.
 	Left() <-chan struct{}
 }
 
-// StopOn returns the signal of a channel; nil means never. Request does nothing.
+// StopOn returns the signal of a channel that the caller closes; nil means that it is never closed.
+// Request does nothing.
 func StopOn(channel <-chan struct{}) StopSignal { return stopChannel(channel) }
 
 type stopChannel <-chan struct{}
@@ -96,7 +109,8 @@ func (c stopChannel) Done() <-chan struct{} { return c }
 
 func (c stopChannel) Request() {}
 
-// Spawner runs work on a goroutine, or refuses; it must not wait for its other work.
+// Spawner runs work on a goroutine of its own, or refuses. It must not wait for other work that it was
+// given.
 type Spawner interface {
 	Spawn(work func()) error
 }
@@ -109,8 +123,8 @@ func (f SpawnerFunc) Spawn(work func()) error { return f(work) }
 
 // Promoter puts values into the job's context and stores it.
 type Promoter interface {
-	// Promote runs before the step's end is recorded, in its transaction if any; branches may
-	// call it at the same time.
+	// Promote is called by the step executor before the step's end is recorded, and in the same
+	// transaction if there is one. Branches of a split may call it at the same time.
 	Promote(ctx context.Context, values map[string]any) error
 }
 
@@ -124,6 +138,7 @@ func (f PromoterFunc) Promote(ctx context.Context, values map[string]any) error 
 
 // Owners reports the known state of the owners of executions.
 type Owners interface {
+	// IsDead reports whether the owner is known to be dead.
 	IsDead(o core.Owner) bool
 }
 
@@ -135,23 +150,30 @@ func (f OwnersFunc) IsDead(o core.Owner) bool { return f(o) }
 
 // JobRunner runs jobs for steps: a *job.Launcher.
 type JobRunner interface {
+	// Run runs a job to its end in this process.
 	Run(ctx context.Context, j *Job, params core.Parameters, stop <-chan struct{}) (*core.JobExecution, error)
-	// RunOnWorkers has workers run a child job. ErrParked: not over, and the caller may be parked.
+	// RunOnWorkers has worker processes run a child job, and returns its execution when it is over.
+	// ErrParked means that it is not over, and the caller's execution can be parked until then.
 	RunOnWorkers(ctx context.Context, j *Job, params core.Parameters, w WorkersRequest) (*core.JobExecution, error)
-	// NeedsUs reports whether execution can end only after waiter (rule L12).
+	// NeedsUs reports whether execution can end only after waiter: it is waiter, or a parent of it, or
+	// waits for one of these (rule L12).
 	NeedsUs(ctx context.Context, execution, waiter core.JobExecutionID) (bool, error)
 }
 
-// WorkersRequest holds RunOnWorkers' inputs.
+// WorkersRequest holds the inputs of JobRunner.RunOnWorkers other than the job.
 type WorkersRequest struct {
-	Stop    <-chan struct{}
+	// Stop requests a stop of the child, like the stop of JobRunner.Run.
+	Stop <-chan struct{}
+	// MayPark means that the caller's execution can be parked.
 	MayPark bool
+	// Resumed means that the caller's execution was parked: the child has been launched.
 	Resumed bool
 }
 
 // ErrNoService refuses a step that needs a service that its launcher lacks.
 var ErrNoService = errors.New("the launcher does not support it")
 
+// refusing is every port that must not be missing unnoticed.
 type refusing struct{}
 
 func (refusing) Acquire(_ context.Context, run *StepRun, database string) (ports.ClaimedStore, error) {
@@ -242,12 +264,14 @@ func (refusing) Promote(context.Context, map[string]any) error {
 // CheckpointStores finds the stores of databases other than the repository's
 // (rule C18).
 type CheckpointStores interface {
-	// Acquire makes run's attempt the only one of its step that commits there; earlier commits are
-	// copied to the repository. ErrLostOwner if a later attempt has acquired it.
+	// Acquire makes run's attempt the only one of its step that commits in the database, and returns
+	// its store. An attempt that acquired the step before commits nothing there from now on; its
+	// commits are copied into the repository. ErrLostOwner if a later attempt has acquired the step.
 	Acquire(ctx context.Context, run *StepRun, database string) (ports.ClaimedStore, error)
 	ports.CheckpointReader
 }
 
+// unleased is the Lease of work that no other owner takes over.
 type unleased struct{}
 
 func (unleased) Err() error { return nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// MaxStatus returns the later of COMPLETED, STARTING, STARTED, PARKED, STOPPING, STOPPED,
-// FAILED, ABANDONED, UNKNOWN.
+// MaxStatus returns the combined status of work with both: the later one in COMPLETED, STARTING,
+// STARTED, PARKED, STOPPING, STOPPED, FAILED, ABANDONED, UNKNOWN.
 func MaxStatus(a, b core.Status) core.Status {
 	order := []core.Status{
 		core.StatusCompleted, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusStopped, core.StatusFailed, core.StatusAbandoned, core.StatusUnknown,
@@ -20,8 +20,8 @@ func MaxStatus(a, b core.Status) core.Status {
 	return b
 }
 
-// CompareSeverity orders by exit code prefix: COMPLETED, STOPPED, FAILED, others, then text (rule
-// F2b).
+// CompareSeverity orders outcomes of flows from the mildest to the most severe: by the prefix of the
+// exit code (COMPLETED, STOPPED, FAILED, anything else), then by text (rule F2b).
 func CompareSeverity(a, b string) int {
 	return cmp.Or(
 		cmp.Compare(prefixRank(a, core.ExitCompleted, core.ExitStopped, core.ExitFailed), prefixRank(b, core.ExitCompleted, core.ExitStopped, core.ExitFailed)),
@@ -29,10 +29,11 @@ func CompareSeverity(a, b string) int {
 	)
 }
 
+// exitExecuting is the exit code of work in progress, as other frameworks name it.
 const exitExecuting = "EXECUTING"
 
-// AndExit returns the more severe exit code, by prefix: EXECUTING, COMPLETED, NOOP, STOPPED,
-// FAILED, UNKNOWN, others; then by text.
+// AndExit returns the exit code of work that consists of both parts: the more severe one, by the prefix
+// in EXECUTING, COMPLETED, NOOP, STOPPED, FAILED, UNKNOWN, anything else; then the later one by text.
 func AndExit(a, b string) string {
 	ranks := []string{exitExecuting, core.ExitCompleted, core.ExitNoop, core.ExitStopped, core.ExitFailed, core.ExitUnknown}
 	if cmp.Or(cmp.Compare(prefixRank(a, ranks...), prefixRank(b, ranks...)), strings.Compare(a, b)) > 0 {

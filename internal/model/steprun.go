@@ -13,31 +13,38 @@ import (
 
 // StepRun is one execution of a step: its data, its services and its reports.
 type StepRun struct {
-	// Data marshals: another process can run the step from it.
-	Data     StepContext
+	// Data describes the execution. It marshals: another process can run the step from it.
+	Data StepContext
+	// Services do work for the step that needs a repository or a launcher.
 	Services StepServices
 
-	// Step is this attempt's record, made by the executor. On a restart it begins with
-	// Data.Earlier's position and context, and counters of zero.
-	Step      *core.StepExecution
-	Ref       ports.StepRef
+	// Step is this attempt's record; the step executor makes it. On a restart it begins with the
+	// position and context of Data.Earlier, and with counters of zero: counters belong to one attempt.
+	Step *core.StepExecution
+	// Ref is the guard of every write about this step.
+	Ref ports.StepRef
+	// Listeners are the step's listeners, made by the step executor for a Listened
+	// step before it executes.
 	Listeners []any
-	// Deferred is a group step's end, recorded after the transaction; nil: already recorded.
+	// Deferred is the end of a step of a group, which the group's owner records after the transaction;
+	// nil means that the step executor has recorded the end.
 	Deferred *DeferredEnd
-	// Withheld is an end not reported, because the group's transaction was reported as not
-	// committed.
+	// Withheld is the end of a step of a group that was not reported to observers, because the group's
+	// transaction was reported as not committed; nil if it was reported or the end is Deferred.
 	Withheld *core.StepEnded
-	// StartedInGroup: the start is in the group's transaction, as the database has one writer; a
-	// rollback removes it, and another record may get its ID.
+	// StartedInGroup means that the start is recorded in the group's transaction, because the database
+	// has one writer: a rollback removes the record, and another record may get its ID.
 	StartedInGroup bool
 
+	// JoinListeners is called by Join; nil does nothing.
 	JoinListeners func(ctx context.Context, components []any) error
 
 	acquired ports.ClaimedStore // the store that UseDatabase put in place of Services.Checkpoints
 }
 
-// Join calls BeforeStep of the components, and arranges AfterStep after they were closed (rule
-// C16b). Call it before they are opened.
+// Join calls BeforeStep of the components that implement it, and arranges for AfterStep to be called at
+// the end of the step, after they were closed (rule C16b). A step calls it after it has made its
+// components and before it opens them.
 func (r *StepRun) Join(ctx context.Context, components []any) error {
 	if r.JoinListeners == nil {
 		return nil
@@ -47,32 +54,49 @@ func (r *StepRun) Join(ctx context.Context, components []any) error {
 
 // StepContext is the description of a step execution: data only.
 type StepContext struct {
-	// Name is the recorded name, STEP:PARTITION for partitions; empty means the step's.
+	// Name is the recorded name of the execution; empty means the step's name. Partitions are recorded
+	// as STEP:PARTITION.
 	Name string
-	// Job is a copy: only Services.Promoter stores context values.
-	Job    *core.JobExecution
+	// Job is a copy for this step, including its context: values put there are not stored.
+	// Services.Promoter writes to the job's context.
+	Job *core.JobExecution
+	// JobRef is the guard of writes about the job, such as the start of this step.
 	JobRef ports.JobRef
-	// Earlier is the unfinished attempt that this one continues; nil for none.
+	// Earlier is the unfinished attempt of the same step that this one continues; nil
+	// for a first attempt or a repetition from the start.
 	Earlier *core.StepExecution
-	Steps   map[string]core.StepExecution
-	Last    *core.StepExecution
-	// Outcome is the flow's outcome in a step of Job.Finally; else nil.
-	Outcome       *core.Outcome
-	Part          *core.Partition
-	Parts         map[string]core.StepExecution
-	Visit         core.Visit
-	Before        []ports.FlowVisit
+	// Steps are the earlier steps of this instance, by name: expressions read them.
+	Steps map[string]core.StepExecution
+	// Last is the step that ended before this one in its flow, or nil.
+	Last *core.StepExecution
+	// Outcome is the outcome of the flow, in a step of Job.Finally; nil elsewhere.
+	Outcome *core.Outcome
+	// Part is the partition that this execution works on, or nil.
+	Part *core.Partition
+	// Parts are the newest executions of this step's partitions in the instance, by
+	// the partition's name, for a step that makes partitions.
+	Parts map[string]core.StepExecution
+	// Visit is the step's visit in the flow, and Before the rows of the journal that are stored with
+	// its start.
+	Visit  core.Visit
+	Before []ports.FlowVisit
+	// AcceptChanges means that the operator takes responsibility for changes of the input since the
+	// previous attempt: see ChangesAccepter.
 	AcceptChanges bool
-	// NewDefinition: the step must find no position, as the previous attempt committed nothing
-	// (rule F4a).
+	// NewDefinition means that the step's definition differs from the previous attempt, which committed
+	// nothing of the step: the step must find no position (rule F4a).
 	NewDefinition bool
-	// Planned is the existing record of a partition or a group's step; nil: one is inserted.
+	// Planned is the record that already exists: in STARTING, for a partition, or in STARTED, for a
+	// step of a group; nil means that the step executor inserts one.
 	Planned *core.StepExecution
-	// Resumed: Planned was parked; its start was already notified.
+	// Resumed means that Planned is this same attempt, which was parked: its listeners and observers
+	// were already notified of its start.
 	Resumed bool
-	// MayPark: a step that waits for workers returns ErrParked.
+	// MayPark means that nothing but the step keeps the execution in this process: a step that waits
+	// for workers returns ErrParked.
 	MayPark bool
-	Group   *Group
+	// Group is the group of the transaction that the step takes part in, or nil.
+	Group *Group
 }
 
 // Clone returns a copy that shares nothing a step may change.
@@ -114,13 +138,14 @@ func (r *StepRun) RecordName(s Step) string {
 	return s.Name()
 }
 
-// View returns the run for conditions and late-bound values.
+// View returns the view of the run for conditions, deciders and late-bound values.
 func (r *StepRun) View() *core.View {
 	d := &r.Data
 	return &core.View{Job: d.Job, Steps: d.Steps, Last: d.Last, Step: r.Step, Part: d.Part, Outcome: d.Outcome}
 }
 
-// StepContext returns the record's context, stored with each commit; made on demand.
+// StepContext returns the context of the step's record, which is stored with each commit. It makes one
+// if there is none.
 func (r *StepRun) StepContext() *core.ExecutionContext {
 	if r.Step.Context == nil {
 		r.Step.Context = core.NewExecutionContext()
@@ -128,8 +153,8 @@ func (r *StepRun) StepContext() *core.ExecutionContext {
 	return r.Step.Context
 }
 
-// MarkDefinition notes a new definition in the record, stored with the first commit or
-// the end.
+// MarkDefinition notes in the record whether the step takes a new definition. The mark is
+// stored with the first commit, or with the end.
 func (r *StepRun) MarkDefinition() error {
 	s := r.Step
 	switch {
@@ -151,8 +176,10 @@ func (r *StepRun) Restarted() bool { return r.Data.Earlier != nil }
 // Stopping reports whether a stop was requested.
 func (r *StepRun) Stopping() bool { return r.Services.Stop.Requested() }
 
-// UseDatabase prepares the step to commit its progress with its rows there (rule C18). Call it
-// before anything that needs the position, and SyncHistory at the end.
+// UseDatabase prepares a step with its rows in the named database to commit its progress there, with
+// its rows. It is called before anything that depends on the step's position: the repository's for the
+// repository's own database, else the position of the checkpoint stored with the rows (rule C18). Call
+// SyncHistory when the step ends.
 func (r *StepRun) UseDatabase(ctx context.Context, database string) error {
 	if r.Services.Checkpoints.Database() == database {
 		return nil
@@ -170,8 +197,8 @@ func (r *StepRun) UseDatabase(ctx context.Context, database string) error {
 	return r.MarkDefinition()
 }
 
-// Committed, called between commits, keeps the repository up to date with UseDatabase's
-// database.
+// Committed is called between commits: it keeps the repository up to date with a database that
+// UseDatabase has chosen.
 func (r *StepRun) Committed(ctx context.Context) error {
 	if r.acquired == nil {
 		return nil
@@ -179,8 +206,9 @@ func (r *StepRun) Committed(ctx context.Context) error {
 	return r.acquired.Committed(ctx)
 }
 
-// SyncHistory gives the repository the committed state at the end. It returns failure, joined with
-// its own error.
+// SyncHistory ends the work of UseDatabase: the repository then has the committed state. failure is the
+// reason why the step ended, nil if it completed; SyncHistory returns it, joined with an error of its
+// own.
 func (r *StepRun) SyncHistory(ctx context.Context, failure error) error {
 	if r.acquired == nil || errors.Is(failure, core.ErrLostOwner) {
 		return failure
@@ -188,7 +216,7 @@ func (r *StepRun) SyncHistory(ctx context.Context, failure error) error {
 	return errors.Join(failure, r.acquired.SyncHistory(ctx))
 }
 
-// Attempt describes the attempt, from the repository.
+// Attempt describes the attempt of the run. It reads the repository.
 func (r *StepRun) Attempt(ctx context.Context) (core.Attempt, error) {
 	if r.Step == nil {
 		return core.Attempt{}, errors.New("the step has no history of its attempts")

@@ -96,6 +96,7 @@ func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req 
 	return r
 }
 
+// admits refuses, before anything is planned, a restart that the launch would refuse now.
 func (s *admission) admits(ctx context.Context, l *launch) error {
 	newest, err := s.judge.newestAttempt(ctx, l.named)
 	if err != nil {

@@ -127,6 +127,8 @@ func (s *judge) actionsFor(e *core.JobExecution, newest *ports.NewestAttempt) []
 	return nil
 }
 
+// restartAction returns the action that restarts an execution. With otherFile the request must name
+// a job file, because the execution's cannot be used.
 func (s *judge) restartAction(e *core.JobExecution, otherFile bool) Action {
 	if e.RedriveOf != 0 {
 		return Action{Kind: refusal.ActRedrive, Execution: e.RedriveOf, NeedsFile: otherFile, Step: redrivenStep(e.Params)}

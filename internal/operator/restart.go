@@ -79,6 +79,8 @@ func (s *restarts) restartParameters(l *launch, req RestartRequest) (err error) 
 	return err
 }
 
+// keepsIdentity refuses invalid changes, and changes of identifying parameters, which would name
+// another instance. It names all of them.
 func keepsIdentity(l *launch, changed map[string]string) error {
 	params, err := job.ValidateParameters(optional(l.specs()), changed)
 	errs := []error{err}

@@ -111,6 +111,8 @@ func (d *dryRun) tasks(ctx context.Context, s submitter, run *model.StepRun, of 
 	return d.unable(ctx, of, err)
 }
 
+// unable decides about a step that could not be sampled: it has to wait for earlier steps, or it
+// would fail.
 func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	if err == nil {
 		return nil

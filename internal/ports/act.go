@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The verbs of acts (rule OP4).
+// The verbs of acts by a person, a client of the API or a duty of the leader (rule OP4).
 const (
 	VerbRun         = "run"
 	VerbRestart     = "restart"
@@ -40,32 +40,42 @@ func Verbs() []string {
 
 // Act is a recorded act with its time.
 type Act struct {
-	ID        int64
-	At        time.Time
-	Verb      string
-	Actor     string
+	// ID orders acts of one moment, and names a page.
+	ID   int64
+	At   time.Time
+	Verb string
+	// Actor is the responsible person, "API client NAME", or a duty such as "leader".
+	Actor string
+	// JobName, Execution and Task are the object of the act; empty if it was something else.
 	JobName   string
 	Execution core.JobExecutionID
 	Task      int64
-	Detail    string
+	// Detail is the rest: the actor's reason, a version, the new value of a setting.
+	Detail string
 }
 
 // ActFilter selects acts; zero fields select all.
 type ActFilter struct {
-	Since   time.Time
-	Verb    string
+	// Since selects those at or after a moment.
+	Since time.Time
+	Verb  string
+	// Actor selects by name: "ada" finds "ada", and "ada (root@host)".
 	Actor   string
 	JobName string
-	Before  int64
+	// Before selects acts before the one with this ID: the next page.
+	Before int64
 	// Limit is the maximum number of acts; 0 means 50.
 	Limit int
 }
 
 // Acts stores the acts.
 type Acts interface {
+	// Acts lists acts, newest first.
 	Acts(ctx context.Context, filter ActFilter) ([]Act, error)
+	// NoteAct notes an act that concerns no execution, task or definition.
 	NoteAct(ctx context.Context, verb, actor, detail string) error
-	// PurgeActs deletes at most limit of the oldest records older than age.
+	// PurgeActs deletes at most limit of the oldest records that are older than age, including
+	// transitions.
 	PurgeActs(ctx context.Context, age time.Duration, limit int) (int64, error)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// ErrCheckpointMissing: the step committed before, but not in its current database; continuing
-// could write rows again.
+// ErrCheckpointMissing means that a step committed before, but not in its current database: continuing
+// from there could write rows again.
 var ErrCheckpointMissing = errors.New("the database has no checkpoint of the step")
 
 // RestoredKind is the mismatch between a checkpoint stored with the data and the history.
@@ -17,13 +17,16 @@ type RestoredKind string
 
 // The kinds of a RestoredError.
 const (
+	// RestoredInstance is the checkpoint of an instance that the history does not have.
 	RestoredInstance RestoredKind = "instance"
-	RestoredAttempt  RestoredKind = "attempt"
-	RestoredOld      RestoredKind = "old"
+	// RestoredAttempt is a checkpoint of a later attempt at the same instance.
+	RestoredAttempt RestoredKind = "attempt"
+	// RestoredOld is a checkpoint of a version that knew an instance by its number.
+	RestoredOld RestoredKind = "old"
 )
 
-// RestoredError refuses a checkpoint that this history did not make: it was restored from a backup,
-// or is a copy (rule C18a).
+// RestoredError refuses a checkpoint stored with the data that this history did not make: the history
+// was restored from a backup, or is a copy (rule C18a).
 type RestoredError struct {
 	Kind     RestoredKind
 	Database string
@@ -32,7 +35,7 @@ type RestoredError struct {
 	Attempt  core.StepExecutionID // of the checkpoint
 }
 
-// Error states the mismatch and solutions.
+// Error states the mismatch and the possible solutions.
 func (e *RestoredError) Error() string {
 	const page = "; see docs/howto/backup-and-restore.md"
 	found := fmt.Sprintf("database %s has a checkpoint of step %s (job instance %d, step execution %d)", e.Database, e.Step, e.Instance, e.Attempt)
@@ -49,23 +52,26 @@ func (e *RestoredError) Error() string {
 		"Restore the data to the time of the history, or remove the rows of that run; then run with --accept-changes to start from the beginning" + page
 }
 
-// ErrCommittedMeanwhile refuses a new definition: work was committed after the comparison.
+// ErrCommittedMeanwhile refuses to run a step by a new definition: it had committed nothing when the
+// definitions were compared, but has when it begins.
 var ErrCommittedMeanwhile = errors.New("the previous attempt has committed work with the old definition since the restart was checked: restart it to compare them again")
 
 // CheckpointReader reads the checkpoints that are stored with the data.
 type CheckpointReader interface {
-	// HasCommitted reports whether the attempt first, or a later one, committed there; false for
-	// the repository's own database.
+	// HasCommitted reports whether the database has a checkpoint of the step that its attempt first, or
+	// a later one, committed. It is false for the repository's own database: the record shows it.
 	HasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error)
 }
 
 // ClaimedStore is the CheckpointStore of one attempt, outside the repository's database.
 type ClaimedStore interface {
 	CheckpointStore
+	// Start returns the committed position and context of the step.
 	Start() Checkpoint
-	// Committed copies, now and then, the committed state to the repository; ErrLostOwner if
-	// the execution is lost.
+	// Committed is called between commits. Now and then it copies the committed state to the
+	// repository; ErrLostOwner if another execution owns it by now.
 	Committed(ctx context.Context) error
-	// SyncHistory is the last copy of an attempt, made even if ctx has ended.
+	// SyncHistory copies the committed state to the repository: the last call of an attempt, made even
+	// if ctx has ended.
 	SyncHistory(ctx context.Context) error
 }

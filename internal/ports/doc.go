@@ -1,6 +1,6 @@
-// Package ports has the ports of the repository: the history of executions as the engine, the
-// operator and the workers ask for it. pkg/batch/repository implements them; clients take the small
-// interfaces.
+// Package ports has the ports of the repository: what the engine, the operator and the workers ask of the
+// history of executions, each with its requests, records and transition table. pkg/batch/repository
+// implements them; every client declares the few methods it uses, or takes one of the small interfaces.
 //
 // It imports core with its folders only.
 package ports

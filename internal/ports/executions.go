@@ -55,30 +55,39 @@ func Executions() core.Machine[core.Status] {
 // The moves of job and step executions.
 const (
 	MoveStart = "start"
-	// MoveRequestStop resumes parked work to stop it.
+	// MoveRequestStop requests a stop. Parked work has no owner: it is resumed to stop.
 	MoveRequestStop = "request_stop"
 	MoveComplete    = "complete"
 	MoveStop        = "stop"
 	MoveFail        = "fail"
+	// MoveLoseOutcome ends work that may or may not be committed.
 	MoveLoseOutcome = "lose_outcome"
-	// MoveLoseCommit is resolved by a checkpoint later (MoveSettle).
-	MoveLoseCommit   = "lose_commit"
-	MoveSettle       = "settle"
-	MoveAbandon      = "abandon"
-	MoveTakeOver     = "take_over"
-	MoveEndWithJob   = "end_with_job"
-	MovePark         = "park"
+	// MoveLoseCommit is MoveLoseOutcome if a checkpoint resolves it later, and MoveSettle ends that.
+	MoveLoseCommit = "lose_commit"
+	MoveSettle     = "settle"
+	MoveAbandon    = "abandon"
+	// MoveTakeOver ends the work of a lost owner.
+	MoveTakeOver = "take_over"
+	// MoveEndWithJob ends a step that is not over when its job is.
+	MoveEndWithJob = "end_with_job"
+	// MovePark releases an execution that only waits for its partitions.
+	MovePark = "park"
+	// MoveResume continues a parked execution in the same attempt, MoveResumeToStop one with a stop
+	// request meanwhile.
 	MoveResume       = "resume"
 	MoveResumeToStop = "resume_to_stop"
-	MoveAssign       = "assign"
-	MoveRelease      = "release"
-	// MoveReclaim raises a step's epoch after a COMMIT without a reply (rule C10), MoveFence for a
-	// step that does not return (rule L8).
+	// MoveAssign gives a partition to a worker, MoveRelease takes it back from one that does not finish
+	// it.
+	MoveAssign  = "assign"
+	MoveRelease = "release"
+	// MoveReclaim raises the epoch of a step after a COMMIT without a reply, by the owner itself (rule
+	// C10), and MoveFence the epoch of a step that does not return (rule L8).
 	MoveReclaim = "reclaim"
 	MoveFence   = "fence"
 )
 
-// MoveTo returns the owner's move to a status; the zero Move is from nowhere.
+// MoveTo returns the move by which an owner brings its own execution to a status. The zero Move is from
+// nowhere.
 func MoveTo(to core.Status) core.Move[core.Status] {
 	switch to {
 	case core.StatusStarted:

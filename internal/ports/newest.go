@@ -9,17 +9,21 @@ import (
 // NewestAttempt is the newest execution of an instance, with the facts that decide a launch.
 type NewestAttempt struct {
 	Execution core.JobExecution
-	// Lost: a launch takes the execution over.
-	Lost      bool
-	Open      core.OpenWork
+	// Lost means that the execution runs, and its owner is dead or its lease over: a launch takes it
+	// over.
+	Lost bool
+	// Open is the work that a parked execution waits for.
+	Open core.OpenWork
+	// Uncertain means that the outcome of a step is unknown.
 	Uncertain bool
-	// Settles: UNKNOWN, and a restart reads the outcome from a checkpoint.
-	Settles    bool
+	// Settles means that the execution is UNKNOWN, and its restart reads the outcome from a checkpoint.
+	Settles bool
+	// Unfinished is the number of steps that are not over.
 	Unfinished int64
 }
 
-// JudgedExecution is an execution and its instance's newest one; of another newest only ID,
-// instance and status are set.
+// JudgedExecution is an execution, and the newest one of its instance as a launch would judge it. If
+// the newest is another execution, only its ID, instance and status are set.
 type JudgedExecution struct {
 	Execution core.JobExecution
 	Newest    NewestAttempt
@@ -27,12 +31,15 @@ type JudgedExecution struct {
 
 // JudgedRequest selects executions by their IDs.
 type JudgedRequest struct {
-	IDs   []core.JobExecutionID
+	IDs []core.JobExecutionID
+	// Brief is as in ExecutionFilter.
 	Brief bool
-	Dead  func(core.Owner) bool
+	// Dead is as in LaunchRequest.
+	Dead func(core.Owner) bool
 }
 
-// Refusal returns why no other attempt may follow, or nil; restartable is the job's setting.
+// Refusal returns why no other attempt may follow the execution; nil if one may. The repository and the
+// offers of a restart decide by it. restartable is the job's setting.
 func (n NewestAttempt) Refusal(restartable bool) error {
 	if n.Execution.Status == core.StatusCompleted {
 		return &core.InstanceCompleteError{Execution: n.Execution}
@@ -40,7 +47,7 @@ func (n NewestAttempt) Refusal(restartable bool) error {
 	return n.RefusalIfComplete(restartable)
 }
 
-// RefusalIfComplete is Refusal for an attempt that may follow a completed one.
+// RefusalIfComplete is Refusal for an attempt that may follow one that completed.
 func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	e := &n.Execution
 	about := func(reason error) error { return fmt.Errorf("job %s, execution %d: %w", e.JobName, e.ID, reason) }

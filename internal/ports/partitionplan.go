@@ -8,29 +8,40 @@ import (
 
 // PartitionPlan is the plan of a step execution.
 type PartitionPlan struct {
-	// Manager plans the partitions; zero means none.
-	Manager    StepRef
-	Step       string
-	Parts      []core.Partition
-	Earlier    map[string]core.StepExecution
+	// Manager is the step execution that plans the partitions; zero means none.
+	Manager StepRef
+	// Step is the recorded name of the manager: each partition is recorded as STEP:PARTITION.
+	Step  string
+	Parts []core.Partition
+	// Earlier are the attempts that partitions resume, by the partition's name: a new record begins
+	// with the position of that attempt.
+	Earlier map[string]core.StepExecution
+	// ForWorkers leaves the partitions without an owner: any worker may take one.
 	ForWorkers bool
-	Shared     []byte
-	// Again: the reply was lost; the plan may exist already.
+	// Shared is the data about the step's run that workers need, other than its partitions.
+	Shared []byte
+	// Again means that the reply to the same request was lost: the plan may exist already.
 	Again bool
 }
 
-// PartitionPlans stores the parts of steps, and the memory of composite steps.
+// PartitionPlans stores the parts of a step, and the memory of steps made of other steps or jobs.
 type PartitionPlans interface {
-	// PlanPartitions inserts a step execution in STARTING for each partition, all or none, under
-	// the guards of job and step.
+	// PlanPartitions inserts a step execution in STARTING for each partition, all of them or none,
+	// under the guard of the job and of the step that plans them, which counts them
+	// (StepExecution.OpenParts). The records are in the order of the partitions.
 	PlanPartitions(ctx context.Context, job JobRef, plan PartitionPlan) ([]core.StepExecution, error)
+	// Partitions returns the step executions that a step planned, in order.
 	Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error)
+	// OpenParts returns the number of planned executions that are not over.
 	OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error)
-	// StopPartitions ends as STOPPED the job's partitions that no worker has taken.
+	// StopPartitions ends as STOPPED the partitions of the job that are planned for workers and not
+	// taken by one, under the guard of the job.
 	StopPartitions(ctx context.Context, job JobRef) error
-	// BeginStep moves from STARTING to STARTED; ErrLostOwner if the guard finds
-	// no row.
+	// BeginStep moves a planned step execution from STARTING to STARTED.
+	// ErrLostOwner if the guard finds no row.
 	BeginStep(ctx context.Context, ref StepRef) error
+	// EndStep ends a partition that does not begin: see Transitions.
 	EndStep(ctx context.Context, ref StepRef, change StepChange) (core.Answer, error)
+	// SaveStepContext: see Transitions.
 	SaveStepContext(ctx context.Context, ref StepRef, c *core.ExecutionContext) error
 }

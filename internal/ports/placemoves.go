@@ -11,7 +11,8 @@ const (
 	MovePlaceEnd    = "end"
 )
 
-// Placements is the transition table of parts and child jobs; tasks have their own.
+// Placements is the transition table of the placements of parts and of child jobs. A task's placement
+// is part of the task's table.
 func Placements() core.Machine[string] {
 	m, err := core.NewMachine("placement", []core.Move[string]{
 		{

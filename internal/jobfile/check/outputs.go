@@ -63,6 +63,7 @@ func (l *outputs) checkFiles() {
 	})
 }
 
+// checkStdin reports a second reader of the standard input, which would find it at its end.
 func (l *outputs) checkStdin() {
 	var first *tree.FileUse
 	for _, s := range l.file.Steps {

@@ -65,6 +65,8 @@ func (l *parameters) parameter(name string, m language.Parameter) core.Parameter
 	return spec
 }
 
+// secretParameter makes the spec of a secret parameter. Keys that would put its value in the file or in the
+// store are refused.
 func (l *parameters) secretParameter(spec *core.ParameterSpec, m language.Parameter) {
 	spec.Secret, spec.Required, spec.Identifying, spec.Pattern = true, true, false, ""
 	if spec.Type != core.TypeString {

@@ -285,6 +285,8 @@ func (c *comparison) formerTimes() []Change {
 	return changes
 }
 
+// judgeChildren compares the definitions of the child jobs that unfinished steps would continue, as the
+// launch of each child does: a restart that would end at a child's refusal is refused before anything runs.
 func (c *comparison) judgeChildren(ctx context.Context, r Restart) error {
 	c.children = map[string]judgedChild{}
 	for name, h := range c.history {

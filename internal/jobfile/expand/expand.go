@@ -318,6 +318,8 @@ func emittedScalar(n *yamlfile.Node) *yaml.Node {
 	return y
 }
 
+// needsQuotes reports whether a quoted text would have another meaning without its quotes: a number, a bool,
+// null.
 func needsQuotes(text string) bool {
 	var plain yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &plain); err != nil || len(plain.Content) != 1 {

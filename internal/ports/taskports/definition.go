@@ -9,31 +9,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Definition is a job registered with a server, started by name and by its schedule.
+// Definition is a job that is registered with a server: it starts by its name from the files stored
+// here, and at the times of its schedule.
 type Definition struct {
-	// ID stays when the files change, so a scheduled time is one run in any version.
+	// ID belongs to the name: it stays when the files change, so a scheduled time is one run in any
+	// version.
 	ID   int64
 	Name string
-	// Files are the job file and the files it names; their hash is the version.
-	Files    core.Definition
+	// Files are the job file and the files that it names. Their hash is the version.
+	Files core.Definition
+	// Schedule is nil if the files have none.
 	Schedule *Schedule
 	Budget   task.Budget
-	Enabled  bool
-	// ScheduledUntil is the instant up to which times are decided; it restarts when the schedule
-	// changes or is enabled.
+	// Enabled means that the schedule is active.
+	Enabled bool
+	// ScheduledUntil is the instant up to which scheduled times are decided: submitted or left out. It
+	// restarts when the times of the schedule change, or it is enabled.
 	ScheduledUntil time.Time
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	UpdatedBy      string // registered, enabled or disabled it last
 }
 
-// Schedule is a job's schedule, in the words of its file.
+// Schedule is the schedule of a job, in the words of its file; package schedule parses them.
 type Schedule struct {
 	Cron     string `json:"cron"`
 	Timezone string `json:"timezone"`
 	CatchUp  string `json:"catch_up"`
 	Overlap  string `json:"overlap"`
-	// Calendar has the business days; nil means all days. WhenClosed is skip or next.
+	// Calendar has the business days on which the job is due, and WhenClosed decides about a time on
+	// another day: skip or next. nil means that the job is due on all days.
 	Calendar   *calendar.Days `json:"calendar,omitempty"`
 	WhenClosed string         `json:"when_closed,omitempty"`
 }
@@ -41,32 +46,38 @@ type Schedule struct {
 // Registration is the result of registering a definition.
 type Registration struct {
 	Definition Definition
-	Before     string
-	Changed    bool
+	// Before is the version that it replaced, or "".
+	Before string
+	// Changed is false if the same definition was registered before.
+	Changed bool
 }
 
 // DefinitionFilter selects definitions; zero fields select all.
 type DefinitionFilter struct {
+	// Scheduled selects definitions that are enabled and have a schedule.
 	Scheduled bool
 }
 
 // Definitions stores the registered definitions.
 type Definitions interface {
-	// Register stores the definition under its name; a new name is enabled. Of concurrent calls the
-	// last one stays.
+	// Register stores the files, the schedule and the budget under the name. A new name is enabled. Of
+	// concurrent calls the last one stays.
 	Register(ctx context.Context, d Definition, actor string) (Registration, error)
-	// Definition returns one with its files, or core.ErrNotFound.
+	// Definition returns one with its files; core.ErrNotFound if there is none.
 	Definition(ctx context.Context, name string) (Definition, error)
-	// Definitions lists them by name, without file texts.
+	// Definitions lists them by name, without the texts of their files.
 	Definitions(ctx context.Context, filter DefinitionFilter) ([]Definition, error)
-	// EnableDefinition switches the schedule, and reports a change; core.ErrNotFound for an unknown
-	// name.
+	// EnableDefinition switches the schedule on or off, and reports whether that changed anything. The
+	// error is core.ErrNotFound for an unknown name.
 	EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (Definition, bool, error)
-	// Unregister deletes a definition, or core.ErrNotFound; the job's history stays.
+	// Unregister deletes the definition of a name; core.ErrNotFound if there is none. The history of
+	// the job stays.
 	Unregister(ctx context.Context, name, actor string) error
-	// Advance moves ScheduledUntil in the transaction that submits the runs. false: disabled,
-	// another version, or advanced by another process; then nothing may be submitted. note lists
-	// the times left out.
+	// Advance moves ScheduledUntil, in the transaction that submits the runs up to then. It returns
+	// false and changes nothing if the definition is disabled, has another version, or was advanced by
+	// another process: nothing may be submitted then. note lists the times left out, for the audit; ""
+	// means none.
 	Advance(ctx context.Context, d Definition, until time.Time, note string) (bool, error)
+	// Now returns the clock of the database.
 	Now(ctx context.Context) (time.Time, error)
 }

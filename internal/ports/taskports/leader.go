@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// Leadership elects the leader. Its writes share a transaction with Fence, so a replaced
-// leader writes nothing.
+// Leadership elects the leading process. A leader's writes are fenced: each is in one transaction with
+// Fence, so a leader that was paused and replaced writes nothing.
 type Leadership interface {
-	// Lead takes or renews the lead for the lease; false if another process leads. Each take-over
-	// has a higher epoch.
+	// Lead takes the lead, or renews it, for the time of the lease. leads is false if another process
+	// leads, until its lease ends. Each take-over has a higher epoch.
 	Lead(ctx context.Context, holder string, lease time.Duration) (epoch int64, leads bool, err error)
-	// Fence keeps others from taking over until ctx's transaction ends; core.ErrLostOwner if the
-	// holder does not lead in that epoch.
+	// Fence holds the leader in the transaction that ctx carries: until its end no process takes over.
+	// The error is core.ErrLostOwner if the holder does not lead in that epoch.
 	Fence(ctx context.Context, holder string, epoch int64) error
+	// Resign ends the lease, so that another process leads at once.
 	Resign(ctx context.Context, holder string, epoch int64) error
-	// Leader returns the current or last leader, or nil.
+	// Leader returns the current or last leader; nil if there never was one.
 	Leader(ctx context.Context) (*Leader, error)
 }
 
 // Leader is the process that leads.
 type Leader struct {
-	Holder  string `json:"holder"`
-	Epoch   int64  `json:"epoch"`
-	Leading bool   `json:"leading"`
+	Holder string `json:"holder"`
+	Epoch  int64  `json:"epoch"`
+	// Leading means that the lease lasts.
+	Leading bool `json:"leading"`
 }

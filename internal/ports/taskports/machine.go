@@ -7,34 +7,41 @@ import (
 
 // The moves of a task.
 const (
-	// MoveClaim is MoveAssign and MoveStart at once, for tasks that any worker may execute.
-	MoveAssign  = "assign"
-	MoveStart   = "start"
-	MoveClaim   = "claim"
+	// MoveAssign gives a task with a placement to a worker, MoveStart lets that worker begin, and
+	// MoveClaim is both at once, for tasks that any worker may execute.
+	MoveAssign = "assign"
+	MoveStart  = "start"
+	MoveClaim  = "claim"
+	// MoveSucceed, MoveFail, MoveTimeOut and MoveRetry end an attempt.
 	MoveSucceed = "succeed"
 	MoveFail    = "fail"
 	MoveTimeOut = "time_out"
 	MoveRetry   = "retry"
-	// MoveLose and MoveLoseForGood end an attempt with an expired lease, with or without another
-	// try.
+	// MoveLose and MoveLoseForGood end the attempt of a worker with an expired lease: the task is tried
+	// again, or not.
 	MoveLose        = "lose_owner"
 	MoveLoseForGood = "lose_owner_for_good"
-	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun raise the epoch.
+	// MoveDue, MoveOrphan, MoveRedeliver and MoveRerun deliver a task again: they raise its epoch.
 	MoveDue       = "due"
 	MoveOrphan    = "orphan"
 	MoveRedeliver = "redeliver"
 	MoveRerun     = "rerun"
-	// MoveRerunLater waits for the worker's release, at most for its lease.
-	MoveRerunLater    = "rerun_later"
-	MoveCancel        = "cancel"
-	MoveDeadline      = "deadline"
+	// MoveRerunLater is MoveRerun of a task that its worker has not released: it waits for that, at
+	// most until the worker's lease is over.
+	MoveRerunLater = "rerun_later"
+	// MoveCancel ends a task on request; MoveDeadline ends a task that no worker executes when the
+	// deadline of its group has passed.
+	MoveCancel   = "cancel"
+	MoveDeadline = "deadline"
+	// MoveOpen delivers a task after all its predecessors have succeeded, MoveCancelWaiting ends a task
+	// with a predecessor that did not succeed, and MoveWaitAgain makes it wait again.
 	MoveOpen          = "open"
 	MoveCancelWaiting = "cancel_waiting"
 	MoveWaitAgain     = "wait_again"
 )
 
-// Machine returns the table of tasks. Moves that request a new delivery raise the epoch, so an
-// older delivery finds nothing.
+// Machine returns the transition table of tasks. Every delivery of a task carries the epoch; moves that
+// request a new delivery raise it, so that an older delivery finds nothing.
 func Machine() core.Machine[task.State] {
 	waiting := []task.State{task.Pending, task.Orphaned}
 	idle := []task.State{task.Waiting, task.Pending, task.Assigned, task.Orphaned, task.RetryScheduled}

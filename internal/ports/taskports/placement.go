@@ -9,12 +9,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// MayDo reports whether a live worker may do placed work: labels, parts, type and decider
-// fit.
+// MayDo reports whether a live worker may do work with a placement: its labels fit, and it
+// takes parts, or has the type and the decider, as the work needs.
 func (w *Worker) MayDo(p ports.Placed) bool {
 	return w.State == WorkerActive && p.On.Fits(w.Name, w.Labels) && w.lacks(p) == ""
 }
 
+// lacks returns the requirement of the work that the worker does not meet, or "".
 func (w *Worker) lacks(p ports.Placed) string {
 	switch {
 	case p.Kind != ports.PlacedTask && !w.Parts:
@@ -32,8 +33,8 @@ func (w *Worker) lacks(p ports.Placed) string {
 // Free returns the number of free slots of the worker.
 func (w *Worker) Free() int { return max(0, w.Capacity-w.Busy) }
 
-// WaitsFor returns why placed work is not executed yet (rule PL5), else empty; leads: a process
-// leads.
+// WaitsFor returns the reason why work with a placement is not executed yet (rule PL5); empty if a
+// worker executes it, or it is over. leads means that a process leads.
 func WaitsFor(p ports.Placed, workers []Worker, leads bool) string {
 	if p.State == ports.PlaceAssigned {
 		i := slices.IndexFunc(workers, func(w Worker) bool { return w.Name == p.Worker })

@@ -12,71 +12,90 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Repository stores tasks. Every method works in ctx's transaction, else its own, by the database's
-// clock. The caller hands returned deliveries to the engine in the same transaction.
+// Repository stores tasks. Every method works in the transaction that ctx carries for the repository's
+// database, else in one of its own, and reads the database's clock. A method that returns deliveries
+// has made tasks wait for a worker: its caller hands them to the engine in the same transaction.
 type Repository interface {
 	Submissions
 	Executions
 	Maintenance
 	Queries
 	Notes
+	// Places are the tasks with a placement: PENDING or ORPHANED, ASSIGNED by MoveAssign, and ORPHANED by MoveOrphan.
 	ports.Places
 }
 
 // Submissions are the operations for users of tasks.
 type Submissions interface {
-	// Submit stores a group and its tasks. A known idempotency key returns the stored submission
-	// (Duplicate), or ErrOtherSubmission.
+	// Submit stores a group and its tasks. If the group's or a task's idempotency key is known, it
+	// returns the stored submission, marked Duplicate, or an ErrOtherSubmission if that was a different
+	// one.
 	Submit(ctx context.Context, s task.Submission) (*task.Submitted, []Delivery, error)
-	// Cancel makes MoveCancel, also of tasks that wait for it; a worker is notified at its next
-	// heartbeat.
+	// Cancel makes MoveCancel, in the name of actor. A worker that executes the task is notified at its
+	// next heartbeat. Tasks that wait for it are canceled with it.
 	Cancel(ctx context.Context, id task.ID, actor, reason string) (core.Answer, error)
-	// CancelGroup cancels the unfinished tasks; *GroupOverError if the group is over.
+	// CancelGroup notes that the cancellation was requested, and cancels the unfinished tasks. A group
+	// that is over is a *GroupOverError.
 	CancelGroup(ctx context.Context, id task.GroupID, actor, reason string) (core.Answer, error)
-	// Rerun makes MoveRerun: attempts count from zero again, and are kept; the group's deadline no
-	// longer applies, its cancellation is withdrawn. A task that waits for others makes
-	// MoveWaitAgain, with those canceled because of it, unless another predecessor has ended
-	// without success: then the rerun is refused.
+	// Rerun makes MoveRerun. The attempts of the task and of its group count from zero again, and are
+	// kept; the deadline of the group no longer applies to the task, and the cancellation of the group
+	// is withdrawn. A task that waits for others makes MoveWaitAgain, and so do those that were
+	// canceled because of it, unless another one that they wait for has ended without success: then the
+	// rerun is refused.
 	Rerun(ctx context.Context, id task.ID, actor, reason string) (core.Answer, []Delivery, error)
-	// Continue reruns all unsuccessful tasks of a group for a step that waits for it: MoveRerun,
-	// MoveRerunLater of tasks not released, MoveWaitAgain of waiting ones. The group's budget
-	// starts over and its cancellation is withdrawn.
+	// Continue makes MoveRerun of all tasks of a group that ended without success, for a step that
+	// waits for the group from now on, and withdraws the cancellation of the group. It makes
+	// MoveRerunLater of tasks that their workers have not released, and MoveWaitAgain of tasks that
+	// wait for others. The budget of the group starts over: attempts and deadline count from now on.
 	Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string) ([]Delivery, error)
 }
 
 // Executions are the operations for workers.
 type Executions interface {
-	// Claim makes MoveClaim in a delivery's epoch, and begins an attempt. If another worker has the
-	// task, it is over or in another epoch: core.Duplicate, or an error as of guard.Table. A worker
-	// that executes it itself gets Claimed with core.Duplicate: its first answer was lost. Beyond
-	// the group's budget the task ends: Claimed is nil, the answer core.Applied. It stays if the
-	// worker lacks the decider: a *NoDeciderError.
+	// Claim makes MoveClaim, in the epoch of a delivery, and begins an attempt. If another worker has
+	// the task, it is over, or it has another epoch, the answer is core.Duplicate or an error as of
+	// guard.Table. A worker that itself executes it in that epoch gets Claimed with core.Duplicate: its
+	// first answer was lost. A task beyond the budget of its group ends instead: Claimed is nil and the
+	// answer core.Applied. A task stays if the worker lacks its group's decider: a *NoDeciderError.
 	Claim(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
-	// Start is Claim of an assigned task (MoveStart). It is refused past the deadline, and after a
-	// stop request (rule L13).
+	// Start is Claim of a task with a placement, which the leader has assigned to the worker (AssignPlaced): it makes
+	// MoveStart. It is refused if Claim would be: past the deadline, and after a stop was requested (rule L13).
 	Start(ctx context.Context, d Delivery, by Claimant) (*Claimed, core.Answer, error)
-	// End ends the attempt, by MoveSucceed or by decide's answer. The caller hands Ended.Opened to
-	// the engine.
+	// End ends the attempt with an outcome, and makes MoveSucceed, MoveFail, MoveTimeOut or MoveRetry
+	// according to decide's answer for an outcome other than success. Tasks that wait for it are
+	// opened, or canceled: the caller hands Ended.Opened to the engine.
 	End(ctx context.Context, ref Ref, o task.Outcome, decide Decide) (Ended, error)
+	// Heartbeat extends the lease of the worker and of everything it executes.
 	Heartbeat(ctx context.Context, by Claimant, held []Ref) (Confirmed, error)
+	// Leave notes that a worker has stopped.
 	Leave(ctx context.Context, worker string) error
+	// Due returns waiting deliveries of the types, of groups that name no decider or one of deciders,
+	// oldest first within a priority.
 	Due(ctx context.Context, types, deciders []string, limit int) ([]Delivery, error)
+	// DueOf is Due for one group and all types.
 	DueOf(ctx context.Context, group task.GroupID, limit int) ([]Delivery, error)
 }
 
-// Maintenance handles at most limit rows, skipping locked ones, and returns their number or the
-// deliveries.
+// Maintenance holds the operations that any process, or the leader, performs for all. Every method
+// handles at most limit rows, locks none that another process works on, and returns the number of rows
+// or the resulting deliveries.
 type Maintenance interface {
+	// MakeDue makes MoveDue of retries that are due.
 	MakeDue(ctx context.Context, limit int) ([]Delivery, error)
+	// Confirm marks executions with an overdue heartbeat (continuation_state CONFIRMING).
 	Confirm(ctx context.Context, limit int) (int, error)
-	// Reap makes MoveLose or MoveLoseForGood of unconfirmed executions. Groups of other deciders
-	// stay until their deadline.
+	// Reap makes MoveLose or MoveLoseForGood of executions not confirmed by their owner by its
+	// deadline. Executions of groups that name none of deciders stay until the deadline of their group.
 	Reap(ctx context.Context, limit int, deciders []string, decide Decide) (int, error)
+	// ExpireDeadlines makes MoveDeadline of tasks that no worker executes, past the deadline of their
+	// group.
 	ExpireDeadlines(ctx context.Context, limit int) (int, error)
+	// Waiting returns deliveries that have waited longer than after, so that an engine can report the
+	// lost ones; Redeliver makes MoveRedeliver of those.
 	Waiting(ctx context.Context, after time.Duration, limit int) ([]Delivery, error)
 	Redeliver(ctx context.Context, lost []Delivery) ([]Delivery, error)
-	// OpenLeft opens or cancels tasks after their predecessors are over, left by a program that does
-	// not know them.
+	// OpenLeft opens and cancels tasks that wait although all their predecessors are over: the last one
+	// was ended by a worker of a program that does not know such tasks.
 	OpenLeft(ctx context.Context, limit int) ([]Delivery, error)
 }
 
@@ -89,17 +108,24 @@ type Queries interface {
 	Attempts(ctx context.Context, id task.ID) ([]Attempt, error)
 	Decisions(ctx context.Context, id task.ID) ([]DecisionRecord, error)
 	Workers(ctx context.Context) ([]Worker, error)
+	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
 	WaitingTypes(ctx context.Context) ([]string, error)
-	// WaitingDeciders returns deciders that no live worker has, with the number of unfinished
-	// tasks.
+	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
+	// has, with the numbers of these tasks, by name.
 	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
-	// Results returns the Json artifacts of a group's tasks in order: the last one of the
-	// successful attempt, or null. nil if they exceed limit bytes.
+	// Results returns the values of the Json artifacts of a group's tasks, from the attempt that
+	// succeeded, in the order of the submission: for a task with several the last one, and null for one
+	// that has none or did not succeed. nil if they exceed limit bytes.
 	Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error)
-	// Unsuccessful returns tasks that ended without success, in order.
+	// Unsuccessful returns tasks of a group that ended without success, in the order of the
+	// submission.
 	Unsuccessful(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error)
+	// OpenGroupsOf returns the groups with unfinished tasks of the steps of a job instance.
 	OpenGroupsOf(ctx context.Context, instance core.JobInstanceID) ([]task.GroupID, error)
+	// OpenGroupsBefore returns the open groups of the same step of the instance, from before this step
+	// execution.
 	OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) ([]task.GroupID, error)
+	// GroupOf returns the group that was submitted with an idempotency key, or 0.
 	GroupOf(ctx context.Context, key string) (task.GroupID, error)
 }
 
@@ -112,32 +138,41 @@ type Delivery struct {
 	Epoch    int64
 	Type     string
 	Priority int
-	// NotBefore is the earliest delivery time, which orders a priority; zero means now.
+	// NotBefore is the earliest time of delivery: the time of a retry, or the time of the submission if
+	// it is delivered again and due. It orders the deliveries of a priority. Zero means now.
 	NotBefore time.Time
 }
 
-// Claimant is a worker. Lease is how long it owns work without a heartbeat, Grace how much longer
-// no other takes it over.
+// Claimant is a worker. Lease is how long it owns claimed work without a heartbeat, Grace how much
+// longer no other worker takes it over, according to its last heartbeat's answer.
 type Claimant struct {
-	Worker       string
-	Capacity     int
-	Types        []string
-	Deciders     []string
-	Parts        bool
-	Owner        string
-	Version      string
-	Labels       map[string]string
-	Resuming     int
+	Worker   string
+	Capacity int
+	Types    []string
+	// Deciders are the names of its deciders: it claims tasks of groups that name one of them, or none.
+	Deciders []string
+	// Parts means that it takes parts of steps, and continues parked executions; Owner is the owner of
+	// the parts.
+	Parts   bool
+	Owner   string
+	Version string
+	// Labels are compared with placements.
+	Labels map[string]string
+	// Resuming is the number of slots used by parked executions without a placement that it continues.
+	Resuming int
+	// Draining means that it is stopping and begins nothing more.
 	Draining     bool
 	Lease, Grace time.Duration
 }
 
-// Decides reports whether the worker has the decider; "" is the default one.
+// Decides reports whether the worker may decide for a group that names a decider; "" means the default
+// one, which every worker has.
 func (c Claimant) Decides(decider string) bool {
 	return decider == "" || slices.Contains(c.Deciders, decider)
 }
 
-// NoDeciderError refuses a claim: the worker lacks the group's decider; the task waits for another.
+// NoDeciderError refuses a claim: the worker lacks the decider that the group names, and no other may
+// decide about its attempts. The task waits for a worker that has it.
 type NoDeciderError struct{ Decider string }
 
 // Error names the decider.
@@ -151,8 +186,8 @@ type Ref struct {
 	Attempt task.AttemptID
 	Worker  string
 	Epoch   int64
-	// Group is set if the task's end affects others: a job's step, or (Ordered) other tasks; else
-	// 0.
+	// Group is the task's group, if its end affects others: a step of a job waits for the group, or
+	// (Ordered) tasks of the group wait for others of it. 0 means that neither applies.
 	Group   task.GroupID
 	Ordered bool
 }
@@ -162,7 +197,7 @@ type Claimed struct {
 	Task    task.Task
 	Ref     Ref
 	Decider string
-	// Deadline is the time left at the claim; 0 means none.
+	// Deadline is the time left until the group's deadline, at the moment of the claim; 0 means none.
 	Deadline time.Duration
 }
 
@@ -171,16 +206,20 @@ type Ended struct {
 	Answer   core.Answer
 	State    task.State
 	Decision *task.Decision
-	Opened   []Delivery
+	// Opened are deliveries of tasks that waited for this one.
+	Opened []Delivery
 }
 
 // Confirmed is the answer to a heartbeat.
 type Confirmed struct {
-	Lost  []Lost
+	// Lost are the executions that the worker no longer owns.
+	Lost []Lost
+	// Grace is how long after its lease the worker keeps its executions, from this heartbeat on (the
+	// setting continuation_grace).
 	Grace time.Duration
 }
 
-// Lost is an execution no longer owned; Cause is ErrCanceled, or core.ErrLostOwner.
+// Lost is an execution that a worker no longer owns. Cause is ErrCanceled, or core.ErrLostOwner.
 type Lost struct {
 	Ref   Ref
 	Cause error
@@ -198,16 +237,17 @@ const (
 
 // Attempt is one execution of a task.
 type Attempt struct {
-	ID           task.AttemptID      `json:"id"`
-	TaskID       task.ID             `json:"task_id"`
-	Number       int                 `json:"number"` // 1, 2, ... of the task, over all its re-runs
-	State        AttemptState        `json:"state"`
-	Worker       string              `json:"worker"`
-	Action       task.Spec           `json:"action"` // the handler's input
-	Outcome      *task.Outcome       `json:"outcome,omitempty"`
-	Reason       string              `json:"reason,omitempty"`
-	StartedAt    time.Time           `json:"started_at"`
-	EndedAt      *time.Time          `json:"ended_at,omitempty"`
+	ID        task.AttemptID `json:"id"`
+	TaskID    task.ID        `json:"task_id"`
+	Number    int            `json:"number"` // 1, 2, ... of the task, over all its re-runs
+	State     AttemptState   `json:"state"`
+	Worker    string         `json:"worker"`
+	Action    task.Spec      `json:"action"` // the handler's input
+	Outcome   *task.Outcome  `json:"outcome,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	StartedAt time.Time      `json:"started_at"`
+	EndedAt   *time.Time     `json:"ended_at,omitempty"`
+	// JobExecution is the execution of a task of type job; 0 means none.
 	JobExecution core.JobExecutionID `json:"job_execution_id,omitempty"`
 }
 
@@ -236,16 +276,17 @@ const (
 
 // Worker is a process that executes tasks.
 type Worker struct {
-	Name      string            `json:"name"`
-	Capacity  int               `json:"capacity"`
-	Types     []string          `json:"types"`
-	Deciders  []string          `json:"deciders"`
-	Parts     bool              `json:"parts"` // takes parts of steps, and continues parked executions
-	Version   string            `json:"version"`
-	State     string            `json:"state"` // ACTIVE, DRAINING (stopping), GONE (it left), LOST (its lease ended)
+	Name     string   `json:"name"`
+	Capacity int      `json:"capacity"`
+	Types    []string `json:"types"`
+	Deciders []string `json:"deciders"`
+	Parts    bool     `json:"parts"` // takes parts of steps, and continues parked executions
+	Version  string   `json:"version"`
+	State    string   `json:"state"` // ACTIVE, DRAINING (stopping), GONE (it left), LOST (its lease ended)
+	// Labels are compared with placements.
 	Labels    map[string]string `json:"labels,omitempty"`
 	Executing int               `json:"executing"`
-	// Busy is the number of used slots, if requested (rule PL3).
+	// Busy is the number of slots it uses, if requested (rule PL3).
 	Busy        int       `json:"-"`
 	StartedAt   time.Time `json:"started_at"`
 	HeartbeatAt time.Time `json:"heartbeat_at"`

@@ -11,27 +11,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// The names of settings in the database, which override configuration files.
+// The names of settings in the database, which the leader reads while it works. They override
+// configuration files.
 const (
-	// LogRetention is the days before log text is moved to files; 0 means for ever.
+	// LogRetention is the number of days that log text stays in the database before it is moved to a
+	// file in the folder of the settings' tasks.logs; 0 means for ever.
 	LogRetention = "log_retention_days_db"
-	// HistoryRetention is the days before finished work is deleted; 0 means for ever.
+	// HistoryRetention is the number of days that finished executions, tasks, processed events and keys
+	// of requests stay in the database before they are deleted; 0 means for ever.
 	HistoryRetention = "history_retention_days"
-	// AuditRetention is the days of the audit; 0 means for ever.
+	// AuditRetention is the number of days that acts and transitions stay in the audit; 0 means for
+	// ever.
 	AuditRetention = "audit_retention_days"
-	// ReassignAfter is the seconds that unbegun work stays with a worker that is gone or stopping.
+	// ReassignAfter is the number of seconds that work with a placement may stay assigned, but not
+	// begun, to a worker that is gone or stopping.
 	ReassignAfter = "reassign_after_seconds"
-	// ContinuationGrace is the seconds after its lease that a task is left to its worker (rule
-	// L9a), received with each heartbeat.
+	// ContinuationGrace is the number of seconds after its lease that a task is left to a worker that
+	// does not renew it, and continues it (rule L9a). Workers receive it with each heartbeat.
 	ContinuationGrace = "continuation_grace"
 )
 
 // Setting is a value that processes share.
 type Setting struct {
-	Name      string     `json:"name"`
-	Value     string     `json:"value"`
-	Unit      string     `json:"unit"`
-	Effect    string     `json:"effect"`
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// Unit is the unit of the value, and Effect describes the setting.
+	Unit   string `json:"unit"`
+	Effect string `json:"effect"`
+	// Default means that the value was never set.
 	Default   bool       `json:"default,omitempty"`
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 	UpdatedBy string     `json:"updated_by,omitempty"`
@@ -39,15 +46,17 @@ type Setting struct {
 
 // Settings keeps the settings.
 type Settings interface {
+	// Settings returns all settings, by name, with defaults for those that were never set.
 	Settings(ctx context.Context) ([]Setting, error)
-	// Set changes one and notes it in the audit; core.Duplicate if it already has the value.
+	// Set changes one, in the name of actor, and notes it in the audit. core.Duplicate means that it
+	// already has the value, and nothing is noted.
 	Set(ctx context.Context, name, value, actor string) (core.Answer, error)
 }
 
-// maxSetting keeps times from overflowing.
+// maxSetting bounds the values, so that no time overflows.
 const maxSetting = 100_000
 
-// ErrSetting refuses a setting or its value.
+// ErrSetting means that a setting, or its value, is not allowed.
 var ErrSetting = errors.New("setting refused")
 
 // DefaultSettings are the settings with their defaults.
@@ -61,7 +70,8 @@ func DefaultSettings() []Setting {
 	}
 }
 
-// CheckSetting refuses unknown names and values other than 0 to 100000 (ErrSetting).
+// CheckSetting refuses unknown names, and values that are not numbers from 0 to 100000, with
+// an ErrSetting.
 func CheckSetting(name, value string) error {
 	all := DefaultSettings()
 	if !slices.ContainsFunc(all, func(s Setting) bool { return s.Name == name }) {
@@ -95,20 +105,22 @@ type Notes interface {
 
 // LogStore stores log text that is moved out of the database.
 type LogStore interface {
-	// Put stores the text, on disk when it returns, and returns the reference for Get. It may be
-	// repeated.
+	// Put stores the text under a name, and returns the reference for Get. The text is on disk when Put
+	// returns. The same text may be put again.
 	Put(ctx context.Context, name, text string) (ref string, err error)
 	Get(ctx context.Context, ref string) (string, error)
 }
 
 // Logs keeps log text.
 type Logs interface {
+	// MoveLogs moves the texts of at most limit logs that are older than age to the store.
 	MoveLogs(ctx context.Context, to LogStore, age time.Duration, limit int) (int, error)
 }
 
 // Purges deletes finished work.
 type Purges interface {
-	// PurgeTasks deletes at most limit old finished groups that no existing step execution
-	// submitted, notes each in the audit, and returns the number.
+	// PurgeTasks deletes at most limit groups with their tasks, attempts, decisions and log text, if
+	// every task ended longer ago than age and no existing step execution submitted the group. It notes
+	// each in the audit, and returns their number.
 	PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (int, error)
 }

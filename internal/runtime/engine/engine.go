@@ -17,35 +17,37 @@ const (
 	Resume Kind = "resume" // a parked execution is to be resumed
 )
 
-// As for tasks.
+// The priorities, the same as for tasks.
 const (
 	FirstPriority   = 1
 	DefaultPriority = 2
 	LastPriority    = 4
 )
 
-// MaxQueue is in bytes.
+// MaxQueue is the maximum length of a queue's name in bytes.
 const MaxQueue = 100
 
-// Delivery announces that there may be work for a worker. It carries IDs, never
-// state.
+// Delivery announces that there may be work for a worker. It carries IDs, never state.
 type Delivery struct {
 	Kind Kind
-	// Of the task, part or execution.
+	// ID is the ID of the task, the part or the execution.
 	ID int64
-	// Epoch is the row's, at least 1; each new delivery of the same work has a
-	// higher one.
+	// Epoch is the epoch of the row when the delivery was created, at least 1. Each new delivery of
+	// the same work has a higher one.
 	Epoch int64
-	// Queue is the type of the task, or the queue for parts and executions.
+	// Queue is the type of the task, or the queue for parts and executions. Workers subscribe to
+	// queues.
 	Queue string
-	// Priority is FirstPriority to LastPriority; 0 means DefaultPriority.
+	// Priority orders deliveries that wait in a queue: FirstPriority to LastPriority; 0 means
+	// DefaultPriority.
 	Priority int
-	// NotBefore is the earliest time, and orders the same priority. A past time
-	// means waiting since then; zero means now.
+	// NotBefore is the earliest time of the delivery, and orders deliveries of the same priority. A
+	// past time means that the work has waited since then. Zero means now. The delivery may come
+	// later by [Capabilities].Late.
 	NotBefore time.Time
 }
 
-// Key identifies a delivery.
+// Key identifies a delivery: two with the same Key are the same delivery.
 type Key struct {
 	Kind  Kind
 	ID    int64
@@ -55,6 +57,7 @@ type Key struct {
 // Key returns the delivery's key.
 func (d Delivery) Key() Key { return Key{d.Kind, d.ID, d.Epoch} }
 
+// String names the delivery for people, such as "task 12, epoch 3".
 func (d Delivery) String() string { return fmt.Sprintf("%s %d, epoch %d", d.Kind, d.ID, d.Epoch) }
 
 // Filled returns the delivery with its defaults.
@@ -106,33 +109,37 @@ func checkQueue(name string) error {
 
 // Engine carries deliveries. It may be used by many goroutines.
 type Engine interface {
-	// Enqueue passes deliveries in the transaction that ctx carries: if it or a
-	// savepoint rolls back, they are not delivered. Without one they are stored
-	// when Enqueue returns. The same one may be enqueued twice. An epoch above
-	// 1 replaces waiting deliveries of the same work with lower epochs.
+	// Enqueue passes deliveries to the engine, in the transaction of its database that ctx carries:
+	// if it rolls back, or a savepoint before them does, they are not delivered. Without a
+	// transaction they are stored when Enqueue returns. The same delivery may be enqueued twice,
+	// and is then delivered once or twice. One with an epoch above 1 replaces waiting deliveries of
+	// the same work with lower epochs.
 	Enqueue(ctx context.Context, ds ...Delivery) error
-	// Run calls h for the queues' deliveries until stop is closed or ctx ends,
-	// at most s.Slots at once; it takes none without a free slot. On stop it
-	// waits for the handlers and returns nil; when ctx ends, they must abort.
-	// It waits for an unreachable database, and returns errors that waiting
-	// does not fix.
+	// Run calls h for deliveries of the subscribed queues until stop is closed or ctx ends, at most
+	// s.Slots at once. It takes no delivery without a free slot, so that other processes can have
+	// it. When stop is closed it takes no more, waits for the running handlers and returns nil.
+	// Handlers run with ctx: when it ends, they must abort.
+	//
+	// Run waits for a database that is unreachable. It returns errors that waiting does not fix,
+	// such as missing tables.
 	Run(ctx context.Context, stop <-chan struct{}, s Subscription, h Handler) error
-	// Cancel requests, in ctx's transaction, not to deliver what still waits.
-	// It is a hint: the work's row decides. It does not affect a running
-	// handler.
+	// Cancel requests, in the transaction that ctx carries, that the deliveries are not delivered
+	// if they still wait. It is a hint: the work's row decides whether the work is done. It does
+	// not affect a running handler.
 	Cancel(ctx context.Context, ds ...Delivery) error
-	// Missing returns the deliveries that the engine will not deliver any more:
-	// it never had them, delivered them, or their process died before the work
-	// was taken. A recently taken one is not missing. The caller delivers again
-	// with a higher epoch.
+	// Missing returns the deliveries in ds that the engine will not deliver any more, although they
+	// are expected to wait for a worker: it never had them, it delivered them, or the process that
+	// had taken them died before its handler could take the work. A recently taken delivery is not
+	// missing. The caller delivers the work again with a higher epoch.
 	Missing(ctx context.Context, ds ...Delivery) ([]Delivery, error)
 	Capabilities() Capabilities
 }
 
 // Subscription is the work that a worker takes.
 type Subscription struct {
+	// Queues are the names of the queues; at least one.
 	Queues []string
-	// Slots bounds the deliveries at once, over all queues; at least 1.
+	// Slots is the maximum number of deliveries at once, over all queues; at least 1.
 	Slots int
 }
 
@@ -160,15 +167,17 @@ func (s Subscription) Check() error {
 
 // Capabilities describe how an engine differs from others.
 type Capabilities struct {
+	// Name is the engine's name in the settings.
 	Name string
-	// Distributed: workers on many machines take the deliveries.
+	// Distributed means that workers on many machines take the deliveries. A worker that is not
+	// known here may be elsewhere.
 	Distributed bool
-	// Transactional: deliveries commit and roll back with their work.
+	// Transactional means that deliveries commit and roll back with their work.
 	Transactional bool
-	// Loses: a dying process, or an operator, may lose a delivery: call Missing
-	// periodically.
+	// Loses means that a process that dies may take a delivery with it, and that an operator may
+	// delete deliveries: call Missing periodically. If false, Missing always returns none.
 	Loses bool
-	// Late is the maximum delay after the transaction or NotBefore to an idle
-	// worker.
+	// Late is the maximum delay, after the transaction or NotBefore, until a delivery reaches an
+	// idle worker.
 	Late time.Duration
 }

@@ -237,6 +237,8 @@ func planIsTakenOver(b *bench) {
 	require.Equal(b, 3, b.count("%sstep_execution WHERE status = 'FAILED'"))
 }
 
+// largestPlan stores a plan of many batches; if SURFIN_SOAK is set, the largest one that is
+// allowed, which takes half a minute with the race detector.
 func largestPlan(b *bench) {
 	_, ref := b.started("a", 1)
 	n := core.MaxPartitions

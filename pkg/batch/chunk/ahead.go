@@ -14,31 +14,34 @@ import (
 // ReadAhead selects whether the next chunk is read while this one is written (rule C20).
 type ReadAhead string
 
-// The step's outcome is always the same. Nothing is read ahead if a listener is called around each read.
+// Whether the next chunk is read ahead. The outcome of the step is always the same. Nothing is read
+// ahead if a listener is called before or after each read.
 const (
-	// ReadAheadAuto reads ahead if the reader is item.Independent.
+	// ReadAheadAuto reads ahead if the reader declares that this step's writes do not change its input
+	// (item.Independent).
 	ReadAheadAuto ReadAhead = ""
 	// ReadAheadOn declares it for the reader.
 	ReadAheadOn ReadAhead = "on"
-	// ReadAheadOff reads after the previous commit.
+	// ReadAheadOff reads each chunk after the commit of the previous one.
 	ReadAheadOff ReadAhead = "off"
 )
 
-// ahead prepares the next work on its own goroutine (rule C19). The committing goroutine calls its methods; on
-// nil they do nothing.
+// ahead prepares the work after the current one, on a goroutine of its own (rule C19). Its methods are
+// called by the goroutine that commits; on a nil ahead they do nothing.
 type ahead struct {
 	filler *filler
-	// ctx is of all reads ahead, since a reader may keep it.
+	// ctx is the context of all reads ahead, since a reader may keep it; cancel ends it.
 	ctx    context.Context //nolint:containedctx // the run of one step
 	cancel context.CancelFunc
 
-	work    *work         // empty until the first start
-	started bool          // not taken yet
-	atRest  chan struct{} // nothing is being prepared
-	awaited atomic.Bool   // the other goroutine waits
-	halted  atomic.Bool   // the rest is for later
+	work    *work         // being prepared, or prepared; empty until the first start
+	started bool          // the work is not taken yet
+	atRest  chan struct{} // closed when nothing is being prepared
+	awaited atomic.Bool   // the other goroutine waits for the prepared work
+	halted  atomic.Bool   // the other goroutine's work has failed: the rest is for later
 }
 
+// lookAhead makes p.ahead if the step may read ahead.
 func (p *pipeline) lookAhead(ctx context.Context) {
 	c := p.step.config
 	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() || listens(p.components[0]) {
@@ -51,7 +54,7 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 	processors := p.components[1 : len(p.components)-len(p.sinks)]
 	p.filler.independent = !c.ProcessInTransaction && len(p.filler.states) == 0 && !p.listeners.wantProcesses() &&
 		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) || listens(c) })
-	changes := func(s sink) bool { return s.encoder == nil } // that others may see
+	changes := func(s sink) bool { return s.encoder == nil } // changes that others may see
 	if !p.listeners.wantWrites() && !slices.ContainsFunc(p.sinks, changes) {
 		for _, s := range p.sinks {
 			p.filler.encoders = append(p.filler.encoders, s.encoder)
@@ -62,10 +65,12 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 	p.ahead.ctx, p.ahead.cancel = context.WithCancel(ctx)
 }
 
-// listens: a listening component must not be called while it reads or processes.
+// listens reports whether a component is a listener itself: it must not be called while it reads or
+// processes, nor be notified of a chunk before the next one is requested from it.
 func listens(c component) bool { return core.Listens(reflect.TypeOf(c.value)) }
 
-// The reader and the chains must not be used until wait, exchange or discard returned.
+// start begins to prepare the next work. The reader and the chains must not be used until wait,
+// exchange or discard returned.
 func (a *ahead) start() {
 	if a == nil {
 		return
@@ -79,7 +84,7 @@ func (a *ahead) start() {
 	w.halted = &a.halted
 	go exception.GuardGoroutine(func() error {
 		a.filler.prepare(a.ctx, w)
-		if !a.awaited.Load() { // else it is encoded there
+		if !a.awaited.Load() { // otherwise it is encoded there, while the next one is read here
 			a.filler.encode(w)
 		}
 		return nil
@@ -90,7 +95,7 @@ func (a *ahead) start() {
 			w.failure = err
 		case w.processed < w.items.Len():
 			w.failAhead(w.processed, err)
-		} // else the writer reports it
+		} // otherwise encoding failed, and the writer reports it
 		close(atRest)
 	})
 }
@@ -102,7 +107,7 @@ func (a *ahead) wait() {
 	}
 }
 
-// halt is wait after a failure of the current work.
+// halt is wait when the current work has failed: preparing ends with the read in progress.
 func (a *ahead) halt() {
 	if a != nil {
 		a.halted.Store(true)
@@ -110,7 +115,8 @@ func (a *ahead) halt() {
 	}
 }
 
-// exchange returns the prepared work, or done, emptied; it keeps done for the next start.
+// exchange returns the prepared work and keeps done for the next start; if there is none it returns
+// done, emptied.
 func (a *ahead) exchange(done *work) *work {
 	if a == nil || !a.started {
 		done.reset()

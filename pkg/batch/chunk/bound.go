@@ -9,20 +9,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// BoundError refuses to continue committed work with other values: two sets of rows would be mixed, or one
-// step's rows be in two targets.
+// BoundError refuses to continue committed work with other values: two sets of rows would be mixed, or
+// the rows of one step be in two targets.
 type BoundError struct {
+	// Of is the component, Names are its values, with at least one difference.
 	Of    string
 	Names []string
 }
 
-// Error names the values and the solutions.
+// Error names the values and the possible solutions.
 func (e *BoundError) Error() string {
 	return fmt.Sprintf("the committed work of %s used another value of %s: restart with the previous value, accept the new one (--accept-changes), or run the step from its start (--from-start)",
 		e.Of, strings.Join(e.Names, " or "))
 }
 
-// bind compares the values with the last commit's, and takes them over.
+// bind compares the values of the components with the last commit's, and takes them over.
 func (p *position) bind(bound []Bound, accept bool) error {
 	now := make([]string, len(bound))
 	var errs []error

@@ -15,7 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// commitChunk writes the chunk, retries it, and splits it if an item is at fault (rules C6, C7).
+// commitChunk gives every item of the chunk its verdict: it writes the chunk, retries with the same
+// items if allowed, and splits the chunk if one of its items is at fault (rules C6, C7).
 func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 	w.firstWrite = time.Now()
 	for attempt := 0; ; {
@@ -23,7 +24,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 		if err == nil {
 			return nil
 		}
-		p.ahead.halt() // the rest uses the chains and the reader
+		p.ahead.halt() // the following code uses the chains and the reader
 		w.isEncoded = false
 		err = p.noteRollback(ctx, err, w.output)
 		var failed *processError
@@ -51,7 +52,9 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 	}
 }
 
-// After the rollback the whole chunk is retried, or written without the item (rule C2; counted per item).
+// retryOrSkipProcess handles an item that could not be processed inside the transaction, which is
+// rolled back now: the whole chunk is retried, or written without the item (rule C2, with a count of
+// its own for each item).
 func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *processError) error {
 	if w.failures == nil {
 		w.failures = map[int]int{}
@@ -68,7 +71,8 @@ func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *proc
 	return p.rewindWriters(ctx)
 }
 
-// The items are processed again: the read items are never lost (rule C6).
+// retryWrite prepares another attempt at the whole chunk: its items are processed again (rule C6: the
+// read items are never lost).
 func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err error) error {
 	if err := p.filler.beforeRetry(ctx, core.PhaseWrite, attempt, err); err != nil {
 		return err
@@ -82,7 +86,8 @@ func (p *pipeline) retryWrite(ctx context.Context, w *work, attempt int, err err
 	return p.filler.process(ctx, w)
 }
 
-// No item is at fault for a transient failure. The skip limit concerns items, and none is found yet.
+// maySplit reports whether single items may be at fault for the failure of a write. The skip limit does
+// not matter yet: it concerns items, and none is found. No item is at fault for a transient failure.
 func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, error) {
 	var write *writeError
 	if p.step.config.Skip == nil || w.items.Len() == 0 || isFatal(ctx, err) || !errors.As(err, &write) {
@@ -102,6 +107,8 @@ func (p *pipeline) maySplit(ctx context.Context, w *work, err error) (bool, erro
 	return ok, refused
 }
 
+// noteRollback counts a rolled-back transaction and calls the listeners of failed writes. It returns
+// the failure with their errors.
 func (p *pipeline) noteRollback(ctx context.Context, err error, items item.Items) error {
 	p.countRollback(ctx, err)
 	var write *writeError
@@ -111,7 +118,8 @@ func (p *pipeline) noteRollback(ctx context.Context, err error, items item.Items
 	return err
 }
 
-// rewindWriters takes writers outside the transaction back to the last commit (rule C15).
+// rewindWriters takes writers outside the transaction back to the last commit (rule C15), after a
+// rollback that does not end the step.
 func (p *pipeline) rewindWriters(ctx context.Context) error {
 	p.rollbackCounted = false
 	for i, s := range p.sinks {
@@ -125,16 +133,19 @@ func (p *pipeline) rewindWriters(ctx context.Context) error {
 	return nil
 }
 
-// commitUnit is one transaction: the outcomes up to an item.
+// commitUnit is the unit of one transaction: the outcomes up to an item.
 type commitUnit struct {
 	upTo              int
 	withTrailingSkips bool // also all skips after upTo
-	isCommit          bool // unlike verdicts alone (rule C8a)
-	completes         bool
-	source            func(ctx context.Context) (item.Items, []int, error)
+	isCommit          bool // counts as a commit, unlike transactions of verdicts alone (rule C8a)
+	completes         bool // as in work
+	// source returns the items to write and, for a part of a chunk, the item of each output; nil writes
+	// nothing.
+	source func(ctx context.Context) (item.Items, []int, error)
 
-	encodings []item.Encoding
+	encodings []item.Encoding // of source's items, or nil
 
+	// The transaction sets the rest.
 	items       item.Items
 	sourceIndex []int
 	leftOut     int64 // items that a target did not take
@@ -163,8 +174,8 @@ func (p *pipeline) wholeChunk(w *work) *commitUnit {
 	}
 }
 
-// commit writes data, counters, skips and position in one transaction under the guard of owner and epoch
-// (rules C5, R3).
+// commit writes a unit with its counters, skips and position in one transaction under
+// the guard of owner and epoch (rules C5, R3).
 func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 	if !p.step.config.ProcessInTransaction {
 		if err := p.filler.seek(ctx, w, u.upTo); err != nil {
@@ -172,7 +183,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 		}
 	}
 	attr := p.step.config.Attr
-	attr.Late = true // most begin with the write
+	attr.Late = true // most transactions begin with the write
 	err := p.step.tx.Do(ctx, attr, func(ctx context.Context) error {
 		var err error
 		if u.at, err = p.positionOf(w, u); err != nil {
@@ -187,7 +198,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 	})
 	var failed *tx.CommitError
 	if errors.As(err, &failed) {
-		// A refused COMMIT is certain (rule C10a).
+		// A commit that the database itself refused is certain (rule C10a).
 		if errors.Is(err, tx.ErrRolledBack) {
 			return &writeError{err}
 		}
@@ -203,6 +214,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 	return nil
 }
 
+// positionOf returns the position after a unit, with the writers' of the last commit.
 func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	at = w.next
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
@@ -212,6 +224,7 @@ func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	return at, err
 }
 
+// write passes a unit to the writers, between the listeners of writes.
 func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 	if u.items, u.sourceIndex, err = u.source(ctx); err != nil {
 		return err
@@ -236,6 +249,8 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 	return nil
 }
 
+// write writes a unit, makes it durable if it lies outside the transaction, and puts the position of
+// writer i into the unit.
 func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	if u.items.Len() > 0 {
 		if err := s.send(ctx, u, i); err != nil {
@@ -266,6 +281,7 @@ func (s sink) write(ctx context.Context, u *commitUnit, i int) error {
 	return nil
 }
 
+// send writes the items, in their encoded form if that is still valid.
 func (s sink) send(ctx context.Context, u *commitUnit, i int) error {
 	if u.encodings != nil && u.encodings[i] != nil {
 		if done, err := s.encoder.WriteEncoded(ctx, u.encodings[i]); done || err != nil {
@@ -275,6 +291,7 @@ func (s sink) send(ctx context.Context, u *commitUnit, i int) error {
 	return s.writer.Write(ctx, u.items)
 }
 
+// checkpoint stores the outcomes of the unit in its transaction.
 func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err error) {
 	u.counters = w.count(u.upTo, u.withTrailingSkips)
 	u.counters.Rollback = p.rollbacks
@@ -312,8 +329,9 @@ func (p *pipeline) checkpoint(ctx context.Context, w *work, u *commitUnit) (err 
 	})
 }
 
-// resolveUnknownCommit decides a COMMIT of unknown outcome by the guard row, once no other transaction can
-// write it (rule C10), as long as the lease allows; then the next attempt reads it. A COMMIT is never retried.
+// resolveUnknownCommit decides a COMMIT of unknown outcome: the guard row shows the result, once no
+// other transaction can write it (rule C10). It is queried as long as the lease allows. If it cannot be
+// read, the next attempt reads it. A COMMIT is never retried.
 func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, failure error) error {
 	var ref ports.StepRef
 	var found ports.Checkpoint
@@ -334,6 +352,7 @@ func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, fail
 	return &fatalError{failure}
 }
 
+// committed updates the state after a commit.
 func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 	step := p.exec.Step
 	step.Counters = step.Counters.Add(u.counters)
@@ -355,7 +374,7 @@ func (p *pipeline) committed(ctx context.Context, w *work, u *commitUnit) {
 func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
 	var list []core.SkippedItem
 	at := w.start
-	reads := int64(0)
+	reads := int64(0) // skipped reads before it
 	for _, s := range w.sortedSkips() {
 		if !u.covers(s) {
 			break
@@ -369,13 +388,13 @@ func (p *pipeline) skipRecords(w *work, u *commitUnit) []core.SkippedItem {
 	return list
 }
 
-// skipRecord is a skip as stored (rule C12); before is the position before the item.
+// skipRecord returns the stored form of a skip (rule C12); before is the position before the item.
 func (p *pipeline) skipRecord(s *skip, before position) core.SkippedItem {
 	r := core.SkippedItem{
 		StepExecutionID: p.exec.Step.ID, Phase: s.phase, Meta: s.meta, Error: s.err.Error(), Class: p.step.classOf(s.err),
 	}
 	before.Writers = nil
-	if mark, err := before.encode(); err == nil { // too long is left out
+	if mark, err := before.encode(); err == nil { // a mark that is too long is left out
 		r.Mark = mark
 	}
 	if s.phase == core.PhaseRead {

@@ -13,33 +13,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// filler touches only its work, the reader and its chains (rule C19).
+// filler reads and processes works. It touches only the work, the reader and its chains; all it needs
+// of the step is in the work (rule C19).
 type filler struct {
 	step      *Step
 	stop      model.StopSignal
 	listeners *listeners
 	source    source
-	encoders  []item.Encoder
-	chains    []*chain // one per goroutine; empty means no processors
-	// states are processors with a position in the last commit.
+	// encoders are the writers; empty means that nothing is encoded ahead.
+	encoders []item.Encoder
+	chains   []*chain // one per processing goroutine; empty means no processors
+	// states are the processors with a position, and committed their positions in the last commit.
 	states    []state
 	committed []json.RawMessage
-	// independent: items may be processed ahead.
+	// independent means that items may be processed ahead.
 	independent bool
-	// stride is the number of items between checks for a stop.
-	stride   int
+	// stride is the number of items that are read before the next check for a stop.
+	stride int
+	// deferred is the reader's error with the last item before the position that it went back to: it
+	// concerns the next read.
 	deferred error
 }
 
-// trust is how a failed Read that does not say so is judged to have consumed its item (rule C1b).
+// trust is how the engine knows whether a failed Read has consumed its item, if its error does not say
+// so (rule C1b).
 type trust uint8
 
 const (
 	trusted trust = iota // it has not
-	watched              // it has if the position changed
+	watched              // it has if the position changed, and its error is an item.ConsumedError then
 	blind                // unknown
 )
 
+// source is the reader, with its optional interfaces.
 type source struct {
 	reader     item.Reader
 	positioner item.Positioner
@@ -48,10 +54,11 @@ type source struct {
 	accepter   item.ChangesAccepter
 	raw        item.RawReader
 	trust      trust
-	// hidesRaw: no text may be stored, as fields are redacted.
+	// hidesRaw means that no text may be stored: fields of the items are redacted.
 	hidesRaw bool
 }
 
+// trustIn returns the trust in a reader, and starts watching its position if a Read may be retried.
 func trustIn(r item.Reader, retries bool) trust {
 	watcher, unknown := r.(item.PositionWatcher)
 	c := r.Component()
@@ -99,6 +106,7 @@ func (f *filler) newWork() *work {
 	return w
 }
 
+// fill reads a chunk and processes it, unless it is processed inside the transaction.
 func (f *filler) fill(ctx context.Context, w *work) error {
 	if err := f.readToPosition(ctx, w); err != nil {
 		return err
@@ -109,8 +117,8 @@ func (f *filler) fill(ctx context.Context, w *work) error {
 	return f.processRest(ctx, w)
 }
 
-// If that fails, or a component ends the goroutine, items processed ahead do not count: nothing is to be
-// processed yet (rule C19).
+// readToPosition reads a chunk and takes the position after it. If that fails, or a component ends the
+// goroutine, items processed ahead do not count: nothing is to be processed yet (rule C19).
 func (f *filler) readToPosition(ctx context.Context, w *work) (err error) {
 	done := false
 	defer func() {
@@ -125,8 +133,9 @@ func (f *filler) readToPosition(ctx context.Context, w *work) (err error) {
 	return err
 }
 
-// prepare fills a work ahead until the first failure; fill handles that and the rest once everything before is
-// committed (rule C19).
+// prepare fills a work ahead of its turn, as far as no decision is needed: the first failed read, or
+// failure to process an item, ends it. fill then handles that failure and the rest, when everything
+// before the work is committed (rule C19).
 func (f *filler) prepare(ctx context.Context, w *work) {
 	w.failure = f.readInStrides(ctx, w, f.step.config.Size)
 	w.isRead = true
@@ -136,12 +145,14 @@ func (f *filler) prepare(ctx context.Context, w *work) {
 	}
 }
 
-// isToEnd: a stop is requested (rule C14), or the previous work failed.
+// isToEnd reports whether the filling of a work ends here: a stop is requested (rule C14), or it is
+// done ahead, and the previous work has failed.
 func (f *filler) isToEnd(w *work) bool {
 	return f.stop.Requested() || w.halted != nil && w.halted.Load()
 }
 
-// A writer that cannot encode reports it when it writes.
+// encode lets the writers encode the output of a complete work. A writer that cannot encode it reports
+// the error when it writes.
 func (f *filler) encode(w *work) {
 	isWhole := f.independent && (w.failure == nil || isEnd(w.failure)) && (len(f.chains) == 0 || w.processed == w.items.Len())
 	if !isWhole || len(f.encoders) == 0 || w.output.Len() == 0 || f.isToEnd(w) {
@@ -166,7 +177,8 @@ func (f *filler) encode(w *work) {
 	})
 }
 
-// A skipped read uses no place (rule C1), but skips end a chunk too, to bound memory and a stop (rule C1a).
+// read reads a chunk. A skipped read does not use a place (rule C1), but the number of skips ends a
+// chunk too, so that skips, memory and a stop are bounded (rule C1a).
 func (f *filler) read(ctx context.Context, w *work) error {
 	if f.deferred != nil {
 		w.failure, f.deferred = f.deferred, nil
@@ -188,10 +200,12 @@ func (f *filler) read(ctx context.Context, w *work) error {
 	return nil
 }
 
-// isEnd compares with io.EOF itself: an error that wraps it is a failure in the middle, and the rest would be lost.
+// isEnd reports the end of the data. It is io.EOF itself and never an error that wraps it: that would
+// be a failure in the middle, and the rest would be lost.
 func isEnd(err error) bool { return err == io.EOF } //nolint:errorlint // see above
 
-// A read that consumed nothing is retried on the same item (rules C1, C2).
+// readUpTo reads until there are want items, the data ends, a stop is requested or a read fails for
+// good. A read that consumed nothing is retried on the same item (rules C1, C2).
 func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 	attempt, at, began := 0, -1, time.Time{}
 	for {
@@ -216,12 +230,13 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 	}
 }
 
-// mayReadAgain: another Read cannot lose the item of the failed one.
+// mayReadAgain reports whether another Read cannot lose the item of one that failed with err.
 func (f *filler) mayReadAgain(err error) bool {
 	return !item.IsConsumed(err) && (f.source.trust != blind || item.IsNotConsumed(err))
 }
 
-// consumption marks the failure with its item's fate (rule C1b).
+// consumption returns the failure of a Read marked with the fate of its item (rule C1b). retries means
+// that it would have been retried if it had consumed nothing.
 func (f *filler) consumption(ctx context.Context, err error, retries bool) error {
 	switch {
 	case f.step.mayHaveSkipped(ctx, err):
@@ -234,6 +249,7 @@ func (f *filler) consumption(ctx context.Context, err error, retries bool) error
 	return err
 }
 
+// unretriedError is a failure of a Read that retry covers but that is not retried.
 type unretriedError struct{ err error }
 
 func (e *unretriedError) Error() string {
@@ -242,14 +258,14 @@ func (e *unretriedError) Error() string {
 
 func (e *unretriedError) Unwrap() error { return e.err }
 
-// About the time between checks for a stop.
+// strideTime is about how long a reader reads before the next check for a stop.
 const (
 	strideTime = time.Millisecond
 	maxStride  = 1 << 20
 )
 
-// readInStrides reads many items per call, unless a listener needs each. A stop ends it without an error (rule
-// C14).
+// readInStrides reads many items with one call of the reader, unless a listener needs each. A stop ends
+// it without an error: the items read are the chunk (rule C14).
 func (f *filler) readInStrides(ctx context.Context, w *work, want int) error {
 	if f.listeners.wantReads() {
 		return f.readOneByOne(ctx, w, want)
@@ -283,9 +299,11 @@ func (f *filler) readOneByOne(ctx context.Context, w *work, want int) error {
 	return nil
 }
 
-// maxRawBytes bounds a chunk's texts of failed reads (rule C1a).
+// maxRawBytes bounds the texts of failed reads that a chunk holds, and stores in one statement (rule
+// C1a).
 const maxRawBytes = 4 << 20
 
+// skipRead skips the item of a failed read, if the reader can step over it.
 func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	if err := f.canStepOver(ctx, err); err != nil {
 		return err
@@ -299,6 +317,7 @@ func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	return f.stepOver(ctx, err)
 }
 
+// keepRaw adds the text of an unreadable item to its skip, if the reader has it.
 func (f *filler) keepRaw(w *work, failure error) error {
 	if f.source.raw == nil || !item.IsConsumed(failure) {
 		return nil
@@ -321,6 +340,8 @@ func (f *filler) keepRaw(w *work, failure error) error {
 	return nil
 }
 
+// canStepOver returns nil if the reader can step over the item after err, otherwise the failure of the
+// step.
 func (f *filler) canStepOver(ctx context.Context, err error) error {
 	switch {
 	case item.IsConsumed(err), f.source.skipper != nil:
@@ -338,6 +359,7 @@ func (f *filler) stepOver(ctx context.Context, err error) error {
 	return guarded(func() error { return f.source.skipper.SkipItem(ctx) })
 }
 
+// unskippableError is the failure of a read of an item that the reader cannot step over.
 type unskippableError struct{ err error }
 
 func (e *unskippableError) Error() string {
@@ -346,7 +368,8 @@ func (e *unskippableError) Error() string {
 
 func (e *unskippableError) Unwrap() error { return e.err }
 
-// Called right after the last read (rule C15).
+// nextPosition returns the position after the chunk. It is called right after the last item was read
+// (rule C15).
 func (f *filler) nextPosition(w *work) (position, error) {
 	if f.source.positioner == nil {
 		return w.countedPosition(w.items.Len(), true), nil
@@ -358,8 +381,9 @@ func (f *filler) nextPosition(w *work) (position, error) {
 	return position{Reader: at.JSON()}, nil
 }
 
-// positionAfter returns the position before upTo (rule C15a): the reader's mark, else the chunk's start plus
-// outcomes. withTrailing counts later failed reads.
+// positionAfter returns the position after the item before upTo (rule C15a): the reader's mark of that
+// item if it makes marks, else the start of the chunk and the number of outcomes since. withTrailing
+// counts later failed reads.
 func (f *filler) positionAfter(w *work, upTo int, withTrailing bool) (position, error) {
 	if f.source.marker == nil || upTo == 0 || w.items.Mark(upTo-1) == nil {
 		return w.countedPosition(upTo, withTrailing), nil
@@ -377,8 +401,8 @@ func (f *filler) positionAfter(w *work, upTo int, withTrailing bool) (position, 
 	return at, nil
 }
 
-// discard reads n committed outcomes again, from the start if the reader has no position. A read that fails
-// again is stepped over: its skip is committed.
+// discard reads n committed outcomes again. A reader without a position of its own is read from its
+// start. A read that fails again is stepped over: its skip is already committed and counted.
 func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 	for n > 0 {
 		if f.stop.Requested() {
@@ -408,6 +432,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 	return nil
 }
 
+// notEnd keeps the end of the data from being taken for a success.
 func notEnd(err error) error {
 	if isEnd(err) {
 		return errors.New("the data ends before it: the input has changed")
@@ -415,7 +440,8 @@ func notEnd(err error) error {
 	return err
 }
 
-// A stop ends the wait: the chunk is then rolled back whole (rule C14).
+// beforeRetry calls the listeners and waits before retry n (1-based). A stop ends the wait: the current
+// chunk is then rolled back whole (rule C14).
 func (f *filler) beforeRetry(ctx context.Context, phase core.Phase, n int, err error) error {
 	if err := f.listeners.beforeRetry(ctx, phase, n, err); err != nil {
 		return err

@@ -11,7 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// listeners by callback: one without listeners costs one comparison.
+// listeners are the listeners of a step by the callback that they implement. A callback without a
+// listener costs one comparison.
 type listeners struct {
 	before struct {
 		chunk   []core.BeforeChunk
@@ -37,12 +38,14 @@ type listeners struct {
 		process []core.OnSkipProcess
 		write   []core.OnSkipWrite
 	}
+	// report notifies observers of a listener that failed.
 	report func(ctx context.Context, err error)
 	// processing serialises the callbacks of goroutines that process.
 	processing sync.Mutex
 }
 
-// A listener listed twice is called once.
+// newListeners sorts the registered listeners, and the components that are listeners
+// themselves, by their callbacks. One that is listed twice is called once.
 func newListeners(registered, components []any, report func(context.Context, error)) (*listeners, error) {
 	l := &listeners{report: report}
 	seen := map[any]bool{}
@@ -95,7 +98,8 @@ func call[L any](name string, list []L, callback func(L) error) error {
 	return nil
 }
 
-// notedError: only the failure decides; note is a listener's error.
+// notedError is a failure with the error of a listener that was called with it. Only the failure
+// decides what happens.
 type notedError struct{ failure, note error }
 
 func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
@@ -108,7 +112,8 @@ func noted(failure, note error) error {
 	return &notedError{failure, note}
 }
 
-// A retry or skip would hide the listener's error (rule C16a).
+// listenerError reports the error of a listener that was called with a failure: a retry or skip of the failure
+// would hide it (rule C16a).
 func (l *listeners) listenerError(ctx context.Context, failure, note error) error {
 	if note != nil {
 		l.report(ctx, note)
@@ -122,6 +127,7 @@ func (l *listeners) wantProcesses() bool {
 	return len(l.before.process) > 0 || len(l.after.process) > 0
 }
 
+// wantWrites reports whether a listener sees the items before they are written, and may change them.
 func (l *listeners) wantWrites() bool { return len(l.before.write) > 0 }
 
 func (l *listeners) beforeChunk(ctx context.Context) error {
@@ -158,6 +164,7 @@ func (l *listeners) beforeProcess(ctx context.Context, items item.Items, i int) 
 	return call("before_process", l.before.process, func(c core.BeforeProcess) error { return c.BeforeProcess(ctx, in) })
 }
 
+// afterProcess calls with the output cell's item, nil if the item was filtered.
 func (l *listeners) afterProcess(ctx context.Context, items item.Items, i int, out any, kept bool) error {
 	if len(l.after.process) == 0 {
 		return nil
@@ -203,7 +210,7 @@ func (l *listeners) beforeRetry(ctx context.Context, phase core.Phase, n int, er
 	return call("before_retry", l.before.retry, func(c core.BeforeRetry) error { return c.BeforeRetry(ctx, phase, n, err) })
 }
 
-// skip announces once (rule C12).
+// skip announces a skip, once (rule C12).
 func (l *listeners) skip(ctx context.Context, s *skip) error {
 	if s.announced {
 		return nil

@@ -13,30 +13,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// pipeline is one execution of a chunk step: it fills one work after the other and commits each.
 type pipeline struct {
 	step *Step
 	exec *model.StepRun
 
 	filler     *filler
 	sinks      []sink
-	components []component
+	components []component // reader, processors, writers: in the order of opening
 	opened     []item.Closer
 	openSinks  int
-	// revocable: a processor is an item.Revocable.
+	// revocable means that a processor is an item.Revocable.
 	revocable bool
 
-	// Until the step is open, listeners wait in pendingListeners.
+	// listeners is empty until the step is open; then it is pendingListeners.
 	listeners, pendingListeners *listeners
 
+	// at is the position of the last commit.
 	at position
-	// work is the current chunk; ahead prepares the next, or is nil.
+	// work is the current chunk, and ahead prepares the next one; nil means that nothing does.
 	work  *work
 	ahead *ahead
-	// rollbacks no commit has counted; rollbackCounted: the current failure is one of them.
+	// rollbacks are those that no commit has counted yet. rollbackCounted means that the failure being
+	// handled is one of them.
 	rollbacks       int64
 	rollbackCounted bool
 }
 
+// component is an author's value, with the optional interfaces that every kind of component may have.
 type component struct {
 	value  any
 	opener item.Opener
@@ -44,6 +48,7 @@ type component struct {
 	warner item.Warner
 }
 
+// sink is a writer, with its optional interfaces.
 type sink struct {
 	writer     item.Writer
 	encoder    item.Encoder
@@ -84,7 +89,7 @@ func newPipeline(s *Step, run *model.StepRun, parts Parts) (*pipeline, error) {
 	if p.filler, err = newFiller(s, run.Services.Stop, parts, p.listeners); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered because of undone work
+	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered because of work that is undone now
 	p.work = p.filler.newWork()
 	values := make([]any, len(p.components))
 	for i, c := range p.components {
@@ -112,7 +117,8 @@ func (p *pipeline) add(parts Parts) {
 	}
 }
 
-// Every component that Open was called for is closed, also after a failure.
+// open opens every component at its part of the position. Every component that Open was called for is
+// closed, also after a failure.
 func (p *pipeline) open(ctx context.Context, at position) error {
 	p.at = at
 	if err := p.filler.openStates(at, p.exec.Step != nil && len(p.exec.Step.Position) > 0); err != nil {
@@ -123,7 +129,7 @@ func (p *pipeline) open(ctx context.Context, at position) error {
 			return err
 		}
 	}
-	first := len(p.components) - len(p.sinks)
+	first := len(p.components) - len(p.sinks) // the first writer
 	for i, c := range p.components {
 		var from item.Position
 		switch {
@@ -157,7 +163,8 @@ func (p *pipeline) listenerFailed(ctx context.Context, err error) {
 	})
 }
 
-// If all work is committed, a failing Close changes nothing.
+// close closes the opened components, the last first, and returns how the step ends. If all work is
+// done and committed, a failing Close changes nothing.
 func (p *pipeline) close(ctx context.Context, failure error) error {
 	p.ahead.discard()
 	closing := errors.Join(p.rewindUncommitted(ctx, failure), p.closeComponents(ctx))
@@ -181,8 +188,9 @@ func (p *pipeline) closeComponents(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// After a failure, writers without a committed position return to their start, unless a COMMIT may be unknown:
-// a stored position may need the data.
+// rewindUncommitted takes writers without a committed position back to their start after a failure, so
+// that nothing remains. If the outcome of a COMMIT may be unknown they keep their data: a stored
+// position may need it.
 func (p *pipeline) rewindUncommitted(ctx context.Context, failure error) error {
 	var unknown *tx.CommitError
 	if failure == nil || errors.As(failure, &unknown) && !errors.Is(failure, tx.ErrRolledBack) {
@@ -200,6 +208,7 @@ func (p *pipeline) rewindUncommitted(ctx context.Context, failure error) error {
 	return errors.Join(errs...)
 }
 
+// run moves chunk by chunk until the data ends.
 func (p *pipeline) run(ctx context.Context) error {
 	p.lookAhead(ctx)
 	for {
@@ -215,7 +224,8 @@ func (p *pipeline) run(ctx context.Context) error {
 	}
 }
 
-// nextChunk also handles a component that ends the goroutine (rule C13).
+// nextChunk is chunk, plus the handling of its failure, or of a component that ends the goroutine (rule
+// C13).
 func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
 	exception.GuardGoroutine(func() (err error) {
 		last, err = p.chunk(ctx)
@@ -228,7 +238,7 @@ func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
 	return last, err
 }
 
-// mayBegin returns why nothing may begin or be published (rule L9).
+// mayBegin returns why no other chunk may begin, and nothing be published (rule L9).
 func (p *pipeline) mayBegin(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -236,6 +246,7 @@ func (p *pipeline) mayBegin(ctx context.Context) error {
 	return p.exec.Services.Lease.Err()
 }
 
+// chunk fills and commits one chunk; last means that the data ended.
 func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	w := p.begin()
 	if err := p.listeners.beforeChunk(ctx); err != nil {
@@ -267,6 +278,7 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 	return w.last, p.listeners.afterChunk(ctx, p.exec.Step.Counters)
 }
 
+// begin makes the prepared work the current chunk, or an empty one.
 func (p *pipeline) begin() *work {
 	p.work = p.ahead.exchange(p.work)
 	p.work.begin(p.at, p.exec.Step.Counters.Skips())
@@ -274,11 +286,13 @@ func (p *pipeline) begin() *work {
 	return p.work
 }
 
-// finish commits once more first: the guard proves ownership, and the stored position names the output (rule
-// C15b). Writers' work in a transaction at the end is part of that commit (rule TW1).
+// finish runs the Finishers among processors and writers after the last commit, such as publishing a
+// file. First it commits once more: the guard proves that the step still belongs to this attempt, and
+// the stored position then names the published output (rule C15b). Writers' work in a transaction at
+// the end is part of that commit (rule TW1).
 func (p *pipeline) finish(ctx context.Context) error {
 	var finishers []item.Finisher
-	for _, c := range p.components[1:] {
+	for _, c := range p.components[1:] { // the reader has nothing to finish
 		if f := optional[item.Finisher](c.value); f != nil {
 			finishers = append(finishers, f)
 		}
@@ -305,7 +319,8 @@ func (p *pipeline) finish(ctx context.Context) error {
 	return nil
 }
 
-// Each item has its verdict, so left-out items are those missing in all attempts' counters (rule C11a).
+// checkLeftOut fails a step if its target left items out: each item has its verdict, so the left-out
+// items are those missing in the counters of all attempts (rule C11a).
 func (p *pipeline) checkLeftOut() error {
 	c := p.exec.Step.Total()
 	written := c.Read + c.ReadSkip - c.Filter - c.Skips()
@@ -323,12 +338,13 @@ func (p *pipeline) checkLeftOut() error {
 	return nil
 }
 
-// leftOutError: the step lost items at its target.
+// leftOutError is the failure of a step that did its work, but lost items at its target.
 type leftOutError struct{ err error }
 
 func (e *leftOutError) Error() string   { return e.err.Error() }
 func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
 
+// release notifies the writers that a commit has stored their positions.
 func (p *pipeline) release(ctx context.Context) error {
 	for i, s := range p.sinks {
 		if s.releaser == nil {
@@ -341,7 +357,9 @@ func (p *pipeline) release(ctx context.Context) error {
 	return nil
 }
 
-// The consumption counts in the record of the failure (rule C11); the committed position stays.
+// failed adds the current chunk's consumption to the counters of the record that the step executor
+// writes (rule C11), calls the listeners of its skips and of the failure, and returns the failure with
+// their errors. The committed position stays.
 func (p *pipeline) failed(ctx context.Context, err error) error {
 	if !p.rollbackCounted {
 		p.countRollback(ctx, err)
@@ -361,6 +379,8 @@ func (p *pipeline) failed(ctx context.Context, err error) error {
 	return p.listeners.onChunkError(ctx, err)
 }
 
+// recordFailureCause puts into the step's context the facts that the text of its error does not hold
+// reliably: the class, and the item.
 func (p *pipeline) recordFailureCause(err error) {
 	if err == nil || errors.Is(err, core.ErrStopped) {
 		return
@@ -382,7 +402,7 @@ func (p *pipeline) recordFailureCause(err error) {
 		meta = placed.Meta
 	}
 	for key, text := range map[string]string{core.ErrorClassKey: p.step.classOf(err), core.ErrorItemKey: meta.String()} {
-		if text == "" || step.Context.Put(key, text) != nil {
+		if text == "" || step.Context.Put(key, text) != nil { // without the key nothing is recorded
 			step.Context.Delete(key)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// If the target did not identify the item, the writer searches in a transaction that is rolled back.
+// withOrigin adds the item's origin to the failure of a write, which ends the step. If the target did not
+// identify the item, the writer searches for it in a transaction that is rolled back.
 func (p *pipeline) withOrigin(ctx context.Context, w *work, err error) error {
 	var known *item.PlacedError
 	if errors.As(err, &known) {
@@ -21,7 +22,7 @@ func (p *pipeline) withOrigin(ctx context.Context, w *work, err error) error {
 	if !errors.As(err, &write) || errors.As(err, &commit) || isFatal(ctx, err) || errors.Is(err, tx.ErrNotBegun) || p.step.config.ProcessInTransaction || len(p.sinks) != 1 {
 		return err
 	}
-	counted := p.rollbackCounted // the search is not a rollback of the chunk
+	counted := p.rollbackCounted // the transaction of the search is not a rollback of the chunk
 	defer func() { p.rollbackCounted = counted }()
 	locator := p.sinks[0].locator
 	if locator == nil || w.output == nil || w.output.Len() == 0 || p.rewindWriters(ctx) != nil {
@@ -40,6 +41,7 @@ func (p *pipeline) withOrigin(ctx context.Context, w *work, err error) error {
 	return withOriginAt(w.output.Meta(place), err)
 }
 
+// errProbed rolls back the writes of the search for an item.
 var errProbed = errors.New("the chunk was split to find the item that cannot be written")
 
 func withOriginAt(meta item.Meta, err error) error {
@@ -53,6 +55,7 @@ func withOriginAt(meta item.Meta, err error) error {
 	return &originError{item.PlacedError{Meta: meta, Err: err}, where}
 }
 
+// originError is a failure with the origin of its item.
 type originError struct {
 	item.PlacedError
 	where string

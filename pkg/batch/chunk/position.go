@@ -13,20 +13,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// A newer format is refused: a binary must not open processors without their positions.
+// The formats of a stored position; a newer one is refused. The format with positions of processors
+// must be refused by a binary that would open them without.
 const (
 	positionVersion   = 1
 	processorsVersion = 2
 )
 
+// position is the position of a chunk step, which is stored with every commit.
 type position struct {
 	Version int `json:"v"`
-	// Items counts later outcomes with a verdict; all, if the reader has no position.
+	// Reader is the reader's own position. Items is the number of its later outcomes that have a
+	// verdict; all of them if the reader has no position.
 	Reader  json.RawMessage   `json:"reader,omitempty"`
 	Items   int64             `json:"items,omitempty"`
 	Writers []json.RawMessage `json:"writers,omitempty"`
-	Bound   []string          `json:"bound,omitempty"`
-	// (rule C4a)
+	// Bound are the hashes of Parts.Bound.
+	Bound []string `json:"bound,omitempty"`
+	// Processors are the positions of the processors that have one (rule C4a).
 	Processors []json.RawMessage `json:"processors,omitempty"`
 }
 
@@ -80,6 +84,7 @@ func (p position) encode() (item.Position, error) {
 	return data, nil
 }
 
+// stored returns a component's position in the form for Open: nil if it had none.
 func stored(raw json.RawMessage) item.Position {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -87,8 +92,9 @@ func stored(raw json.RawMessage) item.Position {
 	return item.Position(raw)
 }
 
-// ParseMark parses a chunk step's position or a skip's mark. outcomes counts reader outcomes after the
-// reader's position, which may be nil.
+// ParseMark parses the position of a chunk step, or the mark of a skipped item, which has the same
+// form. outcomes is the number of reader outcomes (items and failed reads) after the reader's own
+// position, which is nil if it has none.
 func ParseMark(at item.Position) (reader item.Position, outcomes int64, err error) {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -97,8 +103,9 @@ func ParseMark(at item.Position) (reader item.Position, outcomes int64, err erro
 	return stored(p.Reader), p.Items, nil
 }
 
-// FromStart returns the position for reading from the start while processors and writers continue; nil if they
-// have none.
+// FromStart returns the position at which a chunk step reads from the start of its input while its
+// processors and writers continue at their positions: for a reader of the remaining work. It is nil if
+// at has no positions of them.
 func FromStart(at item.Position) (item.Position, error) {
 	p, err := parsePosition(at)
 	if err != nil || len(p.Writers) == 0 && len(p.Processors) == 0 {
@@ -106,12 +113,13 @@ func FromStart(at item.Position) (item.Position, error) {
 	}
 	rest := position{Writers: p.Writers, Processors: p.Processors, Bound: slices.Clone(p.Bound)}
 	if len(rest.Bound) > 0 {
-		rest.Bound[0] = ""
+		rest.Bound[0] = "" // of the reader
 	}
 	return rest.encode()
 }
 
-// WriterPositions returns the writers' positions, including nested ones; nil if at is not a chunk step's.
+// WriterPositions returns the positions of the writers in a stored position of a chunk step, including
+// nested ones; nil if at is not one.
 func WriterPositions(at item.Position) []item.Position {
 	p, err := parsePosition(at)
 	if err != nil {
@@ -124,7 +132,8 @@ func WriterPositions(at item.Position) []item.Position {
 	return list
 }
 
-// PreviousOf finds the reader's last position in the newest complete instance before this one, or nil.
+// PreviousOf returns the function with the reader's last position in the newest complete instance
+// before this one; nil if there is none.
 func PreviousOf(run *model.StepRun) func(ctx context.Context) (item.Position, error) {
 	return func(ctx context.Context) (item.Position, error) {
 		if step, part, is := strings.Cut(run.Step.Name, ":"); is {
@@ -142,8 +151,8 @@ func PreviousOf(run *model.StepRun) func(ctx context.Context) (item.Position, er
 	}
 }
 
-// AttemptOf describes the attempt to a writer, with positions in Left and From. Call it before the first
-// commit.
+// AttemptOf returns the function that describes the attempt to a writer: run.Attempt, with the
+// positions of writers in Left and From. Call it before the first commit.
 func AttemptOf(run *model.StepRun) func(ctx context.Context) (core.Attempt, error) {
 	return func(ctx context.Context) (core.Attempt, error) {
 		a, err := run.Attempt(ctx)

@@ -13,13 +13,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
+// chain is the processors, wired in sequence for one goroutine.
 type chain struct {
 	in, out any // cells
 	moves   []item.Advance
-	// whole is the only processor, if it takes many items.
+	// whole is the only processor, if it takes many items with one call; otherwise nil.
 	whole    item.BatchProcessor
 	newItems func(capacity int) item.Items
-	// buffer has a goroutine's or a split's outputs, sourceIndex their items.
+	// buffer holds the outputs of a goroutine of its own, or of a split; then sourceIndex has the item
+	// of each.
 	buffer      item.Items
 	sourceIndex []int
 }
@@ -50,6 +52,7 @@ func (c *chain) move(ctx context.Context) error {
 	return nil
 }
 
+// processError is the failure to process the item at an index of the chunk.
 type processError struct {
 	place int
 	meta  item.Meta
@@ -68,7 +71,7 @@ func (e *processError) Error() string {
 
 func (e *processError) Unwrap() error { return e.err }
 
-// process includes items processed before.
+// process processes the items without a verdict, including those processed before.
 func (f *filler) process(ctx context.Context, w *work) error {
 	if len(f.chains) == 0 {
 		return nil
@@ -77,7 +80,8 @@ func (f *filler) process(ctx context.Context, w *work) error {
 	return f.processRest(ctx, w)
 }
 
-// Each item passes all processors before the next one. A failure skips it or fails the step (rule C2).
+// processRest moves every unprocessed item through all processors, before the next item; the outputs
+// are in w.output. An item that fails for good is skipped or fails the step (rule C2).
 func (f *filler) processRest(ctx context.Context, w *work) error {
 	if len(f.chains) == 0 {
 		return nil
@@ -89,7 +93,8 @@ func (f *filler) processRest(ctx context.Context, w *work) error {
 	return f.processInOrder(ctx, w, f.retryProcess, f.skipProcess)
 }
 
-// processAhead keeps failures, without decisions; fill takes them for first attempts.
+// processAhead is processRest without decisions: it ends before the first item that fails, or, if
+// goroutines share them, before all, and keeps the failures. fill takes them for first attempts.
 func (f *filler) processAhead(ctx context.Context, w *work) {
 	if len(f.chains) == 0 {
 		return
@@ -116,27 +121,30 @@ func (f *filler) processAhead(ctx context.Context, w *work) {
 
 func (f *filler) inParallel(w *work) bool { return len(f.chains) > 1 && w.items.Len() > 1 }
 
-// cure handles the failure of a first attempt: nil if the output is in the chain now.
+// cure handles the failure of the first attempt at an item. It returns nil if the output is in the
+// chain now, item.ErrFilter or the failure.
 type cure = func(ctx context.Context, w *work, c *chain, i int, err error) error
 
-// Reading ahead never retries or skips.
+// leaveFailed returns err unchanged: reading ahead never retries or skips.
 func leaveFailed(_ context.Context, _ *work, _ *chain, _ int, err error) error { return err }
 
-// No retries inside the chunk's transaction.
+// retryProcess is the cure with the step's retries, unless the item is processed in the chunk's
+// transaction.
 func (f *filler) retryProcess(ctx context.Context, w *work, c *chain, i int, err error) error {
 	return f.processAgain(ctx, w, c, i, err, !f.step.config.ProcessInTransaction, time.Now())
 }
 
+// processInOrder processes items with one chain, until failed returns an error for one.
 func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed func(ctx context.Context, w *work, i int, err error) error) error {
 	c := f.chains[0]
-	w.output.Truncate(w.outputsBefore(w.processed)) // a panic may have left outputs without items
+	w.output.Truncate(w.outputsBefore(w.processed)) // a panic may have left outputs without noted items
 	return guarded(func() error {
 		for upTo := 0; w.processed < w.items.Len(); {
 			if upTo <= w.processed {
 				upTo = w.pendingUpTo(w.processed)
 			}
 			if upTo == w.processed {
-				w.leaveOut()
+				w.leaveOut() // it has its verdict
 				continue
 			}
 			err := f.firstAttempt(ctx, w, c, upTo)
@@ -168,7 +176,8 @@ func (f *filler) processInOrder(ctx context.Context, w *work, cured cure, failed
 	})
 }
 
-// firstAttempt uses a failure made ahead, if any.
+// firstAttempt is processRun, unless the first attempt at the item at w.processed was made ahead, and
+// failed.
 func (f *filler) firstAttempt(ctx context.Context, w *work, c *chain, upTo int) error {
 	if err := w.failedAhead[w.processed]; err != nil {
 		w.failedAhead = nil
@@ -177,13 +186,14 @@ func (f *filler) firstAttempt(ctx context.Context, w *work, c *chain, upTo int) 
 	return f.processRun(ctx, w, c, upTo)
 }
 
-// A panic has no cure (rule C13).
+// isPanic reports a panic, or the end of a goroutine, that happened ahead. It has no cure (rule C13).
 func isPanic(err error) bool {
 	_, is := err.(*exception.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
 	return is
 }
 
-// It returns why the item at w.processed has no output, if any.
+// processRun processes the pending items from w.processed up to an index. It returns why the one at
+// w.processed has no output; nil if all have one.
 func (f *filler) processRun(ctx context.Context, w *work, c *chain, upTo int) (err error) {
 	if c.whole != nil && len(f.states) == 0 && !f.listeners.wantProcesses() {
 		w.processed, err = c.whole.ProcessAll(ctx, w.items, w.processed, upTo, w.output)
@@ -198,7 +208,8 @@ func (f *filler) processRun(ctx context.Context, w *work, c *chain, upTo int) (e
 	return nil
 }
 
-// Inside a transaction it returns the failure: that is rolled back first.
+// skipProcess skips an item that could not be processed. Inside a transaction it returns the failure:
+// the transaction is rolled back first.
 func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) error {
 	err = &processError{place: i, meta: w.items.Meta(i), err: err}
 	if f.step.config.ProcessInTransaction {
@@ -207,7 +218,8 @@ func (f *filler) skipProcess(ctx context.Context, w *work, i int, err error) err
 	return f.step.trySkip(ctx, w, core.PhaseProcess, i, err)
 }
 
-// began starts the time of all attempts.
+// processItem processes one item, with the step's retries if retry; began is the start of the time of
+// all attempts. It returns nil, item.ErrFilter or the failure.
 func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retry bool, began time.Time) error {
 	err := f.processOnce(ctx, w, c, i)
 	if err == nil || errors.Is(err, item.ErrFilter) {
@@ -216,6 +228,7 @@ func (f *filler) processItem(ctx context.Context, w *work, c *chain, i int, retr
 	return f.processAgain(ctx, w, c, i, err, retry, began)
 }
 
+// processAgain is processItem after the first attempt, which has failed with err.
 func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err error, retry bool, began time.Time) error {
 	for attempt := 1; ; attempt++ {
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
@@ -238,7 +251,7 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 	if err := f.seek(ctx, w, i); err != nil {
 		return err
 	}
-	if len(f.states) > 0 { // else goroutines may share the work
+	if len(f.states) > 0 { // otherwise goroutines may share the work
 		w.stateAt = dirty
 	}
 	w.items.Load(i, c.in)
@@ -254,7 +267,8 @@ func (f *filler) processOnce(ctx context.Context, w *work, c *chain, i int) erro
 	return err
 }
 
-// Outputs keep the order of the items (rule C17).
+// processShares divides the items among the chains. Outputs keep the order of the items (rule C17). It
+// returns the failure of each item, or nil.
 func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error {
 	open := w.pendingItems()
 	from, _ := slices.BinarySearch(open, w.processed)
@@ -292,7 +306,8 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 	return failures
 }
 
-// In the order of items: the first failure counts.
+// giveVerdicts leaves out filtered items, and skips failed ones, in the order of the items: the first
+// failure counts.
 func (f *filler) giveVerdicts(ctx context.Context, w *work, failures []error) error {
 	for i, err := range failures {
 		switch {
@@ -308,7 +323,9 @@ func (f *filler) giveVerdicts(ctx context.Context, w *work, failures []error) er
 	return nil
 }
 
-// Verdicts are given later, in the order of all items. A fatal failure ends the share.
+// processShare processes some items into the chain's own buffer, and keeps those filtered or failed:
+// verdicts are given in the order of all items. A fatal failure ends the share, because the later items
+// no longer matter. at is the current item.
 func (f *filler) processShare(ctx context.Context, w *work, c *chain, items []int, cured cure, failures []error, at *int) {
 	for n, i := range items {
 		*at = n

@@ -18,20 +18,21 @@ type Retry = core.Retry
 // RetryExhaustedError is a failure after all retries.
 type RetryExhaustedError = core.RetryExhaustedError
 
-// SkipPolicy decides whether an item is skipped after its retries.
+// SkipPolicy decides whether an item may be skipped after its retries failed.
 type SkipPolicy interface {
-	// Admit returns true to skip; skipped is the count so far in this step execution. An error fails the step;
-	// false means not skipped.
+	// Admit returns true to skip, given the number of items skipped so far in this step execution. The
+	// step fails with an error of Admit; false without an error means that errors of this kind are not
+	// skipped.
 	Admit(err error, skipped int64) (bool, error)
 }
 
 // LimitSkip admits Limit items (rule C3).
 type LimitSkip struct {
 	Limit int64
-	// Skippable nil uses the error's own classification.
+	// Skippable classifies errors; nil uses the error's own classification.
 	Skippable func(error) bool
-	// Unasked returns the class of a skippable error, its own classification ignored, or "". It may be
-	// nil.
+	// Unasked returns the class of an error that is skippable by its own classification, which was
+	// ignored since that class is known; "" otherwise. It may be nil.
 	Unasked func(error) string
 }
 
@@ -61,10 +62,10 @@ func (s LimitSkip) Admit(err error, skipped int64) (bool, error) {
 	return true, nil
 }
 
-// SkipLimitError ends a step that skipped as many as allowed.
+// SkipLimitError is the end of a step that skipped as many items as allowed.
 type SkipLimitError struct {
 	Limit int64
-	Err   error // exceeded the limit
+	Err   error // the failure of the item that exceeded the limit
 }
 
 // Error names the limit and the last cause.
@@ -75,7 +76,8 @@ func (e *SkipLimitError) Error() string {
 // Unwrap returns the last cause.
 func (e *SkipLimitError) Unwrap() error { return e.Err }
 
-// ListenerError fails the step regardless of its cause's class (rule C16).
+// ListenerError is the failure of a listener: it fails the step regardless of its cause's
+// classification (rule C16).
 type ListenerError struct {
 	Callback string
 	Err      error
@@ -87,18 +89,20 @@ func (e *ListenerError) Error() string { return "listener " + e.Callback + ": " 
 // Unwrap returns the cause.
 func (e *ListenerError) Unwrap() error { return e.Err }
 
-// isFatal errors are neither retried nor skipped.
+// isFatal reports an error that is neither retried nor skipped, however it is classified: one that ends
+// the chunk, a panic, a reached limit.
 func isFatal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
 	var limit *SkipLimitError
 	return isFatalForChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &limit)
 }
 
-// isFatalForChunk: no part of the chunk can be written: the step's context or ownership ended, a stop, a
-// transaction ended by a statement (rules T8, T8a), a full or broken disk (rule C15b), a listener's failure, a
-// policy's refusal.
+// isFatalForChunk reports an error after which no part of the chunk can be written: the end of the
+// step's context or of ownership, a stop, the end of a transaction by a statement (rules T8, T8a), a
+// full or broken disk (rule C15b), a listener's failure, a policy's refusal.
 //
-// ctx decides, not the error: a network time-out also claims to be a deadline.
+// ctx shows whether the step's context has ended: the error cannot, because a network time-out also
+// claims to be a deadline.
 func isFatalForChunk(ctx context.Context, err error) bool {
 	var fatal *fatalError
 	var listener *ListenerError
@@ -107,23 +111,27 @@ func isFatalForChunk(ctx context.Context, err error) bool {
 		errors.As(err, &fatal) || errors.As(err, &listener)
 }
 
-// fatalError: a skip policy's refusal, a COMMIT of unknown outcome.
+// fatalError is fatal regardless of its cause's classification: the refusal of a skip policy, a COMMIT
+// of unknown outcome.
 type fatalError struct{ error }
 
 func (e *fatalError) Unwrap() error { return e.error }
 
-// writeError: only failures of a writer or of a refused COMMIT may cost an item.
+// writeError is the failure of a writer, or of a COMMIT that the database refused: only these failures
+// of a transaction may cost an item.
 type writeError struct{ err error }
 
 func (e *writeError) Error() string { return "write: " + e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// Attempt n counts from 1.
+// mayRetry reports whether attempt n (1-based), which failed with err, may be followed by another one.
+// began is the start of the first attempt.
 func (s *Step) mayRetry(ctx context.Context, err error, n int, began time.Time) bool {
 	return !isFatal(ctx, err) && s.config.Retry.Allows(err, n, began)
 }
 
-// Otherwise it returns the error that fails the step.
+// trySkip adds the skip of the failed item to the work, if the policy allows it. Otherwise it returns
+// the error that fails the step.
 func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int, err error) error {
 	if isFatal(ctx, err) {
 		return err
@@ -155,7 +163,7 @@ func (s *Step) trySkip(ctx context.Context, w *work, phase core.Phase, place int
 	return nil
 }
 
-// noted adds the ignored classifications (rule C3).
+// noted adds to a failure that costs the step which of its own classifications were ignored (rule C3).
 func (s *Step) noted(err error) error {
 	if policy, is := s.config.Skip.(interface{ Noted(err error) error }); is {
 		err = policy.Noted(err)
@@ -163,7 +171,8 @@ func (s *Step) noted(err error) error {
 	return s.config.Retry.Noted(err)
 }
 
-// A refusal is fatal. No item is at fault for a transaction that did not begin (rule T8a): not called then.
+// callSkipPolicy calls the skip policy. Its refusal is fatal regardless of the cause's classification.
+// No item is at fault for a transaction that did not begin (rule T8a): the policy is not called.
 func (s *Step) callSkipPolicy(err error, count int64) (ok bool, refused error) {
 	if errors.Is(err, tx.ErrNotBegun) {
 		return false, nil
@@ -176,13 +185,14 @@ func (s *Step) callSkipPolicy(err error, count int64) (ok bool, refused error) {
 	return ok, refused
 }
 
-// isTransient: no item's fault (rule C7).
+// isTransient reports the failure of a transaction that is no item's fault (rule C7).
 func (s *Step) isTransient(phase core.Phase, err error) bool {
 	inTransaction := phase == core.PhaseWrite || phase == core.PhaseProcess && s.config.ProcessInTransaction
 	return inTransaction && s.config.Transient != nil && s.config.Transient(phase, err)
 }
 
-// If the policy would skip, it adds why nothing is skipped.
+// faultless returns the transient failure that ends the step. If the policy would skip, it adds why
+// nothing is skipped.
 func (s *Step) faultless(w *work, err error) error {
 	if ok, refused := s.callSkipPolicy(err, w.skipsBefore+int64(len(w.skips))); !ok || refused != nil {
 		return err
@@ -190,6 +200,8 @@ func (s *Step) faultless(w *work, err error) error {
 	return fmt.Errorf("%w (a transient failure is not caused by an item, so no item is skipped: add retry to try again)", err)
 }
 
+// mayHaveSkipped reports whether an earlier attempt may have skipped a read that fails
+// with err.
 func (s *Step) mayHaveSkipped(ctx context.Context, err error) bool {
 	if isFatal(ctx, err) || s.config.Skip == nil {
 		return false

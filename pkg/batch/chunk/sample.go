@@ -21,33 +21,37 @@ const (
 	FateWritten  Fate = "written"
 	FateFiltered Fate = "filtered"
 	FateSkipped  Fate = "skipped"
-	FateFailed   Fate = "failed"
+	FateFailed   Fate = "failed" // the step would fail
 )
 
-// Sampled is one outcome of a sample's reader. Items are JSON as stored with a skip (item.EncodePayload):
-// redacted, and cut if long.
+// Sampled is one outcome of the reader in a sample, with its fate. Items are JSON as stored with a skip
+// (item.EncodePayload): redacted, and cut if very long.
 type Sampled struct {
+	// Number counts the outcomes from 1.
 	Number int
-	Meta   item.Meta
-	// Read is the item; nil if the read failed.
+	// Meta is the origin of the item; zero if the reader does not provide it.
+	Meta item.Meta
+	// Read is the item as it was read; nil if the read failed.
 	Read json.RawMessage
-	// Stages are the processors' outputs in order, up to a failure.
+	// Stages are the outputs of the processors, in their order, up to a failure.
 	Stages []json.RawMessage
 	Fate   Fate
-	// Phase, Class and Err say why it would be skipped or fail.
+	// Phase, Class and Err are the reason why it would be skipped or fail; empty otherwise.
 	Phase core.Phase
 	Class string
 	Err   error
 }
 
-// Sample runs the first n items through the processors as Execute would, and writes nothing: writers are
-// assembled but not opened, nothing is committed, no listener is called. see gets each outcome in order; its
-// error ends the sample.
+// Sample reads the first n items and runs them through the processors, as Execute would, and writes
+// nothing: the writers are assembled but not opened, nothing is committed, and no listener is called.
+// see gets each outcome in order; its error ends the sample.
 //
-// Each attempt at an item has a read-only transaction. If the step would fail, the sample continues with the
-// next item, if the reader can. Of run only Job, Steps, Part and the observer matter.
+// The processors run in a read-only transaction of the step's database, one for each attempt at an
+// item. Retry and skip are as in the step; if the step would fail on an item, the sample continues with
+// the next one, if the reader can. The error is about assembling, opening or closing, or the end of
+// ctx. Of run only Job, Steps, Part and the observer matter.
 func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(Sampled) error) (err error) {
-	ctx = tx.WithHoldings(ctx, nil, nil) // a reader may keep connections
+	ctx = tx.WithHoldings(ctx, nil, nil) // as the executor does: a reader may keep connections
 	own := *run
 	own.Services.Fill()
 	if own.Step == nil {
@@ -80,11 +84,12 @@ func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(S
 	return m.run(ctx, n, see)
 }
 
+// sample is a sample in progress, with a work of one item.
 type sample struct {
 	filler *filler
 	work   *work
-	chain  *chain // nil means none
-	stages []json.RawMessage
+	chain  *chain            // nil means no processors
+	stages []json.RawMessage // of the current item
 }
 
 func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error {
@@ -95,7 +100,7 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 		got := Sampled{Number: number}
 		more := m.next(ctx, &got)
 		if ctx.Err() != nil {
-			return context.Cause(ctx) // its failures say nothing about the item
+			return context.Cause(ctx) // the failures that it caused say nothing about the item
 		}
 		if got.Fate != "" {
 			if err := see(got); err != nil {
@@ -109,6 +114,8 @@ func (m *sample) run(ctx context.Context, n int, see func(Sampled) error) error 
 	return nil
 }
 
+// next reads one item and processes it; more means that there may be another one. It leaves the fate
+// empty if there was no item.
 func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
 	w := m.work
 	w.items.Reset()
@@ -136,7 +143,8 @@ func (m *sample) next(ctx context.Context, got *Sampled) (more bool) {
 	return true
 }
 
-// readFailed sets the fate of a failed read. Whether the next can be read does not depend on a skip.
+// readFailed sets the fate of a failed read. Whether the next one can be read does not depend on
+// whether this one may be skipped.
 func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more bool) {
 	if isEnd(err) {
 		return false
@@ -158,6 +166,7 @@ func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more 
 	return true
 }
 
+// setFailure sets the failure of an item; refused is nil if the step would skip it.
 func (m *sample) setFailure(got *Sampled, phase core.Phase, err, refused error) {
 	got.Phase, got.Fate, got.Err = phase, FateSkipped, err
 	if refused != nil {
@@ -204,7 +213,7 @@ func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 }
 
 func (m *sample) addStage(cell item.AnyCell) {
-	if cell == nil {
+	if cell == nil { // a cell of another kind cannot be read
 		m.stages = append(m.stages, json.RawMessage(`"?"`))
 		return
 	}

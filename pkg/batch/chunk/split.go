@@ -9,8 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// split writes the chunk one by one or by halves, each in a transaction with its own position (rules C7, C8):
-// after a kill, a restart continues at the first item without a verdict.
+// split writes the items of a chunk that could not be written together one by one, or by halves, each
+// part in a transaction of its own that commits its own position (rules C7, C8): after a kill in the
+// middle, a restart continues at the first item without a verdict.
 func (p *pipeline) split(ctx context.Context, w *work) error {
 	open := w.pendingItems()
 	var err error
@@ -41,7 +42,9 @@ func (p *pipeline) writeHalves(ctx context.Context, w *work, group []int) error 
 	return p.writeGroup(ctx, w, group[middle:])
 }
 
-// A group that fails is halved; only a single item is skipped or fails the step, so both ways end alike.
+// writeGroup writes a group of items in one transaction, with the retries of the step. A group that
+// fails is halved; only a single item is ever skipped or fails the step, so bisecting ends like one by
+// one.
 func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 	if len(group) == 0 {
 		return nil
@@ -70,7 +73,7 @@ func (p *pipeline) writeGroup(ctx context.Context, w *work, group []int) error {
 	return p.commitVerdicts(ctx, w, commitUnit{upTo: place + 1})
 }
 
-// commitVerdicts commits without data (rule C8a).
+// commitVerdicts commits a unit without data (rule C8a), with the retries of the step.
 func (p *pipeline) commitVerdicts(ctx context.Context, w *work, u commitUnit) error {
 	return p.persist(ctx, w, func() error {
 		again := u
@@ -78,7 +81,8 @@ func (p *pipeline) commitVerdicts(ctx context.Context, w *work, u commitUnit) er
 	})
 }
 
-// persist repeats one transaction of a split (rule C7). Its time counts from the first attempt at the chunk.
+// persist runs one transaction of a split until it commits or may not be retried (rule C7). The time of
+// all attempts counts from the first attempt at the chunk.
 func (p *pipeline) persist(ctx context.Context, w *work, try func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := try()
@@ -104,8 +108,9 @@ func (p *pipeline) persist(ctx context.Context, w *work, try func() error) error
 	}
 }
 
-// A writer's own failure is the item's verdict, unless transient; a processor outside the transaction had its
-// retries (rule C2).
+// mayRetryInSplit reports whether attempt n (1-based) at a transaction of a split may be followed by
+// another one. A writer's own failure is the verdict of its item, unless it is transient; a processor
+// outside the transaction already had its retries (rule C2).
 func (p *pipeline) mayRetryInSplit(ctx context.Context, w *work, err error, n int) bool {
 	phase, isItems := phaseOf(err)
 	switch {
@@ -117,6 +122,8 @@ func (p *pipeline) mayRetryInSplit(ctx context.Context, w *work, err error, n in
 	return p.step.mayRetry(ctx, err, n, w.firstWrite)
 }
 
+// phaseOf returns the failed phase of an item's transaction. A failed BEGIN or checkpoint is not the
+// item's.
 func phaseOf(err error) (phase core.Phase, isItems bool) {
 	var process *processError
 	var write *writeError
@@ -138,9 +145,9 @@ func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 			return err
 		}
 		if items.Len() == 0 && len(p.filler.states) == 0 {
-			return nil // they commit with the items after them
+			return nil // all filtered: they commit with the items after them
 		}
-		u.isCommit = items.Len() > 0 // else a processor's state is committed alone
+		u.isCommit = items.Len() > 0 // otherwise their state in a processor is committed alone
 		u.source = func(context.Context) (item.Items, []int, error) { return items, sourceIndex, nil }
 	}
 	err := p.commit(ctx, w, u)
@@ -153,8 +160,9 @@ func (p *pipeline) tryGroup(ctx context.Context, w *work, group []int) error {
 	return nil
 }
 
-// Items are processed again unless outputs are kept, so that a writer that changed them does not spoil the
-// split.
+// outputs returns the outputs to write of a group, and the item of each: the items if there are no
+// processors, the same outputs if they are kept. Otherwise it processes the items again, so that a
+// writer that changed them does not spoil the split.
 func (f *filler) outputs(ctx context.Context, w *work, group []int) (item.Items, []int, error) {
 	first, last := group[0], group[len(group)-1]
 	if len(f.chains) == 0 {

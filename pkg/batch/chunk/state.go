@@ -9,25 +9,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// (rule C4a)
+// state is a processor with a position (rule C4a).
 type state struct {
-	number     int
+	number     int // from 1
 	positioner item.Positioner
 	opener     item.Opener
 	rewinder   item.Rewinder
 	closer     item.Closer
 }
 
-// dirty: an item without output changed a processor.
+// dirty is a work's stateAt after an item that changed a processor's state, and has no output.
 const dirty = -1
 
-// savepoint is the processors' state before an item.
+// savepoint is the state of processors with a position before an item of a work.
 type savepoint struct {
 	place int
 	at    []json.RawMessage
 }
 
-// It refuses settings that states exclude.
+// addStates finds the processors with a position, and refuses settings that they exclude.
 func (f *filler) addStates(processors []item.Processor) error {
 	for i, p := range processors {
 		value := p.Component()
@@ -51,7 +51,7 @@ func (f *filler) addStates(processors []item.Processor) error {
 	return nil
 }
 
-// A stored position must include all processors with a position.
+// openStates checks that a stored position includes all processors with a position.
 func (f *filler) openStates(at position, committed bool) error {
 	for _, s := range f.states {
 		if committed && s.number > len(at.Processors) {
@@ -62,6 +62,7 @@ func (f *filler) openStates(at position, committed bool) error {
 	return nil
 }
 
+// statePositions returns the positions of all processors in order; nil if none has one.
 func (f *filler) statePositions() ([]json.RawMessage, error) {
 	var list []json.RawMessage
 	for _, s := range f.states {
@@ -77,7 +78,8 @@ func (f *filler) statePositions() ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// seek restores processors: to their last position and over the items since.
+// seek restores the processors to the state after the unskipped items before an index: to their last
+// position and over the items since. It does nothing if they are there.
 func (f *filler) seek(ctx context.Context, w *work, place int) error {
 	if len(f.states) == 0 || w.stateAt == place {
 		return nil
@@ -129,6 +131,7 @@ func (f *filler) reopen(ctx context.Context, at []json.RawMessage) error {
 	return nil
 }
 
+// replay gives the processors already processed items again, to restore their state.
 func (f *filler) replay(ctx context.Context, w *work, upTo int) error {
 	c := f.chains[0]
 	for i := w.stateAt; i < upTo; i++ {
@@ -144,7 +147,7 @@ func (f *filler) replay(ctx context.Context, w *work, upTo int) error {
 	return nil
 }
 
-// For a sample.
+// rebase makes the current item the first one after a commit, for a sample.
 func (f *filler) rebase(ctx context.Context, w *work) (err error) {
 	if len(f.states) == 0 {
 		return nil

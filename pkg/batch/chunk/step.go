@@ -17,15 +17,16 @@ import (
 // DefaultSize is the default number of items per chunk.
 const DefaultSize = 1000
 
-// MinSkippedReads per chunk (rule C1a).
+// MinSkippedReads is the minimum number of skipped reads allowed per chunk (rule C1a).
 const MinSkippedReads = 1000
 
-// Isolation is how a split finds bad items (rule C7).
+// Isolation is the method by which a split finds the items that cannot be written (rule C7).
 type Isolation string
 
-// The first two have the same outcome; bisecting needs about k·log2(n) transactions for k bad items of n. Both
-// write items alone: a constraint over several items checked at COMMIT would make them skip good ones.
-// IsolateNone fails the step.
+// The isolations. The outcomes of the first two are the same; bisecting makes fewer commits: k bad
+// items of n cost about k·log2(n) transactions instead of n. Both write items without their neighbours:
+// with a constraint over several items that only COMMIT checks, they would skip good ones. IsolateNone
+// fails the step instead.
 const (
 	IsolateEach   Isolation = "each"
 	IsolateBisect Isolation = "bisect"
@@ -37,68 +38,80 @@ type Config struct {
 	Name string
 	// Size is the number of items read per chunk; 0 means DefaultSize.
 	Size int
-	// MaxSkippedReads also ends a chunk; 0 means the larger of Size and MinSkippedReads (rule C1a).
+	// MaxSkippedReads is the number of skipped reads that also ends a chunk, as they take no place; 0
+	// means the larger of Size and MinSkippedReads (rule C1a).
 	MaxSkippedReads int
-	// Database is the writers', where the position is committed: in the repository's row, or in a checkpoint
-	// if the repository is elsewhere (rule C18).
+	// Database is the writers' database, where the position is committed too: in the repository's own
+	// row, or in a checkpoint stored with the data if the repository is in another database (rule C18).
 	Database tx.Database
-	// Attr is each chunk's isolation and timeout; no propagation.
+	// Attr is the isolation and the timeout of each chunk's transaction. Its propagation must be empty:
+	// a chunk step owns its transactions.
 	Attr tx.Attr
 	// Timeout is the time after which the step fails; 0 means none.
 	Timeout time.Duration
 	// Assemble makes the components of one step execution.
 	Assemble func(ctx context.Context, run *model.StepRun) (Parts, error)
 
-	// Targets returns targets only one writer may write, such as file names, without making them.
+	// Targets returns the targets of one execution that only one writer may write, such as the names of
+	// files, without making them; nil means none.
 	Targets func(ctx context.Context, run *model.StepRun) ([]string, error)
 
-	// CreatesTargets: a writer is an item.PartsPreparer.
+	// CreatesTargets means that a writer is an item.PartsPreparer.
 	CreatesTargets bool
 
+	// Retry selects the failures that are retried; zero means none.
 	Retry Retry
 	// Skip decides which items may be skipped; nil means none.
 	Skip SkipPolicy
-	// Transient reports a failed transaction that is not its items' fault, such as a deadlock: retried, never
-	// skipped (rule C7). phase is PhaseWrite, or PhaseProcess inside the transaction.
+	// Transient reports a failed transaction that is not the fault of its items, such as a deadlock: it
+	// is retried by Retry, and never skipped (rule C7). phase is core.PhaseWrite, or core.PhaseProcess
+	// inside the transaction. nil means that none is.
 	Transient func(phase core.Phase, err error) bool
 	// Isolate is IsolateEach unless set.
 	Isolate Isolation
-	// KeepOutputs reuses outputs in a retry or split (job file: reprocess: false).
+	// KeepOutputs writes the same outputs again in a retry or a split; otherwise the items are
+	// processed again (job file: reprocess: false).
 	KeepOutputs bool
 	// ProcessInTransaction runs the processors inside the chunk's transaction.
 	ProcessInTransaction bool
-	// Concurrency is the number of processing goroutines; 0 and 1 mean the step's own. Order, counters and
-	// restart are the same (rule C17). Excludes processors with a position (rule C4a).
+	// Concurrency is the number of goroutines that process the items of a chunk; 0 and 1 mean only the
+	// step's own. Order, counters and restart are the same (rule C17). It excludes processors with a
+	// position (rule C4a).
 	Concurrency int
 	// ReadAhead is ReadAheadAuto unless set.
 	ReadAhead ReadAhead
-	// Listeners makes a step execution's listeners, of any interface of core/listener.go but the job's.
+	// Listeners makes the listeners of one step execution, of any of the interfaces of core/listener.go
+	// except the job interfaces; nil means only the listeners of Parts.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
-	// Expect must hold at the end, or the step fails; commits stay.
-	Expect  *model.Condition
+	// Expect must hold when the work is done, or the step fails; commits stay. nil expects nothing.
+	Expect *model.Condition
+	// Promote copies keys of the step's context to the job's; nil means none.
 	Promote *model.Promotion
-	// Classify names an error's class; nil means exception.ClassOf.
+	// Classify names the class of an error for a stored skip; nil means exception.ClassOf.
 	Classify func(error) string
 }
 
-// Parts are the components of one step execution.
+// Parts are the components of one step execution, made for it alone.
 type Parts struct {
 	Reader     item.Reader
 	Processors []item.Processor
 	// Writers all get every chunk, in order, in one transaction.
 	Writers []item.Writer
-	// Listeners follow Config.Listeners, too late for BeforeStep and AfterStep (rule C16b).
+	// Listeners are called after Config.Listeners. They are made too late for BeforeStep and AfterStep,
+	// which components may have (rule C16b).
 	Listeners []any
-	// Bound are outside values that determine the input and each target, the reader's first, compared with the
-	// last commit's (rule C15x). Missing ones are not compared.
+	// Bound are the values from outside the definition that determine the reader's input and each
+	// writer's target, the reader's first. They are compared with the values of the last commit (rule
+	// C15x). The list may be shorter: missing values are not compared.
 	Bound []Bound
 }
 
-// Bound are values from parameters, the environment or earlier steps.
+// Bound are values that the definition of a component takes from parameters, the environment or earlier
+// steps.
 type Bound struct {
-	// Hash stands for the values; empty means none.
+	// Hash stands for the values; empty means that there are none.
 	Hash string
-	// Of names the component, Names each value, for messages.
+	// Of names the component, and Names the location and meaning of each value, for messages.
 	Of    string
 	Names []string
 }
@@ -109,10 +122,10 @@ type Step struct {
 	tx     *tx.Manager
 }
 
-// ChunkStep is Step, as Spring Batch calls it.
+// ChunkStep is Step under the name that Spring Batch and the architecture use.
 type ChunkStep = Step
 
-// New checks the configuration and lists all errors.
+// New checks the configuration. Its error lists all errors.
 func New(config Config) (*Step, error) {
 	if config.Size == 0 {
 		config.Size = DefaultSize
@@ -213,8 +226,10 @@ func (s *Step) Expect() *model.Condition { return s.config.Expect }
 // Promote selects the keys that the step copies to the job's context, or nil.
 func (s *Step) Promote() *model.Promotion { return s.config.Promote }
 
-// Execute runs from run.Step.Position to the end of the data. It returns nil when all is committed,
-// core.ErrStopped after a chunk on a stop, otherwise the failure: uncommitted work is rolled back (rule C9).
+// Execute runs the step from run.Step.Position to the end of its data. It returns nil when all items
+// have a verdict and are committed, core.ErrStopped after a chunk if a stop was requested, otherwise
+// the error that made the step fail: uncommitted work is then rolled back, and the position is the last
+// commit's (rule C9).
 func (s *Step) Execute(ctx context.Context, run *model.StepRun) (err error) {
 	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
 		return err
@@ -223,7 +238,7 @@ func (s *Step) Execute(ctx context.Context, run *model.StepRun) (err error) {
 	if run.Data.NewDefinition && len(run.Step.Position) > 0 {
 		return fmt.Errorf("step %s: %w", run.Step.Name, ports.ErrCommittedMeanwhile)
 	}
-	if c := run.Step.Context; c != nil {
+	if c := run.Step.Context; c != nil { // of the previous attempt
 		c.Delete(core.ErrorClassKey)
 		c.Delete(core.ErrorItemKey)
 	}
@@ -274,5 +289,5 @@ func (s *Step) classOf(err error) string {
 	return string(exception.ClassOf(err))
 }
 
-// (rule C13)
+// guarded calls a component and turns its panic into an error (rule C13).
 func guarded(call func() error) error { return exception.Guard(call) }

@@ -2,7 +2,8 @@ package chunk
 
 import "github.com/surfin-batch/surfin/pkg/batch/core"
 
-// The context belongs to the committing goroutine, so readers ahead cannot do it.
+// takeWarnings adds the components' warnings to the step's context, which the commit stores. Readers
+// that read ahead cannot do it themselves: the context belongs to the goroutine that commits.
 func (p *pipeline) takeWarnings() error {
 	for _, c := range p.components {
 		if c.warner == nil {

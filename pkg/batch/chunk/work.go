@@ -10,47 +10,61 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// work is filled by a filler that touches nothing else, so that another work can commit (rule C19).
+// work is a chunk from its first read to the verdict on its last item. A filler fills it and touches
+// nothing else, so that one work can be prepared while another one commits (rule C19); the pipeline
+// commits it.
 type work struct {
-	began       time.Time
+	began time.Time
+	// start is the position before the first item, next the one after the last, both without the
+	// writers'.
 	start, next position
-	last        bool
-	// failure ended reading ahead (io.EOF at the end), handled when the work becomes current.
+	// last means that the data ended.
+	last bool
+	// failure ended the reading ahead: io.EOF at the end of the data. It is handled when the work
+	// becomes current.
 	failure error
-	// isRead: reading ahead has ended. failedAhead are failures by index.
+	// isRead means that reading ahead has ended. failedAhead are the failures to process items ahead,
+	// by index, which are handled likewise.
 	isRead      bool
 	failedAhead map[int]error
-	// halted ends the preparation; nil if the work is current.
+	// halted, once true, ends the preparation; nil means that the work is current.
 	halted *atomic.Bool
-	// completes: its empty commit lets the writers complete.
+	// completes means that its commit, which has no items, lets the writers complete.
 	completes bool
 
-	items    item.Items
-	verdicts []verdict
-	given    bool
-	output   item.Items
-	// withoutOutput are the items without an output, in order.
+	items    item.Items // as read
+	verdicts []verdict  // of each item
+	// given means that a verdict was given: until then all items are pending.
+	given bool
+	// output holds the processors' outputs, in order; items itself if there are no processors.
+	output item.Items
+	// processed is the index up to which the processors have had the items, from processedFrom on.
+	// withoutOutput are the indices of those without an output, in order.
 	processedFrom, processed int
 	withoutOutput            []int
-	// isEncoded: encodings match this output.
-	encodings   []item.Encoding
-	isEncoded   bool
+	// encodings are the writers' encodings of the output made ahead, one per writer; isEncoded means
+	// that they match this output.
+	encodings []item.Encoding
+	isEncoded bool
+	// skips are not yet committed. skipsBefore is the number of skips of the step before them.
 	skips       []*skip
 	skipsBefore int64
-	rawBytes    int
-	// firstWrite begins the time of attempts (rule C7).
+	// rawBytes is the size of the texts of failed reads.
+	rawBytes int
+	// firstWrite is when the first attempt to write the work began (rule C7).
 	firstWrite time.Time
-	// stateAt is the index up to which processors with a position are, or dirty. savepoint nil means the last
-	// commit.
+	// stateAt is the index before which processors with a position have processed the items, without
+	// skipped ones, or dirty. savepoint is a point to return to; nil means the last commit.
 	stateAt   int
 	savepoint *savepoint
-	// failures inside the transaction, by index.
+	// failures counts failures to process an item inside the transaction, by index.
 	failures map[int]int
 
-	committedItems int
-	committedReads int64
+	committedItems int   // items with a committed verdict
+	committedReads int64 // reader outcomes with a committed verdict
 }
 
+// verdict is the result of an item.
 type verdict uint8
 
 const (
@@ -60,20 +74,22 @@ const (
 	written
 )
 
-// skip is an item left out, until committed.
+// skip is an item that is left out, until that is committed.
 type skip struct {
-	place        int // or for a failed read the number of items before it
-	phase        core.Phase
-	item         any // nil for a failed read
+	place int // the item, or for a failed read the number of items before it
+	phase core.Phase
+	item  any // nil for a failed read
+	// raw is the stored text of a failed read, or nil. rawTruncated and rawSum are results of
+	// item.RawText.Bounded.
 	raw          *item.RawText
 	rawTruncated bool
 	rawSum       string
 	meta         item.Meta
 	err          error
-	announced    bool
+	announced    bool // the listeners were called
 }
 
-// A failed read sorts before the item after it.
+// order sorts a failed read before the item that follows it.
 func (s *skip) order() int {
 	if s.phase == core.PhaseRead {
 		return 0
@@ -88,6 +104,7 @@ func (w *work) reset() {
 	*w = work{items: items, output: output, encodings: w.encodings, verdicts: w.verdicts[:0], withoutOutput: w.withoutOutput[:0], skips: w.skips[:0]}
 }
 
+// begin makes the work the current one: everything before it is committed.
 func (w *work) begin(start position, skipsBefore int64) {
 	start.Writers, start.Processors = nil, nil
 	w.began, w.start, w.skipsBefore = time.Now(), start, skipsBefore
@@ -119,6 +136,7 @@ func (w *work) give(i int, v verdict) {
 	}
 }
 
+// unprocess discards the outputs: the processors get the items from first on again.
 func (w *work) unprocess(first int) {
 	w.output.Reset()
 	w.processedFrom, w.processed, w.withoutOutput = first, first, w.withoutOutput[:0]
@@ -129,11 +147,13 @@ func (w *work) leaveOut() {
 	w.processed++
 }
 
+// outputsBefore returns the number of outputs of the items before a place that were processed.
 func (w *work) outputsBefore(place int) int {
 	left, _ := slices.BinarySearch(w.withoutOutput, place)
 	return place - w.processedFrom - left
 }
 
+// pendingUpTo returns the index after the last of the consecutive pending items from i on.
 func (w *work) pendingUpTo(i int) int {
 	if !w.given {
 		return len(w.verdicts)
@@ -144,6 +164,7 @@ func (w *work) pendingUpTo(i int) int {
 	return i
 }
 
+// isEmpty reports whether nothing was read, not even a failed read.
 func (w *work) isEmpty() bool { return w.items.Len() == 0 && len(w.skips) == 0 }
 
 func (w *work) pendingItems() []int {
@@ -156,7 +177,8 @@ func (w *work) pendingItems() []int {
 	return list
 }
 
-// unfilter: processors may have filtered because of a transaction that is rolled back (rule C5).
+// unfilter makes filtered items pending again: in a transaction that is rolled back the processors may
+// have filtered because of its content (rule C5).
 func (w *work) unfilter() {
 	for i := w.committedItems; i < len(w.verdicts); i++ {
 		if w.verdicts[i] == filtered {
@@ -165,6 +187,7 @@ func (w *work) unfilter() {
 	}
 }
 
+// sortedSkips returns the skips in the order of the input, in which they are announced and stored.
 func (w *work) sortedSkips() []*skip {
 	slices.SortStableFunc(w.skips, func(a, b *skip) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.order(), b.order()))
@@ -172,7 +195,8 @@ func (w *work) sortedSkips() []*skip {
 	return w.skips
 }
 
-// withTrailing includes all later skips.
+// count counts the outcomes from the last commit up to an item, with all later skips if
+// withTrailing.
 func (w *work) count(upTo int, withTrailing bool) core.Counters {
 	c := core.Counters{Read: int64(upTo - w.committedItems)}
 	verdicts := w.verdicts[min(w.committedItems, len(w.verdicts)):min(upTo, len(w.verdicts))]
@@ -185,7 +209,7 @@ func (w *work) count(upTo int, withTrailing bool) core.Counters {
 			c.Filter++
 		case written:
 			c.Write++
-		case pending, skipped:
+		case pending, skipped: // only read
 		}
 	}
 	for _, s := range w.skips {
@@ -204,6 +228,7 @@ func (w *work) count(upTo int, withTrailing bool) core.Counters {
 	return c
 }
 
+// countedPosition returns the chunk's start with the number of outcomes up to an item.
 func (w *work) countedPosition(upTo int, withTrailing bool) position {
 	at := position{Reader: w.start.Reader, Items: w.start.Items + w.committedReads + int64(upTo-w.committedItems)}
 	for _, s := range w.skips {
@@ -214,6 +239,7 @@ func (w *work) countedPosition(upTo int, withTrailing bool) position {
 	return at
 }
 
+// committed notes that the outcomes up to an item are committed, with all later skips if withTrailing.
 func (w *work) committed(upTo int, withTrailing bool) {
 	reads := int64(upTo - w.committedItems)
 	left := w.skips[:0]

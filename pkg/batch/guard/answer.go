@@ -14,13 +14,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// found is the state of a row that the UPDATE did not find.
 type found[S core.StateType] struct {
 	result Result[S]
 	last   core.Mark
-	holds  []int
+	holds  []int // of the request's conditions
 }
 
-// why is refused with its wrapped errors; nil for a duplicate.
+// classify reads why the UPDATE found no row. refused is the rejection, and why is the same with its
+// wrapped errors; nil for a duplicate.
 func (t *Table[S]) classify(ctx context.Context, move *line[S], key any, r Request) (result Result[S], refused *core.TransitionError, why, err error) {
 	row, err := t.read(ctx, key, r.Where)
 	refused = &core.TransitionError{Machine: t.machine.Name(), ID: r.ID, Move: move.Name, To: move.toAs, From: move.fromAs}
@@ -76,6 +78,7 @@ func (t *Table[S]) classify(ctx context.Context, move *line[S], key any, r Reque
 	return result, refused, refused, nil
 }
 
+// read reads a row, and the conditions that it fulfils.
 func (t *Table[S]) read(ctx context.Context, key any, where []Condition) (found[S], error) {
 	row := found[S]{result: Result[S]{Answer: core.Rejected}, holds: make([]int, len(where))}
 	var s statement
@@ -100,6 +103,7 @@ func (t *Table[S]) read(ctx context.Context, key any, where []Condition) (found[
 	return row, err
 }
 
+// observe reports an answer, for an applied move when it is committed.
 func (t *Table[S]) observe(ctx context.Context, move *line[S], r Request, answer core.Answer, current core.Status, early bool) {
 	event := core.Transitioned{
 		Machine: t.machine.Name(), Move: move.Name, ID: r.ID, To: move.toAs, Current: current,
@@ -122,6 +126,7 @@ func (t *Table[S]) observe(ctx context.Context, move *line[S], r Request, answer
 	})
 }
 
+// textOf returns the name of a state, which is mostly one that the move leads from.
 func (l *line[S]) textOf(state S) core.Status {
 	if i := slices.Index(l.From, state); i >= 0 {
 		return l.fromAs[i]
@@ -129,7 +134,7 @@ func (l *line[S]) textOf(state S) core.Status {
 	return core.Status(core.StateText(state))
 }
 
-// A driver.Valuer's value, else text or integer.
+// bound returns a state for the database: the value of its driver.Valuer, else a text or an integer.
 func bound[S core.StateType](state S) any {
 	if valuer, ok := any(state).(driver.Valuer); ok {
 		return valuer
@@ -144,6 +149,7 @@ func bound[S core.StateType](state S) any {
 	}
 }
 
+// keyText returns the key of a request's row, for display.
 func keyText(r Request) string {
 	switch key := r.Key.(type) {
 	case nil:

@@ -13,25 +13,28 @@ import (
 
 // Bulk requests one move of many rows.
 type Bulk struct {
-	Move  string
+	Move string
+	// Where selects rows among those in a state from which the move leads.
 	Where []Condition
-	// OrderBy lists columns; "" is the key. Limit is required.
+	// OrderBy is an SQL list of columns; "" means the key. Limit bounds the rows; it is required.
 	OrderBy string
 	Limit   int
 	Set     []Assignment
-	Trigger string
+	Trigger string // as in Request
 }
 
-// Moved is a row that moved.
+// Moved is one row that moved.
 type Moved[S core.StateType] struct {
 	ID  int64
-	Key any // nil with Columns.ID
-	// Before is zero if unknown: several From states, and no Columns.StateBefore.
+	Key any // as the database returns it; nil in a table with Columns.ID
+	// Before is the zero state if it is not known: the move leads from several states, and the table
+	// has no Columns.StateBefore.
 	Before         S
-	Epoch, Version int64
+	Epoch, Version int64 // current values
 }
 
-// MoveAll skips rows locked by others; results are in key order.
+// MoveAll moves rows, except those that another transaction is working on. The result is in the order
+// of keys.
 func (t *Table[S]) MoveAll(ctx context.Context, b Bulk) ([]Moved[S], error) {
 	if t.wrong != nil {
 		return nil, t.wrong

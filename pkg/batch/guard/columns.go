@@ -10,31 +10,37 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Columns are unquoted names (rule SM1).
+// Columns names the columns of a table, unquoted (rule SM1).
 type Columns struct {
-	// ID is an integer key (Request.ID), Key another type (Request.Key); one of both.
+	// ID is an integer key, named by Request.ID. Key is a key of another type, such as uuid, named by
+	// Request.Key. A table has one of both.
 	ID, Key string
-	// State is required: text or integer.
+	// State is a text or an integer, like the states of the machine. It is required.
 	State string
 
-	// Optional; "" means absent.
+	// The other columns are optional; "" means that the table does not have it.
 
-	// StateBefore: without it, moves from several states try each, and Moved.Before is unknown.
+	// StateBefore is also a text or an integer. Without it, a move that leads from several states tries
+	// them one after the other, and its Moved.Before is unknown.
 	StateBefore string
-	// Version is raised by every move; inbox needs it.
+	// Version is an integer, raised by every move. Package inbox needs it.
 	Version string
-	// Epoch is raised by core.IntentTake; without it Request.Epoch is refused.
+	// Epoch is an integer, raised by moves of core.IntentTake. Without it such a move is like any
+	// other, and a Request.Epoch is refused.
 	Epoch string
-	// LastMove and LastEpoch, the epoch before it, let a row in a circle know its last move. LastEpoch needs
-	// both others; LastMove needs LastEpoch if there is an Epoch.
+	// LastMove is a text and LastEpoch an integer: the row's last move, and the epoch before it. With
+	// them a row in a circle of states knows its last move. LastEpoch needs both others, and LastMove
+	// needs LastEpoch if there is an Epoch.
 	LastMove, LastEpoch string
 }
 
-// DefaultColumns returns the default names.
+// DefaultColumns returns the default columns: id, state, state_before, version, epoch, last_move and
+// last_epoch.
 func DefaultColumns() Columns {
 	return Columns{ID: "id", State: "state", StateBefore: "state_before", Version: "version", Epoch: "epoch", LastMove: "last_move", LastEpoch: "last_epoch"}
 }
 
+// check reports all errors.
 func (c Columns) check() error {
 	var errs []error
 	switch {
@@ -55,7 +61,8 @@ func (c Columns) check() error {
 	return errors.Join(errs...)
 }
 
-// SQLite takes an unknown name in double quotes for a text: backticks there.
+// quoted returns the columns quoted for SQL. SQLite takes an unknown name in double quotes for a text,
+// which would be a row that is never found: there names are in backticks.
 func (c Columns) quoted(d tx.Dialect) Columns {
 	mark := `"`
 	if d == tx.SQLite {
@@ -75,7 +82,7 @@ func (c Columns) quoted(d tx.Dialect) Columns {
 
 func (c Columns) key() string { return c.ID + c.Key }
 
-// Option changes a Table.
+// Option changes how a Table works.
 type Option func(*options)
 
 type options struct {
@@ -87,19 +94,21 @@ type options struct {
 // WithColumns sets the columns of the table.
 func WithColumns(c Columns) Option { return func(o *options) { o.columns = c } }
 
-// Strict ignores only the row's last move; a passed move or a resting row rejects. Used for the framework's
-// rows.
+// Strict ignores only the row's very last move: a move that it has passed, and any move of a row that
+// rests, is a rejection. The framework's own rows move so.
 func Strict() Option { return func(o *options) { o.strict = true } }
 
-// Wait bounds a move outside a transaction; 0 means the context, default 5 s. It ends a wait for the caller's
-// own transaction, not joined (tx.Join).
+// Wait bounds how long a move outside a transaction waits for a row, or for the one writer of SQLite,
+// that another transaction holds; 0 means as long as the context allows. Without this option it is 5 s.
+// It ends a move that waits for a transaction of its own caller, which did not join it (tx.Join).
 func Wait(limit time.Duration) Option { return func(o *options) { o.wait = limit } }
 
 const defaultWait = 5 * time.Second
 
+// line is a move in the form for statements and observers.
 type line[S core.StateType] struct {
 	core.Move[S]
-	from   []any
+	from   []any // in the database's form
 	to     any
 	fromAs []core.Status // for display
 	toAs   core.Status

@@ -1,8 +1,10 @@
-// Package guard moves rows by one guarded UPDATE (rules D3, R3, SM1 to SM6): a caller that finds no row has
-// lost, or repeats a move, and the answer says which. For the framework's tasks and an application's own rows,
-// such as orders with reordered events.
+// Package guard moves rows of a table from state to state by one guarded UPDATE (rules D3, R3, SM1 to
+// SM6): a caller that finds no row has lost, or repeats a move, and the answer says which. The
+// framework's tasks move by it, and an application may let its own rows move by it, such as orders with
+// events that arrive twice and out of order.
 //
-// States are texts or integers. DefaultColumns, optional but key and state:
+// The states are texts or integers. A table has these columns, and any others, unless WithColumns
+// changes them: all but a key and the state are optional.
 //
 //	id           bigint PRIMARY KEY
 //	state        text NOT NULL
@@ -12,7 +14,7 @@
 //	last_move    text NOT NULL DEFAULT ''
 //	last_epoch   bigint NOT NULL DEFAULT 0
 //
-// Request.Set writes others in the same UPDATE.
+// Request.Set writes the others, such as updated_at, in the same UPDATE.
 //
 // It imports core and tx.
 package guard

@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Table has rows that move by a machine. It is safe for concurrent use.
+// Table is a table with rows that move by a machine. It is safe for concurrent use.
 type Table[S core.StateType] struct {
 	machine  core.Machine[S]
 	lines    map[string]*line[S]
@@ -19,12 +19,13 @@ type Table[S core.StateType] struct {
 	table    string
 	observer core.Observer
 	options  options
-	columns  Columns
-	wrong    error // of every call
+	columns  Columns // quoted
+	wrong    error   // the options; the error of every call
 }
 
-// NewTable returns a table by its unquoted name. observer receives each answer and may be nil. The default is
-// DefaultColumns; wrong options fail every call.
+// NewTable returns the table of a database, by its unquoted name. observer is notified of each answer,
+// as core.Transitioned, and may be nil. Without options the table has DefaultColumns. A mistake in the
+// options is the error of every call.
 func NewTable[S core.StateType](db tx.Database, table string, machine core.Machine[S], observer core.Observer, opts ...Option) *Table[S] {
 	o := options{columns: DefaultColumns(), wait: defaultWait}
 	for _, opt := range opts {
@@ -43,7 +44,7 @@ func NewTable[S core.StateType](db tx.Database, table string, machine core.Machi
 // Name returns the quoted name of the table.
 func (t *Table[S]) Name() string { return t.table }
 
-// Columns returns them unquoted.
+// Columns returns the columns of the table, unquoted.
 func (t *Table[S]) Columns() Columns { return t.options.columns }
 
 // Database returns the database of the table.
@@ -52,34 +53,38 @@ func (t *Table[S]) Database() tx.Database { return t.db }
 // Machine returns the transition table.
 func (t *Table[S]) Machine() core.Machine[S] { return t.machine }
 
-// Request requests one move of a row.
+// Request requests one move of one row.
 type Request struct {
-	// ID is the key with Columns.ID; Key, with Columns.Key, any database value.
+	// ID is the row's key in a table with Columns.ID, and Key in one with Columns.Key: any value that
+	// the database accepts, such as a UUID as a text or a driver.Valuer.
 	ID   int64
 	Key  any
 	Move string
 	// Epoch must be the row's; 0 means any.
 	Epoch int64
+	// Where has further conditions for the row.
 	Where []Condition
-	Set   []Assignment
-	// With are done with the move, or neither is.
+	// Set has the columns that the move writes in addition to its own.
+	Set []Assignment
+	// With are done with the move, or the move is not made.
 	With []Step
-	// Trigger is the cause, for logs; "" is the move's name.
+	// Trigger is the cause of the move, for logs and metrics; "" means the move's name.
 	Trigger string
-	// Race: others may try the same move; see core.Transitioned.
+	// Race means that others may try the same move: see core.Transitioned.
 	Race bool
 }
 
-// Condition has a ? for each argument.
+// Condition is an expression of the row's columns with a ? for each argument.
 type Condition struct {
 	SQL  string
 	Args []any
-	// Reason rejects if false. Owner makes it a core.ErrLostOwner.
+	// Reason is the text of the rejection if the condition is false. Owner means that the caller then
+	// does not own the row, and the rejection is a core.ErrLostOwner.
 	Reason string
 	Owner  bool
 }
 
-// Assignment is a column and an SQL expression with a ? per argument; "" means a ?.
+// Assignment is a column and its new value: an SQL expression with a ? for each argument. "" means a ?.
 type Assignment struct {
 	Column string
 	SQL    string
@@ -96,20 +101,24 @@ func SetSQL(column, sql string, args ...any) Assignment {
 	return Assignment{Column: column, SQL: sql, Args: args}
 }
 
-// Result answers a request.
+// Result is the answer to a request.
 type Result[S core.StateType] struct {
-	Answer         core.Answer
+	Answer core.Answer
+	// Current is the state in which the row was found, State its new state.
 	Current, State S
-	// Epoch and Version are new; 0 without a column.
+	// Epoch and Version are the new values; 0 if the table has no such column.
 	Epoch, Version int64
 }
 
-// Move makes the move in ctx's transaction (tx.Manager's, tx.Join or gormdb.Join), else its own. A rejection
-// is a *core.TransitionError, with core.ErrNotFound without a row, core.ErrLostOwner by epoch or owner; it
-// does not roll back ctx's transaction.
+// Move makes the move, in the transaction that ctx carries (tx.Manager's, or one of the application's
+// own that tx.Join or gormdb.Join has joined), else in one of its own. A duplicate is not an error. A
+// rejection is a *core.TransitionError, with core.ErrNotFound if there is no such row, and
+// core.ErrLostOwner if the epoch or an owner's condition does not hold. A rejection does not roll back
+// the transaction of ctx.
 //
-// A duplicate is not an error: the row's last move in this epoch, or, unless Strict, a row in or past
-// the target, or at rest (rule SM2). TransitionError.Early may succeed later.
+// A move is a duplicate if the row has just made it, in the same epoch; and, unless the table is
+// Strict, if the row is in the target state, has passed it, or rests (rule SM2). A rejection with
+// TransitionError.Early may succeed later.
 func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err error) {
 	move, key, err := t.check(r)
 	if err != nil {
@@ -137,7 +146,8 @@ func (t *Table[S]) Move(ctx context.Context, r Request) (result Result[S], err e
 	return result, why
 }
 
-// Try moves at once or not; then the observer is not notified.
+// Try makes the move if the row can make it at once, and reports whether it did. If not, the observer
+// is not notified; Move returns the reason.
 func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) {
 	move, key, err := t.check(r)
 	if err != nil {
@@ -157,6 +167,7 @@ func (t *Table[S]) Try(ctx context.Context, r Request) (Result[S], bool, error) 
 	return result, true, nil
 }
 
+// check checks a request, and returns its move and the row's key.
 func (t *Table[S]) check(r Request) (move *line[S], key any, err error) {
 	if t.wrong != nil {
 		return nil, nil, t.wrong
@@ -177,7 +188,8 @@ func (t *Table[S]) check(r Request) (move *line[S], key any, err error) {
 	return move, key, nil
 }
 
-// The wait may be for a transaction that the caller has not joined.
+// bounded limits a wait outside transactions of ctx: it may be for a transaction that the caller has
+// begun and not joined.
 func (t *Table[S]) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, joins := tx.From(ctx, t.db.Name()); joins || t.options.wait <= 0 {
 		return ctx, func() {}
@@ -185,6 +197,7 @@ func (t *Table[S]) bounded(ctx context.Context) (context.Context, context.Cancel
 	return context.WithTimeoutCause(ctx, t.options.wait, errWaits{t.options.wait})
 }
 
+// errWaits is the cause of a wait that ended.
 type errWaits struct{ limit time.Duration }
 
 func (e errWaits) Error() string {
@@ -198,7 +211,8 @@ func (t *Table[S]) failed(ctx context.Context, r Request, err error) error {
 	return fmt.Errorf("%s %s: %s: %w", t.machine.Name(), keyText(r), r.Move, err)
 }
 
-// The row moved between UPDATE and query; returned after mostTries.
+// errNoLonger means that a row moved between the UPDATE that did not find it and the query of the
+// reason: now it would be found. It is returned only after mostTries times.
 var errNoLonger = errors.New("the row changes faster than it can be updated")
 
 const mostTries = 20

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// setting begins the UPDATE of a move.
 func (t *Table[S]) setting(move *line[S], set []Assignment) *statement {
 	s, c := &statement{}, t.columns
 	s.add("UPDATE " + t.table + " SET " + c.State + " = ?").arg(move.to)
@@ -36,7 +37,8 @@ func (t *Table[S]) setting(move *line[S], set []Assignment) *statement {
 	return s
 }
 
-// sql.ErrNoRows if none. Without a state before, state by state: that is part of the answer.
+// update runs the guarded UPDATE, with its steps; sql.ErrNoRows if it finds no row. A table that does
+// not keep the state before is updated state by state, as that is part of the answer.
 func (t *Table[S]) update(ctx context.Context, move *line[S], key any, r Request, result *Result[S]) error {
 	if t.columns.StateBefore != "" {
 		return t.updateFrom(ctx, move, move.from, key, r, result)
@@ -77,6 +79,7 @@ func (t *Table[S]) updateFrom(ctx context.Context, move *line[S], from []any, ke
 	return tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...).Scan(into...)
 }
 
+// returned are the columns that describe the move, and their destinations.
 func (t *Table[S]) returned(result *Result[S]) (columns []string, into []any) {
 	columns, into = append(make([]string, 0, 4), t.columns.State), append(make([]any, 0, 4), &result.State)
 	add := func(column string, target any) {
@@ -90,6 +93,7 @@ func (t *Table[S]) returned(result *Result[S]) (columns []string, into []any) {
 	return columns, into
 }
 
+// statement is SQL text with a ? for each argument.
 type statement struct {
 	sql  strings.Builder
 	args []any

@@ -9,11 +9,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Step belongs to a move: it finds the moved row in "moved" and returns one row, or the move is not made. On
-// PostgreSQL steps and move are one statement, so other rows are as before; elsewhere they follow in one
-// transaction.
+// Step is a statement that belongs to a move. It finds the row, in its state after the move, in
+// "moved", and returns one row; otherwise the move fails and is not made. On PostgreSQL all steps and
+// the move are one statement, so a step sees other rows in their state before it; elsewhere they follow
+// one another in one transaction.
 type Step struct {
-	// SQL is an INSERT or UPDATE with RETURNING, or a SELECT, with a ? per argument.
+	// SQL is an INSERT or UPDATE with RETURNING, or a SELECT, with a ? for each argument.
 	SQL  string
 	Args []any
 	// Into are the destinations of the returned values.
@@ -23,7 +24,8 @@ type Step struct {
 // notOne is the error of a step that does not return one row.
 const notOne = "a step of the move did not return one row"
 
-// Not exactly one row: a cast fails, and the statement.
+// withSteps combines an UPDATE and the steps into one statement. If a step does not return exactly one
+// row, a cast fails, and with it the whole statement.
 func withSteps(update *statement, steps []Step, returned []string, into []any) (*statement, []any) {
 	s := &statement{}
 	s.add("WITH moved AS (" + update.sql.String() + " RETURNING *)").arg(update.args...)
@@ -40,6 +42,7 @@ func withSteps(update *statement, steps []Step, returned []string, into []any) (
 	return s, into
 }
 
+// steps runs the steps one after the other.
 func (t *Table[S]) steps(ctx context.Context, key any, r Request) error {
 	for _, step := range r.With {
 		s := &statement{}
@@ -51,6 +54,7 @@ func (t *Table[S]) steps(ctx context.Context, key any, r Request) error {
 	return nil
 }
 
+// one scans the one row that a statement returns.
 func (t *Table[S]) one(ctx context.Context, s *statement, into []any) (err error) {
 	rows, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, s.text(t.db.Dialect()), s.args...)
 	if err != nil {

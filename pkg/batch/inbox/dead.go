@@ -15,21 +15,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Events are all events of a database. It is safe for concurrent use, by many processes.
+// Events are all events of a database, for any rows. It is safe for concurrent use, by many processes.
 type Events struct {
 	db      tx.Database
 	manager *tx.Manager
 	names   *strings.Replacer
 }
 
-// NewEvents returns db's events, without I/O; prefix begins the table's name.
+// NewEvents returns the events of db, from the table with a name that begins with prefix. It does no
+// I/O.
 func NewEvents(db tx.Database, prefix string) *Events { return newEvents(db, prefix, nil) }
 
+// guarded is the table of the rows that events are for.
 type guarded interface {
 	Name() string
 	Columns() guard.Columns
 }
 
+// newEvents also knows the table of rows, unless it is nil.
 func newEvents(db tx.Database, prefix string, rows guarded) *Events {
 	var table, id, version string
 	if rows != nil {
@@ -47,14 +50,14 @@ func newEvents(db tx.Database, prefix string, rows guarded) *Events {
 	}
 }
 
-// Dead is an event not offered any more.
+// Dead is an event that is no longer offered.
 type Dead struct {
 	Event
 	LastError string    `json:"last_error,omitempty"`
 	DeadAt    time.Time `json:"dead_at"`
 }
 
-// Dead returns dead events, the newest first; topic "" means all.
+// Dead returns the dead events of a topic, or of all for "", the newest first, at most limit.
 func (b *Events) Dead(ctx context.Context, topic string, limit int) (list []Dead, err error) {
 	rows, err := tx.ConnOf(ctx, b.db).QueryContext(ctx, b.sql(`SELECT id, topic, subject, dedupe_key, payload, offers, created_at, last_error, dead_at
 		FROM {event} WHERE (topic = ? OR ? = '') AND dead_at IS NOT NULL ORDER BY id DESC LIMIT ?`), topic, topic, limit)
@@ -76,8 +79,8 @@ func (b *Events) Dead(ctx context.Context, topic string, limit int) (list []Dead
 	return list, rows.Err()
 }
 
-// Revive offers a dead event like a new one. A live one is core.Duplicate, an unknown core.ErrNotFound.
-// Audited.
+// Revive offers a dead event again, as often and as long as a new one. A live one is core.Duplicate; an
+// unknown ID is core.ErrNotFound. The audit names actor and reason.
 func (b *Events) Revive(ctx context.Context, id int64, actor, reason string) (core.Answer, error) {
 	var revived bool
 	err := b.manager.Do(ctx, b.attr(), func(ctx context.Context) error {
@@ -105,8 +108,9 @@ func (b *Events) Revive(ctx context.Context, id int64, actor, reason string) (co
 	return core.Duplicate, nil
 }
 
-// Forget deletes at most limit events processed longer than age ago. Sent again, one is new: choose age beyond
-// repetitions; the machine still ignores passed moves.
+// Forget deletes at most limit events that were processed longer than age ago, and returns their
+// number. An event that is sent again after that is a new one: choose an age beyond a sender's
+// repetitions. Its row's machine still ignores moves that it has passed.
 func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int, error) {
 	result, err := tx.ConnOf(ctx, b.db).ExecContext(ctx, b.sql(`DELETE FROM {event} WHERE id IN (
 		SELECT e.id FROM {event} e WHERE e.processed_at < {later} ORDER BY e.processed_at LIMIT ?{skip_locked})`), -age.Microseconds(), limit)
@@ -117,7 +121,7 @@ func (b *Events) Forget(ctx context.Context, age time.Duration, limit int) (int,
 	return int(n), err
 }
 
-// Purge is Forget with an audit.
+// Purge is Forget, and notes in the audit how many events actor deleted.
 func (b *Events) Purge(ctx context.Context, age time.Duration, limit int, actor string) (n int, err error) {
 	err = b.manager.Do(ctx, b.attr(), func(ctx context.Context) (err error) {
 		if n, err = b.Forget(ctx, age, limit); err != nil || n == 0 {
@@ -139,7 +143,8 @@ func (b *Events) row(ctx context.Context, text string, args ...any) *sql.Row {
 	return tx.ConnOf(ctx, b.db).QueryRowContext(ctx, b.sql(text), args...)
 }
 
-// READ COMMITTED: a row just moved must be seen.
+// attr requests READ COMMITTED explicitly, as the repository does: a row that another transaction has
+// just moved must be seen.
 func (b *Events) attr() tx.Attr {
 	if b.db.Dialect() == tx.Postgres {
 		return tx.Attr{Isolation: sql.LevelReadCommitted}

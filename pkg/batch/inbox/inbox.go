@@ -17,32 +17,34 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// Inbox keeps events for a guarded table's rows, in its database. It is safe for concurrent use, by many
-// processes.
+// Inbox keeps the events for the rows of one guarded table, in that table's database. It is
+// safe for concurrent use, by many processes.
 type Inbox[S core.StateType] struct {
 	*Events
 	rows     *guard.Table[S]
 	options  Options
 	observer core.Observer
-	wrong    error // of every call
+	wrong    error // the error of every call: the table cannot have an inbox
 }
 
-// Options of an inbox.
+// Options override the defaults of an inbox.
 type Options struct {
-	// MaxOffers in vain until dead; 0 means 10.
+	// MaxOffers is the number of offers in vain after which an event is dead; 0 means 10.
 	MaxOffers int
-	// TTL: older events are dead after an offer in vain; 0 means 72 h.
+	// TTL is the age from which an event is dead after an offer in vain; 0 means 72 h.
 	TTL time.Duration
-	// Backoff after a failed handler doubles, up to 5 min; 0 means 1 s.
+	// Backoff is the time until an event is offered again after its handler failed; it doubles with
+	// each offer, up to 5 min. 0 means 1 s.
 	Backoff time.Duration
-	// Observer receives core.EventDead; may be nil.
+	// Observer is notified of dead events (core.EventDead); it may be nil.
 	Observer core.Observer
 }
 
 const longestBackoff = 5 * time.Minute
 
-// New returns a table's inbox, without I/O; prefix begins the events' table. Rows need an integer key and a
-// version, or Receive and Process fail.
+// New returns the inbox of a table; the table of events has a name that begins with prefix. It does no
+// I/O. The rows need an integer key and a version (guard.Columns): without them Receive and Process
+// fail.
 func New[S core.StateType](rows *guard.Table[S], prefix string, o Options) *Inbox[S] {
 	o.MaxOffers = cmp.Or(o.MaxOffers, 10)
 	o.TTL = cmp.Or(o.TTL, 72*time.Hour)
@@ -54,24 +56,25 @@ func New[S core.StateType](rows *guard.Table[S], prefix string, o Options) *Inbo
 	return b
 }
 
-// Event is as its sender describes it.
+// Event is an event of a row, as its sender describes it.
 type Event struct {
-	// Topic selects the handler; at most 100 bytes.
+	// Topic selects the handler. It has at most 100 bytes.
 	Topic string `json:"topic"`
-	// Subject is the row's ID; it may not exist yet.
+	// Subject is the ID of the row. The row may not exist yet.
 	Subject int64 `json:"subject"`
-	// DedupeKey is unique among all events of the database; at most 200 bytes.
+	// DedupeKey is the same whenever the event is sent, and unique among all events of the database, of
+	// any topic. It has at most 200 bytes.
 	DedupeKey string `json:"dedupe_key"`
-	// Payload is JSON up to 1 MiB, or empty.
+	// Payload is JSON of at most 1 MiB, or empty.
 	Payload json.RawMessage `json:"payload,omitempty"`
 
-	// Filled in when offered; Offers includes this one.
+	// ID, Offers (including this one) and ReceivedAt are filled in when it is offered.
 	ID         int64     `json:"id"`
 	Offers     int       `json:"offers"`
 	ReceivedAt time.Time `json:"received_at"`
 }
 
-// Decode fails for an absent payload.
+// Decode reads the payload into a value. An absent payload is an error.
 func (e Event) Decode(into any) error {
 	if err := json.Unmarshal(e.Payload, into); err != nil {
 		return fmt.Errorf("the payload of event %d: %w", e.ID, err)
@@ -79,19 +82,21 @@ func (e Event) Decode(into any) error {
 	return nil
 }
 
-// ErrOtherEvent means that the key was used for another event.
+// ErrOtherEvent means that a dedupe key was used for another event.
 var ErrOtherEvent = errors.New("the dedupe key was used for another event")
 
 const (
 	maxTopic   = 100
 	maxKey     = 200
 	maxPayload = 1 << 20
-	// anyRow: versions begin at 0; a missing row has -1.
+	// anyRow is the version that an event without a wait waits for: versions begin at 0, and a missing
+	// row has the version -1.
 	anyRow = -2
 )
 
-// Receive stores an event in ctx's transaction or its own: core.Applied, core.Duplicate, or ErrOtherEvent if
-// topic, subject or payload differ.
+// Receive stores an event, in the transaction that ctx carries, else in one of its own. The answer is
+// core.Applied, or core.Duplicate if it is already stored, or an ErrOtherEvent if its key belongs to an
+// event with another topic, subject or payload.
 func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
 	if err := errors.Join(b.wrong, e.check()); err != nil {
 		return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
@@ -111,7 +116,7 @@ func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
 		err = b.row(ctx, "SELECT id, topic, subject, payload FROM {event} WHERE dedupe_key = ?", e.DedupeKey).
 			Scan(&known.ID, &known.Topic, &known.Subject, &payload)
 		if errors.Is(err, sql.ErrNoRows) {
-			continue // forgotten in between
+			continue // it was forgotten in between
 		}
 		if err != nil {
 			return "", fmt.Errorf("receive event %q: %w", e.DedupeKey, err)
@@ -127,6 +132,7 @@ func (b *Inbox[S]) Receive(ctx context.Context, e Event) (core.Answer, error) {
 
 const mostTries = 20
 
+// check reports all errors in an event.
 func (e Event) check() error {
 	var errs []error
 	for _, text := range []struct {
@@ -151,7 +157,8 @@ func (e Event) check() error {
 	return errors.Join(errs...)
 }
 
-// A sender may repeat JSON with other spaces or order.
+// same reports whether it is the same event, sent again: a sender may write the same JSON with other
+// spaces or in another order.
 func (e Event) same(other Event) bool {
 	if e.Topic != other.Topic || e.Subject != other.Subject {
 		return false

@@ -15,22 +15,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Handler moves the event's row, and returns guard.Table.Move's result. Its writes in ctx's transaction commit
-// with the note; a rejection or error undoes them. A panic is an error; exception.Fatal ends the event.
+// Handler applies an event: it moves the event's row, and returns the result of guard.Table.Move. ctx
+// carries the transaction; everything the handler writes in it commits together with the note that the
+// event is processed. For a rejection or an error its writes are undone. A panic is an error; one made
+// by exception.Fatal ends the event.
 type Handler[S core.StateType] func(ctx context.Context, e Event) (guard.Result[S], error)
 
-// Done counts results.
+// Done counts the results of Process.
 type Done struct {
-	Applied   int
-	Duplicate int
-	Rejected  int // waits for the row's next move
-	Failed    int // offered again later
-	Dead      int // no longer offered, of rejected and failed
+	Applied   int // the move was made
+	Duplicate int // nothing was left to do
+	Rejected  int // too early, or never: it waits for the next move of its row
+	Failed    int // the handler failed: it is offered again later
+	Dead      int // of the rejected and failed, those that are no longer offered
 }
 
-// Process offers a topic's open events, oldest first, each in its own transaction, until none is left; others'
-// events are left. An event is offered again if its row moved meanwhile. Failures are stored; the first ten
-// are returned. tx.ErrTransaction if ctx carries one.
+// Process offers the open events of a topic, the oldest first, each in a transaction of its own, until
+// none is left that can be offered now. It leaves an event that another process works on. An event is
+// offered again if another event moves its row meanwhile. Failures of the handler are stored with their
+// events, and the first ten are returned. ctx may not carry a transaction of the database
+// (tx.ErrTransaction).
 func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S]) (Done, error) {
 	ctx, err := tx.Apart(ctx, []string{b.db.Name()})
 	if err = errors.Join(b.wrong, err); err != nil {
@@ -60,8 +64,9 @@ func (b *Inbox[S]) Process(ctx context.Context, topic string, handle Handler[S])
 	}
 }
 
-// offerable: the row has passed the awaited version, and the time has come; too old ones once more. Takes the
-// TTL.
+// offerable is the condition on which an event e is offered: its row has passed the version that it
+// waits for, and its time has come; one that is too old is offered once more, for the last time. It
+// takes the TTL as an argument.
 const offerable = `e.processed_at IS NULL AND e.dead_at IS NULL AND (
 	(e.offer_after < COALESCE((SELECT {row.version} FROM {rows} r WHERE {row.id} = e.subject), -1) AND (e.next_offer_at IS NULL OR e.next_offer_at <= {now}))
 	OR (e.offers > 0 AND e.created_at < {later}))`
@@ -83,13 +88,14 @@ func (b *Inbox[S]) candidates(ctx context.Context, topic string) (ids []int64, e
 	return ids, rows.Err()
 }
 
+// offer is one offer of one event.
 type offer[S core.StateType] struct {
 	*Inbox[S]
 	topic  string
 	id     int64
 	handle Handler[S]
 
-	answer  core.Answer
+	answer  core.Answer // "" if it was not offered, or the handler failed
 	failure error
 	dead    bool
 }
@@ -113,8 +119,9 @@ func (o *offer[S]) count(done *Done) int {
 	return 1
 }
 
-// One transaction locks the event. If it cannot commit, perhaps because of the handler, another one writes the
-// failure: no event blocks later ones.
+// make offers the event and writes the result, in one transaction that locks the event. If that
+// transaction cannot be committed, perhaps because of the handler, the failure is written in another
+// one: no event blocks later ones.
 func (o *offer[S]) make(ctx context.Context) error {
 	called := false
 	err := o.locked(ctx, func(ctx context.Context, e Event, version int64) error {
@@ -144,7 +151,8 @@ func (o *offer[S]) make(ctx context.Context) error {
 	})
 }
 
-// The row's version is read before f reads: an unseen move is newer.
+// locked calls f with the event, if it can be offered now and no other process has it, and with the
+// version of its row, which was read before f reads the row: a move that f does not see is newer.
 func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Event, version int64) error) error {
 	return o.manager.Do(ctx, o.attr(), func(ctx context.Context) error {
 		e := Event{ID: o.id, Topic: o.topic}
@@ -155,7 +163,7 @@ func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Eve
 			FROM {event} e WHERE e.id = ? AND `+offerable+"{skip_locked}",
 			o.id, -o.options.TTL.Microseconds()).Scan(&e.Subject, &e.DedupeKey, &payload, &e.Offers, &at, &version)
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil // another process has or had it
+			return nil // another process has it, or had it
 		}
 		if err != nil {
 			return err
@@ -165,7 +173,7 @@ func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Eve
 	})
 }
 
-// A savepoint undoes writes before a rejection.
+// call runs the handler after a savepoint: its writes before a rejection are undone.
 func (o *offer[S]) call(ctx context.Context, e Event) (result guard.Result[S], err error) {
 	err = o.manager.Do(ctx, tx.Attr{Propagation: tx.Nested}, func(ctx context.Context) error {
 		return exception.GuardApart(func() error {
@@ -190,7 +198,8 @@ func (o *offer[S]) backoff(e Event) time.Duration {
 	return min(o.options.Backoff<<min(e.Offers-1, 20), longestBackoff)
 }
 
-// The version to pass and minimum wait, or the last offer.
+// inVain notes an offer in vain, the version that the row must pass before the next one, and its
+// minimum wait; or that it was the last one.
 func (o *offer[S]) inVain(ctx context.Context, e Event, why error, version int64, wait time.Duration) error {
 	last := 0
 	if e.Offers >= o.options.MaxOffers || isFatal(why) {

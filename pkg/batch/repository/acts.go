@@ -12,7 +12,7 @@ import (
 
 var _ ports.Acts = (*Repository)(nil)
 
-// One list: even numbers of one table, odd of the other.
+// Acts of both tables share one list: one table's numbers are even, the other's odd.
 const (
 	jobActs = `SELECT 2 * a.id AS id, a.at, a.verb, a.person AS actor, a.job_execution_id AS execution, 0 AS task, a.detail,
 		CASE WHEN a.job_name <> '' THEN a.job_name ELSE COALESCE((SELECT e.job_name FROM {job_execution} e WHERE e.id = a.job_execution_id), '') END AS job_name
@@ -22,7 +22,7 @@ const (
 
 const actPage = 50
 
-// Acts implements ports.Acts.
+// Acts implements ports.Acts: one statement, and one more for a page after the first.
 func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
 	conditions, args := []string{"1 = 1"}, []any{}
 	where := func(holds bool, condition string, list ...any) {
@@ -70,7 +70,7 @@ func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, 
 	return list, nil
 }
 
-// The escape character is !.
+// likeText escapes text for LIKE, with ! as the escape character.
 func likeText(text string) string {
 	return strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(text)
 }
@@ -80,7 +80,7 @@ func (r *Repository) NoteAct(ctx context.Context, verb, actor, detail string) er
 	return r.auditDefinition(ctx, verb, actor, "", storable(detail))
 }
 
-// PurgeActs reads the oldest rows only.
+// PurgeActs implements ports.Acts. It reads the oldest rows only, however many younger ones exist.
 func (r *Repository) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	for _, table := range []string{"{audit}", "{task_audit}"} {
 		done := r.store.exec(ctx, "DELETE FROM "+table+" WHERE id IN (SELECT id FROM (SELECT id, at FROM "+table+" ORDER BY id LIMIT ?) AS oldest WHERE at < {later})",

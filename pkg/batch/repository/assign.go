@@ -24,8 +24,9 @@ type assignable struct {
 	Placed         bool
 }
 
-// AssignPartition compares the read values again: one of several workers gets it, and an extended lease keeps
-// it.
+// AssignPartition implements ports.Assignments. The guarded UPDATE compares again the values that
+// were read: of several concurrent workers one gets the partition, and a worker that has extended
+// its lease meanwhile keeps it.
 func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	if req.Lease <= 0 {
 		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
@@ -53,7 +54,7 @@ func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignReques
 		if err != nil {
 			return nil, err
 		}
-		if a.Step.Owner.String() != req.Owner.String() || a.Step.Epoch != c.Row.Epoch+1 { // taken by another worker
+		if a.Step.Owner.String() != req.Owner.String() || a.Step.Epoch != c.Row.Epoch+1 { // another worker has taken it since
 			continue
 		}
 		a.Resumed = resumed
@@ -62,11 +63,12 @@ func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignReques
 	return nil, nil
 }
 
-// The named partition, with any definition, or several.
+// assignable reads the candidates for the request: the partition that it names, with any
+// definition, or several.
 func (r *Repository) assignable(ctx context.Context, req ports.AssignRequest) (found []assignable, err error) {
 	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
 	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
-	if req.Part == 0 { // by index, as in Ready
+	if req.Part == 0 { // the first ones by their index, as in Ready
 		which = `s.id IN (SELECT s.id FROM {step_execution} s WHERE ` + may + ` AND (SELECT CASE WHEN active = 1 AND definition_hash NOT IN ? THEN 1 END
 			FROM {job_execution} WHERE id = s.job_execution_id) = 1 AND NOT ` + placedPart + ` ORDER BY s.id LIMIT ?)`
 		args = []any{append([]string{"none"}, req.Except...), req.Worker, assignCandidates}
@@ -77,7 +79,8 @@ func (r *Repository) assignable(ctx context.Context, req ports.AssignRequest) (f
 	return found, err
 }
 
-// After a stop. Partitions given back later have no owner.
+// stopLost ends the partitions of a parked execution that have no owner or a lost one, if a stop
+// was requested. Partitions that were given back after the request have no owner.
 func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
 	var found []assignable
 	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
@@ -103,7 +106,8 @@ func (c assignable) isDead(dead func(core.Owner) bool) bool {
 	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
 }
 
-// It reports ownership, and the steps of a resumed branch.
+// assign makes the transition that is due for a partition. It reports whether the caller owns the
+// partition now, and returns the steps of a branch that it resumes.
 func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req ports.AssignRequest) (taken bool, resumed []ports.StepRef, err error) {
 	ref := ports.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, ports.Executions().Move(ports.MoveAssign), actAssign)
@@ -123,7 +127,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req po
 		m.set("ended_at = COALESCE(ended_at, {now})")
 	default:
 		m.set("owner = ?", req.Owner.String())
-		m.set("error_text = ''")
+		m.set("error_text = ''") // of a worker that refused the partition
 		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
 		m.set("assigned_count = assigned_count + 1")
 		m.set("lease_until = {later}", req.Lease.Microseconds())
@@ -151,7 +155,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req po
 		resumed, err = r.takeBranch(ctx, c.Row.ID, req.Owner, l)
 		return err
 	})
-	if _, lost := errors.AsType[*core.TransitionError](err); lost || errors.Is(err, errNotAssigned) { // another was faster
+	if _, lost := errors.AsType[*core.TransitionError](err); lost || errors.Is(err, errNotAssigned) { // another worker was faster
 		return false, nil, nil
 	}
 	return err == nil && answer == core.Applied && m.move.Name == ports.MoveAssign, resumed, err
@@ -212,7 +216,8 @@ func (r *Repository) steps(ctx context.Context, condition string, args ...any) (
 	return records, nil
 }
 
-// HeartbeatStep is one guarded UPDATE without indexed columns or audit.
+// HeartbeatStep implements ports.Assignments with one guarded UPDATE, which touches no indexed
+// column and leaves no audit row.
 func (r *Repository) HeartbeatStep(ctx context.Context, ref ports.StepRef, lease time.Duration) (stop bool, err error) {
 	var rows []struct{ StopRequested bool }
 	err = r.store.scan(ctx, &rows, "UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
@@ -232,7 +237,7 @@ func (r *Repository) ReleasePartition(ctx context.Context, ref ports.StepRef, re
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
 	m.set("error_text = ?", storable(refused))
-	m.set("assigned_count = assigned_count - 1") // no attempt failed
+	m.set("assigned_count = assigned_count - 1") // no attempt of the partition failed
 	m.set("epoch = epoch + 1")
 	_, err := r.recorded(ctx, ref.Owner.String(), func(ctx context.Context, l *ledger) error {
 		answer, err := r.transition(ctx, m)

@@ -11,7 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// OpenAttempts implements core.Attempts by the index of executions.
+// OpenAttempts implements core.Attempts with one statement, over the index of the
+// instance's executions.
 func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (string, []core.Owner, error) {
 	var rows []struct{ UID, Instance, Owner string }
 	err := r.store.scan(ctx, &rows, "SELECT r.uid, COALESCE("+instanceUID+`, '') AS instance, COALESCE(a.owner, '') AS owner
@@ -34,7 +35,7 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 	return scopeOf(rows[0].UID, rows[0].Instance), owners, nil
 }
 
-// LeftBy implements core.Attempts likewise.
+// LeftBy implements core.Attempts with one statement, over the index of the instance's executions.
 func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
 	left, err := r.ofEarlier(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
 	if err != nil {
@@ -47,10 +48,12 @@ func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, st
 	return positions, nil
 }
 
+// completedPosition is the condition that step s of execution e completed with a position, in an
+// instance that is complete.
 const completedPosition = `s.status = 'COMPLETED' AND s.position <> '' AND e.redrive_of IS NULL
 	AND EXISTS (SELECT 1 FROM {job_execution} c WHERE c.instance_id = e.instance_id AND c.status = 'COMPLETED')`
 
-// LastCompleted implements core.Attempts.
+// LastCompleted implements core.Attempts with one statement.
 func (r *Repository) LastCompleted(ctx context.Context, job, step string, before core.JobInstanceID) (item.Position, error) {
 	var rows []struct{ Position string }
 	err := r.store.scan(ctx, &rows, `SELECT position FROM (SELECT * FROM (
@@ -68,7 +71,7 @@ func (r *Repository) LastCompleted(ctx context.Context, job, step string, before
 	return item.Position(rows[0].Position), nil
 }
 
-// Newest implements core.Attempts.
+// Newest implements core.Attempts with one statement.
 func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error) {
 	prefix := step + ":"
 	records, err := r.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
@@ -97,7 +100,7 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 	return found, nil
 }
 
-// LeftBehind needs a second statement only if it finds rows.
+// LeftBehind implements core.Attempts with one statement, and a second one if the first finds rows.
 func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
 	left, err := r.ofEarlier(ctx, "e.instance_id = ?", instance)
 	if err != nil {

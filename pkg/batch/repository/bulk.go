@@ -13,7 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// StepsOf implements ports.BulkExplorer.
+// StepsOf implements ports.BulkExplorer with one statement.
 func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
 	if len(ids) == 0 {
@@ -33,7 +33,8 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	return steps, nil
 }
 
-// LastExecutions implements ports.BulkExplorer.
+// LastExecutions implements ports.BulkExplorer with one statement, over the index of the
+// instances' executions.
 func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
 	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
 	if len(ids) == 0 {
@@ -50,7 +51,8 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 	return last, nil
 }
 
-// NewestAttempts implements ports.BulkExplorer with a statement per batchSize ids.
+// NewestAttempts implements ports.BulkExplorer with one statement per batchSize ids, over the index
+// of the instances' executions.
 func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
 	attempts := make(map[core.JobInstanceID]ports.NewestAttempt, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
@@ -72,12 +74,15 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 	return attempts, nil
 }
 
+// judgedRow is an execution as a launch of its instance would judge it, and the newest execution of
+// the instance.
 type judgedRow struct {
 	Judged newestExecution `gorm:"embedded"`
-	Newest string
+	Newest string          // as newestColumn writes it
 }
 
-// ID and status by one lookup per row.
+// newestColumn is the additional column of a judgedRow: ID and status of the newest execution,
+// separated by a space, so that one lookup per row returns both.
 const newestColumn = `, (SELECT n.id || ' ' || n.status FROM {job_execution} n WHERE n.instance_id = {job_execution}.instance_id ORDER BY n.id DESC LIMIT 1) AS newest`
 
 func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
@@ -89,7 +94,8 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 	return core.JobExecutionID(number), core.Status(status), nil
 }
 
-// Judged has only ids as parameters, so PostgreSQL plans it once per connection.
+// Judged implements ports.BulkExplorer with one statement per batchSize ids. The ids are its only
+// parameters, so PostgreSQL plans it once per connection.
 func (r *Repository) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
 	judged := make([]ports.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
@@ -125,7 +131,8 @@ func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, e
 	return ports.JudgedExecution{Execution: exec, Newest: newest}, nil
 }
 
-// SkipCounts implements ports.BulkExplorer.
+// SkipCounts implements ports.BulkExplorer with one statement, over the index of the
+// execution's skipped items.
 func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
 	var rows []struct {
 		Step, Class string

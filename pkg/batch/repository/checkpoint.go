@@ -13,10 +13,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Checkpoint is one statement in ctx's transaction (tx.ErrNoTransaction without), and one more per batch of
-// skips. Above core.MaxPositionBytes or core.MaxContextBytes: core.ErrContextTooLarge.
+// Checkpoint implements ports.CheckpointStore with exactly one statement, in the transaction that
+// ctx must carry (tx.ErrNoTransaction otherwise), and one more for every batch of skipped items. A
+// position above core.MaxPositionBytes or a context above core.MaxContextBytes is refused before
+// that (core.ErrContextTooLarge).
 //
-// A changed context is written; call Stored after the commit.
+// The context is written only if it changed. Only the caller knows whether the transaction
+// committed, so it marks the context as stored: call Stored after the commit.
 func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	t, ok := tx.From(ctx, r.store.db.Name())
 	if !ok {
@@ -59,8 +62,9 @@ func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.
 	return nil
 }
 
-// Without gorm: every chunk pays. The stop flag comes from another row of the snapshot: a hint, not part of
-// the guard (rule L5).
+// checkpointSQL is written without gorm, because every chunk pays for this statement. It also
+// returns whether a stop of the job was requested. That flag comes from another row of the
+// statement's snapshot: it is a hint, not part of the guard (rule L5).
 func (r *Repository) checkpointSQL(withContext bool) string {
 	n := 0
 	bind := func(column string) string {
@@ -81,8 +85,9 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 		" RETURNING " + r.stopRequested())
 }
 
-// fence: the UPDATE runs in the transaction begun, by nonce n (rule T8a): after a script's ROLLBACK it would
-// commit by itself. SQLite needs none.
+// fence is the condition that an UPDATE runs in the transaction that was begun, identified by the
+// nonce in bind variable n (rule T8a): after a ROLLBACK in a script, the UPDATE would commit by
+// itself. SQLite needs none.
 func (s *store) fence(n int) string {
 	if s.db.Dialect() != tx.Postgres {
 		return ""
@@ -97,7 +102,8 @@ func (s *store) fenced(args []any, nonce string) []any {
 	return append(args, nonce)
 }
 
-// tx.ErrForeignEnd if another transaction, else core.ErrLostOwner.
+// noRow returns why a checkpoint found no row: tx.ErrForeignEnd if the transaction is not the one
+// that was begun, else core.ErrLostOwner.
 func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 	if s.db.Dialect() != tx.Postgres {
 		return core.ErrLostOwner
@@ -115,7 +121,7 @@ func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 	return fmt.Errorf("rolled back, or by a RESET ALL no longer told from others: rows that were written before may be committed: %w", tx.ErrForeignEnd)
 }
 
-// For the RETURNING of a step's UPDATE.
+// stopRequested is the stop flag of the job, for the RETURNING clause of an UPDATE of a step.
 func (r *Repository) stopRequested() string {
 	return r.store.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// stagedSkip waits to be moved to the repository, as text: its bytes stay.
+// stagedSkip is a skipped item that waits to be moved to the repository. The item is stored as
+// text, so its bytes stay unchanged.
 type stagedSkip struct {
 	Phase     core.Phase    `json:"phase"`
 	Path      string        `json:"path,omitempty"`
@@ -32,7 +33,8 @@ type stagedSkip struct {
 	Error     string        `json:"error,omitempty"`
 }
 
-// In the chunk's transaction (rule C12), numbered by the attempt's counters.
+// stageSkips stores the skips in the database of the data, in the chunk's transaction (rule C12).
+// They are numbered by the attempt's counters, so each number is used once.
 func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c ports.Checkpoint) error {
 	number := c.Counters.Skips() - int64(len(c.Skipped))
 	for batch := range slices.Chunk(c.Skipped, s.store.rowsAtOnce(4)) {
@@ -66,6 +68,7 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c ports.Checkpoi
 	return nil
 }
 
+// valuesRow returns "(?, ?, MORE)" in the dialect, with bind variables that follow the first n.
 func (s *store) valuesRow(n, columns int, more ...string) string {
 	binds := append(make([]string, columns), more...)
 	for i := range columns {
@@ -74,8 +77,10 @@ func (s *store) valuesRow(n, columns int, more ...string) string {
 	return "(" + strings.Join(binds, ", ") + ")"
 }
 
-// Maximum bind variables of an INSERT. In SQLite's driver time per variable grows: a row of 11 costs 22 µs in
-// statements of 10 rows, 1100 µs in one of 1000. PostgreSQL takes 9 µs in each, and saves round trips.
+// The maximum number of bind variables in one INSERT of many rows. In SQLite's driver the time per
+// variable grows with their number, and there is no round trip to save: a row of 11 costs 22 µs in
+// statements of 10 rows, and 1100 µs in one of 1000. PostgreSQL takes 9 µs in each, and saves round
+// trips.
 const (
 	sqliteBinds = 165
 	serverBinds = 5000
@@ -88,7 +93,8 @@ func (s *store) rowsAtOnce(columns int) int {
 	return max(1, serverBinds/columns)
 }
 
-// SQLite compares a numbered variable with all earlier ones: minutes if there are many.
+// bindVariable returns the nth bind variable of a statement that uses them in order. SQLite
+// compares a numbered variable with all earlier ones, which takes minutes if there are many.
 func (s *store) bindVariable(n int) string {
 	if s.db.Dialect() == tx.SQLite {
 		return "?"
@@ -96,7 +102,8 @@ func (s *store) bindVariable(n int) string {
 	return s.db.Dialect().Placeholder(n)
 }
 
-// Outside the chunk's transaction: only committed ones.
+// stagedSkips returns the staged skips of an attempt, in order. It is called outside the chunk's
+// transaction, so it reads committed ones only.
 func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]core.SkippedItem, error) {
 	var texts []string
 	err := s.store.scan(ctx, &texts, "SELECT item FROM {checkpoint_skip} WHERE repository = ? AND step_execution_id = ? ORDER BY number",
@@ -118,8 +125,12 @@ func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]c
 	return items, nil
 }
 
-// syncRecord updates the repository's record and moves missing staged skips; it can be repeated. No process
-// adds skips meanwhile: the caller is the attempt between two commits, or a later one that claimed the step.
+// syncRecord updates the repository's record of the attempt that the row counts, and moves the
+// attempt's staged skips into the repository. It moves only those that are not there yet, so an
+// interrupted call can be repeated. update writes the record and reports whether it exists.
+//
+// No process adds staged skips meanwhile: the caller is the attempt itself between two commits, or
+// a later attempt that has claimed the step.
 func (s *claimed) syncRecord(ctx context.Context, row *checkpoint, update func(ctx context.Context, row *checkpoint) (bool, error)) error {
 	skips, err := s.stagedSkips(ctx, row.CountedID)
 	if err != nil {
@@ -144,7 +155,8 @@ func (s *claimed) syncRecord(ctx context.Context, row *checkpoint, update func(c
 	return nil
 }
 
-// The record is locked, so no other process does the same.
+// moveSkips stores the staged skips that the repository does not have yet. The attempt's record is
+// locked, so no other process does the same.
 func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.SkippedItem) error {
 	r := s.repository
 	var have int64
@@ -153,7 +165,7 @@ func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.S
 		return fmt.Errorf("count stored skips: %w", err)
 	}
 	counters := row.counters()
-	gone := counters.Skips() - int64(len(skips)) // already moved
+	gone := counters.Skips() - int64(len(skips)) // staged once, already moved
 	if have < gone {
 		have = gone
 	}
@@ -163,7 +175,8 @@ func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.S
 	return nil
 }
 
-// onStop is called on a stop request. core.ErrLostOwner if the guard finds no record.
+// updateRunning writes the committed state of the running attempt into its record, and calls onStop
+// if a stop was requested. It fails with core.ErrLostOwner if the guard finds no record.
 func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, error) {
 	r := s.repository
 	set, args := setList(counterColumns(), "%s = ?", counterValues(row.counters()))
@@ -180,7 +193,9 @@ func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, err
 	return err == nil, err
 }
 
-// The record may have greater counters: they only grow, so the greater ones are right.
+// updateEarlier writes the committed state of an ended attempt into its record. The record may have
+// greater counters, if the attempt ended by itself. Counters only grow, so the greater ones are
+// right.
 func (s *claimed) updateEarlier(ctx context.Context, row *checkpoint) (bool, error) {
 	r := s.repository
 	if err := s.countBefore(ctx, row); err != nil {
@@ -196,6 +211,8 @@ func (s *claimed) updateEarlier(ctx context.Context, row *checkpoint) (bool, err
 	return done.RowsAffected > 0, done.Error
 }
 
+// countBefore adds to this attempt's starting counters the work that the earlier attempt counted
+// here and that the repository did not know when this attempt began.
 func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	if s.isSuperseded(row.CountedID) { // no earlier work counts
 		return nil
@@ -227,6 +244,7 @@ func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	return done.Error
 }
 
+// countersAhead returns found minus known, the counters that the repository lacks.
 func countersAhead(known, found core.Counters) core.Counters {
 	more := func(known, found int64) int64 { return max(found-known, 0) }
 	return core.Counters{

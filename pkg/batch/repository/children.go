@@ -9,8 +9,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// parentFirst locks the parent before the ending child: a parent parked at the same time sees the end, or is
-// seen parked. Takes the child's ID. SQLite needs no lock.
+// parentFirst is the condition with which the UPDATE that ends a child job locks its parent before
+// the child: a parent that is parked at the same time either sees that the child ended, or is seen
+// parked by the child. Its bind variable is the child's ID. SQLite has one writer and needs no
+// lock.
 func (r *Repository) parentFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
@@ -19,7 +21,8 @@ func (r *Repository) parentFirst() string {
 		WHERE id = (SELECT c.parent_id FROM {job_execution} c WHERE c.id = ?) FOR NO KEY UPDATE) AS p) >= 0`)
 }
 
-// Announced if the parent waits for nothing else.
+// childEnded announces the parent of a job that this transaction ended, if the parent waits for
+// nothing else. parent is nil unless the job is a child job.
 func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID) error {
 	if parent == nil {
 		return nil
@@ -27,7 +30,7 @@ func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID
 	return r.announceResume(ctx, *parent)
 }
 
-// Launched for workers, begun by none.
+// stopUnbegun ends an execution that was launched for workers and that no worker has begun.
 func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *ledger) error {
 	stop := ports.Executions().Move(ports.MoveStop)
 	var rows []jobExecution
@@ -42,7 +45,7 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 	return r.childEnded(ctx, rows[0].ParentID)
 }
 
-// Except children of `finally`.
+// stopChildren requests a stop of the running child jobs, except children of `finally`.
 func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1
@@ -72,6 +75,7 @@ func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead fun
 	return nil
 }
 
+// before returns the execution of the instance before this one, or nil.
 func (r *Repository) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
 	list, err := r.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
 	if err != nil || len(list) == 0 {

@@ -15,31 +15,36 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// checkpointsVersion is the newest version in checkpoints/, as schemaVersion is in migrations/.
 const checkpointsVersion = 1001
 
 //go:embed checkpoints
 var checkpointMigrations embed.FS
 
-// DefaultClaimWait is CheckpointOptions.Wait's default.
+// DefaultClaimWait is the default of CheckpointOptions.Wait: how long a claim waits for the open
+// transaction of the previous attempt.
 const DefaultClaimWait = time.Minute
 
 // CheckpointOptions adjust Checkpoints.
 type CheckpointOptions struct {
-	// AutoMigrate reports for which dialects Acquire migrates; nil means none.
+	// AutoMigrate reports for which dialects Acquire creates or updates the tables; nil means none.
 	AutoMigrate func(tx.Dialect) bool
-	// Wait bounds Acquire's wait for the previous attempt's transaction: two leases suffice on PostgreSQL
-	// (rule L7). 0 means DefaultClaimWait.
+	// Wait bounds how long Acquire waits for an open transaction of the previous attempt: two
+	// leases are enough on PostgreSQL (rule L7). 0 means DefaultClaimWait.
 	Wait time.Duration
-	// Every is the time between two reports to the repository; 0 means a second.
+	// Every is the time between two reports of a running attempt to the repository. 0 means a
+	// second.
 	Every time.Duration
 }
 
-// Checkpoints keeps checkpoints in databases other than the repository's (rule C18): a model.CheckpointStores.
-// Position, counters and skips commit in the chunk's transaction; a restart trusts them, the repository's
+// Checkpoints keeps the checkpoints of a repository's steps in the databases that the steps work
+// in, if these are not the repository's (rule C18): a model.CheckpointStores. Position, counters and
+// skips commit there, in the chunk's own transaction. A restart trusts them; the repository's
 // records follow.
 //
-// PREFIXcheckpoint has a row per step of an instance, PREFIXcheckpoint_skip the skips not yet in the
-// repository. Repositories may share the tables: each has its identity.
+// The tables begin with the repository's prefix: PREFIXcheckpoint has a row for each step of an
+// instance, PREFIXcheckpoint_skip the skipped items that are not in the repository yet.
+// Repositories may share the tables: each has its own identity.
 type Checkpoints struct {
 	repository *Repository
 	provider   tx.Provider
@@ -48,7 +53,7 @@ type Checkpoints struct {
 
 var _ model.CheckpointStores = (*Checkpoints)(nil)
 
-// NewCheckpoints returns r's checkpoints in provider's databases.
+// NewCheckpoints returns the checkpoints of r in the databases of provider.
 func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptions) *Checkpoints {
 	if options.Wait == 0 {
 		options.Wait = DefaultClaimWait
@@ -68,7 +73,8 @@ func (c *Checkpoints) Migrate(ctx context.Context, database string) error {
 	return checkpointTables(p).migrate(ctx)
 }
 
-// CheckSchema returns core.ErrSchemaMissing or ErrSchemaNewer if a database lacks the tables.
+// CheckSchema returns an error if a database lacks the tables: core.ErrSchemaMissing,
+// ErrSchemaNewer.
 func (c *Checkpoints) CheckSchema(ctx context.Context, database string) error {
 	p, err := c.store(database)
 	if err != nil {
@@ -92,11 +98,12 @@ func checkpointTables(p *store) tableSet {
 	}
 }
 
-// Acquire locks the step's row, which waits for a chunk being committed, and names this attempt in it. IDs of
-// attempts only grow: from then on an earlier attempt can neither commit nor claim, and the state is final
-// (rule L5).
+// Acquire implements model.CheckpointStores. It locks the step's row, which waits for a chunk that
+// the previous attempt is just committing, and then names this attempt in it. IDs of attempts only
+// grow, so from then on an earlier attempt can neither commit nor claim, and the committed state is
+// final (rule L5).
 //
-// An attempt that continues none begins without a position.
+// An attempt that does not continue an earlier one begins without a position.
 func (c *Checkpoints) Acquire(ctx context.Context, run *model.StepRun, database string) (ports.ClaimedStore, error) {
 	s, err := c.claim(ctx, run, database)
 	if err != nil {
@@ -175,7 +182,8 @@ func (c *Checkpoints) prepare(ctx context.Context, p *store) error {
 	return err
 }
 
-// It returns the row as it was. core.ErrLostOwner if a later attempt has it.
+// takeRow locks the row and writes the attempt into it. It returns the row as it was before, and
+// notes where the step starts. It fails with core.ErrLostOwner if a later attempt has the row.
 func (c *Checkpoints) takeRow(ctx context.Context, s *claimed) (before *checkpoint, err error) {
 	waiting, cancel := context.WithTimeout(ctx, c.options.Wait)
 	defer cancel()
@@ -213,7 +221,8 @@ func startContext(c *core.ExecutionContext) (string, error) {
 	return string(text), err
 }
 
-// The upsert locks in both cases.
+// lock creates the row if it does not exist, and returns it locked: the upsert locks it in both
+// cases.
 func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.scan(ctx, &rows, `INSERT INTO {checkpoint} (repository, instance_id, step, job_name, step_execution_id, owner, epoch, claimed_at)
@@ -229,8 +238,9 @@ func (s *claimed) lock(ctx context.Context) (*checkpoint, error) {
 	return &rows[0], nil
 }
 
-// chooseStart prefers the state committed here: the repository's record is older. It fails if a later attempt
-// has the row, or an earlier one's is missing.
+// chooseStart notes where the attempt starts: at the state committed here. The repository's record
+// is older, and is used only if there is no row yet. chooseStart fails if a later attempt has the
+// row, or if the row of an earlier attempt is missing.
 func (s *claimed) chooseStart(before *checkpoint) error {
 	switch {
 	case s.adopts:
@@ -244,7 +254,7 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 		var err error
 		s.start, err = before.record()
 		return err
-	case s.isSuperseded(before.StepExecutionID): // from the start: earlier state does not count
+	case s.isSuperseded(before.StepExecutionID): // from the start: the state that earlier executions left does not count
 		s.start = ports.Checkpoint{Position: s.run.Step.Position, Context: s.run.Step.Context}
 		return nil
 	case before.StepExecutionID == 0 && len(s.run.Data.Earlier.Position) > 0:
@@ -256,12 +266,12 @@ func (s *claimed) chooseStart(before *checkpoint) error {
 	}
 	var err error
 	s.start, err = before.record()
-	s.start.Counters = core.Counters{}
+	s.start.Counters = core.Counters{} // of another attempt
 	return err
 }
 
-// claimShift leaves room for Reclaim's epochs below the repository's next: assignments of a partition follow
-// earlier claims.
+// claimShift leaves room for the epochs that Reclaim raises here, below the repository's next
+// epoch: an assignment of a partition follows all claims of earlier assignments.
 const claimShift = 20
 
 func claimRef(ref ports.StepRef) ports.StepRef {
@@ -269,13 +279,15 @@ func claimRef(ref ports.StepRef) ports.StepRef {
 	return ref
 }
 
-// isSuperseded: the step completed later in a loop, or everything runs again. The row may still name the
-// attempt if the previous one did not claim it.
+// isSuperseded reports whether an attempt belongs to finished work: the step completed after it in
+// an earlier round of a loop, or everything runs again. The row may still name such an attempt if
+// the previous attempt did not get to claim it.
 func (s *claimed) isSuperseded(attempt core.StepExecutionID) bool {
 	return s.run.Data.Earlier == nil || attempt != 0 && attempt < s.run.Data.Earlier.First
 }
 
-// For a claim that timed out.
+// wrapOwner adds to the failure of a claim that timed out the owner of the transaction that it
+// waited for.
 func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	if waiting.Err() == nil && !dberr.IsBusy(failure) {
 		return failure
@@ -283,13 +295,14 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
 	defer cancel()
 	row, err := s.read(asking)
-	if err != nil || row == nil || row.Owner == "" {
+	if err != nil || row == nil || row.Owner == "" { // no owner is known
 		return failure
 	}
 	owner := core.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }
 
+// identity returns the ID of this repository, which its checkpoints in other databases carry too.
 func (r *Repository) identity(ctx context.Context) (string, error) {
 	var uids []string
 	if err := r.store.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {

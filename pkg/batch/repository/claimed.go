@@ -14,24 +14,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// claimed is a ports.ClaimedStore: the checkpoints of one attempt in the database that it works in.
+// It is used by one goroutine at a time.
 type claimed struct {
 	store       *store
 	repository  *Repository
 	run         *model.StepRun
 	key         checkpointKey
-	identity    string
-	instanceKey string
-	ref         ports.StepRef // epoch of this database's row
+	identity    string        // of the instance
+	instanceKey string        // of its parameters
+	ref         ports.StepRef // with the epoch of this database's row, not of the repository's
 	start       ports.Checkpoint
-	adopts      bool // from a row the operator accepted (rule C18a)
+	adopts      bool // start comes from a row that the operator accepted (rule C18a)
 	updates     [2]string
 	every       time.Duration
-	notifiedAt  time.Time
-	hasNewSkips bool // since notifiedAt
-	onStop      func()
+	notifiedAt  time.Time // when the repository was last notified
+	hasNewSkips bool      // skips were committed since then
+	onStop      func()    // of the last checkpoint
 }
 
-// All attempts of a step share the key.
+// checkpointKey identifies a step of an instance of one repository. All attempts of the
+// step share it.
 type checkpointKey struct {
 	repository string
 	instance   core.JobInstanceID
@@ -55,7 +58,7 @@ type checkpoint struct {
 	RollbackCount    int64
 	Position         string
 	Context          string
-	Instance         string // empty from an older version
+	Instance         string // its identity; empty if written by an older version
 }
 
 func checkpointColumns() []string {
@@ -70,7 +73,8 @@ func (c *checkpoint) counters() core.Counters {
 	}
 }
 
-// Counters are zero if an earlier attempt counted them.
+// record returns the committed state of the attempt that claimed the row. The counters are zero if
+// an earlier attempt counted them.
 func (c *checkpoint) record() (ports.Checkpoint, error) {
 	context, err := core.ParseExecutionContext([]byte(c.Context))
 	if err != nil {
@@ -92,8 +96,9 @@ func (s *claimed) Database() string { return s.store.db.Name() }
 // Start implements ports.ClaimedStore.
 func (s *claimed) Start() ports.Checkpoint { return s.start }
 
-// Checkpoint is as in Repository.Checkpoint, in the data's transaction. It does not see a stop; the next
-// notification does.
+// Checkpoint implements ports.CheckpointStore as Repository.Checkpoint does, in the transaction of
+// the data: one statement, and one more for every batch of skips. It does not see a stop of the
+// job: the next notification of the repository does.
 func (s *claimed) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	if err := s.checkpoint(ctx, ref, c); err != nil {
 		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, s.store.db.Name(), err)
@@ -164,7 +169,8 @@ func (s *claimed) checkpointSQL(withContext bool) string {
 	return s.store.sql("UPDATE {checkpoint} SET " + sets + " WHERE " + guards + s.store.fence(n+1))
 }
 
-// Reclaim acts on this database's row (rule C10); the repository's guard stays.
+// Reclaim implements ports.CheckpointStore, on the row in this database (rule C10). It
+// returns ref itself: the guard of the repository's row does not change.
 func (s *claimed) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	found, err := s.reclaim(ctx)
 	if err != nil {
@@ -173,7 +179,8 @@ func (s *claimed) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef
 	return ref, found, nil
 }
 
-// It can be repeated: no other process raises this row's epoch.
+// reclaim raises the epoch of the row. It can be repeated if the reply is lost: no other process
+// raises the epoch of this attempt's row, so a greater one is its own.
 func (s *claimed) reclaim(ctx context.Context) (ports.Checkpoint, error) {
 	var rows []checkpoint
 	err := s.store.transact(ctx, func(ctx context.Context) error {
@@ -192,8 +199,8 @@ func (s *claimed) reclaim(ctx context.Context) (ports.Checkpoint, error) {
 	return rows[0].record()
 }
 
-// Committed notifies the repository of skips at once, of counters at intervals. A failure is repeated, at the
-// latest by SyncHistory.
+// Committed implements ports.ClaimedStore. It notifies the repository of skips at once, and of
+// counters at intervals. A failed notification is repeated, at the latest by SyncHistory.
 func (s *claimed) Committed(ctx context.Context) error {
 	if !s.hasNewSkips && time.Since(s.notifiedAt) < s.every {
 		return nil
@@ -202,12 +209,13 @@ func (s *claimed) Committed(ctx context.Context) error {
 	if err == nil || errors.Is(err, core.ErrLostOwner) {
 		return err
 	}
-	s.notifiedAt, s.hasNewSkips = time.Now(), false // not for every chunk
+	s.notifiedAt, s.hasNewSkips = time.Now(), false // not again for every chunk
 	s.run.Services.Observer.Observe(ctx, core.HeartbeatFailed{Execution: s.run.Data.Job.ID, Err: err})
 	return nil
 }
 
-// SyncHistory retries as long as the lease lasts (rule L9).
+// SyncHistory implements ports.ClaimedStore. If the repository cannot be reached it tries again, as
+// long as the lease lasts (rule L9).
 func (s *claimed) SyncHistory(ctx context.Context) error {
 	return s.run.Services.Lease.Record(context.WithoutCancel(ctx), s.notifyRepository)
 }

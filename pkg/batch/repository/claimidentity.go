@@ -9,12 +9,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// oldIdentity begins the identity of an instance that was created before instances had one.
 const oldIdentity = "old-"
 
-// An older version's instance has no row.
+// instanceUID is the SQL of the identity of instance i. An instance of an older version has no row.
 const instanceUID = "COALESCE((SELECT n.uid FROM {instance_identity} n WHERE n.instance_id = i.id), '" + oldIdentity + "' || i.id)"
 
-// scopeOf is core.Attempt.Repository: file and table names contain the identity (rule C15b).
+// scopeOf is core.Attempt.Repository of an instance: the names of its files and tables contain the
+// identity of the instance, or its number if the instance is older (rule C15b).
 func scopeOf(repository, instance string) string {
 	if instance == "" || strings.HasPrefix(instance, oldIdentity) {
 		return repository
@@ -38,13 +40,13 @@ func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, ste
 	return nil
 }
 
-// admit refuses a row that this history did not write (rule C18a); another instance's row is replaced by an
-// empty one.
+// admit refuses a row that this history did not write (rule C18a), and returns the row that counts:
+// an empty one if it replaces another instance's row.
 func (s *claimed) admit(ctx context.Context, before *checkpoint) (*checkpoint, error) {
 	accepts := s.run.Data.AcceptChanges || s.run.Data.Job.AnewSince() != 0
 	refused := &ports.RestoredError{Database: s.store.db.Name(), Step: s.key.step, Instance: s.key.instance, Attempt: before.StepExecutionID}
 	switch {
-	case before.StepExecutionID == 0 || before.Instance != s.identity && before.Position == "":
+	case before.StepExecutionID == 0 || before.Instance != s.identity && before.Position == "": // nothing is committed
 		if accepts {
 			return &checkpoint{}, nil
 		}
@@ -73,9 +75,10 @@ func (s *claimed) admit(ctx context.Context, before *checkpoint) (*checkpoint, e
 	return &taken, nil
 }
 
-// A number may have been given again: then the owner differs in the same epoch.
+// knows reports whether the history has the attempt of a row of this instance. The attempt's number
+// may have been given again: then the owner is another, in the same epoch.
 func (s *claimed) knows(ctx context.Context, before *checkpoint) (bool, error) {
-	if before.StepExecutionID == s.ref.ID { // a greater epoch has another owner
+	if before.StepExecutionID == s.ref.ID { // with a greater epoch it has another owner
 		return before.Owner == s.ref.Owner.String() || before.Epoch < s.ref.Epoch, nil
 	}
 	var known int64
@@ -88,7 +91,8 @@ func (s *claimed) knows(ctx context.Context, before *checkpoint) (bool, error) {
 	return known > 0, nil
 }
 
-// admitNew looks for the parameters' row under a number not given, or given to another instance.
+// admitNew looks for a row of the same parameters under a number that this history has not given,
+// or has given to another instance.
 func (s *claimed) admitNew(ctx context.Context, refused *ports.RestoredError) error {
 	var rows []struct {
 		InstanceID      core.JobInstanceID

@@ -17,7 +17,7 @@ import (
 
 var _ taskports.Definitions = (*Repository)(nil)
 
-// Acts about definitions.
+// The acts of audit rows about definitions, which name no execution.
 const (
 	actRegister   = "register"
 	actUnregister = "unregister"
@@ -42,7 +42,7 @@ type jobDefinition struct {
 	UpdatedBy       string
 }
 
-// Register locks the row in one transaction.
+// Register implements taskports.Definitions: one transaction, which locks the row.
 func (r *Repository) Register(ctx context.Context, d taskports.Definition, actor string) (taskports.Registration, error) {
 	row, err := definitionRow(d)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *Repository) Register(ctx context.Context, d taskports.Definition, actor
 			return r.auditDefinition(ctx, actRegister, actor, d.Name, d.Name+" "+row.Version)
 		})
 		if dberr.IsUniqueViolation(err) && tries < maxTries {
-			continue // registered concurrently
+			continue // another process registered the name concurrently
 		}
 		if err != nil {
 			return taskports.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
@@ -88,7 +88,7 @@ func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefin
 	return &rows[0], nil
 }
 
-// Changed times are decided from now on.
+// storeDefinition writes the row. A schedule with other times is decided from now on.
 func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefinition) error {
 	if before == nil {
 		made := *row
@@ -104,13 +104,14 @@ func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefini
 		row.Version, row.DefinitionText, row.DefinitionPath, row.DefinitionFiles, row.Schedule, row.Budget, row.UpdatedBy, before.ID).Error
 }
 
+// timesOf returns the part of a stored schedule that determines when it is due.
 func timesOf(schedule string) string {
 	var s taskports.Schedule
 	if schedule == "" || json.Unmarshal([]byte(schedule), &s) != nil {
 		return schedule
 	}
 	times, err := json.Marshal(taskports.Schedule{Cron: s.Cron, Timezone: s.Timezone, Calendar: s.Calendar, WhenClosed: s.WhenClosed})
-	if err != nil {
+	if err != nil { // plain data has a JSON form
 		return schedule
 	}
 	return string(times)
@@ -121,7 +122,7 @@ func (d *jobDefinition) isSame(row *jobDefinition) bool {
 		d.Schedule == row.Schedule && d.Budget == row.Budget
 }
 
-// Definition implements taskports.Definitions.
+// Definition implements taskports.Definitions: one statement.
 func (r *Repository) Definition(ctx context.Context, name string) (taskports.Definition, error) {
 	var rows []jobDefinition
 	if err := gormtx.Find(r.store.session(ctx).Where("name = ?", name), &rows); err != nil {
@@ -133,7 +134,7 @@ func (r *Repository) Definition(ctx context.Context, name string) (taskports.Def
 	return rows[0].record()
 }
 
-// Definitions implements taskports.Definitions.
+// Definitions implements taskports.Definitions: one statement.
 func (r *Repository) Definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
 	query := r.store.session(ctx).Omit("definition_text", "definition_files").Order("name")
 	if filter.Scheduled {
@@ -156,10 +157,10 @@ func (r *Repository) Definitions(ctx context.Context, filter taskports.Definitio
 	return list, errors.Join(errs...)
 }
 
-// EnableDefinition implements taskports.Definitions.
+// EnableDefinition implements taskports.Definitions: one guarded UPDATE and its audit row.
 func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (taskports.Definition, bool, error) {
 	act, until := actDisable, "scheduled_until"
-	if enabled { // times due while disabled are not missed
+	if enabled { // times that were due while it was disabled do not count as missed
 		act, until = actEnable, "{now}"
 	}
 	changed := false
@@ -178,7 +179,7 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 	return d, changed, err
 }
 
-// Unregister implements taskports.Definitions.
+// Unregister implements taskports.Definitions: one DELETE and its audit row.
 func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		done := r.store.exec(ctx, "DELETE FROM {job_definition} WHERE name = ?", name)
@@ -196,7 +197,7 @@ func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 	return nil
 }
 
-// Advance implements taskports.Definitions.
+// Advance implements taskports.Definitions: one guarded UPDATE, and its audit row.
 func (r *Repository) Advance(ctx context.Context, d taskports.Definition, until time.Time, note string) (bool, error) {
 	done := r.store.exec(ctx, "UPDATE {job_definition} SET scheduled_until = ? WHERE id = ? AND enabled AND version = ? AND scheduled_until = ?",
 		instant{Time: until}, d.ID, d.Files.Hash, instant{Time: d.ScheduledUntil})

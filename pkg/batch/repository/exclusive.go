@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CheckExclusive implements core.Launches.
+// CheckExclusive implements core.Launches by the query of a launch.
 func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	if key == "" {
 		return nil
@@ -19,7 +19,8 @@ func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key cor
 	return holder.excludes(key, dead)
 }
 
-// Its conditions match the partial index.
+// holder returns the active execution that has the key, or nil. Its conditions match the partial
+// index.
 func (r *Repository) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
 	held, err := r.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
 	if err != nil {
@@ -28,7 +29,8 @@ func (r *Repository) holder(ctx context.Context, jobName string, key core.Exclus
 	return held, nil
 }
 
-// nil: its owner is lost.
+// excludes returns why no other execution with the key may run; nil means that this one's owner is
+// lost.
 func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	exec := core.JobExecution{Owner: core.ParseOwner(s.Row.Owner)}
 	if s.attempt(exec, dead).Lost {
@@ -37,7 +39,9 @@ func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) 
 	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
 }
 
-// A lost holder is ended. The unique index decides between concurrent launches.
+// claimKey makes sure that no other execution runs with the launch's key. It ends one with a lost
+// owner, as a launch of its instance would. The unique index decides between concurrent launches,
+// and the refusal is the same.
 func (l *launch) claimKey(ctx context.Context) error {
 	if l.req.Exclusive == "" {
 		return nil

@@ -14,13 +14,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPageSize of Executions.
+// DefaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
 const DefaultPageSize = 50
 
-// batchSize stays below the limits of bind variables.
+// batchSize is the number of executions whose IDs one statement has: below the databases' limits of
+// bind variables.
 const batchSize = 1000
 
-// Execution implements ports.Explorer; else core.ErrNotFound.
+// Execution implements ports.Explorer; it returns core.ErrNotFound for an unknown ID.
 func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	found, err := r.executions(r.store.session(ctx).Where("id = ?", id), false, 1)
 	if err != nil {
@@ -32,7 +33,7 @@ func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*co
 	return &found[0], nil
 }
 
-// LastExecution implements ports.Explorer; else core.ErrNotFound.
+// LastExecution implements ports.Explorer; it returns core.ErrNotFound if there is none.
 func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
 	found, err := r.executions(r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1), false, 1)
 	if err != nil {
@@ -48,7 +49,7 @@ func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
-// Executions pages by key, newest first.
+// Executions implements ports.Explorer: newest first, by key, never by offset, with one statement.
 func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query, limit := r.filtered(ctx, filter, timed)
@@ -59,7 +60,8 @@ func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilte
 	return found, nil
 }
 
-// ExecutionIDs needs two statements if only CreatedFrom is set and the newest page has older ones.
+// ExecutionIDs implements ports.Explorer with one statement, or with two if the filter has only
+// CreatedFrom and the newest page has older executions too.
 func (r *Repository) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
 	ids, known, err := r.newestSince(ctx, filter)
 	if err != nil || known {
@@ -73,6 +75,7 @@ func (r *Repository) ExecutionIDs(ctx context.Context, filter ports.ExecutionFil
 	return ids, nil
 }
 
+// onlySince reports whether the filter selects executions by a time of creation that is open-ended.
 func onlySince(filter ports.ExecutionFilter) bool {
 	return !filter.CreatedFrom.IsZero() && filter.CreatedTo.IsZero()
 }
@@ -82,8 +85,10 @@ type createdAt struct {
 	CreatedAt instant
 }
 
-// known: all were created since. IDs mostly follow creation; the database would read and sort everything
-// since.
+// newestSince returns the newest page regardless of time, and known = true if all of it was created
+// since the filter's time: then it is the page of the filter. IDs mostly follow the order of
+// creation, but the database does not know that: it would read all executions since that time, and
+// sort them by ID.
 func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
 	from := filter.CreatedFrom
 	if !onlySince(filter) {
@@ -103,7 +108,8 @@ func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilt
 	return ids, len(ids) == len(rows), nil
 }
 
-// apart selects IDs in a subquery, as for several statuses.
+// filtered returns the query of a page, and its size. With apart, the page's IDs are selected in a
+// subquery, as they always are for several statuses.
 func (r *Repository) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
@@ -123,7 +129,9 @@ func (r *Repository) filtered(ctx context.Context, filter ports.ExecutionFilter,
 	return query.Order(newestFirst(filter)), filter.Limit
 }
 
-// For executions since a time it prevents the index by ID: mostly short pages would read it to the beginning.
+// newestFirst is the order of a page with one status or none. For executions since a time, it keeps
+// the database from using the index by ID: such a page is mostly short (newestSince handles the
+// others), and the index would be read to its beginning.
 func newestFirst(filter ports.ExecutionFilter) string {
 	if onlySince(filter) {
 		return "id + 0 DESC"
@@ -131,6 +139,7 @@ func newestFirst(filter ports.ExecutionFilter) string {
 	return "id DESC"
 }
 
+// selected returns the conditions of the filter without the statuses.
 func (r *Repository) selected(filter ports.ExecutionFilter) (where []string, args []any) {
 	and := func(condition string, values ...any) {
 		where, args = append(where, r.store.sql(condition)), append(args, values...)
@@ -168,8 +177,10 @@ func (r *Repository) selected(filter ports.ExecutionFilter) (where []string, arg
 	return where, args
 }
 
-// Each status is read from an index's end; an IN would sort the frequent or search for the rare. Times do not
-// follow IDs: for ranges the IDs are sorted.
+// pages selects the first page of each status; together they contain the IDs of the filter's page.
+// Each is read from the end of an index. An IN of statuses would have to choose between sorting the
+// frequent ones and searching for the rare ones. Times do not follow the order of IDs: for a range
+// of times only the IDs are sorted, from an index.
 func (r *Repository) pages(where []string, args []any, filter ports.ExecutionFilter) (string, []any) {
 	var parts []string
 	var all []any
@@ -186,7 +197,8 @@ func (r *Repository) pages(where []string, args []any, filter ports.ExecutionFil
 	return r.store.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
-// about avoids a growing slice, twice the memory.
+// executions runs a query of executions. It allocates about as many rows at once: a slice that
+// grows row by row would take twice the memory.
 func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
 	rows := make([]executionRow, 0, min(about, batchSize))
 	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.store.records[brief]), &rows); err != nil {
@@ -205,7 +217,8 @@ func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.J
 	return found, nil
 }
 
-// Steps is empty for an unknown execution.
+// Steps implements ports.Explorer. For an unknown execution, as for one without steps, the list is
+// empty.
 func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	var rows []stepExecution
 	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
@@ -227,7 +240,8 @@ type stepHistory struct {
 	Attempts int
 }
 
-// LastSteps reads wide columns of the newest rows only.
+// LastSteps implements ports.Explorer with one statement, which reads the wide
+// columns (position, context) of the newest rows only.
 func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	var rows []stepHistory
 	err := r.store.session(ctx).Model(&stepExecution{}).

@@ -8,9 +8,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// These read indexes that grow with jobs or open work, never with history.
+// Each text below reads an index that grows with the number of jobs or of open work, never the
+// history.
 const (
-	// lastCompleted walks from job to job in an index.
+	// lastCompleted walks from job to job in an index of completed executions.
 	lastCompleted = `WITH RECURSIVE job(name) AS (
 			SELECT * FROM (SELECT job_name FROM {job_execution} WHERE status = 'COMPLETED' AND redrive_of IS NULL ORDER BY job_name LIMIT 1) AS first
 			UNION ALL
@@ -21,6 +22,7 @@ const (
 		FROM job WHERE name IS NOT NULL LIMIT ?`
 	openExecutions = `SELECT job_name, status, count(*) AS n, min(created_at) AS since FROM {job_execution}
 		WHERE status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING', 'UNKNOWN') GROUP BY job_name, status LIMIT ?`
+	// waitingWork counts the work that waits for a worker, by the workers that may take it.
 	waitingWork = `SELECT 'task' AS kind, type AS name, count(*) AS n FROM {task}
 			WHERE state IN ('PENDING', 'ORPHANED') AND (next_run_at IS NULL OR next_run_at <= {now}) GROUP BY type
 		UNION ALL SELECT 'part', job_name, count(*) FROM {step_execution}
@@ -28,6 +30,7 @@ const (
 			AND (owner = '' OR lease_until <= {now}) GROUP BY job_name
 		UNION ALL SELECT 'event', topic, count(*) FROM {event} WHERE dead_at IS NOT NULL GROUP BY topic
 		UNION ALL SELECT 'worker', '', count(*) FROM {worker} WHERE left_at IS NULL AND lease_until >= {now}`
+	// waitingRuns selects the scheduled runs that have not begun, with the database's clock.
 	waitingRuns = `SELECT job_definition_id AS definition, min(created_at) AS since, {now} AS now FROM {task}
 			WHERE type = 'job' AND state IN ('PENDING', 'ORPHANED') AND job_definition_id IS NOT NULL GROUP BY job_definition_id
 		UNION ALL SELECT 0, {now}, {now}`
@@ -35,8 +38,8 @@ const (
 
 const maxFigures = 10_000
 
-// Figures reads all figures except the schedules' (rule OP1). waiting has, by definition, the oldest
-// submission not begun.
+// Figures reads all figures except the schedules', with four statements (rule OP1). waiting has, by
+// the definition's ID, when its oldest scheduled run that has not begun was submitted.
 func (r *Repository) Figures(ctx context.Context) (f core.Figures, waiting map[int64]time.Time, err error) {
 	f = core.Figures{Completed: map[string]time.Time{}, Tasks: map[string]int64{}, Parts: map[string]int64{}, DeadEvents: map[string]int64{}}
 	waiting = map[int64]time.Time{}

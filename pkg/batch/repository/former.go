@@ -16,7 +16,7 @@ func (r *Repository) CheckFormer(ctx context.Context, jobName string, params cor
 	}
 	_, err := r.Instance(ctx, jobName, params.Key())
 	switch {
-	case errors.Is(err, core.ErrNotFound): // a new instance
+	case errors.Is(err, core.ErrNotFound): // it would be a new instance
 		return r.refuseFormer(ctx, jobName, params, params.FormerKey())
 	case err != nil:
 		return err
@@ -24,11 +24,11 @@ func (r *Repository) CheckFormer(ctx context.Context, jobName string, params cor
 	return r.refuseFormer(ctx, jobName, params, params.Key())
 }
 
-// Under the instance's lock.
+// refuseFormer is CheckFormer under the lock of the launch's instance.
 func (l *launch) refuseFormer(ctx context.Context) error {
 	params := l.req.Params
 	key := params.Key()
-	if l.attempts == 1 {
+	if l.attempts == 1 { // it is new
 		key = params.FormerKey()
 	}
 	err := l.repo.refuseFormer(ctx, l.req.JobName, params, key)
@@ -38,8 +38,8 @@ func (l *launch) refuseFormer(ctx context.Context) error {
 	return err
 }
 
-// Refused: parameters that named another instance before rule D5's local times, if made then and not
-// abandoned.
+// refuseFormer refuses a launch whose parameters name another instance than they named before timestamps were read in the
+// time zone of the job, if the instance with this key was made by such a program. One that was abandoned does not count.
 func (r *Repository) refuseFormer(ctx context.Context, jobName string, params core.Parameters, key string) error {
 	if params.FormerKey() == "" {
 		return nil

@@ -8,8 +8,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CollectGarbage deletes a database's checkpoints of instances that no longer exist, and returns their number.
-// It pages by key and can be repeated. Without tables it fails as CheckSchema does.
+// CollectGarbage deletes, in one database, the checkpoints of instances that the repository no
+// longer has: Purge and DeleteInstance cannot reach them. It returns the number of deleted
+// checkpoints. It pages by key, so an interrupted call can be repeated. If the database has no
+// tables, it fails as CheckSchema does.
 func (c *Checkpoints) CollectGarbage(ctx context.Context, database string) (int64, error) {
 	deleted, err := c.collectGarbage(ctx, database)
 	if err != nil {
@@ -52,15 +54,18 @@ func (c *Checkpoints) collectGarbage(ctx context.Context, database string) (dele
 	}
 }
 
+// orphan is the key of a checkpoint whose instance may be gone, with its attempts.
 type orphan struct {
 	InstanceID      core.JobInstanceID
 	Step            string
 	StepExecutionID core.StepExecutionID
 	CountedID       core.StepExecutionID
-	Instance        string
+	Instance        string // its identity
 }
 
-// An ID beyond the repository's belongs to a restored history: kept for the next run (rule C18a).
+// orphans returns the checkpoints of the page whose instance is missing in the repository. An ID
+// beyond the repository's belongs to a history that was restored since: its checkpoint is kept, so
+// that the next run finds it (rule C18a).
 func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, error) {
 	var ids []core.JobInstanceID
 	for _, l := range page {

@@ -10,7 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// idList is one bind variable for [among]; IN would need a prepared text per number.
+// idList passes any number of IDs as one bind variable, for [among]. A connection then prepares one
+// text; IN would need one for each number of IDs.
 type idList struct {
 	numbers string // separated by commas
 }
@@ -26,7 +27,9 @@ func listed[T ~int64](ids []T) idList {
 	return idList{numbers: string(text)}
 }
 
-// The subquery hides the number from PostgreSQL, which would plan again for few IDs.
+// among is the condition that the preceding column is in an idList. The subquery hides the number
+// of IDs from PostgreSQL: with few IDs it would plan the statement again for each, which takes
+// longer than to run it.
 func among(d tx.Dialect) string {
 	if d == tx.Postgres {
 		return "= ANY(ARRAY(SELECT unnest(CAST(? AS bigint[]))))"
@@ -34,7 +37,7 @@ func among(d tx.Dialect) string {
 	return "IN (SELECT value FROM json_each(?))"
 }
 
-// GormValue writes {1,2} or [1,2].
+// GormValue writes the IDs in the dialect's form: {1,2}, or [1,2].
 func (l idList) GormValue(_ context.Context, db *gorm.DB) clause.Expr {
 	text := "[" + l.numbers + "]"
 	if tx.Dialect(db.Name()) == tx.Postgres {

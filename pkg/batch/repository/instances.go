@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Instance implements ports.Explorer; else core.ErrNotFound.
+// Instance implements ports.Explorer; it returns core.ErrNotFound if there is none.
 func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
 	var rows []jobInstance
 	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
@@ -25,7 +25,7 @@ func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.J
 	return &record, nil
 }
 
-// Instances pages by key, never by offset.
+// Instances implements ports.Explorer: one statement, by key, never by offset.
 func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
@@ -60,7 +60,7 @@ func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter)
 	return list, nil
 }
 
-// LastPurged implements ports.Explorer.
+// LastPurged implements ports.Explorer: one statement.
 func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
 	var rows []struct {
 		Param      jobExecutionParam `gorm:"embedded"`
@@ -85,9 +85,11 @@ func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobE
 	return &core.JobExecution{JobName: jobName, InstanceID: rows[0].InstanceID, Params: params}, nil
 }
 
+// someJobs is the typical number of jobs in a history.
 const someJobs = 16
 
-// Jobs reads index entries only: per job the next name and its last entry.
+// Jobs implements ports.Explorer. For each job it reads index entries only: the next name, and the
+// last entry of that name.
 func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	list, err := r.executions(r.store.session(ctx).Where(r.store.sql(`id IN (
 		WITH RECURSIVE jobs(name) AS (
@@ -101,7 +103,7 @@ func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	return list, nil
 }
 
-// Audit implements ports.Operations.
+// Audit implements ports.Operations: one statement.
 func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
 	var rows []audit
 	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {

@@ -13,8 +13,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Visits returns a row per attempt, flow, element and kind: a loop of many rounds is one row, as is a step run
-// again after a lost worker. Each visit of a split or flow has its own rows.
+// Visits implements ports.Journal with one statement. The database reads the whole journal of the
+// instance and returns a row per attempt, flow, element and kind: a loop of many rounds around a
+// step is one row, and so is a step that ran again in its visit because its worker was lost. Each
+// visit of a split or a flow has its own log and its own rows.
 func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
 	var rows []journalRow
 	err := r.store.scan(ctx, &rows, `SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
@@ -45,6 +47,7 @@ func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since co
 	return visits, nil
 }
 
+// journalRow is a visit: with a step execution or without.
 type journalRow struct {
 	JobExecutionID core.JobExecutionID
 	Flow           string
@@ -75,7 +78,9 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 	return steps, nil
 }
 
-// RecordVisits compares no guard: the guard of the work decides whether that commits.
+// RecordVisits implements ports.Journal with one INSERT for a batch of rows. It compares no guard: a
+// row records the attempt's visit, and the guard of the work itself decides whether that work
+// commits.
 func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []ports.FlowVisit) (bool, error) {
 	current, in := tx.From(ctx, r.store.db.Name())
 	if !in || current.ReadOnly() {
@@ -87,7 +92,8 @@ func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, r
 	return true, nil
 }
 
-// Branches may store the same rows: existing ones stay.
+// storeVisits inserts rows of the journal. Branches of a split may store the same rows: existing
+// rows stay.
 func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, visits []ports.FlowVisit) error {
 	if len(visits) == 0 {
 		return nil

@@ -35,19 +35,25 @@ const (
 	actSettle      = "settle"
 )
 
-// auditBatch rows stay below the limits of bind variables.
+// auditBatch is the number of audit rows in one INSERT: below the databases' limits of bind
+// variables.
 const auditBatch = 500
 
-// openStep is literally the partial index's text: no database matches bind variables with it.
+// openStep selects the unfinished steps. It is literally the text of the partial index, because no
+// database matches bind variables with it.
 const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 
+// lostOwner is the reason shown by an execution that was taken over.
 const lostOwner = core.LostOwner
 
-// Launch is one transaction that first locks the instance's row: launches of one instance are serialized. At
-// most eight statements however long the history (rules L1, R2; take-overs write audit rows in batches), one
-// more from the start; a key costs one, and three to end a lost holder.
+// Launch implements ports.Launches. It is one transaction that first locks the instance's row, so
+// launches of one instance are serialized. It takes at most eight statements however long the
+// history is (rules L1, R2; a take-over of very many steps writes their audit rows in batches), and
+// one more if it runs from the start. A key costs one more, and three to end an execution that has
+// it and lost its owner.
 //
-// A take-over is committed even if the launch is then refused: the lost execution has ended either way.
+// A take-over is committed even if the launch is then refused because the job is not restartable:
+// the lost execution has ended in either case.
 func (r *Repository) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if req.JobName == "" || req.Lease <= 0 {
 		return ports.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
@@ -62,7 +68,8 @@ func (r *Repository) Launch(ctx context.Context, req ports.LaunchRequest) (ports
 	}
 }
 
-// errFreed: the conflicting execution has ended or is lost. After maxTries a launch gives up.
+// errFreed reports that a unique index stopped a launch, but the conflicting execution has ended or
+// is lost by now. A launch gives up after maxTries such executions.
 var errFreed = errors.New("it found an execution that has ended")
 
 const maxTries = 20
@@ -90,12 +97,14 @@ func (r *Repository) tryLaunch(ctx context.Context, req ports.LaunchRequest) (po
 	return l.launched, nil
 }
 
+// refusalError rolls back a launch that changed nothing.
 type refusalError struct{ reason error }
 
 func (e *refusalError) Error() string { return e.reason.Error() }
 func (e *refusalError) Unwrap() error { return e.reason }
 
-// errLaunchedBefore: the same request made it, its reply was lost.
+// errLaunchedBefore rolls back a launch that the same request has already made, though its reply
+// was lost.
 var errLaunchedBefore = errors.New("it was launched before")
 
 type launch struct {
@@ -103,31 +112,34 @@ type launch struct {
 	ledger   *ledger
 	req      ports.LaunchRequest
 	instance core.JobInstanceID
-	attempts int64 // including this one
+	attempts int64 // launches of the instance, including this one
 	launched ports.Launched
-	refused  error // the take-over is committed nevertheless
+	refused  error // after a take-over, which is committed nevertheless
 }
 
-// newestExecution is an instance's newest, with its lease and steps.
+// newestExecution is the newest execution of an instance with the state of its lease and its steps.
 type newestExecution struct {
 	Row        jobExecution `gorm:"embedded"`
-	Params     string
-	Expired    bool
-	Uncertain  bool  // no checkpoint determines a step
-	Unsettled  bool  // a checkpoint determines it
-	Settles    bool  // known once those steps are
-	Unfinished int64 // as of the query: a hint if it waited for a lock
+	Params     string       // as in executionRow; empty if not selected
+	Expired    bool         // the lease has expired
+	Uncertain  bool         // the outcome of a step is unknown, and no checkpoint determines it
+	Unsettled  bool         // the outcome of a step is unknown, but a checkpoint determines it
+	Settles    bool         // the execution's outcome is known once the outcomes of those steps are
+	Unfinished int64        // unfinished steps; as of the query, so only a hint if it waited for a lock
 
+	// Open work that a parked execution waits for.
 	OpenPartsSum, OpenTasks, OpenChildren int64
 }
 
-// For many executions PostgreSQL would evaluate an EXISTS by reading all steps.
+// judgedColumns are the additional columns of a newestExecution. For many executions at once
+// PostgreSQL would evaluate an EXISTS by reading all steps.
 const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled,
 	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
 
+// attempt returns the state that a launch judges. exec is the record of the row.
 func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) ports.NewestAttempt {
 	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
 	return ports.NewestAttempt{
@@ -148,7 +160,7 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 	if err := l.refuseFormer(ctx); err != nil {
 		return err
 	}
-	if l.attempts == 1 {
+	if l.attempts == 1 { // the instance is new
 		return l.begin(ctx)
 	}
 	last, err := l.last(ctx)
@@ -182,7 +194,8 @@ func (l *launch) begin(ctx context.Context) error {
 	return l.insert(ctx)
 }
 
-// The upsert locks the row in both cases.
+// lockInstance creates or finds the instance and counts the launch. The upsert locks the row in
+// both cases.
 func (l *launch) lockInstance(ctx context.Context) error {
 	row := jobInstance{JobName: l.req.JobName, InstanceKey: l.req.Params.Key(), Attempts: 1, CreatedAt: clock(0), Backfilled: l.req.Backfill, LocalTimes: new(true)}
 	if l.req.RedriveOf == 0 {
@@ -206,7 +219,8 @@ func (l *launch) lockInstance(ctx context.Context) error {
 	return l.repo.store.exec(ctx, "INSERT INTO {instance_identity} (instance_id, uid) VALUES (?, ?)", row.ID, rand.Text()).Error
 }
 
-// It locks, so that no heartbeat makes the judged lease wrong.
+// last reads the newest execution and locks it, so that no heartbeat in between can make the
+// judgement of its lease wrong.
 func (l *launch) last(ctx context.Context) (*newestExecution, error) {
 	return l.repo.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
 }
@@ -222,7 +236,8 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 	return &found[0], nil
 }
 
-// With one writer, refuse without waiting for it: it may be the running job (rule L7).
+// refuseRunning refuses an instance that runs, on a database with one writer, without waiting for
+// that writer: it may well be the running job (rule L7).
 func (r *Repository) refuseRunning(ctx context.Context, req ports.LaunchRequest) error {
 	if !r.store.db.SingleWriter() || req.Again {
 		return nil
@@ -246,8 +261,9 @@ func (r *Repository) refuseRunning(ctx context.Context, req ports.LaunchRequest)
 	return r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
 }
 
-// A lost execution is ended first. Unfinished steps are counted again under its lock: one may have ended
-// meanwhile.
+// admit decides whether a new execution may follow the last one. It ends a lost one first. The
+// unfinished steps of an ended one are counted again under its lock, because a step that ended with
+// it may have been read as unfinished.
 func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	if last.Row.Status.IsOver() && last.Unfinished > 0 {
 		err := l.repo.store.scan(ctx, &last.Unfinished, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id = ? AND "+openStep, last.Row.ID)
@@ -287,7 +303,7 @@ func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 	if err != nil {
 		return err
 	}
-	if lost == nil { // the row is locked
+	if lost == nil { // the row is locked: no other process can have moved it
 		return fmt.Errorf("take over execution %d: its row changed under the lock", last.Row.ID)
 	}
 	p := l.launched.Previous
@@ -296,7 +312,8 @@ func (l *launch) takeOver(ctx context.Context, last *newestExecution) error {
 	return nil
 }
 
-// Epoch and context come from the previous execution; from the start the context is empty.
+// insert writes the new execution and its parameters. Epoch and job context come from the previous
+// execution. A run from the start begins with an empty context.
 func (l *launch) insert(ctx context.Context) error {
 	files, err := encodeFiles(l.req.Definition.Files)
 	if err != nil {
@@ -367,6 +384,7 @@ func (l *launch) insert(ctx context.Context) error {
 	return l.repo.announceResume(ctx, row.ID)
 }
 
+// noteLaunch records the launch in the audit, with the act and the person if a person launched it.
 func (l *launch) noteLaunch(row *jobExecution) {
 	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
 	if by := l.req.Actor; by != "" {
@@ -375,6 +393,7 @@ func (l *launch) noteLaunch(row *jobExecution) {
 	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
 }
 
+// verb is the launch's name for the person who requested it.
 func (l *launch) verb() string {
 	switch {
 	case l.req.RedriveOf != 0:
@@ -385,6 +404,7 @@ func (l *launch) verb() string {
 	return ports.VerbRun
 }
 
+// follow copies to the new execution the values that it continues from the previous one, if any.
 func (l *launch) follow(row *jobExecution) error {
 	p := l.launched.Previous
 	if p == nil {
@@ -406,8 +426,8 @@ func (l *launch) follow(row *jobExecution) error {
 	return nil
 }
 
-// startOver notes that earlier executions are history only, except for the journal's parts. Later executions
-// inherit it.
+// startOver notes in the job context that all earlier executions are history only, except for the
+// parts that its journal keeps. Later executions inherit the context.
 func (l *launch) startOver(ctx context.Context, row *jobExecution) error {
 	fresh := core.NewExecutionContext()
 	switch from := l.req.From; {
@@ -439,7 +459,8 @@ func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningE
 	}
 }
 
-// The unique index is the last line of defense: active, or the key is taken.
+// explainConflict returns the error of a launch that a unique index stopped: that the instance is
+// active (the last line of defense after the instance's lock), or that the key is taken.
 func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchRequest, cause error) error {
 	row, err := r.active(ctx, req)
 	if err == nil && row == nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports"
 )
 
-// Unless of `finally`. The parent's row stays locked until the child exists: a request is seen here, or finds
-// the child.
+// inheritStop copies a requested stop from the parent to a new child, unless the child belongs to
+// `finally`. The parent's row stays locked until the child exists: a request either comes before,
+// and is seen here, or after, and finds the child.
 func (l *launch) inheritStop(ctx context.Context, child *jobExecution) error {
 	var parents []jobExecution
 	err := l.repo.store.session(ctx).Select("stop_requested").Where("id = ?", l.req.Parent).

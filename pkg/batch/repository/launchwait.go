@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// launchWord is the wait before a report.
+	// launchWord is how long a launch waits before it reports that it waits.
 	launchWord = 2 * time.Second
-	// launchWait bounds the wait for SQLite's writer, any program.
+	// launchWait bounds the wait of a launch for the writer of a SQLite file, which may be any program.
 	launchWait = 30 * time.Second
 )
 
-// On one writer: the observer is notified of a longer wait.
+// boundLaunch bounds a launch on a database with one writer. Until end is called, it notifies the
+// observer of a launch that waits for a while.
 func (r *Repository) boundLaunch(ctx context.Context, req ports.LaunchRequest) (bounded context.Context, end func()) {
 	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session has locked rows of the history"}
 	cancel := func() {}
@@ -32,9 +33,12 @@ func (r *Repository) boundLaunch(ctx context.Context, req ports.LaunchRequest) (
 	}
 }
 
+// ownerQueryTimeout bounds the query for the owner that a failed launch waited for.
 const ownerQueryTimeout = time.Second
 
-// With one writer the launch has waited for that process, perhaps the writer (rule L7).
+// wrapOwner adds the owner of the running execution to the failure of a launch. On a database with
+// one writer the launch has waited for that process, which may be the writer (rule L7). It returns
+// failure unchanged if no owner is known.
 func (r *Repository) wrapOwner(ctx context.Context, req ports.LaunchRequest, failure error) error {
 	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
 		return failure
@@ -42,7 +46,7 @@ func (r *Repository) wrapOwner(ctx context.Context, req ports.LaunchRequest, fai
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
 	defer cancel()
 	row, err := r.active(ctx, req)
-	if err != nil || row == nil {
+	if err != nil || row == nil { // no owner is known
 		return fmt.Errorf("%w (another program is writing to the file of database %s: end it, or try again)", failure, r.store.db.Name())
 	}
 	return fmt.Errorf("%w (waited for the only writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))

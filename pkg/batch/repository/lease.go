@@ -9,7 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Heartbeat is one guarded UPDATE without indexed columns or audit. An ended execution is core.ErrLostOwner.
+// Heartbeat implements ports.Launches with one guarded UPDATE, which touches no indexed column and
+// leaves no audit row. An execution that has ended has no lease to extend: that is
+// core.ErrLostOwner as well.
 func (r *Repository) Heartbeat(ctx context.Context, ref ports.JobRef, lease time.Duration) (bool, error) {
 	if lease <= 0 {
 		return false, fmt.Errorf("heartbeat of job execution %d: a lease of %v is not positive", ref.ID, lease)
@@ -30,5 +32,5 @@ func (r *Repository) Heartbeat(ctx context.Context, ref ports.JobRef, lease time
 // WriterHeld implements ports.Launches.
 func (r *Repository) WriterHeld() time.Duration { return r.store.db.WriterHeld() }
 
-// running are states with a lease, which can fail.
+// running are the states in which an owner holds a lease: the states that can fail.
 func running() []core.Status { return ports.MoveTo(core.StatusFailed).From }

@@ -12,10 +12,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Lock order: job, manager, partition; its end lowers the manager's count.
+// Locks are taken in the order job, manager, partition. The end of a partition locks its manager
+// first, because it lowers the manager's count.
 
-// managerFirst locks the manager, and steps parked with it, before the step: of two last partitions the second
-// sees no other open. Takes the step's ID twice. SQLite needs no lock.
+// managerFirst is the condition with which the UPDATE that ends one step locks the step's manager,
+// and the steps that are parked with it, before the step itself. If the last two partitions of a
+// step end concurrently, the second one then sees that no other is open. Both bind variables are
+// the step's ID. SQLite has one writer and needs no lock.
 func (r *Repository) managerFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL AND ? IS NOT NULL"
@@ -26,7 +29,8 @@ func (r *Repository) managerFirst() string {
 		ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
-// column names the job or branch; takes its ID.
+// managersFirst does the same for the UPDATE that ends all steps of a job or of a branch: column is
+// the one that names it, and the bind variable is its ID.
 func (r *Repository) managersFirst(column string) string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
@@ -35,8 +39,10 @@ func (r *Repository) managersFirst(column string) string {
 		WHERE ` + column + ` = ? AND open_parts > 0 ORDER BY id FOR NO KEY UPDATE) AS m) >= 0`)
 }
 
-// For rows this transaction ended. A branch's unfinished steps end with its partition. A waiting execution is
-// announced after the last.
+// countEnded lowers the counts of open partitions of the steps' managers, whatever transition ended
+// the steps. The caller passes only rows that its transaction ended. The unfinished steps of a
+// branch end with its partition. countEnded announces an execution that waited for the last of
+// them.
 func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
@@ -96,10 +102,11 @@ func (r *Repository) StopPartitions(ctx context.Context, job ports.JobRef) error
 	return nil
 }
 
-// A stop does not stop `finally` (rule L13).
+// ofFinally is the condition that row s of a partition belongs to a step of `finally`, which a stop
+// does not stop (rule L13).
 const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + ports.FlowFinally + `'`
 
-// Except parts of `finally`.
+// stopUnassigned ends the partitions that no worker has taken, except parts of `finally`.
 func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := ports.Executions().Move(ports.MoveStop)
 	var steps []stepExecution
@@ -115,4 +122,5 @@ func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID
 	return r.countEnded(ctx, steps)
 }
 
+// notBegun is the reason shown by a partition that no worker had taken when a stop was requested.
 const notBegun = "stopped on request before it started"

@@ -11,15 +11,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
 const jobAbandoned = "the job was abandoned"
 
-// Abandon is one transaction: guarded UPDATEs of job and steps, and audit rows. In STOPPING it raises all
-// epochs, so the owner commits nothing more: a chunk being committed counts or rolls back with its rows (rule
-// L5). Child jobs are asked to stop. Repeating it succeeds.
+// Abandon implements ports.Operations in one transaction: one guarded UPDATE, one of the steps, and
+// their audit rows. In STOPPING it raises the epoch of the execution and of every unfinished step,
+// so that the owner commits nothing more: a chunk that is just committing either counts or rolls
+// back with its rows (rule L5). It requests a stop of the child jobs. To abandon an abandoned
+// execution succeeds.
 //
-// The instance is locked as by a launch: the execution is still the newest. An older one is a
-// *core.NotNewestError, a running or completed one a *core.TransitionError and *core.AlreadyRunningError, an
-// unknown one core.ErrNotFound.
+// The instance is locked as by a launch, so that the execution is still the newest when it is
+// abandoned. An older one is refused with a *core.NotNewestError, a running or completed one with a
+// *core.TransitionError and a *core.AlreadyRunningError, an unknown one with a core.ErrNotFound.
 func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
@@ -49,7 +52,7 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	if exec.Status == core.StatusAbandoned {
 		return nil
 	}
-	if refused == nil {
+	if refused == nil { // completed, which is not an error if its end came late
 		refused = &core.TransitionError{
 			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
 		}
@@ -59,11 +62,11 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	}}
 }
 
-// Refused if not the newest.
+// lockNewest locks the instance of the execution, and refuses an execution that is not the newest.
 func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) error {
 	var named, newest []jobExecution
 	err := r.store.scan(ctx, &named, "SELECT id, instance_id, job_name FROM {job_execution} WHERE id = ?", id)
-	if err != nil || len(named) == 0 { // the transition reports it
+	if err != nil || len(named) == 0 { // the transition reports that it is unknown
 		return err
 	}
 	if err := r.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
@@ -76,7 +79,8 @@ func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) err
 	return err
 }
 
-// notAbandonedError is an AlreadyRunningError too: the execution does not wait for a decision.
+// notAbandonedError refuses to abandon a running or completed execution. For the caller it is an
+// AlreadyRunningError in both cases: the execution does not wait for a decision.
 type notAbandonedError struct {
 	refused *core.TransitionError
 	running core.AlreadyRunningError
@@ -91,8 +95,10 @@ func (e *notAbandonedError) Error() string {
 
 func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.running} }
 
-// Recover has a transaction per execution: one failure does not keep the others. The lease is judged again
-// under the row's lock. Ended executions with an unfinished step are included.
+// Recover implements ports.Operations with a transaction for each execution, so that a failure of
+// one does not keep the others. The lease is judged again under the row's lock: an owner that
+// renews it meanwhile keeps it. The result includes executions that had already ended with an
+// unfinished step.
 func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
 	lost, err := r.lostCandidates(ctx, dead)
 	if err != nil {
@@ -135,6 +141,8 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	return found, errors.Join(errs...)
 }
 
+// lostCandidate is an execution that may be lost: it runs and its lease has expired or its owner is
+// dead; or it has ended and a step of it has not.
 type lostCandidate struct {
 	Row     jobExecution `gorm:"embedded"`
 	Expired bool
@@ -152,7 +160,8 @@ func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) b
 	return append(lost, over...), err
 }
 
-// The condition's bind variable is the statuses.
+// lostOf returns the running executions with a lost owner, among the executions of a condition with
+// the statuses as its bind variable.
 func (r *Repository) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
 	var held []lostCandidate
 	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
@@ -168,9 +177,10 @@ func (r *Repository) lostOf(ctx context.Context, condition string, dead func(cor
 	return lost, nil
 }
 
+// recover ends one candidate, and reports whether there was something to end.
 func (r *Repository) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
 	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
-		if c.Row.Status.IsOver() { // final
+		if c.Row.Status.IsOver() { // final: no transition leads back
 			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
 		} else {
 			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)

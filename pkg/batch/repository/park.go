@@ -9,7 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Park moves the job and its open steps, with Stopping also partitions no worker has.
+// Park implements ports.Parks: the guarded UPDATE of the job, one of its open steps that are not
+// partitions, and with Stopping one of the partitions that no worker has taken.
 func (r *Repository) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
@@ -46,7 +47,7 @@ func (r *Repository) Park(ctx context.Context, ref ports.JobRef, p ports.Parking
 	return answer, nil
 }
 
-// The rolled back transaction changed nothing.
+// refusal wraps err so that the transaction, which changed nothing, is rolled back.
 func refusal(err error) error {
 	if err == nil {
 		return nil
@@ -54,6 +55,7 @@ func refusal(err error) error {
 	return &refusalError{err}
 }
 
+// parkSteps parks the unfinished steps of a job's own walk, or of a branch.
 func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
 	park := ports.Executions().Move(ports.MovePark)
 	var steps []stepExecution
@@ -65,12 +67,14 @@ func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error 
 	return err
 }
 
+// walkOf is a walk with steps that move together: a job's walk, or the walk of a branch by a
+// worker.
 type walkOf struct {
 	column string
 	id     int64
 }
 
-// Without steps of branches that workers walk.
+// condition leaves the steps of branches that workers walk out of the steps of a job.
 func (w walkOf) condition() string {
 	if w.column == ofJob {
 		return " AND branch_id IS NULL"
@@ -86,17 +90,21 @@ func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[cor
 	}
 }
 
-// waits: a parked execution can be resumed when false. No work is added while parked, so it changes once.
-// After a stop, groups of tasks do not count: the resuming process cancels them.
+// waits is the condition that a job execution waits for partitions, tasks or child jobs: a parked
+// one can be resumed when it is false. None is added while it is parked, so the condition can
+// change only once. After a stop request the execution does not wait for a group of tasks: the
+// process that resumes it cancels the group.
 const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)
 	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `)
 	OR EXISTS (SELECT 1 ` + openChildren + `))`
 
-// Counted only for unfinished executions.
+// waitsFor counts those partitions, tasks and child jobs: columns of an openWork. They are counted
+// only for an unfinished execution.
 const waitsFor = `CASE WHEN active = 1 THEN (SELECT CAST(COALESCE(SUM(s.open_parts), 0) AS bigint) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
 	CASE WHEN active = 1 THEN (SELECT count(*) ` + openTasks + `) ELSE 0 END AS open_tasks, CASE WHEN active = 1 THEN (SELECT count(*) ` + openChildren + `) ELSE 0 END AS open_children`
 
-// Found by step and group states, so no count is kept.
+// openTasks are the unfinished tasks of the groups that parked steps have submitted. They are found
+// by the step and by the group's states, so that no count has to be kept.
 const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
 	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
 
@@ -123,7 +131,7 @@ func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, r
 	return nil
 }
 
-// Resume implements ports.Parks: a process that lost the reply finds its own transition.
+// Resume implements ports.Parks. A process that lost the reply finds its own transition.
 func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
 	if req.Lease <= 0 {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
@@ -131,7 +139,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	if err := r.stopLost(ctx, id, req.Dead); err != nil {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
-	var before []jobExecution
+	var before []jobExecution // to begin it if it has not started
 	_, err := r.recorded(ctx, req.Owner.String(), func(ctx context.Context, l *ledger) error {
 		if err := r.store.scan(ctx, &before, "SELECT instance_id, started_at FROM {job_execution} WHERE id = ?", id); err != nil {
 			return err
@@ -153,7 +161,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	if err != nil {
 		return ports.Resumed{}, err
 	}
-	if exec.Owner.String() != req.Owner.String() { // expired before it was read
+	if exec.Owner.String() != req.Owner.String() { // its lease had expired before it was read
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, core.ErrLostOwner)
 	}
 	resumed := ports.Resumed{Execution: exec}
@@ -192,7 +200,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 		if err != nil {
 			return err
 		}
-		if !own { // rolled back
+		if !own { // the transaction is rolled back
 			return &core.TransitionError{
 				Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: rows[0].StatusBefore, Epoch: rows[0].Epoch, Reason: errNotAssigned.Error(),
 			}
@@ -222,6 +230,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	}
 }
 
+// resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
 func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
 	resume := ports.Executions().Move(ports.MoveResume)
 	var steps []stepExecution

@@ -15,8 +15,10 @@ import (
 
 const maxPartitionName = 200
 
-// PlanPartitions is one transaction: the guarded UPDATE of the job as in StartStep, the manager's, the rows in
-// batches, one audit row. Too many parts or invalid names are refused before.
+// PlanPartitions implements ports.PartitionPlans in one transaction: first the guarded UPDATE of the
+// job execution, as in StartStep, then the manager's, which counts the partitions, then the rows in
+// batches, and one audit row for all of them. A plan with more than core.MaxPartitions, a repeated
+// name or an invalid one is refused before the transaction.
 func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
 	if err := checkPlan(plan.Parts); err != nil {
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
@@ -31,7 +33,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan 
 	v := verdict{answer: core.Applied}
 	var there []core.StepExecution // of the same request, if its reply was lost
 	err = r.store.transact(ctx, func(ctx context.Context) error {
-		held, err := r.holdJob(ctx, job, len(plan.Parts), true) // partitions check for a stop when they begin
+		held, err := r.holdJob(ctx, job, len(plan.Parts), true) // the partitions check for a stop when they begin
 		if err != nil {
 			return err
 		}
@@ -78,6 +80,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan 
 	return records, nil
 }
 
+// holdManager locks the row of the step that plans, and counts the partitions. It returns
 // ErrLostOwner if the guard finds no row.
 func (r *Repository) holdManager(ctx context.Context, plan ports.PartitionPlan) error {
 	manager := plan.Manager
@@ -128,8 +131,8 @@ func checkPartitionName(name string) error {
 	return nil
 }
 
-// A partition's context comes from the plan, on a restart too; position and counters from the previous
-// attempt.
+// planRows returns the new rows, in STARTING. A partition's context comes from the partition, on a
+// restart too; only position and counters continue from the previous attempt.
 func planRows(job ports.JobRef, plan ports.PartitionPlan) ([]*stepExecution, error) {
 	rows := make([]*stepExecution, len(plan.Parts))
 	for i, part := range plan.Parts {
@@ -161,7 +164,8 @@ func planRows(job ports.JobRef, plan ports.PartitionPlan) ([]*stepExecution, err
 	return rows, nil
 }
 
-// Without gorm, which would take seconds.
+// insertPlan writes the rows and sets their IDs. It is written without gorm, which would take
+// seconds for a large plan.
 func (r *Repository) insertPlan(ctx context.Context, job ports.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
 	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(len(rows[0].planned()))) {
@@ -215,7 +219,7 @@ func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, 
 	return found.Err()
 }
 
-// Only a branch has a log.
+// planned returns the values that differ from row to row of a plan. Only a branch has a log.
 func (s *stepExecution) planned() []any {
 	fields := []any{
 		int64(s.JobExecutionID), s.JobName, s.Name, string(s.Status), s.Owner, s.Epoch,
@@ -227,7 +231,7 @@ func (s *stepExecution) planned() []any {
 	return fields
 }
 
-// A literal: the same in all rows.
+// idSQL writes a column's value as a literal: it is the same in all rows of a plan.
 func idSQL(id *core.StepExecutionID) string {
 	if id == nil {
 		return "NULL"
@@ -242,13 +246,15 @@ func (s *stepExecution) firstID() any {
 	return int64(*s.FirstID)
 }
 
-// BeginStep is one guarded UPDATE and an audit row. A step that left STARTING must not run: core.ErrLostOwner.
-// After a stop request core.ErrStopped (rule L13).
+// BeginStep implements ports.PartitionPlans: one guarded UPDATE, and an audit row in its
+// transaction. A step that has left STARTING, by any process, must not run: that is
+// core.ErrLostOwner as well. After a stop request it returns core.ErrStopped (rule L13).
 func (r *Repository) BeginStep(ctx context.Context, ref ports.StepRef) error {
 	return r.beginStep(ctx, ref, false)
 }
 
-// again: the reply was lost, so a step begun by this transition is a success.
+// beginStep is BeginStep. again means that the reply to the same request was lost: then a step that
+// this very transition began is a success.
 func (r *Repository) beginStep(ctx context.Context, ref ports.StepRef, again bool) error {
 	m := stepMove(ref, ports.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")

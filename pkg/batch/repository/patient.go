@@ -10,14 +10,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Patient retries calls while the database is unreachable, as long as ctx's patience (rule O1): reads, and
-// writes that find their own work. Heartbeats, checkpoints, assignments and operators' acts fail at once, as
-// do calls within a transaction, lost with its connection.
+// Patient is a Repository that retries calls while the database is unreachable, with the patience
+// of their context (rule O1). It covers everything that jobs wait for or start with: reads, and
+// writes that find their own work done if a reply was lost. Heartbeats, checkpoints, assignments
+// and acts of operators fail at once: their callers have a better answer than to wait. So does a
+// call within a transaction, which is lost with its connection.
 type Patient struct{ *Repository }
 
 var _ ports.JobRepository = Patient{}
 
-// again: f was called before.
+// patiently calls f with the patience of ctx. again reports whether f was called before.
 func patiently[T any](ctx context.Context, r Patient, f func(ctx context.Context, again bool) (T, error)) (T, error) {
 	if _, in := tx.From(ctx, r.Database()); in {
 		return f(ctx, false)
@@ -32,7 +34,7 @@ func patiently[T any](ctx context.Context, r Patient, f func(ctx context.Context
 	return answer, err
 }
 
-// For calls that can be repeated unchanged.
+// reading is patiently for calls that can be repeated unchanged.
 func reading[T any](ctx context.Context, r Patient, f func(ctx context.Context) (T, error)) (T, error) {
 	return patiently(ctx, r, func(ctx context.Context, _ bool) (T, error) { return f(ctx) })
 }

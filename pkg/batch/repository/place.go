@@ -16,17 +16,20 @@ import (
 
 var _ ports.Places = (*Repository)(nil)
 
-// Placements have their own rows (rules PL1 to PL5): work moves the same with and without. Lock order: work,
-// placement; the leader skips locked rows.
+// Placements of partitions and child jobs have their own rows (rules PL1 to PL5): the transitions
+// of the work's row are the same with and without one. Rows are locked in the order work,
+// placement. The leader skips locked rows, so it never waits for one.
 
-// A placement that the bound worker was not assigned. A stop ends placements, except of `finally` (rule L13):
-// any worker may end the work then.
+// placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
+// variable was not assigned. A request to stop ends placements, but for those of parts of `finally` (rule L13): any worker may
+// end the work then.
 const (
 	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
 		AND (NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id) OR ` + ofFinally + `))`
 	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
 )
 
+// errNotAssigned rolls back the transition of a worker that was not assigned the work.
 var errNotAssigned = errors.New("the leader has not assigned it to this worker")
 
 func (r *Repository) placements() *guarded.Table[string] {
@@ -50,7 +53,8 @@ func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, part
 	return nil
 }
 
-// One run by its own process has begun.
+// placeExecution stores the placement of a new execution. One that is run by its own process has
+// already begun.
 func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID, on *core.Placement, forWorkers bool) error {
 	wants, state := on.Stored(), ports.PlaceRunning
 	if wants == "" {
@@ -62,7 +66,9 @@ func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID,
 	return r.store.exec(ctx, "INSERT INTO {placement} (child_id, wants, state, created_at) VALUES (?, ?, ?, {now})", id, wants, state).Error
 }
 
-// In the transaction that takes the work, with its row locked. false: not assigned to the worker.
+// startPlaced makes the transition start of work assigned to the worker, in the transaction in
+// which the worker takes the work, with the work's row locked. It returns false if the work is not
+// assigned to the worker.
 func (r *Repository) startPlaced(ctx context.Context, column string, id int64, worker string) (bool, error) {
 	var ids []int64
 	if err := r.store.scan(ctx, &ids, "SELECT id FROM {placement} WHERE "+column+" = ?", id); err != nil || len(ids) == 0 {
@@ -84,12 +90,13 @@ type placedRow struct {
 	Since              instant
 }
 
+// selectPlacedPart and selectPlacedChild select the columns of a placedRow.
 const (
 	selectPlacedPart = `SELECT s.id AS part, s.epoch, s.job_execution_id AS execution, s.name, p.wants, p.state, p.worker, p.attempt, j.created_at AS since
 		FROM {placement} p JOIN {step_execution} s ON s.id = p.part_id JOIN {job_execution} j ON j.id = s.job_execution_id `
 	selectPlacedChild = `SELECT {job_execution}.id AS child, {job_execution}.epoch, {job_execution}.id AS execution, job_name AS name, p.wants, p.state, p.worker, p.attempt,
 		{job_execution}.created_at AS since, parent_id AS parent FROM {placement} p JOIN {job_execution} ON {job_execution}.id = p.child_id `
-	// Placed work that waits for a worker.
+	// waitingPart and waitingChild are the conditions that placed work waits for a worker.
 	waitingPart  = `s.` + openStep + ` AND (s.owner = '' OR s.lease_until <= {now}) AND j.active = 1 AND (NOT j.stop_requested OR ` + ofFinally + `)`
 	waitingChild = `owner = '' AND active = 1 AND status IN ('PARKED', 'STOPPING') AND NOT stop_requested AND NOT ` + waits
 )
@@ -119,7 +126,7 @@ func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]po
 	return list, nil
 }
 
-// defaultPriority is tasks': all queue together.
+// defaultPriority is the default of tasks: partitions and executions queue with them.
 const defaultPriority = 2
 
 // Unassigned implements ports.Places.
@@ -153,12 +160,14 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	return all, nil
 }
 
-// Its transaction has locked that row.
+// led is the condition that the leader of an epoch still leads. Its transaction has read that row
+// with a lock.
 func (r *Repository) led(epoch int64) guarded.Condition {
 	return guarded.Condition{SQL: r.store.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}}
 }
 
-// AssignPlaced raises the work's epoch: deliveries to other workers find nothing.
+// AssignPlaced implements ports.Places. It raises the epoch of the work, so that its deliveries to
+// another worker find nothing.
 func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
 	skip := ""
 	if r.store.db.Dialect() == tx.Postgres {
@@ -199,7 +208,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker
 	return epoch, nil
 }
 
-// OrphanPlaced also makes the transition return.
+// OrphanPlaced implements ports.Places. It also makes the transition return.
 func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	table := r.placements()
 	returned := r.store.sql(`(EXISTS (SELECT 1 FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE s.id = part_id AND ` + waitingPart + `)
@@ -250,7 +259,7 @@ func (r *Repository) EndPlaced(ctx context.Context, leader int64, limit int) (in
 func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
 	var some []int64
 	err := r.store.scan(ctx, &some, "SELECT id FROM {placement} WHERE state = 'ASSIGNED' AND worker = ? LIMIT 1", worker)
-	if err != nil || len(some) == 0 { // nearly always
+	if err != nil || len(some) == 0 { // as nearly always
 		return nil, err
 	}
 	const which = "WHERE p.state = 'ASSIGNED' AND p.worker = ? "
@@ -262,7 +271,8 @@ func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) (
 	return append(children, parts...), err
 }
 
-// LoadOf counts partitions, assigned work, and placed executions continued.
+// LoadOf implements ports.Places: it counts partitions that workers have, work assigned to them, and
+// executions with a placement that they continue.
 func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	var rows []struct {
 		Worker string
@@ -281,7 +291,8 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 	return nil
 }
 
-// PlacedOf returns placed work that no worker has begun.
+// PlacedOf returns placed work that no worker has begun: partitions and child jobs of executions,
+// and the executions themselves.
 func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error) {
 	if len(ids) == 0 {
 		return nil, nil

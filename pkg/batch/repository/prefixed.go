@@ -7,12 +7,14 @@ import (
 
 const prefixMark = "{{prefix}}"
 
+// prefixed is a file system of migrations with the prefix filled in while they
+// are read.
 type prefixed struct {
 	fs.FS
 	prefix string
 }
 
-// Open fills the prefix into files.
+// Open opens a folder unchanged and a file with the prefix filled in.
 func (p prefixed) Open(name string) (fs.File, error) {
 	file, err := p.FS.Open(name)
 	if err != nil {

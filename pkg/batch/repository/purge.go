@@ -13,23 +13,30 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPurgeBatch executions per transaction, unless set; an instance's are deleted together.
+// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
+// filter sets one, and MaxPurgeBatch the maximum. Executions of one instance are always deleted
+// together.
 const (
 	DefaultPurgeBatch = 500
 	MaxPurgeBatch     = batchSize
 )
 
-// Purge deletes in batches, each judged again under the instances' locks. It pages by key and can be repeated.
+// Purge implements ports.Operations, in batches: each is a transaction that locks the instances, as
+// a launch does, and judges them again under the lock. It pages by key, so an interrupted purge can
+// be repeated.
 //
-// Everything a restart would read stays. An older execution goes alone only if the newest is COMPLETED or
-// ABANDONED; the newest goes with its whole instance, which may then run again: FAILED only if named. Running
-// instances, those being redriven, and child jobs that a parent's restart would read (rule F2a) stay.
+// Everything that a restart would read stays. An older execution is deleted alone only if the
+// newest of its instance is COMPLETED or ABANDONED. The newest is deleted with its whole instance,
+// which may then run again; so a FAILED instance is deleted only if the filter names FAILED. Three
+// kinds of instances stay: one that runs, one with skipped items that are being redriven, and a
+// child job that a restart of its parent would pass or resume (rule F2a).
 //
-// A single named instance goes whatever its age and status, unless running or being redriven
-// (*core.AlreadyRunningError).
+// A single instance that the filter names is deleted whatever its age and status, unless it runs or
+// its skipped items are being redriven (*core.AlreadyRunningError).
 //
-// The newest deleted instance's parameters stay, for LastPurged. Checkpoints elsewhere:
-// Checkpoints.CollectGarbage.
+// For each job the parameters of the newest deleted instance stay, for LastPurged.
+//
+// Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes those.
 func (r *Repository) Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error) {
 	if err := checkPurge(&filter); err != nil {
 		return ports.Purged{}, fmt.Errorf("purge: %w", err)
@@ -71,8 +78,9 @@ type purge struct {
 	repo   *Repository
 	filter ports.PurgeFilter
 	actor  string
-	kept   map[string]core.JobInstanceID // by job: instances from this one on
-	// seen are judged: a dry run meets them once per execution.
+	kept   map[string]core.JobInstanceID // by job: instances from this one on are kept
+	// seen are instances already judged. A dry run deletes nothing, so it meets an instance once
+	// for each execution.
 	seen map[core.JobInstanceID]bool
 	done ports.Purged
 }
@@ -83,12 +91,12 @@ type purgeable struct {
 	JobName    string
 	Status     core.Status
 	EndedAt    instant
-	Old        bool
-	Redriven   bool // being redriven
-	Called     bool // a restart would read its outcome
+	Old        bool // it ended before the time of the filter
+	Redriven   bool // a running execution redrives its skipped items
+	Called     bool // by a job that may be restarted and would read its outcome
 }
 
-// By time of end, oldest first.
+// run visits the executions by the time of their end, oldest first.
 func (p *purge) run(ctx context.Context) error {
 	var last purgeable
 	for batches := 0; ; {
@@ -140,7 +148,7 @@ func (p *purge) page(ctx context.Context, last purgeable) ([]purgeable, error) {
 	return page, err
 }
 
-// Among the newest of its job.
+// isKept reports whether the instance is among the newest of its job, which are kept.
 func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 	if p.filter.KeepLast == 0 {
 		return false, nil
@@ -157,6 +165,7 @@ func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 	return e.InstanceID >= from, nil
 }
 
+// batch judges instances under their locks and deletes the deletable ones.
 func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error {
 	var done ports.Purged
 	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
@@ -196,6 +205,7 @@ func (p *purge) add(done ports.Purged) {
 	p.done.Left = append(p.done.Left, done.Left...)
 }
 
+// one deletes the instance that the filter names, in one transaction.
 func (p *purge) one(ctx context.Context) error {
 	id := p.filter.Instance
 	var done ports.Purged
@@ -231,7 +241,7 @@ func (p *purge) one(ctx context.Context) error {
 	return err
 }
 
-// A dry run counts.
+// delete deletes executions, and the instances without any other. A dry run counts them.
 func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, instances []core.JobInstanceID) (done ports.Purged, err error) {
 	if p.filter.DryRun {
 		done, err = p.repo.countExecutions(ctx, executions)
@@ -248,13 +258,15 @@ func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, in
 	return done, p.repo.deleteInstances(ctx, instances)
 }
 
-// In order of IDs: concurrent launches and purges wait for each other.
+// lockInstances locks the instances' rows in the order of their IDs, so that concurrent launches
+// and purges wait for each other.
 func (r *Repository) lockInstances(ctx context.Context, ids []core.JobInstanceID) error {
 	ids = slices.Sorted(slices.Values(ids))
 	var locked []jobInstance
 	return r.store.session(ctx).Select("id").Where("id IN ?", ids).Order("id").Clauses(clause.Locking{Strength: "UPDATE"}).Find(&locked).Error
 }
 
+// purgeables are all executions of the instances, oldest first.
 func (p *purge) purgeables(ctx context.Context, instances []core.JobInstanceID) ([]purgeable, error) {
 	var found []purgeable
 	err := p.repo.store.scan(ctx, &found, `SELECT e.id, e.instance_id, e.job_name, e.status,
@@ -284,6 +296,8 @@ func byInstance(executions []purgeable) [][]purgeable {
 	return lists
 }
 
+// deletableExecutions returns the deletable executions of an instance; executions are sorted oldest
+// first.
 func deletableExecutions(executions []purgeable, statuses []core.Status) []core.JobExecutionID {
 	for _, e := range executions {
 		if !e.Status.IsOver() || e.Redriven || e.Called {
@@ -293,7 +307,7 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 	newest := executions[len(executions)-1]
 	whole := newest.Old && slices.Contains(statuses, newest.Status)
 	if !whole && newest.Status != core.StatusCompleted && newest.Status != core.StatusAbandoned {
-		return nil // a restart reads all
+		return nil // a restart reads all of them
 	}
 	var deletable []core.JobExecutionID
 	for i, e := range executions {
@@ -305,12 +319,12 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 	return deletable
 }
 
-// Leaves an audit row for each.
+// deleteExecutions deletes executions and their dependent rows, and leaves an audit row for each.
 func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done ports.Purged, err error) {
 	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail, verb, person, job_name)
 			SELECT {now}, ?, ?, id, status, epoch, job_name, ?, ?, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, ports.VerbPurge, actor, batch).Error
-		if err == nil { // from now on found by job
+		if err == nil { // from now on their acts are found by job, too
 			err = r.store.exec(ctx, `UPDATE {audit} SET job_name = (SELECT e.job_name FROM {job_execution} e WHERE e.id = {audit}.job_execution_id)
 				WHERE job_execution_id IN ? AND verb <> '' AND job_name = ''`, batch).Error
 		}
@@ -361,7 +375,9 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 	return done, nil
 }
 
-// For the next instance to follow; redrives, repetitions and backfills do not count.
+// keepParameters stores, for each job, the parameters of its newest instance among ids, which the
+// next instance follows when they are deleted. Redrives, repetitions and instances of a backfill do
+// not count.
 func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, batchSize) {
 		err := r.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
@@ -379,7 +395,8 @@ func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceI
 	return nil
 }
 
-// A later instance continues there (ports.Attempts.LastCompleted).
+// keepPositions stores, for each step, the position at which it completed in its newest complete
+// instance: a later instance continues reading there (ports.Attempts.LastCompleted).
 func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionID) error {
 	return r.store.exec(ctx, `INSERT INTO {purged_position} (job_name, step, instance_id, position)
 		SELECT job_name, name, instance_id, position FROM (

@@ -12,7 +12,7 @@ import (
 
 const announceBatch = 1000
 
-// In the inserting transaction.
+// announceParts announces new rows without a placement, in the transaction that inserts them.
 func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
 	if r.announcer == nil {
 		return nil
@@ -32,19 +32,22 @@ func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, p
 	return nil
 }
 
-// In the transaction that removed the owner.
+// announceStep announces a partition that lost its owner, in the transaction that removed the
+// owner.
 func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) error {
 	return r.announce(ctx, readyPart+` WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep+` AND NOT `+placedPart, id, "")
 }
 
-// Announced if parked and waiting for nothing. The end of any such work calls this in its transaction; on
-// PostgreSQL that has locked the parked steps (managerFirst), and Park announces after locking them: one sees
-// the other.
+// announceResume announces an execution if it is parked and waits for nothing any more. The end of
+// any work that it waits for calls this in its transaction. On PostgreSQL that transaction has
+// locked the steps that are parked (managerFirst), and Park announces after it has locked them: so
+// of two concurrent transactions one sees the other's changes.
 func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND NOT `+placedExecution,
 		id, ports.Executions().Move(ports.MoveResume).From, "")
 }
 
+// readyPart and readyExecution select the columns of a readyRow.
 const (
 	readyPart = `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch,
 		(SELECT e.created_at FROM {job_execution} e WHERE e.id = s.job_execution_id) AS since FROM {step_execution} s`
@@ -84,9 +87,10 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 	return nil
 }
 
-// Ready has one statement per kind.
+// Ready implements ports.Parks, with one statement for each kind.
 func (r *Repository) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
-	// A subquery per partition finds the first by index; a join would read and sort all.
+	// The job is a subquery for each partition, not a join: then the first partitions are found by
+	// their index. A join would read and sort the partitions of all active jobs.
 	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
 			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
 	var parked []ports.Ready
@@ -100,9 +104,11 @@ func (r *Repository) Ready(ctx context.Context, after ports.ReadyPlace, limit in
 	return append(parked, parts...), nil
 }
 
-// TasksEnded announces a parked execution that waits for nothing more, in the transaction that ended tasks,
-// after its writes. It locks the step and those parked with it (managerFirst): of it and a concurrent park one
-// sees the other.
+// TasksEnded announces the execution with a parked step that waits for a group of tasks, if it
+// waits for nothing any more. It is called in the transaction that ended tasks of the group, after
+// its writes. It locks the step, whatever its status, and the steps that are parked with it, as the
+// end of a partition does (managerFirst): a concurrent park of the step waits or is waited for, and
+// one of the two sees the other's changes.
 func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
@@ -122,7 +128,8 @@ func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) 
 	return nil
 }
 
-// The resuming process cancels the tasks.
+// announceStop announces a parked execution that waited only for tasks when a stop was requested:
+// the process that resumes it cancels them.
 func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
 		id, ports.Executions().Move(ports.MoveResume).From)

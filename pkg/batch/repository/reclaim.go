@@ -9,13 +9,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Reclaim is one guarded UPDATE that waits for the row as long as ctx allows: then the transaction of the
-// failed COMMIT has ended, and the new epoch keeps it from committing later (rule C10). It can be repeated.
+// Reclaim implements ports.CheckpointStore with one guarded UPDATE, which touches no indexed column.
+// It waits for the row as long as ctx allows. Then the transaction with the failed COMMIT has
+// ended, and because of the new epoch nothing of it can commit later (rule C10). If the reply is
+// lost it can be repeated: the row records that this very transition raised the epoch.
 func (r *Repository) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	return r.raiseEpoch(ctx, ref, ports.MoveReclaim)
 }
 
-// Fence is Reclaim against an abandoned attempt: no older epoch writes any more (rule L8).
+// Fence implements ports.Transitions. Reclaim protects an attempt that continues; Fence does the
+// same against one that was abandoned: no write with an older epoch is accepted any more (rule L8).
 func (r *Repository) Fence(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
 	return r.raiseEpoch(ctx, ref, ports.MoveFence)
 }
@@ -51,7 +54,8 @@ func (r *Repository) tryRaiseEpoch(ctx context.Context, ref ports.StepRef, move 
 	return ref, ports.Checkpoint{Counters: record.Counters, Position: record.Position, Context: record.Context}, nil
 }
 
-// repeatable: the transition itself, if its reply was lost, and for a fence a reclaim.
+// repeatable returns the transitions after which one that raises the epoch may be made from the
+// older epoch: itself, if its reply was lost, and for a fence also a reclaim.
 func repeatable(move string) []string {
 	if move == ports.MoveFence {
 		return []string{ports.MoveFence, ports.MoveReclaim}

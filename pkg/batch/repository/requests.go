@@ -14,7 +14,7 @@ type clientRequest struct {
 	Answer         string
 }
 
-// ClaimRequest is an INSERT, and a query if the key exists.
+// ClaimRequest implements ports.Requests: an INSERT, and a query if the key exists.
 func (r *Repository) ClaimRequest(ctx context.Context, key ports.RequestKey, fingerprint string) (ports.ClientRequest, error) {
 	made := r.store.exec(ctx, `INSERT INTO {client_request} (client, request_key, fingerprint, created_at) VALUES (?, ?, ?, {now})
 		ON CONFLICT (client, request_key) DO NOTHING`, key.Client, key.Key, fingerprint)
@@ -57,13 +57,14 @@ func (r *Repository) request(ctx context.Context, key ports.RequestKey) (clientR
 	if err != nil {
 		return clientRequest{}, fmt.Errorf("read request %q: %w", key.Key, err)
 	}
-	if len(rows) == 0 { // purged in between
+	if len(rows) == 0 { // it was purged in between
 		return clientRequest{}, fmt.Errorf("read request %q: %w", key.Key, core.ErrNotFound)
 	}
 	return rows[0], nil
 }
 
-// In the launch's transaction: a second launch for the request waits, and is refused.
+// claim notes in the launch's transaction the execution that its request has started. Of two
+// launches for one request the second waits here for the first, and is refused.
 func (l *launch) claim(ctx context.Context, id core.JobExecutionID) error {
 	key := l.req.Request
 	if key == (ports.RequestKey{}) {

@@ -10,16 +10,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Type and field names are table and column names. A missing text is '', a time not come is NULL.
+// The rows of the tables. Names of types and fields are names of tables and columns. A missing text
+// is '', never NULL; a time that has not come is NULL.
 
 type jobInstance struct {
 	ID          core.JobInstanceID `gorm:"primaryKey"`
 	JobName     string
 	InstanceKey string
 	BaseKey     string // empty for a redrive
-	Attempts    int64
-	Backfilled  bool
-	LocalTimes  *bool // NULL: before rule D5
+	Attempts    int64  // launches
+	Backfilled  bool   // a backfill made it
+	LocalTimes  *bool  // NULL: made before local times were of the job's time zone (rule D5)
 	CreatedAt   instant
 }
 
@@ -29,34 +30,34 @@ type jobExecution struct {
 	JobName         string
 	Attempt         int
 	Status          core.Status
-	StatusBefore    core.Status
+	StatusBefore    core.Status // the status before the last transition
 	ExitCode        string
 	ErrorText       string
 	DefinitionHash  string
 	DefinitionText  string
 	DefinitionPath  string
-	DefinitionFiles string // JSON
+	DefinitionFiles string // JSON: the files that the job file names
 	Context         string
 	Owner           string
 	Epoch           int64
-	Active          *int64 // 1 while it runs, else NULL: unique with the instance
+	Active          *int64 // 1 while it runs, else NULL: unique together with the instance
 	StopRequested   bool
-	StepCount       int64 // started; under StartStep's guard
+	StepCount       int64 // of started steps; written under the guard of StartStep
 	LeaseUntil      instant
-	JobTime         instant // of the first launch
+	JobTime         instant // when the instance was first launched
 	CreatedAt       instant
 	StartedAt       instant
 	EndedAt         instant
-	RedriveOf       *core.JobExecutionID // else NULL
-	TaskID          *int64               // else NULL
-	ParentID        *core.JobExecutionID // else NULL
+	RedriveOf       *core.JobExecutionID // NULL except for redrives
+	TaskID          *int64               // NULL if no task ran it
+	ParentID        *core.JobExecutionID // NULL except for child jobs
 	ParentCall      *core.StepExecutionID
 	Gate            string
-	LastMove        string // with its epoch
+	LastMove        string // the last move, and the epoch in which it was made
 	LastEpoch       int64
 	ExclusiveKey    core.ExclusiveKey
-	Confinement     string // JSON
-	LocalTimes      *bool  // NULL: before rule D5
+	Confinement     string // JSON of a core.Confinement; empty: none
+	LocalTimes      *bool  // NULL: launched before local times were of the job's time zone (rule D5)
 }
 
 type jobExecutionParam struct {
@@ -72,7 +73,7 @@ type stepExecution struct {
 	JobExecutionID   core.JobExecutionID
 	JobName          string
 	Name             string
-	Flow             string // with ordinal and element the visit
+	Flow             string // with ordinal and element the visit: see flowVisit
 	Ordinal          int64
 	Element          string
 	Status           core.Status
@@ -94,26 +95,27 @@ type stepExecution struct {
 	Epoch            int64
 	StartedAt        instant
 	EndedAt          instant
-	BeforeCounts     string // earlier attempts', JSON
-	InHandCounts     string // uncommitted counts, JSON
-	// FirstID: 0 for itself, NULL if not recorded.
+	BeforeCounts     string // the earlier attempts' counts, as JSON
+	InHandCounts     string // the uncommitted part of the counters, as JSON
+	// FirstID is the first of the attempts that this one continues: 0 for itself, NULL if it was
+	// not recorded.
 	FirstID *core.StepExecutionID
 	Gate    string
-	// Closed: its goroutine recorded the end after closing components; never take-over or operators (rule
-	// C15b).
+	// Closed is true if the attempt's own goroutine recorded its end, after it had closed the
+	// components; take-over and operators never set it (rule C15b).
 	Closed    bool
-	LastMove  string // with its epoch
+	LastMove  string // the last move, and the epoch in which it was made
 	LastEpoch int64
 
 	ManagerID     *core.StepExecutionID // of a partition, else NULL
-	BranchID      *core.StepExecutionID // in a branch on a worker, else NULL
-	LeaseUntil    instant               // of a worker's partition, else NULL
+	BranchID      *core.StepExecutionID // of a step in a branch that a worker walks, else NULL
+	LeaseUntil    instant               // of a partition that a worker has, else NULL
 	AssignedCount int
-	AssignedFrom  string
+	AssignedFrom  string // the worker that lost it
 	OpenParts     int64
 }
 
-// flowVisit is a visit without a step execution.
+// flowVisit is a row of the journal: a visit that has no step execution.
 type flowVisit struct {
 	JobExecutionID core.JobExecutionID `gorm:"primaryKey"`
 	Flow           string              `gorm:"primaryKey"`
@@ -125,32 +127,35 @@ type flowVisit struct {
 	CreatedAt      instant
 }
 
-// audit is a transition; no foreign key, as it may outlive executions.
+// audit is one transition. It refers to executions without a foreign key, because it may outlive
+// them.
 type audit struct {
 	ID              int64 `gorm:"primaryKey"`
 	At              instant
-	Act             string
-	Actor           string // '' if any process may
+	Act             string // the act, such as "launch"
+	Actor           string // the owner that acted; '' if any process may
 	JobExecutionID  core.JobExecutionID
-	StepExecutionID core.StepExecutionID // 0: of the job
+	StepExecutionID core.StepExecutionID // 0 for a transition of the job execution
 	FromStatus      core.Status          // '' for a new row
 	ToStatus        core.Status
 	Epoch           int64
 	Detail          string
-	// Verb is an act; '' is a transition that is not one (rule OP4).
+	// Verb is the act of a person, a client or a duty; '' marks a transition that is not an act
+	// (rule OP4).
 	Verb    string
-	Person  string
-	JobName string
+	Person  string // the actor
+	JobName string // of an act
 }
 
-// isParked: active without an owner.
+// isParked reports whether the execution is active without an owner: it is parked, or a stop was
+// requested while it was.
 func (j *jobExecution) isParked() bool { return j.Owner == "" && !j.Status.IsOver() }
 
 func (i *jobInstance) record() core.JobInstance {
 	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey, BaseKey: i.BaseKey}
 }
 
-// Without parameters.
+// record returns the record without parameters.
 func (j *jobExecution) record() (core.JobExecution, error) {
 	context, err := core.ParseExecutionContext([]byte(j.Context))
 	if err != nil {
@@ -261,7 +266,7 @@ func (s *stepExecution) counters() core.Counters {
 	}
 }
 
-// Both have the same order.
+// counterColumns and counterValues have the same order.
 func counterColumns() []string {
 	return []string{
 		"read_count", "filter_count", "write_count",
@@ -286,6 +291,7 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 	return rows, nil
 }
 
+// settles reports whether a checkpoint determines the outcome of an UNKNOWN execution.
 func settles(s core.Status, lastMove string) bool {
 	return s == core.StatusUnknown && lastMove == ports.MoveLoseCommit
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// SaveJobContext merges changed keys under the guard; unchanged costs no statement.
+// SaveJobContext implements ports.Transitions: it locks the row under the guard, merges the changed
+// keys and writes the context. It touches no indexed column and leaves no audit row; an unchanged
+// context costs no statement.
 func (r *Repository) SaveJobContext(ctx context.Context, ref ports.JobRef, c *core.ExecutionContext) error {
 	if ref.Branch != 0 {
 		return r.PromotePartition(ctx, ports.StepRef{ID: ref.Branch, Owner: ref.Owner, Epoch: ref.Epoch}, c)
@@ -22,7 +24,8 @@ func (r *Repository) SaveJobContext(ctx context.Context, ref ports.JobRef, c *co
 	return nil
 }
 
-// PromotePartition locks the job before reading the partition.
+// PromotePartition implements ports.Assignments. The job is locked before the partition is read, as
+// everywhere.
 func (r *Repository) PromotePartition(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	err := r.mergeContext(ctx, c, r.store.sql(`active = 1 AND id = (SELECT job_execution_id FROM {step_execution} s
 		WHERE s.id = ? AND s.`+ownEpoch+` AND s.status IN ? AND s.lease_until IS NOT NULL)`),
@@ -33,7 +36,8 @@ func (r *Repository) PromotePartition(ctx context.Context, ref ports.StepRef, c 
 	return nil
 }
 
-// core.ErrLostOwner if the condition finds none.
+// mergeContext merges the changes into the context of the one job execution that the condition
+// selects. It returns core.ErrLostOwner if there is none.
 func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) error {
 	if changes == nil || !changes.Changed() {
 		return nil
@@ -53,7 +57,8 @@ func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionCo
 	})
 }
 
-// mergedContext locks the job execution; the ID is 0 if there is none.
+// mergedContext locks the job execution and returns its context with the changes; the ID is 0 if
+// there is none.
 func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) (core.JobExecutionID, string, error) {
 	var rows []jobExecution
 	err := r.store.session(ctx).Select("id", "context").Where(condition, args...).
@@ -70,7 +75,7 @@ func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionC
 	return rows[0].ID, string(text), err
 }
 
-// SaveStepContext is one guarded UPDATE, if changed.
+// SaveStepContext implements ports.Transitions: one guarded UPDATE, if the context changed.
 func (r *Repository) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	text, write, err := encodeContext(c)
 	if err != nil {

@@ -12,30 +12,37 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// schemaVersion is major*1000 + minor, the newest file in migrations/. A minor only adds; a major may remove,
-// so an older binary refuses it (rule R4).
+// schemaVersion is what this binary needs: major*1000 + minor, the number of the
+// newest file in migrations/. A minor only adds, so an older binary works with
+// it. A major may remove, so an older binary refuses it (rule R4: expand, then
+// contract).
 const schemaVersion = 2014
 
-// oldestSchema: older ones are from builds before the first release.
+// oldestSchema is the oldest version that this binary can migrate. The tables of 1.x have no
+// journal of the flow; builds before the first release created them.
 const oldestSchema = 2000
 
 const versionsPerMajor = 1000
 
-// ErrSchemaNewer means that the tables' major version is newer; use a newer binary.
+// ErrSchemaNewer means that the tables have a newer major version than this binary knows: use a
+// newer binary.
 var ErrSchemaNewer = errors.New("the repository's schema is newer than this binary")
 
-// ErrSchemaTooOld means that tables of a build before the first release cannot be migrated.
+// ErrSchemaTooOld means that a build before the first release created the tables: they cannot be
+// migrated to this binary's version.
 var ErrSchemaTooOld = errors.New("the repository's schema comes from a build before the first release")
 
 //go:embed migrations
 var migrations embed.FS
 
-// CheckSchema checks the version (rule R4): core.ErrSchemaMissing if absent, outdated or half migrated,
-// ErrSchemaTooOld, or ErrSchemaNewer. A newer minor is accepted.
+// CheckSchema returns an error unless the tables have the version that this binary needs (rule R4):
+// core.ErrSchemaMissing if they are absent, outdated or half-way through a migration,
+// ErrSchemaTooOld if they cannot be migrated, ErrSchemaNewer if their major version is newer. A
+// newer minor is accepted.
 func (r *Repository) CheckSchema(ctx context.Context) error { return r.tables().check(ctx) }
 
-// Migrate creates or migrates the tables. A newer minor is unchanged. Concurrent migrations wait for each
-// other.
+// Migrate creates the tables or migrates them to this binary's version. A schema at that version or
+// a newer minor is left unchanged. Concurrent migrations wait for each other.
 func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migrate(ctx) }
 
 func (r *Repository) tables() tableSet {
@@ -47,14 +54,15 @@ func (r *Repository) tables() tableSet {
 
 type tableSet struct {
 	store   *store
-	what    string
-	command string
-	version uint
-	oldest  uint
+	what    string // the owner of the tables, for messages
+	command string // the command that creates them
+	version uint   // the version that this binary needs
+	oldest  uint   // the oldest version that can be migrated
 	files   fs.FS
-	dir     string
-	record  string
-	// again: files can be repeated after a kill.
+	dir     string // the folder of the migrations, with a folder for each dialect
+	record  string // the table that records the version, without prefix
+	// again means that every file can be executed again, so that a migration of a killed process is
+	// repeated instead of reported.
 	again bool
 }
 
@@ -74,7 +82,7 @@ func (t tableSet) migrate(ctx context.Context) error {
 	if !state.Dirty && state.To >= t.version || t.isTooOld(state) {
 		return t.checkState(ctx, state)
 	}
-	// A dirty version may be a migration in progress: Run waits for its lock.
+	// A dirty version may just be another process's migration in progress: Run waits for its lock.
 	_, err = migrator.Run(ctx, t.store.db, t.migration(migrator.Up))
 	var dirty *migrator.DirtyError
 	if t.again && errors.As(err, &dirty) {

@@ -7,9 +7,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// settle makes FAILED an execution with UNKNOWN steps ended by lose_commit (rule C10). The next attempt
-// writes the checkpoint's row, which waits for a transaction that may still commit, and resumes at the row's
-// position then (rule L5).
+// settle makes FAILED the execution, and its steps, that are UNKNOWN and ended by lose_commit (rule
+// C10). The next attempt of such a step writes itself into the checkpoint's row, which waits for
+// the transaction that may still commit, and resumes after the position that the row has then (rule
+// L5).
 func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
 	move := ports.Executions().Move(ports.MoveSettle)
 	set := " SET status_before = status, status = ?, exit_code = CASE WHEN exit_code = ? THEN ? ELSE exit_code END, last_move = ?, last_epoch = epoch, epoch = epoch + 1"
@@ -28,7 +29,8 @@ func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledg
 	return err
 }
 
-// settleable: a checkpoint determines every step.
+// settleable returns the executions that settle can make FAILED: a checkpoint determines the
+// outcome of each of their steps.
 func (r *Repository) settleable(ctx context.Context) (ids []core.JobExecutionID, err error) {
 	err = r.store.scan(ctx, &ids, `SELECT id FROM {job_execution} WHERE status = 'UNKNOWN' AND last_move = 'lose_commit'
 		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit')`)

@@ -14,7 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// markBatch stays below the limits of bind variables.
+// markBatch is the number of skipped items that one statement marks: below the databases' limits of
+// bind variables.
 const markBatch = 1000
 
 type skippedItem struct {
@@ -29,7 +30,7 @@ type skippedItem struct {
 	ElementRow      int64
 	Mark            string
 	Item            string
-	Raw             string
+	Raw             string // JSON of an item.RawText; empty means none
 	Truncated       bool
 	Sha256          string
 	Masked          bool
@@ -58,7 +59,7 @@ func (s *skippedItem) record() (core.SkippedItem, error) {
 	return record, nil
 }
 
-// Empty means none.
+// encodeRaw returns the stored form of a text; empty means none.
 func encodeRaw(raw *item.RawText) (string, error) {
 	if raw == nil {
 		return "", nil
@@ -81,7 +82,8 @@ func decodeRaw(text string) (*item.RawText, error) {
 	return raw, nil
 }
 
-// With the checkpoint (rule C12), which has found its row.
+// storeSkips inserts the skips that commit with a checkpoint (rule C12). The checkpoint has found
+// its row, so the job execution is the step's.
 func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
 	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(16)) {
 		var args []any
@@ -116,7 +118,8 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 	return nil
 }
 
-// SkippedItems pages by key.
+// SkippedItems implements ports.SkippedItems: one statement, by key, never by
+// offset.
 func (r *Repository) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
@@ -203,7 +206,8 @@ func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]
 	return items, nil
 }
 
-// MarkRedriven must run in the writing chunk's transaction (tx.ErrNoTransaction).
+// MarkRedriven implements ports.SkippedItems. It must run in a transaction (tx.ErrNoTransaction
+// otherwise): the one of the chunk that writes the items.
 func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
 	if _, ok := tx.From(ctx, r.store.db.Name()); !ok {
 		return fmt.Errorf("mark redriven items in database %s: %w", r.store.db.Name(), tx.ErrNoTransaction)

@@ -13,10 +13,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// StartStep holds the job's row first: a take-over comes before, and the step is refused, or after, and finds
-// it. So does a stop: no step starts after it, except of `finally` (rule L13).
+// StartStep implements ports.Transitions. The guarded UPDATE of the job execution comes first and
+// holds its row, so that a take-over either comes before it (and the step is refused) or after it
+// (and finds the step). The same holds for a stop: once a request is committed no step starts,
+// except steps of `finally` (rule L13). It touches no indexed column.
 //
-// core.ErrStopped after a stop, else a *core.TransitionError, with core.ErrLostOwner if owner or epoch differ.
+// It refuses with core.ErrStopped after a stop request, else with a *core.TransitionError, with
+// core.ErrLostOwner in the chain if owner or epoch differ.
 func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	name := start.Name
 	row, err := newStep(job, name, start.Earlier)
@@ -73,7 +76,8 @@ func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start port
 	return row.record()
 }
 
-// The job's row is held, so that request's transaction has ended.
+// startedBefore returns the row that the same request has created, if its reply was lost. The
+// caller holds the job's row, so the transaction of that request has ended.
 func (r *Repository) startedBefore(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (*stepExecution, error) {
 	var rows []stepExecution
 	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
@@ -85,7 +89,9 @@ func (r *Repository) startedBefore(ctx context.Context, job ports.JobRef, start 
 	return &rows[0], nil
 }
 
-// Counters begin at zero: they count one attempt (rule C11).
+// newStep returns the row of a new step execution, which continues where earlier ended. Counters
+// begin at zero, because they count one attempt (rule C11); the earlier attempts' counts are kept
+// separately.
 func newStep(job ports.JobRef, name string, earlier *core.StepExecution) (*stepExecution, error) {
 	row := &stepExecution{
 		JobExecutionID: job.ID, Name: name, Status: core.StatusStarted,
@@ -119,7 +125,8 @@ func newStep(job ports.JobRef, name string, earlier *core.StepExecution) (*stepE
 	return row, nil
 }
 
-// nil if not found. Unless always it ignores an execution with a stop.
+// holdJob locks the job execution's row under its guard for so many new steps, or returns nil.
+// Unless always is set it ignores an execution with a requested stop.
 func (r *Repository) holdJob(ctx context.Context, job ports.JobRef, steps int, always bool) (*jobExecution, error) {
 	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
 	if job.Branch != 0 {
@@ -140,8 +147,9 @@ func (r *Repository) holdJob(ctx context.Context, job ports.JobRef, steps int, a
 	return &rows[0], nil
 }
 
-// Job, then the branch's partition: a process that takes it comes before, and the step is refused, or after,
-// and finds the step.
+// holdBranch locks the row of the job, and then the row of the partition that walks the branch,
+// under its guard: a process that takes the partition from its worker either comes before it, and
+// the step is refused, or after it, and finds the step.
 func (r *Repository) holdBranch(ctx context.Context, job ports.JobRef) (bool, error) {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
@@ -160,7 +168,8 @@ func (r *Repository) holdBranch(ctx context.Context, job ports.JobRef) (bool, er
 
 func stepStates() []core.Status { return ports.MoveTo(core.StatusCompleted).From }
 
-// Without its own row the step must not run.
+// refuseStep returns why holdJob found no row. No answer is benign: without its own row the step
+// must not run.
 func (r *Repository) refuseStep(ctx context.Context, job ports.JobRef) (verdict, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: ports.MoveTo(core.StatusStarted),
@@ -197,8 +206,10 @@ func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (boo
 	return len(asked) > 0 && asked[0], err
 }
 
-// unlessStopped: no stop, or of `finally`. Takes the partition's ID twice. It locks the job's row before the
-// partition's: a request is seen, or finds the partition begun.
+// unlessStopped is the condition under which a partition begins: no stop of its execution was
+// requested, or the partition belongs to a step of `finally`. Both bind variables are the
+// partition's ID. It locks the job's row before the partition's, as every start does, so that a
+// request either comes first and is seen, or finds the partition begun.
 func (r *Repository) unlessStopped() string {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {

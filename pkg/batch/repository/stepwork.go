@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// StepWork implements core.BulkExplorer.
+// StepWork implements core.BulkExplorer with two statements.
 func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
 	work := core.StepWork{Groups: map[core.StepExecutionID]core.StepGroup{}}
 	if len(ids) == 0 {

@@ -22,7 +22,8 @@ type store struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	mask    func(text string) string
-	// Two long SQL texts, cached by brief.
+	// records and judged cache two long SQL texts, keyed by brief: the SELECT list of an execution,
+	// and the query that loads executions by ID.
 	records, judged map[bool]string
 }
 
@@ -45,7 +46,7 @@ func (s *store) open() *gorm.DB {
 	base, err := gormtx.Open(s.db, gormtx.Options{
 		QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: s.prefix, SingularTable: true},
 	})
-	if err != nil { // cannot fail
+	if err != nil { // cannot fail in either dialect
 		panic(fmt.Sprintf("repository: %v", err))
 	}
 	return base
@@ -53,11 +54,13 @@ func (s *store) open() *gorm.DB {
 
 func (s *store) session(ctx context.Context) *gorm.DB { return gormtx.Session(ctx, s.gorm, s.db) }
 
-// dest points to a slice or a value.
+// scan runs a query and fills dest, a pointer to a slice or a value, with its rows. text may use
+// the placeholders of sql.
 func (s *store) scan(ctx context.Context, dest any, text string, args ...any) error {
 	return gormtx.Scan(s.session(ctx).Raw(s.sql(text), args...), dest)
 }
 
+// exec runs a statement without rows. text may use the placeholders of sql.
 func (s *store) exec(ctx context.Context, text string, args ...any) *gorm.DB {
 	return s.session(ctx).Exec(s.sql(text), s.masked(args)...)
 }
@@ -66,8 +69,8 @@ func (s *store) transact(ctx context.Context, f func(ctx context.Context) error)
 	return s.manager.Do(ctx, s.attr(), f)
 }
 
-// READ COMMITTED explicitly: under a stricter default, rows committed during a wait for a lock would be unseen
-// or fail.
+// attr requests READ COMMITTED explicitly: with a stricter server default, rows committed while a
+// statement waited for its lock would stay unseen, or fail the statement. SQLite needs nothing.
 func (s *store) attr() tx.Attr {
 	if s.db.Dialect() == tx.Postgres {
 		return tx.Attr{Isolation: sql.LevelReadCommitted}
@@ -75,6 +78,7 @@ func (s *store) attr() tx.Attr {
 	return tx.Attr{}
 }
 
+// columns lists the columns of a row by name, for queries that add one.
 func (s *store) columns(row any) string {
 	table := s.schemaOf(row)
 	names := make([]string, len(table.DBNames))
@@ -86,7 +90,8 @@ func (s *store) columns(row any) string {
 
 func (s *store) columnNames(row any) []string { return slices.Clone(s.schemaOf(row).DBNames) }
 
-// brief as in core.ExecutionFilter.Brief.
+// recordColumns returns the columns of a record; brief leaves out those that
+// core.ExecutionFilter.Brief does.
 func (s *store) recordColumns(brief bool) string {
 	moves := []string{"status_before", "active", "step_count", "last_epoch"}
 	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
@@ -101,14 +106,15 @@ func (s *store) recordColumns(brief bool) string {
 
 func (s *store) schemaOf(row any) *schema.Schema {
 	statement := &gorm.Statement{DB: s.gorm}
-	if err := statement.Parse(row); err != nil { // our own types
+	if err := statement.Parse(row); err != nil { // the rows are this package's own types
 		panic(fmt.Sprintf("repository: gorm: %v", err))
 	}
 	return statement.Schema
 }
 
-// sql fills in {job_execution} and so on, {now}, {later} (now plus a bind variable in microseconds) and
-// {among}.
+// sql fills in the names of the tables ({job_execution} and so on) and the database's clock: {now},
+// and {later}, which is now plus a bind variable in microseconds; and {among}, the condition that
+// the preceding column is in an idList.
 func (s *store) sql(text string) string { return s.names.Replace(text) }
 
 func (s *store) replacer() *strings.Replacer {

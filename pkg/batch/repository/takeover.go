@@ -7,11 +7,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// endLost (rule L5): the steps' update waits for a chunk being committed; with the epoch raised, positions are
-// final. nil if it moved, or its owner renewed the lease, unless known dead.
+// endLost ends an execution with a lost owner, and all its unfinished steps (rule L5). The update
+// of the steps waits for a chunk that the old owner is committing. Once the epoch is raised, the
+// positions are final. endLost returns nil if the execution has moved, or if its owner has renewed
+// its lease, unless that owner is known to be dead.
 func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
 	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, ports.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
-	if act != actTakeOver {
+	if act != actTakeOver { // a take-over has locked the row: its parent must not follow
 		first, args = r.parentFirst(), append(args, row.ID)
 	}
 	var jobs []jobExecution
@@ -38,16 +40,20 @@ func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reaso
 	return err
 }
 
+// The columns with which failOpen finds the steps.
 const (
 	ofJob    = "job_execution_id"
 	ofBranch = "branch_id"
 )
 
-// The raised epoch keeps running processes from committing.
+// failSteps ends every unfinished step of the job execution and raises its epoch,
+// so that a process that still runs it commits nothing more. It returns id,
+// status_before and epoch of each.
 func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
 	return r.failOpen(ctx, ofJob, int64(id), openStep, reason)
 }
 
+// failOpen is failSteps for the steps of a job or of a branch, in unfinished states.
 func (r *Repository) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
@@ -62,7 +68,8 @@ func (r *Repository) failOpen(ctx context.Context, column string, id int64, stat
 	return steps, r.countEnded(ctx, steps)
 }
 
-// ledger collects audit rows and events for after the commit.
+// ledger collects a transaction's audit rows, and the events that the observer receives once it
+// commits.
 type ledger struct {
 	actor  string
 	audits []audit
@@ -80,7 +87,8 @@ func (l *ledger) note(machine string, id int64, row audit, act string, move core
 	})
 }
 
-// It stores f's audit rows and notifies after the commit.
+// recorded runs f in a transaction, stores the audit rows that f notes, and notifies the observer
+// of them once the transaction commits. It returns the ledger of f.
 func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
 	l := &ledger{actor: actor}
 	err := r.store.transact(ctx, func(ctx context.Context) error {
@@ -103,7 +111,7 @@ func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
 	return r.store.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
 }
 
-// After the commit of ctx's transaction.
+// notifyAll passes the events to the observer when the transaction that ctx carries commits.
 func (r *Repository) notifyAll(ctx context.Context, l *ledger) {
 	for _, e := range l.events {
 		r.notify(ctx, e)

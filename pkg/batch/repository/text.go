@@ -8,14 +8,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// maxMessageBytes is the maximum length of a stored message; the rest is cut off.
 const maxMessageBytes = 32 << 10
 
-// storable: the record of a failure must not fail because of a quoted text (rule T5).
+// storable turns any text into one that every database accepts, so that the record of a failure
+// cannot fail because of the text that the message quotes (rule T5).
 func storable(text string) string { return gormtx.Storable(text, maxMessageBytes) }
 
+// validText replaces the parts of a text that no database accepts.
 func validText(text string) string { return gormtx.ValidText(text) }
 
-// nil leaves texts unchanged.
+// masking sets the function that is applied to texts before they are stored; nil leaves them
+// unchanged.
 func (s *store) masking(mask func(text string) string) *store {
 	if s.mask = mask; mask == nil {
 		s.mask = func(text string) string { return text }
@@ -83,7 +87,7 @@ type storedCounts struct {
 	Rollback    int64 `json:"rollback,omitempty"`
 }
 
-// Empty for none.
+// encodeCounts returns the stored form of counters, empty for none.
 func encodeCounts(c core.Counters) (string, error) {
 	if c == (core.Counters{}) {
 		return "", nil
@@ -103,6 +107,8 @@ func decodeCounts(text string) (core.Counters, error) {
 	return core.Counters(c), nil
 }
 
+// encodeContext returns the stored form of a context; write is false for one that is nil or did not
+// change.
 func encodeContext(c *core.ExecutionContext) (text string, write bool, err error) {
 	if c == nil || !c.Changed() {
 		return "", false, nil

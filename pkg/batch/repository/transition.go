@@ -13,17 +13,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Labels: both kinds share one table of moves, not their IDs.
+// The labels of errors and events: both kinds of execution share one table of moves, but not their
+// IDs.
 const (
 	jobMachine  = "job execution"
 	stepMachine = "step execution"
 )
 
+// jobIsOver is the reason shown by a step that was unfinished when its job ended.
 const jobIsOver = "the job ended before the step did"
 
-// ChangeJob is one guarded UPDATE and an audit row. A final status also fails unfinished steps (rule T5), and
-// their processes commit nothing. An empty ExitCode or Error leaves the stored one. Changed context keys are
-// merged; mark them as stored after ctx's commit.
+// ChangeJob implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. A
+// final status also fails every unfinished step: no step outlives its job (rule T5), and a process
+// that still runs one commits nothing. An empty ExitCode or Error leaves the stored one. The
+// changed keys of the context are merged. The caller marks them as stored once the transaction of
+// ctx commits.
 func (r *Repository) ChangeJob(ctx context.Context, ref ports.JobRef, change ports.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
@@ -42,8 +46,9 @@ func (r *Repository) ChangeJob(ctx context.Context, ref ports.JobRef, change por
 	return r.transition(ctx, m)
 }
 
-// RequestStop compares no owner. A repetition is core.Duplicate. Child jobs receive it too, each at its next
-// commit.
+// RequestStop implements ports.Launches. Any process may request it: no owner is compared. A
+// repeated request returns core.Duplicate. Running child jobs receive the request too, and each
+// sees it at its own next commit.
 func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop, actor: actor,
@@ -52,7 +57,7 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 	m.set("stop_requested = ?", true)
 	answer, err := r.transition(ctx, m)
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current == core.StatusStopping {
-		answer, err = core.Duplicate, nil // requested before, and resumed to stop
+		answer, err = core.Duplicate, nil // a stop was requested before, and the execution was resumed to stop
 	}
 	if err != nil {
 		return answer, err
@@ -60,6 +65,8 @@ func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, ac
 	return answer, r.stopChildren(ctx, id, actor)
 }
 
+// endOf returns the transition to a status. For UNKNOWN, settles means that a checkpoint determines
+// the outcome.
 func endOf(to core.Status, settles bool) core.Move[core.Status] {
 	if to == core.StatusUnknown && settles {
 		return ports.Executions().Move(ports.MoveLoseCommit)
@@ -72,14 +79,15 @@ func hasEnded(err error) bool {
 	return ok && refused.Current != "" && refused.Current.IsOver()
 }
 
-// EndStep is one guarded UPDATE and an audit row; the context as in ChangeJob. ABANDONED keeps the counters of
-// its end.
+// EndStep implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. The
+// context is handled as in ChangeJob. A step that moves to ABANDONED keeps its counters, which its
+// end has written.
 func (r *Repository) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
 	m.detail = change.Error
 	m.outcome(change.ExitCode, change.Error, change.Gate)
 	switch {
-	case change.To == core.StatusAbandoned: // counters are recorded
+	case change.To == core.StatusAbandoned: // its end is recorded, counters included
 	case change.KeepCommitted:
 		m.set("rollback_count = ?", change.Counters.Rollback)
 	default:
@@ -114,7 +122,8 @@ func (r *Repository) EndStep(ctx context.Context, ref ports.StepRef, change port
 	return r.transition(ctx, m)
 }
 
-// guard is owner and epoch; version and lease may be touched by others (rule R3).
+// guard is the owner and epoch that a write is made for. Version and lease are not compared,
+// because other processes may touch them (rule R3).
 type guard struct {
 	owner string
 	epoch int64
@@ -122,20 +131,22 @@ type guard struct {
 
 type guardedMove struct {
 	machine, table string
-	job            string
+	job            string // SQL expression of the job execution's ID
 	id             int64
 	guard          *guard // nil means any process
-	actor          string
-	reason         string // of ending steps
+	actor          string // the actor, if there is no guard
+	reason         string // of steps that end with their job; '' means jobIsOver
 	move           core.Move[core.Status]
 	act, detail    string
-	visits         []ports.FlowVisit // stored with it
+	visits         []ports.FlowVisit // visits of the job's journal, stored with the transition
 	sets           []string
 	args           []any
-	race           bool // being late is not an error
-	merge          *core.ExecutionContext
-	condition      string
-	conditionArgs  []any
+	race           bool // others may make the same transition, and to be late is not an error
+	// merge has changes of the job's context, or is nil.
+	merge *core.ExecutionContext
+	// condition is an additional one on columns of the row, or ''.
+	condition     string
+	conditionArgs []any
 }
 
 func stepMove(ref ports.StepRef, move core.Move[core.Status], act string) *guardedMove {
@@ -170,8 +181,9 @@ func (m *guardedMove) context(c *core.ExecutionContext) error {
 	return err
 }
 
-// ownEpoch: the epoch may also be one that the owner raised unknowingly, as Reclaim's reply was lost (rule
-// C10). A fence's does not match: abandoned (rule L8).
+// ownEpoch is the guard of a step's row: its owner and epoch. The epoch may also be one that the
+// owner itself raised, from this very one, without knowing: the reply to its Reclaim was lost (rule
+// C10). An epoch that a fence raised does not match: that attempt was abandoned (rule L8).
 const ownEpoch = "owner = ? AND (epoch = ? OR last_move = '" + ports.MoveReclaim + "' AND last_epoch = ?)"
 
 func (m *guardedMove) where() (string, []any) {
@@ -186,14 +198,14 @@ func (m *guardedMove) where() (string, []any) {
 
 type verdict struct {
 	answer  core.Answer
-	current core.Status
-	err     error
-	race    bool
-	failed  []audit // ended with their job
+	current core.Status // the row's status
+	err     error       // if rejected
+	race    bool        // of the transition
+	failed  []audit     // unfinished steps that ended with their job
 }
 
-// Observers receive it on commit (rule R7), a rejection at once. A rejection does not roll back ctx's
-// transaction.
+// transition makes the transition. Observers receive it when it commits (rule R7), and a rejection
+// at once. A rejection does not roll back a transaction that ctx carries: the caller decides.
 func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
 	err := r.store.transact(ctx, func(ctx context.Context) error {
@@ -220,7 +232,7 @@ func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 		return nil
 	}
 	condition, args := "id = ?", []any{m.id}
-	if m.move.To.IsOver() { // the parent's row before the child's
+	if m.move.To.IsOver() { // in the order of update: the parent's row before the child's
 		condition, args = condition+r.parentFirst(), append(args, m.id)
 	}
 	id, text, err := r.mergedContext(ctx, m.merge, condition, args...)
@@ -236,7 +248,8 @@ func (r *Repository) answered(ctx context.Context, machine string, id int64, mov
 	})
 }
 
-// On commit of ctx's transaction, never on rollback.
+// notify passes an event on: an applied transition when the transaction that ctx carries commits,
+// and never if it rolls back.
 func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 	if e.Answer != core.Applied {
 		r.observer.Observe(ctx, e)
@@ -249,7 +262,8 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 	})
 }
 
-// If the update finds no row it classifies, and repeats if the row has just moved to an allowed status.
+// apply updates under the guard. If the update finds no row, apply reads the row and classifies. It
+// updates again if the row has just moved to a status from which the transition is allowed.
 // Statuses only move forward within an epoch, so the loop ends.
 func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := ports.Executions()
@@ -277,6 +291,8 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 	return verdict{}, errors.New("the row changes faster than it can be updated")
 }
 
+// applied completes an applied transition: it counts ended partitions, stores visits, ends the
+// steps of an ended job, and writes the audit.
 func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
@@ -322,12 +338,15 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 	return v, r.store.session(ctx).CreateInBatches(&audits, auditBatch).Error
 }
 
+// movedRow is the row that an UPDATE returns: a step with its manager, or a job with its parent.
 type movedRow struct {
-	Step     stepExecution `gorm:"embedded"` // both tables' columns
+	Step     stepExecution `gorm:"embedded"` // the columns that both tables have
 	ParentID *core.JobExecutionID
 }
 
-// nil if no row. The row records the transition and its epoch.
+// update is the guarded UPDATE. It returns the audit row of the transition and the moved row, or
+// nil if the UPDATE found no row. The row records the transition and the epoch in which it was
+// made.
 func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
@@ -377,9 +396,10 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 	return done, row, nil
 }
 
-// The row shows whether this very transition was made before.
+// classify returns why the guarded UPDATE found no row. The row itself shows whether this very
+// transition was made before.
 func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
-	var rows []stepExecution // both tables' columns
+	var rows []stepExecution // the columns that both tables have
 	err := r.store.scan(ctx, &rows, "SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?", m.id)
 	if err != nil {
 		return verdict{}, err
@@ -400,7 +420,8 @@ func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.
 	return v, nil
 }
 
-// isOf includes an epoch that the owner raised unknowingly.
+// isOf reports whether the row belongs to the guard's owner in its epoch, or in one that this owner
+// raised without knowing.
 func (s *stepExecution) isOf(g *guard) bool {
 	own := s.Epoch == g.epoch || s.LastMove == ports.MoveReclaim && s.LastEpoch == g.epoch
 	return s.Owner == g.owner && own

@@ -13,35 +13,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// attempt is one execution of a step, on the step's own goroutine until it returns.
 type attempt struct {
 	executor *SimpleStepExecutor
 	step     model.Step
-	run      *model.StepRun
+	run      *model.StepRun // private
 	began    time.Time
 
-	exit             string
-	listeners        []any
+	// exit is the exit code that the step itself gave to its failure.
+	exit      string
+	listeners []any
+	// pendingAfterStep are the listeners that were not notified of the end, in the order registered.
 	pendingAfterStep []core.AfterStep
-	// listening counts listeners of the step; the others are components.
+	// listening is the number of them that are listeners of the step; the others are components.
 	listening int
 	promoted  map[string]any
-	success   *ending
-	part      bool
-	// atomic: one transaction, rolled back on failure.
+	success   *ending // as recorded in the step's transaction, before its commit
+	// part means that the work is part of the group's transaction.
+	part bool
+	// atomic means that the work is in one transaction, which rolls back on failure.
 	atomic bool
 
 	mu        sync.Mutex
 	abandoned bool
 }
 
-// abandon: the executor no longer waits.
+// abandon marks that the executor no longer waits for the attempt.
 func (a *attempt) abandon() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.abandoned = true
 }
 
-// f must be short: abandon waits for it.
+// whileAwaited runs f unless the attempt is abandoned. f must be short: abandon waits for it.
 func (a *attempt) whileAwaited(f func() error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,6 +55,8 @@ func (a *attempt) whileAwaited(f func() error) error {
 	return f()
 }
 
+// work runs the step and everything that belongs to it, except the record of an end that its own
+// transaction has not recorded.
 func (a *attempt) work(ctx context.Context) *ending {
 	var end *ending
 	err := a.listen(ctx)
@@ -69,7 +75,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	return a.failed(ctx, err)
 }
 
-// done is called however it ends.
+// workAlone is work on a goroutine of its own; done is called however it ends.
 func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	var end *ending
 	exception.GuardGoroutine(func() error {
@@ -84,7 +90,7 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 			end = a.failed(ctx, ended)
 			return nil
 		}, func(again error) {
-			if again != nil {
+			if again != nil { // by a listener, or a Close
 				end = &ending{err: ended, outcome: a.outcomeOf(ended), part: a.part, success: a.success}
 				end.note(again)
 				end.toChange(a.run.Step, a.now(), true)
@@ -94,12 +100,14 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	})
 }
 
+// isReleased reports whether the step returned so that another process continues it.
 func (a *attempt) isReleased(err error) bool {
 	signal, ok := a.run.Services.Stop.(model.ReleaseSignal)
 	return ok && errors.Is(err, core.ErrStopped) && a.success == nil && signal.Releasing()
 }
 
-// A parked step is not over: listeners are notified of the end later.
+// parked leaves a step that waits for work of other processes: it is not over, and listeners, made
+// again then, are notified of its end later.
 func (a *attempt) parked(ctx context.Context) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -113,7 +121,8 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	return &ending{err: core.ErrParked}
 }
 
-// The process that resumes `finally` does not walk the flow again.
+// keepOutcome stores the outcome of the flow with a step of `finally`: the process that resumes it does
+// not walk the flow again.
 func (a *attempt) keepOutcome() error {
 	if a.run.Data.Outcome == nil {
 		return nil
@@ -128,6 +137,8 @@ func (a *attempt) keepOutcome() error {
 	return a.run.Step.Context.Put(core.OutcomeKey, text)
 }
 
+// performOnce runs the step in its transaction, with everything that decides whether the transaction
+// commits.
 func (a *attempt) performOnce(ctx context.Context) (*ending, error) {
 	a.part = true
 	transactional, ok := a.step.(Transactional)
@@ -155,6 +166,7 @@ func (a *attempt) performOnce(ctx context.Context) (*ending, error) {
 	return end, causeOf(ctx, err)
 }
 
+// joins reports whether work in a transaction becomes part of it.
 func joins(p tx.Propagation) bool {
 	switch p {
 	case "", tx.Required, tx.Nested, tx.Supports, tx.Mandatory:
@@ -164,6 +176,7 @@ func joins(p tx.Propagation) bool {
 	return false
 }
 
+// inTransaction reports whether work is in a transaction, with or without an outer one.
 func inTransaction(p tx.Propagation) bool {
 	switch p {
 	case "", tx.Required, tx.RequiresNew, tx.Nested, tx.Mandatory:
@@ -173,6 +186,7 @@ func inTransaction(p tx.Propagation) bool {
 	return false
 }
 
+// complete does the work, and everything between the work of a step and the record of its success.
 func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	if err := safely(ctx, a.step, a.run); err != nil {
 		a.exit = a.run.Step.ExitCode
@@ -204,12 +218,14 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	return end, nil
 }
 
-// As a restart would read them; those that cannot be stored are left out.
+// plainResults converts the results to the values that a restart would read. Those that cannot be
+// stored are left out, with the reason.
 func plainResults(s *core.StepExecution) (err error) {
 	s.Out, err = core.Results(s.Out).Plain()
 	return err
 }
 
+// contextFits reports a context that is too large to be stored.
 func contextFits(s *core.StepExecution) error {
 	if s.Context == nil {
 		return nil
@@ -218,6 +234,8 @@ func contextFits(s *core.StepExecution) error {
 	return err
 }
 
+// recordInside records the success in the step's transaction, if that is one of the repository's
+// database.
 func (a *attempt) recordInside(ctx context.Context, database string, end *ending) error {
 	current, in := tx.From(ctx, a.executor.database)
 	if !in || database != a.executor.database || current.ReadOnly() {
@@ -235,8 +253,8 @@ func (a *attempt) recordInside(ctx context.Context, database string, end *ending
 	return nil
 }
 
-// A failed COMMIT is unknown, unless the database reported a rollback or the row, part of the transaction, can
-// be read (rule C10).
+// resolveUnknownCommit marks the error of a failed COMMIT as an unknown outcome, unless the database
+// reported a rollback, or the repository's row, which is part of the transaction, can be read (rule C10).
 func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	var commit *tx.CommitError
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
@@ -245,7 +263,8 @@ func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
 }
 
-// An abandoned attempt only closes its resources.
+// failed ends an attempt after its work was rolled back, or did not happen. An abandoned attempt only
+// closes its resources.
 func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
@@ -263,7 +282,7 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 			end.exit, done = exit, err == nil
 			end.note(err)
 		}
-		if a.success == nil { // else the row decides
+		if a.success == nil { // otherwise the row decides whether it is a failure
 			end.note(a.promote(ctx, tx.Attr{}, end.exit))
 		}
 		end.promoted = a.promoted
@@ -274,9 +293,10 @@ func (a *attempt) failed(ctx context.Context, failure error) *ending {
 	return end
 }
 
-// now is by the record's clock, the database's.
+// now is the time of the record's clock, which is the database's.
 func (a *attempt) now() time.Time { return a.run.Step.StartedAt.Add(time.Since(a.began)) }
 
+// causeOf replaces an error that only says that the context ended by the cause.
 func causeOf(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if err == nil || cause == nil || errors.Is(err, cause) || !errors.Is(err, ctx.Err()) {
@@ -285,7 +305,7 @@ func causeOf(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (%w)", cause, err)
 }
 
-// No step stays STARTED after a panic (rule C13).
+// safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
 func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
 	return exception.Guard(func() error { return s.Execute(ctx, run) })
 }

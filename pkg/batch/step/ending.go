@@ -14,27 +14,32 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// outcome is how a step ends.
 type outcome struct {
 	status        core.Status
 	exit, message string
+	// settles and keep are Settles and KeepCommitted of ports.StepChange.
 	settles, keep bool
 }
 
+// ending is the end of an attempt.
 type ending struct {
 	outcome
-	err      error
-	change   ports.StepChange
+	err      error            // why it failed or stopped; nil if it completed
+	change   ports.StepChange // recorded, or to be recorded
 	endedAt  time.Time
 	promoted map[string]any
-	recorded bool // committed with its transaction
-	success  *ending
-	part     bool // outcomeOf: the step's own exit code counts if given to this failure, not to a success that did not commit.
+	recorded bool    // in the step's transaction, and committed with it
+	success  *ending // recorded there before the commit failed
+	part     bool    // of the group's transaction
 }
 
 func (a *attempt) completed() outcome {
 	return outcome{status: core.StatusCompleted, exit: cmp.Or(a.run.Step.ExitCode, core.ExitCompleted)}
 }
 
+// outcomeOf returns the outcome of a failure. The step's own exit code counts if the step gave it to
+// this failure, not to a success that did not commit.
 func (a *attempt) outcomeOf(failure error) outcome {
 	switch {
 	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
@@ -50,14 +55,15 @@ func (a *attempt) outcomeOf(failure error) outcome {
 	return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error()}
 }
 
-// isJudgedHere: the record is its checkpoint. Its end waits for a transaction that may still commit, then
-// position and counters are final, as if the process had died then (rule C10).
+// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its end
+// waits for the transaction that may still commit, and the row's position and counters are final with
+// it: the step has failed as if its process had died then (rule C10).
 func (a *attempt) isJudgedHere() bool {
 	_, composite := a.step.(model.Composite)
 	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.executor.database
 }
 
-// A stop with an error is a failure.
+// note adds another error to a failure. A stop with an error is a failure.
 func (end *ending) note(err error) {
 	if err == nil {
 		return
@@ -73,6 +79,8 @@ func (end *ending) note(err error) {
 	}
 }
 
+// keepStorable leaves out an exit code, results or a context that the record of a failure cannot hold,
+// and notes the reason if that is not the failure itself.
 func (end *ending) keepStorable(s *core.StepExecution) {
 	if err := core.CheckExitCode(end.exit); err != nil {
 		end.exit = core.ExitOf(end.status)
@@ -92,7 +100,7 @@ func (end *ending) noteOnce(err error) {
 	}
 }
 
-// closed: the attempt's goroutine has returned.
+// toChange makes the recorded change. closed means that the attempt's goroutine has returned.
 func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	end.endedAt = at
 	end.change = ports.StepChange{
@@ -101,6 +109,7 @@ func (end *ending) toChange(s *core.StepExecution, at time.Time, closed bool) {
 	}
 }
 
+// applyTo writes the ending into the record, and the promoted values into the caller's view of the job.
 func (end *ending) applyTo(run *model.StepRun) error {
 	s := run.Step
 	s.Status, s.ExitCode, s.Error, s.Settles, s.EndedAt = end.status, end.exit, end.message, end.settles, end.endedAt
@@ -114,9 +123,10 @@ func (end *ending) applyTo(run *model.StepRun) error {
 	return errors.Join(errs...)
 }
 
-// record writes the final status even if the step's context ended. A failure that finds the attempt's own
-// COMPLETED is a success: it committed (rule C10). Observers are notified on commit (rule R7), of a later end
-// by the group.
+// record writes the final status outside the step's transaction, even if the step's context has ended.
+// A failure that finds the record COMPLETED by the attempt's own move is a success: it committed,
+// although the commit was reported as failed (rule C10). Observers are notified of the end when it is
+// committed (rule R7); the group notifies them of an end that it records later.
 func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *model.StepRun, end *ending) error {
 	if end.recorded {
 		err := end.applyTo(run)
@@ -146,8 +156,8 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *model
 	return err
 }
 
-// Repeated if the database cannot be reached (rule L9), but not in a transaction, which is lost with its
-// connection.
+// write writes the final status, again if the database cannot be reached (rule L9), but not in a
+// transaction, which is lost with its connection.
 func (e *SimpleStepExecutor) write(ctx context.Context, run *model.StepRun, end *ending) error {
 	once := func(ctx context.Context) error {
 		_, err := e.repository.EndStep(ctx, run.Ref, end.change)
@@ -161,8 +171,8 @@ func (e *SimpleStepExecutor) write(ctx context.Context, run *model.StepRun, end 
 	return once(ctx)
 }
 
-// ended notifies observers after the commit of ctx's transaction. If that fails, the group records another
-// end.
+// ended notifies the observers of the end once the repository's transaction in ctx, such as a group's,
+// is committed. If it is reported as not committed, the group records another end, or reports this one.
 func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *model.StepRun, end *ending) {
 	ended := core.StepEnded{Step: *run.Step, Kind: kind, Err: end.err}
 	tx.AtEnd(ctx, e.database, func(committed bool) {
@@ -174,8 +184,10 @@ func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *model.
 	})
 }
 
-// inGroup (rule T6): an end that depends on the group's commit is recorded in its transaction or later; so is
-// a failure. Independent work is recorded outside it if the database allows.
+// inGroup returns where to record the end of a step in a group (rule T6). An end that holds only if the
+// group commits is recorded in its transaction, or after it; so is a failure, which would be rolled
+// back with it. Work that is committed, or undone, independently of the group is recorded outside it if
+// the database allows.
 func (e *SimpleStepExecutor) inGroup(ctx context.Context, end *ending) (where context.Context, later bool) {
 	outside, ok := tx.Outside(ctx, e.database)
 	if end.err != nil {

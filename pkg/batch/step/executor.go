@@ -13,33 +13,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// recordTime bounds the final update, written even if the step's context ended.
+// recordTime bounds the final update of a step, which is written even if the step's context has ended.
 const recordTime = 30 * time.Second
 
-// lateTime bounds the fence of a step that lost its lease.
+// lateTime bounds the fence of a step that could not renew its lease.
 const lateTime = 5 * time.Second
 
-// Transactional steps work in one transaction that the executor opens; others own theirs.
+// Transactional is implemented by steps that work in one transaction, which the executor opens. Steps
+// without it own their transactions.
 type Transactional interface {
 	Transaction() (*tx.Manager, tx.Attr)
 }
 
-// DefaultStopTimeout is how long a step may continue after its context ended.
+// DefaultStopTimeout is how long a step may continue after its context has ended.
 const DefaultStopTimeout = 30 * time.Second
 
-// SimpleStepExecutor records a step's start, runs it in the transaction of its propagation, and records its
-// end.
+// SimpleStepExecutor records the start of a step, runs it in the transaction of its propagation, and
+// records its end: a model.StepExecutor.
 //
-// The transaction travels in the context (tx.From). A success is recorded in the step's transaction if that is
-// of the repository's database; a failure outside the transaction it rolled back (rule T5); an unknown commit
-// is UNKNOWN (rule C10).
+// The transaction travels in the context (tx.From), so the step's components and the repository take
+// part in it automatically. A success is recorded in the step's own transaction if that is a
+// transaction of the repository's database: work and record commit together. A failure is recorded
+// outside the transaction that it rolled back (rule T5). If it is unknown whether the work is
+// committed, the step is UNKNOWN (rule C10).
 //
-// Before the record of success, in the step's transaction, in this order: gate (model.Expecting), listeners
-// (model.Listened), promoted keys (model.Promoting), closing of listeners. Each can fail the step.
+// Between the work of a step and the record of its success, in this order and in the step's transaction
+// if it has one: its gate is checked (model.Expecting), its listeners are notified (model.Listened), keys
+// of its context are copied to the job's (model.Promoting), and its listeners are closed. Each of them
+// can fail the step.
 //
-// A step that does not return within StopTimeout is abandoned and FAILED: its transactions are rolled back and
-// its guard row is fenced, so it can commit nothing. Its goroutine leaks; the record says so (rule L8). Its
-// listeners are not notified: they may be the cause. A model.Composite is waited for.
+// A step that does not return within StopTimeout after its context has ended is abandoned: its
+// transactions are rolled back and its guard row is fenced, so that it can commit nothing any more, and
+// it is recorded as FAILED. Its goroutine cannot be killed and leaks; the record says so (rule L8). Its
+// listeners are not notified: they may be the cause. The executor waits for a model.Composite.
 type SimpleStepExecutor struct {
 	// StopTimeout is DefaultStopTimeout unless set before the first Execute.
 	StopTimeout time.Duration
@@ -49,17 +55,19 @@ type SimpleStepExecutor struct {
 	observer   core.Observer
 }
 
-// NewSimpleStepExecutor returns an executor; database names the repository's; observer may be nil.
+// NewSimpleStepExecutor returns an executor. database is the name of the
+// repository's database; observer may be nil.
 func NewSimpleStepExecutor(repository ports.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
 	return &SimpleStepExecutor{
 		StopTimeout: DefaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
 	}
 }
 
-// Execute runs one attempt. The record describes the work; the error concerns the record: core.ErrLostOwner
-// after a take-over, core.ErrStopped for a stop before the start, or the database's.
+// Execute runs one attempt of a step. The returned record describes the step's work; the error concerns
+// the record: core.ErrLostOwner in its chain if another owner has taken over, core.ErrStopped if a stop
+// was requested before the step started, or the database's own.
 //
-// In a group the end may be left in run.Deferred (rule T6).
+// In a group the end may be left to the group's owner, in run.Deferred (rule T6).
 func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *model.StepRun) (*core.StepExecution, error) {
 	run.Services.Fill()
 	ctx = confine.With(ctx, confine.New(run.Data.Job.Confinement))
@@ -91,8 +99,9 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *mod
 	return record, nil
 }
 
-// In a group the start is recorded outside its transaction if possible: the record exists whatever the
-// outcome, and the job's row, which heartbeats need, is not held.
+// start records the start: of a planned step, which has a record, or of a new one. In a group it does
+// so outside its transaction if the database allows: the record exists whatever the group's outcome,
+// and the row of the job, which heartbeats need, is not held until the group ends.
 func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *model.StepRun) (*core.StepExecution, error) {
 	if run.Data.Group != nil {
 		var outside bool
@@ -113,10 +122,12 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *model.
 	return &record, nil
 }
 
-// ErrAbandoned means that a step did not return in time; its goroutine runs on, and can commit nothing.
+// ErrAbandoned is in the chain of the failure of a step that did not return in time; its goroutine
+// still runs, and can commit nothing.
 var ErrAbandoned = errors.New("the step did not return in time; its goroutine still runs")
 
-// limited runs the step on its own goroutine, which works on a copy of the record until it returns.
+// limited runs the step within its timeout on a goroutine of its own, which works on a copy of the
+// record until it returns.
 func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *model.StepRun) *ending {
 	if limited, ok := s.(model.TimeLimited); ok && limited.Timeout() > 0 {
 		var cancel context.CancelFunc
@@ -145,20 +156,22 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 	return end
 }
 
+// notifyLate notifies the observers that a component did not return before the lease ends.
 func notifyLate(ctx context.Context, run *model.StepRun, step string) {
 	run.Services.Observer.Observe(ctx, core.ComponentLate{
 		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
 	})
 }
 
-// abandon ends the step's transactions and raises the guard row's epoch: the row's content is final then.
+// abandon disables a step that does not return: it ends its transactions, and raises the epoch of the
+// guard row. The row's content is final then.
 func (e *SimpleStepExecutor) abandon(ctx context.Context, s model.Step, run *model.StepRun, aborter *tx.Aborter) *ending {
 	failure := fmt.Errorf("step %s: %w (%w)", run.RecordName(s), ErrAbandoned, context.Cause(ctx))
 	if err := aborter.Abort(); err != nil {
 		failure = errors.Join(failure, err)
 	}
 	limit := recordTime
-	if run.Services.Lease.Err() != nil { // unreachable; the new owner raises the epoch
+	if run.Services.Lease.Err() != nil { // the database cannot be reached, and the new owner raises the epoch
 		limit = lateTime
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
@@ -171,7 +184,9 @@ func (e *SimpleStepExecutor) abandon(ctx context.Context, s model.Step, run *mod
 	return end
 }
 
-// In a group the group's transaction must not commit either; if it made the row, nothing else needs a fence.
+// fence raises the epoch of the step's row. In a group the step may have worked in the group's
+// transaction, which must not commit any more; if that transaction also made the row, there is nothing
+// else to fence.
 func (e *SimpleStepExecutor) fence(ctx context.Context, run *model.StepRun, failure error) error {
 	if run.Data.Group != nil {
 		if current, in := tx.From(ctx, run.Data.Group.Database); in {

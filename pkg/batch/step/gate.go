@@ -8,13 +8,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// gateError is the failure of a step that did its work, but failed its gate.
 type gateError struct{ gate string }
 
 func (e *gateError) Error() string { return "expect: " + e.gate }
 
 func (e *gateError) Unwrap() error { return core.ErrExpect }
 
-// The condition sees the step as it would be recorded.
+// gate checks the step's expectation. The condition sees the step as it would be recorded.
 func (a *attempt) gate(ctx context.Context) error {
 	expecting, ok := a.step.(model.Expecting)
 	if !ok || expecting.Expect() == nil {

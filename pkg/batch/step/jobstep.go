@@ -11,30 +11,35 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// JobConfig describes a child job's step.
+// JobConfig describes a step that runs another job.
 type JobConfig struct {
 	Name string
-	Job  *model.Job
-	// Params returns the child's parameters at the first start; nil means none.
+	// Job is the child.
+	Job *model.Job
+	// Params returns the child's parameters; it is called when the step first starts. nil means none.
 	Params func(ctx context.Context, v *core.View) (core.Parameters, error)
-	// Confinement returns the child's (rule SE3); nil means none.
+	// Confinement returns the child's confinement (rule SE3); nil means none.
 	Confinement func(ctx context.Context, v *core.View) *core.Confinement
-	// Timeout ends the child and fails the step; 0 means none.
+	// Timeout bounds the child; after it the child ends, and the step fails. 0 means none.
 	Timeout time.Duration
-	// OnWorkers has workers run the child, built from its stored job file. With --accept-changes it runs here.
+	// OnWorkers has worker processes run the child, which must have a job file, since they build it
+	// from the stored definition. An attempt with --accept-changes still runs it in its own process.
 	OnWorkers bool
 	// On restricts those workers; nil means any.
 	On *core.Placement
-	// Gate, promoted keys and listeners; nil means none.
+	// Expect is the step's gate, Promote selects the keys copied to the job's context and Listeners
+	// makes its listeners; nil means none.
 	Expect    *model.Condition
 	Promote   *model.Promotion
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
-// JobStep runs a child job here or on workers: kind "job". The child has its own instance. Its parameters are
-// stored before it starts, so every restart continues the same instance (rule F2).
+// JobStep runs a child job, in this process or on workers: a model.Step of kind "job". The child has an
+// instance and executions of its own. Its parameters are stored before it starts, and are the same on
+// every restart of the step, so that the same child instance continues (rule F2).
 //
-// The step ends like the child. Named results: `execution`, `status`, `exit`.
+// The step ends like the child, with its exit code. Its named results are `execution`, `status` and
+// `exit` of the child.
 type JobStep struct{ config JobConfig }
 
 // NewJob checks the configuration.
@@ -56,10 +61,10 @@ func (s *JobStep) Name() string { return s.config.Name }
 // Kind is "job".
 func (s *JobStep) Kind() string { return "job" }
 
-// Child returns the child job.
+// Child returns the job that the step runs.
 func (s *JobStep) Child() *model.Job { return s.config.Job }
 
-// OnWorkers reports whether workers run the child.
+// OnWorkers reports whether worker processes run the child.
 func (s *JobStep) OnWorkers() bool { return s.config.OnWorkers }
 
 // Timeout is the configured limit; 0 means none.
@@ -68,10 +73,10 @@ func (s *JobStep) Timeout() time.Duration { return s.config.Timeout }
 // Expect is the step's gate.
 func (s *JobStep) Expect() *model.Condition { return s.config.Expect }
 
-// Promote selects keys copied to the job's context.
+// Promote selects the keys that the step copies to the job's context.
 func (s *JobStep) Promote() *model.Promotion { return s.config.Promote }
 
-// StepListeners makes the listeners.
+// StepListeners makes the step's listeners.
 func (s *JobStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
@@ -79,7 +84,8 @@ func (s *JobStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any,
 // Composite marks that the child is bounded by itself.
 func (s *JobStep) Composite() {}
 
-// Execute runs the child. A stop stops it; the end of ctx or lost ownership cancels it.
+// Execute runs the child to its end. A stop of this job stops the child; the end of ctx, and with it
+// the loss of this job's ownership, cancels the child.
 func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("child job %s in atomic group %s: %w", s.config.Job.Name, run.Data.Group.Name, ErrInGroup)
@@ -114,7 +120,7 @@ func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 	return s.outcome(run, child)
 }
 
-// It waits while another execution has the key (rule L12).
+// run runs the child. While another execution has its key (rule L12), it waits.
 func (s *JobStep) run(ctx context.Context, run *model.StepRun, child *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	w := keyWait{step: s, run: run, begin: time.Now()}
 	for {
@@ -129,6 +135,7 @@ func (s *JobStep) run(ctx context.Context, run *model.StepRun, child *model.Job,
 	}
 }
 
+// runNow runs the child here or on workers.
 func (s *JobStep) runNow(ctx context.Context, run *model.StepRun, child *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	stop := run.Services.Stop.Done()
 	if !s.config.OnWorkers || run.Data.AcceptChanges {
@@ -137,7 +144,8 @@ func (s *JobStep) runNow(ctx context.Context, run *model.StepRun, child *model.J
 	return run.Services.Jobs.RunOnWorkers(ctx, child, params, model.WorkersRequest{Stop: stop, MayPark: run.Data.MayPark, Resumed: run.Data.Resumed})
 }
 
-// A child that completed for another step is refused: accepting it would silently leave it out (rule F2a).
+// completed refuses a child that completed, but not for this step: accepting it would silently leave it
+// out (rule F2a).
 func (s *JobStep) completed(run *model.StepRun, complete *core.InstanceCompleteError) error {
 	by := "on its own"
 	switch parent := complete.Execution.Parent; {
@@ -180,7 +188,8 @@ func unknownOutcome(settles bool) error {
 	return core.ErrUnknownOutcome
 }
 
-// A child's take-over is not this job's: the chain ends here.
+// refused explains why the child did not run, or could not be recorded. A child that was taken over
+// does not concern the ownership of this job: the chain ends here.
 func (s *JobStep) refused(err error) error {
 	var running *core.AlreadyRunningError
 	switch {
@@ -194,7 +203,8 @@ func (s *JobStep) refused(err error) error {
 	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
 }
 
-// Stored parameters, or at the first start and for a new definition those of Params.
+// parameters returns the stored parameters, or, at the first start and for a new definition of the
+// step, the parameters of Params.
 func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Parameters, error) {
 	if run.Step.Context == nil {
 		run.Step.Context = core.NewExecutionContext()

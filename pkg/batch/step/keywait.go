@@ -11,12 +11,15 @@ import (
 )
 
 const (
-	longestKeyWait  = 24 * time.Hour
+	// longestKeyWait bounds the wait for an execution that holds the key of a child job.
+	longestKeyWait = 24 * time.Hour
+	// longestKeyPause is the longest pause between two launches of a waiting child job.
 	longestKeyPause = time.Second
 )
 
-// keyWait waits for the holder of the child's key (rule L12), without a worker's slot or connection. A stop,
-// the timeout and a lost execution end it.
+// keyWait is the wait of a step for the execution that holds the key of its child job (rule L12). It
+// holds no slot of a worker and no connection. A stop, the step's timeout and the loss of the execution
+// end it.
 type keyWait struct {
 	step   *JobStep
 	run    *model.StepRun
@@ -24,7 +27,8 @@ type keyWait struct {
 	holder core.JobExecutionID // 0 if it has not waited
 }
 
-// It refuses to wait for an execution that needs the end of this one.
+// wait returns when the child may be launched again. It refuses to wait for an execution that needs the
+// end of this one.
 func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error {
 	if holder := refused.Running.ExecutionID; holder != w.holder {
 		w.holder = holder

@@ -13,7 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// All will be notified of the end, also if another one fails here (rule C16).
+// listen makes the step's listeners and notifies them of its start (rule C16). All of them will be
+// notified of the end, also if another one fails here.
 func (a *attempt) listen(ctx context.Context) error {
 	a.run.JoinListeners = a.join
 	listened, ok := a.step.(model.Listened)
@@ -45,7 +46,9 @@ func (a *attempt) listen(ctx context.Context) error {
 	return a.notifyStart(ctx, before)
 }
 
-// join adds listening components (rule C16b): notified of the end before the listeners. A retry replaces them.
+// join adds the components of the step that listen to steps (rule C16b): they are notified of the start
+// now, and of the end before the listeners. A retry of the step has components of its own, which
+// replace the earlier ones.
 func (a *attempt) join(ctx context.Context, components []any) error {
 	a.pendingAfterStep = a.pendingAfterStep[:min(len(a.pendingAfterStep), a.listening)]
 	listeners := len(a.listeners)
@@ -62,7 +65,7 @@ func (a *attempt) join(ctx context.Context, components []any) error {
 }
 
 func (a *attempt) notifyStart(ctx context.Context, listeners []core.BeforeStep) error {
-	if a.run.Data.Resumed { // they were notified
+	if a.run.Data.Resumed { // they were notified of the start
 		return nil
 	}
 	for _, b := range listeners {
@@ -72,12 +75,13 @@ func (a *attempt) notifyStart(ctx context.Context, listeners []core.BeforeStep) 
 		}
 		a.keep(seen)
 	}
-	if len(listeners) > 0 && a.run.Stopping() { // during the calls (rule C16s)
+	if len(listeners) > 0 && a.run.Stopping() { // it arrived while they were called (rule C16s)
 		return core.ErrStopped
 	}
 	return nil
 }
 
+// once removes duplicates.
 func once(list []any) []any {
 	seen := map[any]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(l any) bool {
@@ -90,7 +94,8 @@ func once(list []any) []any {
 	})
 }
 
-// Last first, until one fails; each is called once.
+// notify calls the listeners at the end, the last one first, until one fails. Each is called once: the
+// next notify calls the remaining ones. It returns their exit code.
 func (a *attempt) notify(ctx context.Context, out outcome) (exit string, err error) {
 	for len(a.pendingAfterStep) > 0 {
 		last := len(a.pendingAfterStep) - 1
@@ -108,7 +113,7 @@ func (a *attempt) notify(ctx context.Context, out outcome) (exit string, err err
 	return out.exit, nil
 }
 
-// keep takes over listeners' changes.
+// seen returns the record for listeners; keep takes over the changes that they may make.
 func (a *attempt) seen(out outcome) *core.StepExecution {
 	if a.run.Step.Context == nil {
 		a.run.Step.Context = core.NewExecutionContext()
@@ -127,6 +132,7 @@ func (a *attempt) keep(seen *core.StepExecution) {
 	}
 }
 
+// close closes the listeners, the last one first.
 func (a *attempt) close(ctx context.Context) error {
 	listeners := a.listeners
 	a.listeners = nil

@@ -6,8 +6,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NoWorkFound gives a completed step that read nothing the exit code FAILED, for a transition. The status
-// stays; a gate (`expect: read > 0`) fails the step.
+// NoWorkFound is a listener that gives a step that completed without reading anything the exit code
+// FAILED: a transition can act on it. The step's status stays. A gate (`expect: read > 0`) fails the
+// step instead.
 type NoWorkFound struct{}
 
 var _ core.AfterStep = NoWorkFound{}

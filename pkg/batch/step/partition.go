@@ -13,44 +13,52 @@ import (
 
 // PartitionConfig describes a partitioned step.
 type PartitionConfig struct {
-	// Step does one partition's work; its listeners, gate, promotion and timeout apply to each.
+	// Step does the work of one partition. Its listeners, gate, promotion and timeout apply to each
+	// partition.
 	Step model.Step
-	// Workers run at once; 0 means the CPUs, or fewer if Database lacks connections.
+	// Workers is the number of partitions that run at once; 0 means the number of CPUs, or fewer if
+	// Database lacks the connections.
 	Workers int
-	// OnWorkers: worker processes run the partitions; Workers is ignored.
+	// OnWorkers has worker processes run the partitions: Workers is ignored then.
 	OnWorkers bool
-	// On restricts a part's workers; nil means any.
+	// On restricts the workers that may do a part; nil means any.
 	On func(part core.Partition) (*core.Placement, error)
-	// Partitioner builds the core.Partitioner; the step closes a Closer.
+	// Partitioner builds the core.Partitioner that lists the step's partitions. If it implements
+	// Closer, the step closes it.
 	Partitioner func(ctx context.Context, run *model.StepRun) (core.Partitioner, error)
-	// Database has the partitions' transactions; its pool needs room for all workers (rule R6); nil skips the
-	// check.
-	Database             tx.Database
+	// Database is the database of the partitions' transactions; its pool needs room for all workers
+	// (rule R6); nil skips that check.
+	Database tx.Database
+	// AllowStartIfComplete also runs the completed partitions on the restart of a step that failed or
+	// stopped.
 	AllowStartIfComplete bool
 
-	// Expect sees the sums of all partitions.
+	// Expect is the gate of the whole step: it sees the sums of all partitions. nil means none.
 	Expect *model.Condition
-	// Promote copies keys of the whole step's context.
+	// Promote copies keys of the whole step's context, not of the partitions'; nil means none.
 	Promote *model.Promotion
-	// Listeners makes the whole step's BeforeStep and AfterStep listeners.
+	// Listeners makes listeners of the whole step, BeforeStep and AfterStep; nil means none.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
-// PartitionStep runs a step once per part, several at once, each with its own step execution and components
-// (rule P1): kind "partition".
+// PartitionStep runs a step once for each part of its work, several at once, each with a step execution
+// and components of its own (rule P1): a model.Step of kind "partition".
 //
-// Parts are listed once per instance and stored before any starts. A failed one lets the others finish; a
-// restart runs those not completed, from their own positions. Counters are this attempt's sums, the status is
-// the most severe, and the exit code comes from partitions with that status (model.AndExit).
+// The parts are listed once per instance and stored before any of them starts. A partition that fails
+// lets the others finish; a restart runs those that did not complete, each from its own position. The
+// step's counters are the sums over its partitions in this attempt, its status is their most severe
+// one, and its exit code comes from the partitions with this status (model.AndExit).
 type PartitionStep struct {
 	config PartitionConfig
 	runner model.PartitionRunner
 }
 
-// ErrInGroup refuses a partitioned step or a child job in an atomic group: it has its own transactions.
+// ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
+// transactions of its own.
 var ErrInGroup = errors.New("it has its own transactions and cannot join the transaction of an atomic group")
 
-// NewPartitioned checks the configuration, and the pool's size.
+// NewPartitioned checks the configuration, and that the pool of the database is
+// large enough for the workers.
 func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	switch {
 	case config.Step == nil:
@@ -75,28 +83,28 @@ func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
 	return &PartitionStep{config: config, runner: runner}, nil
 }
 
-// Name returns the inner step's name.
+// Name returns the name of the step that does the work.
 func (s *PartitionStep) Name() string { return s.config.Step.Name() }
 
 // Kind is "partition".
 func (s *PartitionStep) Kind() string { return "partition" }
 
-// Inner returns one partition's step.
+// Inner returns the step that does the work of one partition.
 func (s *PartitionStep) Inner() model.Step { return s.config.Step }
 
 // OnWorkers reports whether worker processes run the partitions.
 func (s *PartitionStep) OnWorkers() bool { return s.config.OnWorkers }
 
-// Workers returns the number running at once.
+// Workers returns the number of partitions that run at once.
 func (s *PartitionStep) Workers() int { return s.config.Workers }
 
-// Expect is the whole step's gate.
+// Expect is the gate of the whole step.
 func (s *PartitionStep) Expect() *model.Condition { return s.config.Expect }
 
-// Promote selects keys copied to the job's context.
+// Promote selects the keys that the whole step copies to the job's context.
 func (s *PartitionStep) Promote() *model.Promotion { return s.config.Promote }
 
-// StepListeners makes the whole step's listeners.
+// StepListeners makes the listeners of the whole step.
 func (s *PartitionStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
@@ -111,7 +119,8 @@ func listenersOf(ctx context.Context, run *model.StepRun, make func(context.Cont
 // Composite marks that the partitions are bounded by themselves.
 func (s *PartitionStep) Composite() {}
 
-// ErrAbandoned if the code still runs DefaultStopTimeout after ctx ended (rule L8).
+// callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
+// runs DefaultStopTimeout after ctx has ended (rule L8).
 func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
 	own := private(run)
 	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), DefaultStopTimeout, run.Services.Lease.Late(), func() {
@@ -123,7 +132,8 @@ func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *m
 	return r.Value, r.Err
 }
 
-// Execute plans the partitions, or takes those an earlier attempt left, and returns when all have ended.
+// Execute plans the partitions, or those that an earlier attempt left, and runs them. It returns when
+// all of them have ended.
 func (s *PartitionStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("partitioned step %s in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
@@ -149,6 +159,7 @@ func (s *PartitionStep) Execute(ctx context.Context, run *model.StepRun) error {
 	return report(run.Step, p.due, results, p.passed)
 }
 
+// defaultWorkers returns the number of CPUs, limited by the database's connections.
 func defaultWorkers(db tx.Database) int {
 	workers := runtime.GOMAXPROCS(0)
 	if size, bounded := poolOf(db); bounded {
@@ -160,11 +171,13 @@ func defaultWorkers(db tx.Database) int {
 // connectionsPerWorker: one for the transaction, one for reads outside it.
 const connectionsPerWorker = 2
 
-// PoolSizer knows how many data connections a database may open.
+// PoolSizer is implemented by databases that know how many connections they may
+// open for data.
 type PoolSizer interface{ PoolSize() int }
 
-// CheckPool reports a pool in which workers could wait for each other for ever: each needs two connections,
-// plus one for all (rule R6). A single-writer database has separate readers and no such limit.
+// CheckPool reports a pool in which that many workers could wait for each other's connections for ever:
+// each needs two, and one more is needed for all (rule R6). A database with one writer has separate
+// readers, and returns each connection after the statement: it has no such limit.
 func CheckPool(db tx.Database, workers int) error {
 	size, bounded := poolOf(db)
 	if need := connectionsPerWorker*workers + 1; bounded && size < need {

@@ -18,14 +18,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
+// maxPartName bounds the name of a partition, in bytes.
 const maxPartName = 200
 
+// plan is the work of this attempt, and the finished work of earlier ones.
 type plan struct {
 	due    []model.PlannedPartition
 	passed []core.StepExecution
 }
 
-// All partitions are stored at once before any starts: after a kill all are known or none.
+// plan returns the work to do, and stores it: all partitions at once before any of them starts, so that
+// after a kill either all are known or none.
 func (s *PartitionStep) plan(ctx context.Context, run *model.StepRun) (plan, error) {
 	due, passed, err := s.Due(run)
 	if err == nil && len(run.Data.Parts) == 0 {
@@ -74,7 +77,8 @@ func (s *PartitionStep) plan(ctx context.Context, run *model.StepRun) (plan, err
 	return plan{due: parts, passed: passed}, nil
 }
 
-// shared leaves out data stored elsewhere or of the whole step.
+// shared returns the data of the run for workers, without data stored elsewhere or concerning the whole
+// step.
 func shared(run *model.StepRun) ([]byte, error) {
 	data := run.Data.Clone()
 	data.Job.Definition = core.Definition{}
@@ -83,7 +87,7 @@ func shared(run *model.StepRun) ([]byte, error) {
 	return json.Marshal(data)
 }
 
-// planned is this attempt's plan from before it was parked.
+// planned returns the plan that this same attempt made before it was parked, or none.
 func (s *PartitionStep) planned(ctx context.Context, run *model.StepRun) (plan, error) {
 	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
 	if err != nil {
@@ -104,8 +108,9 @@ func (s *PartitionStep) planned(ctx context.Context, run *model.StepRun) (plan, 
 	return p, nil
 }
 
-// checkTargets refuses two partitions with one exclusive target, such as a file, also of an earlier attempt
-// (rule C15b).
+// checkTargets refuses partitions that would write one file, or another target that the step declares
+// exclusive to one writer (rule C15b): including one that a partition has written in an earlier
+// attempt.
 func (s *PartitionStep) checkTargets(ctx context.Context, run *model.StepRun, due []core.Partition, passed []core.StepExecution) error {
 	inner, ok := s.config.Step.(model.Targeted)
 	if !ok {
@@ -118,7 +123,7 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *model.StepRun, du
 	}
 	written := map[string]string{}
 	for i := range all {
-		own := *run
+		own := *run // it is only read
 		own.Data.Part, own.Data.Name = &all[i], prefix+all[i].Name
 		targets, err := inner.Targets(ctx, &own)
 		if err != nil {
@@ -134,6 +139,7 @@ func (s *PartitionStep) checkTargets(ctx context.Context, run *model.StepRun, du
 	return nil
 }
 
+// place sets the workers that may do the parts.
 func (s *PartitionStep) place(due []core.Partition) (err error) {
 	if s.config.On == nil || !s.runner.ForWorkers() {
 		return nil
@@ -146,12 +152,13 @@ func (s *PartitionStep) place(due []core.Partition) (err error) {
 	return nil
 }
 
+// prepareParts lets the step prepare what all parts need.
 func (s *PartitionStep) prepareParts(ctx context.Context, run *model.StepRun, due []core.Partition) error {
 	inner, ok := s.config.Step.(model.PartsPreparer)
 	if !ok || len(due) == 0 {
 		return nil
 	}
-	own := *run
+	own := *run // it is only read
 	own.Data.Part, own.Data.Name = &due[0], core.PartName(run.RecordName(s), due[0].Name)
 	if err := inner.PrepareParts(ctx, &own); err != nil {
 		return fmt.Errorf("partition step %s: %w", s.Name(), err)
@@ -159,11 +166,13 @@ func (s *PartitionStep) prepareParts(ctx context.Context, run *model.StepRun, du
 	return nil
 }
 
-// Due returns the partitions to run, in plan order, and those passed, as they ended.
+// Due returns, of the partitions that earlier attempts planned, those that run now, in the order of the
+// plan, and those that are passed, as they ended.
 //
-// A restart runs those not completed. A repetition of a completed step (model.StepContext.Earlier is nil) runs
-// all again, as does its restart if it had not planned them, or AllowStartIfComplete. ErrUnknownOutcome if a
-// commit is unknown, ErrAbandoned if one was given up.
+// A restart runs those that did not complete. A repetition from the start, of a step that completed
+// (model.StepContext.Earlier is nil), runs all of them again, and so does its restart, if it ended
+// before it had planned them; so does a restart with AllowStartIfComplete. ErrUnknownOutcome if it is
+// unknown whether the work of one is committed, ErrAbandoned if one was given up.
 func (s *PartitionStep) Due(run *model.StepRun) (due []core.Partition, passed []core.StepExecution, err error) {
 	for _, name := range frozen(run.Data.Parts) {
 		last := run.Data.Parts[name]
@@ -188,11 +197,13 @@ func (s *PartitionStep) Due(run *model.StepRun) (due []core.Partition, passed []
 	return due, passed, nil
 }
 
-// isSuperseded: the whole step completed since.
+// isSuperseded reports whether a partition's attempt belongs to finished work: the whole step completed
+// since.
 func isSuperseded(run *model.StepRun, last core.StepExecution) bool {
 	return run.Data.Earlier == nil || last.ID < run.Data.Earlier.First
 }
 
+// isResumed reports whether a partition resumes at the end of its last attempt.
 func isResumed(run *model.StepRun, last core.StepExecution) bool {
 	return !isSuperseded(run, last) && last.Status != core.StatusCompleted
 }
@@ -221,8 +232,11 @@ func contextOf(record core.StepExecution) *core.ExecutionContext {
 	return record.Context.Clone()
 }
 
+// planKey is the key of a partition's context that keeps the planned context, as JSON: a repetition
+// begins with it.
 const planKey = "surfin.plan"
 
+// keepPlan stores the partitioner's values in a partition's context.
 func keepPlan(c *core.ExecutionContext) error {
 	if len(c.Keys()) == 0 {
 		return nil
@@ -234,6 +248,7 @@ func keepPlan(c *core.ExecutionContext) error {
 	return c.Put(planKey, string(text))
 }
 
+// plannedContext returns the context of a partition as planned.
 func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	c := core.NewExecutionContext()
 	var err error
@@ -246,6 +261,7 @@ func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 	return c, errors.Join(err, c.Put(core.IndexKey, indexOf(record)))
 }
 
+// ask calls the partitioner.
 func (s *PartitionStep) ask(ctx context.Context, run *model.StepRun) (parts []core.Partition, err error) {
 	parts, err = callWithGrace(ctx, run, func(own *model.StepRun) (parts []core.Partition, err error) {
 		p, err := s.config.Partitioner(ctx, own)
@@ -277,6 +293,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *model.StepRun) (parts []co
 	return parts, nil
 }
 
+// check reports too many partitions, and invalid names, a few of them.
 func check(parts []core.Partition) error {
 	if len(parts) > core.MaxPartitions {
 		return fmt.Errorf("%d partitions are more than the allowed %d: each is a row that is stored before the first one starts; make larger partitions",
@@ -316,6 +333,7 @@ func misnamed(name string) string {
 	return ""
 }
 
+// fewest is the number of items of a long list that a message names.
 const fewest = 5
 
 func few(texts []string, separator string) string {

@@ -15,35 +15,39 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// partitionPool runs partitions in this process, several at once: the default model.PartitionRunner of a
+// step.
 type partitionPool struct {
 	workers  int
 	database tx.Database
 }
 
-// ForWorkers is false.
+// ForWorkers is false: the partitions belong to the owner of the job.
 func (p *partitionPool) ForWorkers() bool { return false }
 
-// Run returns when all have ended.
+// Run runs the partitions. It returns when all of them have ended.
 func (p *partitionPool) Run(ctx context.Context, work model.PartitionWork) ([]model.PartitionResult, error) {
 	b := newBatch(p, work)
 	b.work(ctx)
 	return b.results, nil
 }
 
+// batch is the pool's work for one execution of a step.
 type batch struct {
 	pool    *partitionPool
 	step    model.Step
 	name    string
 	run     *model.StepRun
 	parts   []model.PlannedPartition
-	results []model.PartitionResult
-	taken   []atomic.Bool
+	results []model.PartitionResult // in the order of parts; each is written by its taker
+	taken   []atomic.Bool           // by a worker, or by the code that ends its record instead
 
-	slots        chan struct{}
+	slots chan struct{}
+	// enter and leave are called by each worker around its partition.
 	enter, leave func()
 	running      sync.WaitGroup
 	lost         sync.Once
-	lostOwner    chan struct{}
+	lostOwner    chan struct{} // closed when another owner has taken over
 }
 
 func newBatch(p *partitionPool, work model.PartitionWork) *batch {
@@ -55,7 +59,8 @@ func newBatch(p *partitionPool, work model.PartitionWork) *batch {
 	}
 }
 
-// On a stop, the end of ctx or lost ownership no more start.
+// work starts one partition after the other as workers become free, and waits for all. When a stop is
+// requested, ctx ends or the ownership is lost, it starts no more.
 func (b *batch) work(ctx context.Context) {
 	b.enter, b.leave = workslot.ForkSlot(ctx)
 	begun := 0
@@ -77,6 +82,7 @@ func (b *batch) work(ctx context.Context) {
 	}
 }
 
+// wait reports whether ready came before the pool may start no more partitions.
 func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
 	select {
 	case <-ready:
@@ -88,7 +94,7 @@ func (b *batch) wait(ctx context.Context, ready <-chan struct{}) bool {
 	return false
 }
 
-// false: no more may start.
+// free waits for a worker; false means that no more partitions may start.
 func (b *batch) free(ctx context.Context) bool {
 	select {
 	case b.slots <- struct{}{}:
@@ -99,13 +105,14 @@ func (b *batch) free(ctx context.Context) bool {
 	case <-b.lostOwner:
 		return false
 	}
-	if b.halted(ctx) { // select picks any ready channel
+	if b.halted(ctx) { // select picks any of several ready channels
 		<-b.slots
 		return false
 	}
 	return true
 }
 
+// halted reports whether no more partitions may start.
 func (b *batch) halted(ctx context.Context) bool {
 	select {
 	case <-b.lostOwner:
@@ -115,12 +122,12 @@ func (b *batch) halted(ctx context.Context) bool {
 	}
 }
 
-// A refused one has failed.
+// start passes a partition to a goroutine. A refused one has failed.
 func (b *batch) start(ctx context.Context, i int) {
 	b.running.Add(1)
 	err := b.spawn(func() {
 		b.take(i, func() model.PartitionResult {
-			if b.halted(ctx) {
+			if b.halted(ctx) { // it waited in the pool's queue
 				return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx))
 			}
 			b.enter()
@@ -137,6 +144,7 @@ func (b *batch) start(ctx context.Context, i int) {
 	}
 }
 
+// take sets the result of a partition from f, unless it was taken before.
 func (b *batch) take(i int, f func() model.PartitionResult) {
 	if !b.taken[i].CompareAndSwap(false, true) {
 		return
@@ -148,13 +156,15 @@ func (b *batch) take(i int, f func() model.PartitionResult) {
 	b.results[i] = f()
 }
 
+// cancelQueued ends the partitions that no goroutine of the pool has begun yet, and now will not.
 func (b *batch) cancelQueued(ctx context.Context, begun int) {
 	for i := range begun {
 		b.take(i, func() model.PartitionResult { return b.unstarted(ctx, &b.parts[i], b.unstartedResult(ctx)) })
 	}
 }
 
-// STOPPED if a stop was requested, otherwise FAILED.
+// unstartedResult returns the end of a partition that was not started: STOPPED if a stop was requested,
+// otherwise FAILED for the reason that ended the step.
 func (b *batch) unstartedResult(ctx context.Context) model.PartitionResult {
 	if b.run.Stopping() {
 		return stoppedUnstarted()
@@ -189,21 +199,21 @@ func (b *batch) one(ctx context.Context, p *model.PlannedPartition) model.Partit
 		return b.unstarted(ctx, p, stoppedUnstarted())
 	}
 	result := model.PartitionResult{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: err.Error()}
-	if own.Step != nil {
+	if own.Step != nil { // it began: its record must keep the committed state
 		p.Record.Epoch, result.Counters, result.InHand = own.Ref.Epoch, own.Step.Counters, own.Step.InHand
 	}
 	return b.unstarted(ctx, p, result)
 }
 
-// It shares nothing that the partition changes.
+// runOf returns the run of a partition. It shares nothing that the partition changes.
 func (b *batch) runOf(p *model.PlannedPartition) *model.StepRun {
 	data, partition, record := b.run.Data, p.Partition, p.Record
 	data.Name, data.Part, data.Earlier, data.Planned = core.PartName(b.name, p.Name), &partition, p.Earlier, &record
-	data.Visit, data.Before, data.Parts, data.NewDefinition = core.Visit{}, nil, nil, false
+	data.Visit, data.Before, data.Parts, data.NewDefinition = core.Visit{}, nil, nil, false // of the whole step
 	return &model.StepRun{Data: data.Clone(), Services: b.run.Services}
 }
 
-// unstarted ends a record without a recorded end.
+// unstarted ends the record of a partition that did not run, or has no recorded end.
 func (b *batch) unstarted(ctx context.Context, p *model.PlannedPartition, result model.PartitionResult) model.PartitionResult {
 	ended := result
 	err := b.run.Services.Lease.Record(context.WithoutCancel(ctx), func(ctx context.Context) (err error) {
@@ -213,6 +223,7 @@ func (b *batch) unstarted(ctx context.Context, p *model.PlannedPartition, result
 	return b.failing(ended, err)
 }
 
+// failing adds to a result that its record could not be written.
 func (b *batch) failing(result model.PartitionResult, err error) model.PartitionResult {
 	if err == nil {
 		return result
@@ -225,7 +236,8 @@ func (b *batch) failing(result model.PartitionResult, err error) model.Partition
 	return result
 }
 
-// If the record has ended, by a move with a lost reply, that end is the result.
+// end writes the end of a partition. If the record has ended before, by a move with a lost reply, that
+// end is the result.
 func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model.PartitionResult) (model.PartitionResult, error) {
 	ref := ports.StepRef{ID: p.Record.ID, Owner: p.Record.Owner, Epoch: p.Record.Epoch}
 	_, err := b.run.Services.Plans.EndStep(ctx, ref, ports.StepChange{
@@ -237,9 +249,11 @@ func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model
 	return result, err
 }
 
+// unstartedBatch is the number of records that one transaction ends.
 const unstartedBatch = 500
 
-// It writes none after a take-over: the new owner has ended them.
+// endUnstarted ends the records of partitions that were never started, as cancelQueued does. It writes
+// none if another owner has taken over: that owner has ended them.
 func (b *batch) endUnstarted(ctx context.Context, from int) {
 	for ; from < len(b.parts); from += unstartedBatch {
 		to, result := min(from+unstartedBatch, len(b.parts)), b.unstartedResult(ctx)
@@ -268,6 +282,8 @@ func (b *batch) endUnstartedBatch(ctx context.Context, from, to int, result mode
 	})
 }
 
+// together runs f in one transaction if the step's database is the repository's: one commit instead of
+// hundreds.
 func (b *batch) together(ctx context.Context, f func(ctx context.Context) error) error {
 	db := b.pool.database
 	if db == nil || b.run.Services.Checkpoints == nil || b.run.Services.Checkpoints.Database() != db.Name() {

@@ -9,7 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// passed are partitions completed in earlier attempts.
+// report fills the record of the whole step from the results of its partitions, and returns how it
+// ended. passed are partitions that earlier attempts completed.
 func report(record *core.StepExecution, parts []model.PlannedPartition, results []model.PartitionResult, passed []core.StepExecution) error {
 	all := make([]model.PartitionResult, 0, len(passed)+len(results))
 	for _, p := range passed {
@@ -42,15 +43,15 @@ func report(record *core.StepExecution, parts []model.PlannedPartition, results 
 	return errors.New(failures(parts, results, status))
 }
 
-// settle: checkpoints resolve all UNKNOWN partitions.
+// settle reports whether checkpoints resolve all partitions that are UNKNOWN.
 func settle(all []model.PartitionResult) bool {
 	return !slices.ContainsFunc(all, func(r model.PartitionResult) bool {
 		return r.Status == core.StatusUnknown && !r.Settles || r.Status == core.StatusAbandoned
 	})
 }
 
-// Only partitions with the most severe status give the exit code. One that is not the author's is left to the
-// executor.
+// aggregate returns the most severe status, and the exit code of the partitions that have it; the
+// others do not count. An exit code that is not the author's is left to the step executor.
 func aggregate(all []model.PartitionResult) (core.Status, string) {
 	status, exit := core.StatusCompleted, ""
 	for _, r := range all {
@@ -72,6 +73,7 @@ func aggregate(all []model.PartitionResult) (core.Status, string) {
 	return status, exit
 }
 
+// failures names the partitions that have the status, a few of many.
 func failures(parts []model.PlannedPartition, results []model.PartitionResult, status core.Status) string {
 	var texts []string
 	for i, r := range results {

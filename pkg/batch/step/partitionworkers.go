@@ -6,13 +6,15 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 )
 
-// workerPartitions parks the execution if the walk can be; in parallel branches or a child job the step keeps
-// its slot and waits.
+// workerPartitions has worker processes run the partitions: a model.PartitionRunner. The execution is
+// parked if the walk can be; otherwise, as in parallel branches or in a child job, the step keeps its
+// slot and waits.
 type workerPartitions struct{}
 
+// ForWorkers is true: any worker may take a partition.
 func (w *workerPartitions) ForWorkers() bool { return true }
 
-// Run returns once all have ended.
+// Run returns how the partitions ended, once all of them have.
 func (w *workerPartitions) Run(ctx context.Context, work model.PartitionWork) ([]model.PartitionResult, error) {
 	if err := work.Run.AwaitParts(ctx, longestPoll); err != nil {
 		return nil, err

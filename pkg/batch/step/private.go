@@ -4,7 +4,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 )
 
-// private shares nothing that the abandoned step, the executor or the flow may change.
+// private returns the data for a step's goroutine: it shares nothing with the executor and the flow
+// that it may change, or that they change when it is abandoned.
 func private(run *model.StepRun) *model.StepRun {
 	own := *run
 	record := run.Step.Clone()

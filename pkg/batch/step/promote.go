@@ -12,8 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// promote stores keys in the job's context before the step's end is recorded: a restart passes a completed
-// step (rule D4). A repeat writes them again.
+// promote copies keys of the step's context to the job's and stores them, before the step's end is
+// recorded: a restart passes a completed step, and would not find them otherwise (rule D4). Values that
+// a failure leaves in the job's context are written again when the step is repeated.
 func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error {
 	promoting, ok := a.step.(model.Promoting)
 	if !ok || promoting.Promote() == nil {
@@ -46,9 +47,11 @@ func (a *attempt) promote(ctx context.Context, attr tx.Attr, exit string) error 
 	return nil
 }
 
+// ownKeys is the prefix of the framework's keys.
 const ownKeys = "surfin."
 
-// A misspelt key would go unnoticed (rule D4p).
+// warnOfMissing warns of keys that are not promoted, since the step's context has no value for them
+// (rule D4p). Later elements find no value, and a misspelt key would go unnoticed.
 func (a *attempt) warnOfMissing(p *model.Promotion, exit string, own *core.ExecutionContext) error {
 	missing := p.Missing(exit, own)
 	if len(missing) == 0 {
@@ -62,8 +65,9 @@ func (a *attempt) warnOfMissing(p *model.Promotion, exit string, own *core.Execu
 	return core.Warn(own, fmt.Sprintf("promote: not found in the context of the step, %s: %s", has, strings.Join(missing, ", ")))
 }
 
-// In the step's transaction the job's row commits with it. But heartbeats write the row too, which
-// REPEATABLE READ would not bear, and a group would hold it to its end.
+// besides returns the context in which the job's row is written. In the step's transaction it commits
+// with the step. But heartbeats also write the row, and a transaction of REPEATABLE READ or above would
+// not bear that; and a group would hold it until it ends.
 func (a *attempt) besides(ctx context.Context, attr tx.Attr) (context.Context, context.CancelFunc) {
 	if a.run.Data.Group != nil || attr.Isolation > sql.LevelReadCommitted {
 		ctx, _ = tx.Outside(ctx, a.executor.database)

@@ -10,11 +10,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Retrying steps repeat their work in a new transaction each time (rule TL7).
+// Retrying is implemented by steps that repeat their work after some failures, in a transaction of its
+// own each time (rule TL7).
 type Retrying interface {
 	Retry() core.Retry
 }
 
+// perform runs the step, with retries if allowed.
 func (a *attempt) perform(ctx context.Context) (*ending, error) {
 	var retry core.Retry
 	if retrying, ok := a.step.(Retrying); ok && a.run.Data.Group == nil {
@@ -40,7 +42,9 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 	}
 }
 
-// isFinal reports a failure that no retry can fix.
+// isFinal reports a failure that no retry can fix: the end of the step's context or of ownership, a
+// stop, a step that waits for others, an unknown outcome, a gate that does not hold, a panic, a full or
+// broken disk.
 func (a *attempt) isFinal(ctx context.Context, err error) bool {
 	var panicked *exception.PanicError
 	var commit *tx.CommitError
@@ -51,6 +55,7 @@ func (a *attempt) isFinal(ctx context.Context, err error) bool {
 		errors.As(err, &commit) && !errors.Is(err, tx.ErrRolledBack)
 }
 
+// earlier is the record before an attempt at the work.
 type earlier struct {
 	counters core.Counters
 	exit     string
@@ -67,7 +72,8 @@ func (a *attempt) before() earlier {
 	return e
 }
 
-// The saved context stays unless it was in the transaction.
+// reset discards the reports of an attempt. Its saved context stays unless it was in the transaction,
+// which rolled back.
 func (a *attempt) reset(e earlier) {
 	s := a.run.Step
 	s.Counters, s.ExitCode, s.Out = e.counters, e.exit, e.out

@@ -15,30 +15,36 @@ import (
 
 // TaskletConfig describes a tasklet step.
 type TaskletConfig struct {
-	Name     string
+	Name string
+	// Database is the database of the step's transaction.
 	Database tx.Database
-	// Attr selects the transaction; zero means REQUIRED.
+	// Attr selects the tasklet's transaction; zero means REQUIRED.
 	Attr tx.Attr
-	// Retry selects failures after which the tasklet is made and run again; never in a group.
+	// Retry selects the failures after which the tasklet is made and run again; zero means none. In a
+	// group there is no retry.
 	Retry core.Retry
-	// Timeout bounds all attempts together; 0 means none.
+	// Timeout bounds all attempts together; after it the step fails. 0 means none.
 	Timeout time.Duration
-	// Assemble makes a step execution's tasklet.
+	// Assemble makes the tasklet of one step execution.
 	Assemble func(ctx context.Context, run *model.StepRun) (core.Tasklet, error)
-	// Listeners makes BeforeStep and AfterStep listeners; nil means none.
+	// Listeners makes the listeners of one step execution, of any of the interfaces BeforeStep and
+	// AfterStep; nil means none.
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
-	// Expect must hold to complete, or the transaction is rolled back.
-	Expect  *model.Condition
+	// Expect must hold for the step to complete when its work is done; otherwise its transaction is
+	// rolled back. nil expects nothing.
+	Expect *model.Condition
+	// Promote copies keys of the step's context to the job's; nil means none.
 	Promote *model.Promotion
 }
 
-// TaskletStep is a step of one tasklet.
+// TaskletStep is a step of one tasklet: a model.Step.
 type TaskletStep struct {
 	config TaskletConfig
 	tx     *tx.Manager
 }
 
-// NewTasklet checks the configuration and that the database supports the transaction (rule T4).
+// NewTasklet checks the configuration, including whether the database supports the requested
+// transaction (rule T4).
 func NewTasklet(config TaskletConfig) (*TaskletStep, error) {
 	switch {
 	case config.Name == "":
@@ -60,16 +66,16 @@ func (s *TaskletStep) Name() string { return s.config.Name }
 // Kind is "tasklet".
 func (s *TaskletStep) Kind() string { return "tasklet" }
 
-// Timeout is the limit; 0 means none.
+// Timeout is the configured limit; 0 means none.
 func (s *TaskletStep) Timeout() time.Duration { return s.config.Timeout }
 
-// Retry selects failures to repeat.
+// Retry selects the failures after which the tasklet runs again.
 func (s *TaskletStep) Retry() core.Retry { return s.config.Retry }
 
-// Transaction returns the transaction that the executor opens.
+// Transaction returns the transaction that the executor opens for the tasklet.
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }
 
-// StepListeners makes an execution's listeners.
+// StepListeners makes the listeners of one execution.
 func (s *TaskletStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	if s.config.Listeners == nil {
 		return nil, nil
@@ -80,10 +86,10 @@ func (s *TaskletStep) StepListeners(ctx context.Context, run *model.StepRun) ([]
 // Expect is the step's gate, or nil.
 func (s *TaskletStep) Expect() *model.Condition { return s.config.Expect }
 
-// Promote selects keys copied to the job's context.
+// Promote selects the keys that the step copies to the job's context, or nil.
 func (s *TaskletStep) Promote() *model.Promotion { return s.config.Promote }
 
-// Execute runs the tasklet once, in ctx's transaction.
+// Execute runs the tasklet once, in the transaction that ctx carries.
 func (s *TaskletStep) Execute(ctx context.Context, run *model.StepRun) (err error) {
 	tasklet, err := s.config.Assemble(ctx, run)
 	if err != nil {
@@ -121,8 +127,8 @@ func (s *TaskletStep) Execute(ctx context.Context, run *model.StepRun) (err erro
 	return err
 }
 
-// notifyStop notifies a running tasklet of a stop, once. over waits for a call in progress; then the tasklet
-// may be closed.
+// notifyStop notifies a tasklet of a stop while it executes, once. over ends that, and waits for a call
+// in progress, and ends its context: the tasklet may be closed then.
 func notifyStop(ctx context.Context, tasklet core.Tasklet, run *model.StepRun) (over func()) {
 	stoppable, ok := tasklet.(core.Stoppable)
 	if !ok {

@@ -14,64 +14,75 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// TaskGroups submits and follows a step's group: a *runtime.StepTasks.
+// TaskGroups submits the group of a step, and follows it: a *runtime.StepTasks.
 type TaskGroups interface {
-	// Submit stores the group and calls store with its number in one transaction. Warnings name handlers that
-	// no process has.
+	// Submit stores the group and calls store with its number, in one transaction. The warnings name
+	// handlers that no process has.
 	Submit(ctx context.Context, s task.Submission, store func(ctx context.Context, id task.GroupID) error) (warnings []string, err error)
-	// Find returns the group submitted with the key, or 0.
+	// Find returns the group that was submitted with the key, or 0.
 	Find(ctx context.Context, key string) (task.GroupID, error)
-	// Continue repeats the unsuccessful tasks, in one transaction with store.
+	// Continue repeats the tasks of the group that ended without success, in one transaction with
+	// store.
 	Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error
-	// Cancel cancels unfinished tasks.
+	// Cancel cancels the unfinished tasks of the group.
 	Cancel(ctx context.Context, id task.GroupID, reason string) error
-	// Group counts the tasks.
+	// Group counts the tasks of the group.
 	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
-	// Failed returns unsuccessful tasks, at most limit, in order of submission.
+	// Failed returns tasks of the group that ended without success, at most limit, in the order
+	// of the submission.
 	Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error)
 	// Results is as in task.Queries.
 	Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error)
-	// Executors returns the tasks' type, and whether workers execute them.
+	// Executors returns the type of the group's tasks, and whether workers execute them: the step has
+	// then nothing to do until they are over.
 	Executors(ctx context.Context, id task.GroupID) (handler string, workers bool, err error)
-	// Execute executes the tasks in this process, until end is called.
+	// Execute executes the tasks of the group in this process, until end is called.
 	Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error)
 }
 
-// MaxTasks per step.
+// MaxTasks is the maximum number of tasks of a step.
 const MaxTasks = core.MaxPartitions
 
-// maxResults bounds a step's task results, in bytes.
+// maxResults is the maximum size, in bytes, of the results of tasks that become a result of their step.
 const maxResults = core.MaxContextBytes
 
+// maxNamed is the number of tasks that the failure of a step names.
 const maxNamed = 10
 
 // TasksConfig describes a step of tasks.
 type TasksConfig struct {
-	Name    string
+	Name string
+	// Handler is the type of the tasks.
 	Handler string
 	Budget  task.Budget
-	// Items makes the payloads. It is called once: a restart keeps its tasks.
+	// Items makes the payloads of the tasks. It is called once: a restart keeps its tasks.
 	Items func(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error)
-	// On restricts the workers; nil means any.
+	// On restricts the workers that may execute the tasks; nil means any.
 	On *core.Placement
-	// Key and After are the item fields for a task's key and its predecessors' (rule TO6).
+	// Key and After are the item fields that name a task and list the keys of its predecessors (rule
+	// TO6); "" means none.
 	Key, After string
 	// Groups is required.
 	Groups TaskGroups
-	// Gate, promoted keys and listeners; nil means none.
+	// Expect is the step's gate, Promote selects the keys copied to the job's context and Listeners
+	// makes its listeners; nil means none.
 	Expect    *model.Condition
 	Promote   *model.Promotion
 	Listeners func(ctx context.Context, run *model.StepRun) ([]any, error)
 }
 
-// TasksStep submits a task per item and ends with their group: kind "tasks" (rules TS1 to TS5).
+// TasksStep submits a group of tasks, one for each item, and is over when the group is: a model.Step of
+// kind "tasks" (rules TS1 to TS5).
 //
-// The group and the step's note of it are one transaction. While workers execute, the execution is parked
-// unless something keeps it here; otherwise the step executes or waits. A stop cancels the group. A restart
-// repeats the unsuccessful tasks.
+// The group and the step's note of it are one transaction. If workers execute the tasks, the execution
+// is parked meanwhile, unless something else keeps it in this process; otherwise the step executes them
+// here, or waits. A stop of the execution cancels the group. A restart repeats the tasks that did not
+// succeed.
 //
-// Counters: tasks (read), succeeded (written). Named results: `group`, `total`, `succeeded`, `failed`,
-// `canceled` and `results`, the Json artifacts in item order, null if missing; absent above 64 KB.
+// Its counters are the tasks (read) and the succeeded ones (written). Its named results are `group`,
+// `total`, `succeeded`, `failed`, `canceled` and `results`, the Json artifacts of the tasks in the
+// order of the items as a JSON array, null for a task without one; it is absent if it would exceed 64
+// KB.
 type TasksStep struct{ config TasksConfig }
 
 // NewTasks checks the configuration.
@@ -94,15 +105,16 @@ func (s *TasksStep) Handler() string { return s.config.Handler }
 // Expect is the step's gate.
 func (s *TasksStep) Expect() *model.Condition { return s.config.Expect }
 
-// Promote selects keys copied to the job's context.
+// Promote selects the keys that the step copies to the job's context.
 func (s *TasksStep) Promote() *model.Promotion { return s.config.Promote }
 
-// StepListeners makes the listeners.
+// StepListeners makes the step's listeners.
 func (s *TasksStep) StepListeners(ctx context.Context, run *model.StepRun) ([]any, error) {
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-// Items returns the payloads, without other reads or writes. An impossible order is an error.
+// Items returns the payloads that the step would have: it reads and writes nothing else. An impossible
+// order is an error.
 func (s *TasksStep) Items(ctx context.Context, run *model.StepRun) ([]json.RawMessage, error) {
 	items, err := s.config.Items(ctx, run)
 	if err != nil {
@@ -115,7 +127,8 @@ func (s *TasksStep) Items(ctx context.Context, run *model.StepRun) ([]json.RawMe
 	return items, err
 }
 
-// Execute submits or continues the group and returns when it is over. core.ErrParked: workers have it.
+// Execute submits the group, or continues the group of an earlier attempt, and returns when it is over.
+// core.ErrParked means that workers have it.
 func (s *TasksStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("step %s, a step of tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
@@ -125,16 +138,18 @@ func (s *TasksStep) Execute(ctx context.Context, run *model.StepRun) error {
 		return err
 	}
 	if w.id == 0 {
-		return nil
+		return nil // no items, no work
 	}
 	return w.follow(ctx)
 }
 
+// taskWait is one execution of a TasksStep.
 type taskWait struct {
-	step     *TasksStep
-	run      *model.StepRun
-	groups   TaskGroups
-	id       task.GroupID
+	step   *TasksStep
+	run    *model.StepRun
+	groups TaskGroups
+	id     task.GroupID // 0 if there are no tasks
+	// canceled means that a stop of the execution has cancelled the group.
 	canceled bool
 }
 
@@ -163,10 +178,11 @@ func (w *taskWait) begin(ctx context.Context) error {
 	return w.groups.Continue(ctx, w.id, w.run.Step.ID, w.store)
 }
 
-// key is shared by attempts that continue each other. Of two processes that believe to own the step, one
-// submits.
+// key identifies the execution, the step and its visit: attempts of the step that continue each other
+// share it. Of two processes that both believe to own the step, one submits.
 func (w *taskWait) key() string { return fmt.Sprintf("surfin.step %d", w.run.Step.First) }
 
+// submit gets the items, and submits a task for each.
 func (w *taskWait) submit(ctx context.Context) error {
 	items, err := callWithGrace(ctx, w.run, func(own *model.StepRun) ([]json.RawMessage, error) { return w.step.config.Items(ctx, own) })
 	switch {
@@ -192,7 +208,7 @@ func (w *taskWait) submit(ctx context.Context) error {
 	}
 	warnings, err := w.groups.Submit(ctx, s, w.store)
 	if err != nil {
-		w.run.Step.Context.Delete(core.TasksKey) // no such group
+		w.run.Step.Context.Delete(core.TasksKey) // there is no such group
 		return err
 	}
 	w.run.Step.Context.Stored()
@@ -203,7 +219,7 @@ func (w *taskWait) submit(ctx context.Context) error {
 	return nil
 }
 
-// store is guarded by the step's owner.
+// store notes the group in the step's context, under the guard of the step's owner.
 func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	w.id = id
 	if err := w.run.Step.Context.Put(core.TasksKey, int64(id)); err != nil {
@@ -212,10 +228,11 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
+// longestPoll is the longest pause between two polls of a step that is not parked.
 const longestPoll = time.Second
 
 func (w *taskWait) follow(ctx context.Context) error {
-	handler, elsewhere, err := w.groups.Executors(ctx, w.id)
+	handler, elsewhere, err := w.groups.Executors(ctx, w.id) // the file's handler may be another one by now
 	if err != nil {
 		return err
 	}
@@ -232,6 +249,7 @@ func (w *taskWait) follow(ctx context.Context) error {
 	return w.watch(ctx, elsewhere)
 }
 
+// watch polls the group until it is over. park means that the step is parked if it is not.
 func (w *taskWait) watch(ctx context.Context, park bool) error {
 	for begin := time.Now(); ; {
 		over, err := w.look(ctx)
@@ -247,12 +265,13 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 	}
 }
 
-// releasing: another process is to continue the step.
+// releasing reports whether another process is to continue the step.
 func (w *taskWait) releasing() bool {
 	signal, ok := w.run.Services.Stop.(model.ReleaseSignal)
 	return ok && signal.Releasing()
 }
 
+// look reports whether the step is over, and how.
 func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 	if w.run.Stopping() && !w.releasing() && !w.canceled {
 		if err := w.cancel(ctx); err != nil {
@@ -267,6 +286,7 @@ func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 	return true, w.outcome(ctx, g)
 }
 
+// cancel cancels the group. A finished one is unchanged.
 func (w *taskWait) cancel(ctx context.Context) error {
 	w.canceled = true
 	err := w.groups.Cancel(ctx, w.id, fmt.Sprintf("execution %d of job %s was stopped", w.run.Data.Job.ID, w.run.Data.Job.JobName))
@@ -276,7 +296,7 @@ func (w *taskWait) cancel(ctx context.Context) error {
 	return err
 }
 
-// Earlier attempts' successes are in Before.
+// report counts the tasks. Tasks that succeeded in earlier attempts are in Before.
 func (w *taskWait) report(g *task.Group) {
 	s := w.run.Step
 	s.Counters.Read = int64(g.Total) - s.Before.Read
@@ -286,6 +306,7 @@ func (w *taskWait) report(g *task.Group) {
 	}
 }
 
+// outcome returns the end of the step: an unsuccessful task fails it.
 func (w *taskWait) outcome(ctx context.Context, g *task.Group) error {
 	if g.Succeeded == g.Total {
 		return w.results(ctx)
@@ -314,6 +335,7 @@ func (w *taskWait) outcome(ctx context.Context, g *task.Group) error {
 	return errors.New(b.String())
 }
 
+// maxReason is the number of characters of each task's reason in a failure.
 const maxReason = 200
 
 func shortened(text string) string {
@@ -324,6 +346,7 @@ func shortened(text string) string {
 	return string(runes)
 }
 
+// results puts the values of the tasks into the results of the step.
 func (w *taskWait) results(ctx context.Context) error {
 	values, err := w.groups.Results(ctx, w.id, maxResults)
 	if err != nil || values == nil {

@@ -9,8 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Specs makes a task of each payload. Key and After name fields of object payloads that become the task's key
-// and predecessors, and leave the payload (rule TO6).
+// Specs makes a task of each payload. If the step has a Key or an After, these fields of the payload,
+// which is an object then, become the key of the task and the tasks that it waits for, and are not part
+// of its payload (rule TO6).
 func (c TasksConfig) Specs(payloads []json.RawMessage) ([]task.Spec, error) {
 	specs := make([]task.Spec, len(payloads))
 	for i, payload := range payloads {
@@ -50,6 +51,7 @@ func (c TasksConfig) keyField() string {
 	return c.Key
 }
 
+// oneKey returns a key that is a text or a number; "" means none.
 func oneKey(value json.RawMessage) (string, error) {
 	var text string
 	var number json.Number
@@ -64,7 +66,7 @@ func oneKey(value json.RawMessage) (string, error) {
 	return "", fmt.Errorf("%s is not a text or a number", value)
 }
 
-// A list, or a text with commas.
+// keysIn returns the keys of a list, or of a text with commas between them.
 func keysIn(value json.RawMessage) ([]string, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {

@@ -44,7 +44,7 @@ func (r *Repository) Cancel(ctx context.Context, id task.ID, actor, reason strin
 		return "", named(id, err)
 	}
 	if moved.Answer == core.Rejected && moved.Current == task.Canceled {
-		return core.Duplicate, nil // in this epoch or earlier
+		return core.Duplicate, nil // canceled in this epoch or earlier
 	}
 	return moved.Answer, refused
 }
@@ -87,7 +87,7 @@ func (r *Repository) requestCancel(ctx context.Context, id task.GroupID) error {
 	return err
 }
 
-// It waits for rows being moved.
+// cancelAll cancels the unfinished tasks. It waits for rows that a worker is just moving.
 func (r *Repository) cancelAll(ctx context.Context, id task.GroupID, actor, reason string) error {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, "SELECT id, state, epoch FROM {task} WHERE group_id = ? AND state NOT IN ? ORDER BY id{lock}", id,
@@ -126,6 +126,7 @@ func canceledReason(reason string) string {
 	return "canceled: " + reason
 }
 
+// endLost ends the running attempts of tasks that were taken from their workers.
 func (r *Repository) endLost(ctx context.Context, ids []task.ID, reason string) error {
 	_, err := r.exec(ctx, "UPDATE {task_attempt} SET state = ?, reason = ?, ended_at = {now} WHERE task_id IN ? AND state = ?",
 		taskports.AttemptFailed, r.storable(reason), ids, taskports.AttemptRunning)

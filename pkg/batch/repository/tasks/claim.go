@@ -28,9 +28,10 @@ func (r *Repository) Start(ctx context.Context, d taskports.Delivery, by taskpor
 	})
 }
 
-// claimable: a task may be assigned, claimed and started.
+// claimable are the conditions under which a task may be assigned, claimed and started.
 func (r *Repository) claimable() []guard.Condition { return r.claimableAs("{task}") }
 
+// claimableAs is claimable of tasks that a statement knows by an alias.
 func (r *Repository) claimableAs(t string) []guard.Condition {
 	return []guard.Condition{
 		{SQL: r.sql(t + ".next_run_at IS NULL OR " + t + ".next_run_at <= {now}"), Reason: "it is not due yet"},
@@ -41,7 +42,8 @@ func (r *Repository) claimableAs(t string) []guard.Condition {
 	}
 }
 
-// Other tasks are neither delivered nor use a slot.
+// isClaimable is claimableAs as one expression. What is not claimable is neither assigned nor delivered again and again, and
+// uses no slot.
 func (r *Repository) isClaimable(t string) string {
 	var all []string
 	for _, c := range r.claimableAs(t) {
@@ -50,7 +52,7 @@ func (r *Repository) isClaimable(t string) string {
 	return strings.Join(all, " AND ")
 }
 
-// The leader assigns tasks with a placement.
+// anyWorker is the condition that a task has no placement: the leader assigns those that have one.
 func anyWorker() guard.Condition {
 	return guard.Condition{SQL: "placement = ''", Reason: "the leader assigns it to a worker that its placement allows"}
 }
@@ -66,11 +68,13 @@ func (r *Repository) leasing(by taskports.Claimant) []guard.Assignment {
 	}
 }
 
-// Until lease plus the greater of the known and the current grace.
+// confirming is the time until which a worker may confirm that it continues: its lease, plus the
+// grace that it knows or the one that is set now, whichever is greater.
 func (r *Repository) confirming() string {
 	return strings.Replace(r.sql("{later}"), "?", r.sql("CAST(? AS bigint) + {greatest}(CAST(? AS bigint), {grace})"), 1)
 }
 
+// starting counts the attempt and records the current leader's epoch.
 func (r *Repository) starting() []guard.Assignment {
 	return []guard.Assignment{
 		guard.SetSQL("attempts", "attempts + 1"), guard.SetSQL("tries", "tries + 1"),
@@ -78,6 +82,7 @@ func (r *Repository) starting() []guard.Assignment {
 	}
 }
 
+// claimed is a task with the settings of its group.
 type claimed struct {
 	Row              taskRow `gorm:"embedded"`
 	Decider          string
@@ -88,7 +93,8 @@ type claimed struct {
 	Now              gormtx.Instant
 }
 
-// Transition and attempt are one transaction.
+// begin makes the transition that starts an execution, and begins the attempt in the same
+// transaction.
 func (r *Repository) begin(ctx context.Context, d taskports.Delivery, by taskports.Claimant, move guard.Request) (*taskports.Claimed, core.Answer, error) {
 	move.ID, move.Epoch = int64(d.ID), d.Epoch
 	if c, err := r.beginAtOnce(ctx, by, move); err != nil || c != nil {
@@ -129,7 +135,8 @@ func (r *Repository) begin(ctx context.Context, d taskports.Delivery, by taskpor
 	return result, moved.Answer, refused
 }
 
-// *taskports.NoDeciderError: another decider would decide.
+// decides returns a *taskports.NoDeciderError if the task's group names a decider that the worker lacks:
+// another one would decide about the attempt.
 func (r *Repository) decides(ctx context.Context, id task.ID, by taskports.Claimant) error {
 	var names []string
 	err := r.scan(ctx, &names, "SELECT decider FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?)", id)
@@ -139,6 +146,7 @@ func (r *Repository) decides(ctx context.Context, id task.ID, by taskports.Claim
 	return &taskports.NoDeciderError{Decider: names[0]}
 }
 
+// decidable is the condition that the claimant has the decider in a group's column.
 func decidable(column string, deciders []string) (sql string, args []any) {
 	args = []any{""}
 	for _, name := range deciders {
@@ -147,7 +155,9 @@ func decidable(column string, deciders []string) (sql string, args []any) {
 	return column + " IN (?" + strings.Repeat(", ?", len(deciders)) + ")", args
 }
 
-// begin in one statement, for an unbounded group with progress and a known decider; nil: ask begin.
+// beginAtOnce is begin in one statement, for a task with a group that has no bound on its total
+// attempts, has made progress and has a decider that the worker knows. It returns nil if begin has
+// to find out why not.
 func (r *Repository) beginAtOnce(ctx context.Context, by taskports.Claimant, move guard.Request) (*taskports.Claimed, error) {
 	var row claimed
 	var attempt task.AttemptID
@@ -176,7 +186,8 @@ func (r *Repository) beginAtOnce(ctx context.Context, by taskports.Claimant, mov
 	return row.given(attempt, by)
 }
 
-// The reply of the same claim was lost; else nil.
+// claimedBefore returns the task that the same worker has claimed in the epoch and executes,
+// because the reply was lost; else nil.
 func (r *Repository) claimedBefore(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, error) {
 	var rows []claimed
 	err := r.scan(ctx, &rows, selectClaimed+" WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?", d.ID, d.Epoch, by.Worker, task.Running)
@@ -193,6 +204,7 @@ func (r *Repository) claimedBefore(ctx context.Context, d taskports.Delivery, by
 
 const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.ordered, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
+// given returns the worker's view of a task with a begun attempt.
 func (row *claimed) given(attempt task.AttemptID, by taskports.Claimant) (*taskports.Claimed, error) {
 	record, err := row.Row.record()
 	if err != nil {
@@ -220,13 +232,17 @@ func (r *Repository) attempt(ctx context.Context, row *claimed, by taskports.Cla
 	return row.given(attempt.ID, by)
 }
 
-// Locks so that two claims do not both take the last attempt. Groups before tasks.
+// lockBounded locks the row of the task's group if the group bounds its total attempts or has made
+// no progress, so that two claims do not both take the last attempt. Groups are locked before
+// tasks.
 func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
 	var locked []task.GroupID
 	return r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND (max_total_attempts > 0 OR stalled){lock}", id)
 }
 
-// The group's row is locked. A group with progress is not stalled any more.
+// isOverBudget ends a task if its group has used all its attempts, or too many of them without
+// progress. The group's row is locked. A group that has made progress since is not stalled any
+// more.
 func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by taskports.Claimant) (bool, error) {
 	if row.MaxTotalAttempts == 0 && !row.Stalled {
 		return false, nil

@@ -11,25 +11,29 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
+// released is the condition that no worker works on an ended task any more.
 func (r *Repository) released() guard.Condition {
 	return guard.Condition{SQL: r.sql("lease_until IS NULL OR lease_until < {now}"), Reason: "its worker has not released it yet"}
 }
 
+// rerunning resets a task so that it is attempted like a new one.
 func (r *Repository) rerunning() []guard.Assignment {
 	return append(r.delivering(), guard.Set("attempts", 0), guard.SetSQL("deadline_at", "NULL"), guard.SetSQL("next_run_at", "NULL"))
 }
 
+// rerunningLater does so when the worker has released the task, or its lease has expired.
 func (r *Repository) rerunningLater() []guard.Assignment {
 	return []guard.Assignment{guard.SetSQL("next_run_at", "lease_until"), r.now("updated_at")}
 }
 
-// Earlier attempts do not count any more; the cancellation is withdrawn.
+// resetBudget resets the budget of a group: earlier attempts do not count any more. It withdraws the
+// cancellation of the group.
 func (r *Repository) resetBudget(ctx context.Context, id task.GroupID) error {
 	_, err := r.exec(ctx, "UPDATE {task_group} SET updated_at = {now}, stalled = FALSE, cancel_requested_at = NULL, counted_after = (SELECT COALESCE(max(id), 0) FROM {task_attempt} WHERE group_id = ?) WHERE id = ?", id, id)
 	return err
 }
 
-// Continue locks the group's row first, as CancelGroup does.
+// Continue implements taskports.Submissions. It locks the group's row first, as CancelGroup does.
 func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.StepExecutionID, actor, reason string) (ds []taskports.Delivery, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		group, err := r.lockGroup(ctx, id)
@@ -53,8 +57,8 @@ func (r *Repository) Continue(ctx context.Context, id task.GroupID, step core.St
 	return ds, nil
 }
 
-// MoveWaitAgain for waiting tasks, MoveRerun if no worker has them, else MoveRerunLater. It waits for rows
-// being released.
+// rerunAll makes MoveWaitAgain for tasks that wait for others, MoveRerun for tasks that no worker
+// has any more, and MoveRerunLater for the rest. It waits for rows that a worker is just releasing.
 func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reason string) (ds []taskports.Delivery, err error) {
 	var locked []task.ID
 	id := group.ID
@@ -81,7 +85,7 @@ func (r *Repository) rerunAll(ctx context.Context, group *taskGroup, actor, reas
 	return ds, r.moveEach(ctx, later, actor, reason, func([]int64) error { return nil })
 }
 
-// done gets each statement's IDs.
+// moveEach moves all rows that a bulk selects, and calls done with the IDs of each statement.
 func (r *Repository) moveEach(ctx context.Context, b guard.Bulk, actor, reason string, done func(ids []int64) error) error {
 	for {
 		moved, err := r.tasks.MoveAll(ctx, b)

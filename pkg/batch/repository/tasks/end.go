@@ -22,7 +22,7 @@ func (r *Repository) End(ctx context.Context, ref taskports.Ref, o task.Outcome,
 	var refused error
 	within := r.transact
 	if o.Kind == task.OutcomeSuccess && ref.Group == 0 && !slices.ContainsFunc(o.Artifacts, task.Artifact.IsLog) {
-		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // a single transition
+		within = func(ctx context.Context, f func(context.Context) error) error { return f(ctx) } // it is a single transition
 	}
 	err := within(ctx, func(ctx context.Context) (err error) {
 		ended, refused = taskports.Ended{}, nil
@@ -107,6 +107,7 @@ func lastError(e ending) string {
 	return e.decision.Reason
 }
 
+// decide calls the decider, and chooses the transition by its decision.
 func (r *Repository) decide(ctx context.Context, e *ending, decide taskports.Decide) error {
 	c, err := r.caseOf(ctx, e.ref, e.outcome)
 	if err != nil || c == nil {
@@ -128,7 +129,8 @@ func (r *Repository) decide(ctx context.Context, e *ending, decide taskports.Dec
 	return nil
 }
 
-// nil if the worker lost the task. Locks the group's row if attempts are bounded.
+// caseOf returns the case that a decider decides, or nil if the worker does not have the task any
+// more. If the budget bounds the attempts of the group, it locks the group's row.
 func (r *Repository) caseOf(ctx context.Context, ref taskports.Ref, o task.Outcome) (*task.Case, error) {
 	var row struct {
 		Row              taskRow `gorm:"embedded"`
@@ -164,14 +166,14 @@ func (r *Repository) caseOf(ctx context.Context, ref taskports.Ref, o task.Outco
 		return nil, err
 	}
 	c.Spent.Attempts, c.Spent.Overdue = row.Row.Attempts, row.Overdue
-	c.Spent.NoProgress++ // the one ending now
+	c.Spent.NoProgress++ // the attempt that ends now
 	if c.Spent.NoProgress >= c.Budget.MaxNoProgress && !row.Stalled {
 		_, err = r.exec(ctx, "UPDATE {task_group} SET stalled = TRUE WHERE id = ?", row.Row.GroupID)
 	}
 	return c, err
 }
 
-// In attempts after the given one.
+// spentBy returns the part of its budget that a group has used, in attempts after the given one.
 func (r *Repository) spentBy(ctx context.Context, group task.GroupID, after task.AttemptID, budget task.Budget) (task.Spent, error) {
 	var s task.Spent
 	err := r.scan(ctx, &s.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", group, after)
@@ -191,6 +193,8 @@ func (r *Repository) longAgo() string {
 	return "0"
 }
 
+// endAttempt returns the step that ends the running attempt and stores its outcome, and the log
+// text that is stored separately.
 func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	state := taskports.AttemptSuccess
 	if e.decision != nil {
@@ -217,6 +221,7 @@ func (r *Repository) endAttempt(e ending) (guard.Step, []taskLog, error) {
 	}, logs, err
 }
 
+// ended stores the log text of an attempt, and the reason of the decision.
 func (r *Repository) ended(ctx context.Context, e ending, logs []taskLog) error {
 	if len(logs) > 0 {
 		if err := r.session(ctx).Create(&logs).Error; err != nil {
@@ -253,7 +258,8 @@ func (r *Repository) decided(ctx context.Context, d decision) error {
 	return r.session(ctx).Create(&row).Error
 }
 
-// The worker stopped: the task may run again before the lease expires.
+// noteRelease notes that a worker has stopped work on a task that was taken from it: the task may run
+// again before the lease expires.
 func (r *Repository) noteRelease(ctx context.Context, ref taskports.Ref) error {
 	_, err := r.exec(ctx, `UPDATE {task} SET lease_until = NULL, confirm_until = NULL, next_run_at = CASE WHEN state = ? THEN {now} ELSE next_run_at END
 		WHERE id = ? AND worker = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)`,

@@ -12,8 +12,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Heartbeat raises no version, touches no index and never moves the time to confirm back: the worker may count
-// with an older one. A left worker stays so if it drains: messages may be reordered.
+// Heartbeat implements taskports.Executions. It raises no version and touches no index. It never moves
+// the time to confirm to an earlier time: if the reply is lost, the worker counts with an older
+// one, perhaps with a longer grace. A worker that has left stays so if the heartbeat says that it drains: the two may
+// arrive in the other order.
 func (r *Repository) Heartbeat(ctx context.Context, by taskports.Claimant, held []taskports.Ref) (taskports.Confirmed, error) {
 	var c taskports.Confirmed
 	types, err := json.Marshal(by.Types)
@@ -58,6 +60,7 @@ func (r *Repository) Heartbeat(ctx context.Context, by taskports.Claimant, held 
 	return c, err
 }
 
+// lost returns the tasks that the worker holds and does not own any more.
 func (r *Repository) lost(ctx context.Context, held []taskports.Ref, kept []taskRow) ([]taskports.Lost, error) {
 	epochs := make(map[task.ID]int64, len(kept))
 	for _, row := range kept {
@@ -68,7 +71,7 @@ func (r *Repository) lost(ctx context.Context, held []taskports.Ref, kept []task
 		if epochs[ref.ID] == ref.Epoch {
 			continue
 		}
-		var canceled int // even if it already waits
+		var canceled int // even if it already waits to be executed again
 		err := r.scan(ctx, &canceled, "SELECT count(*) FROM {task} WHERE id = ? AND (epoch = ? AND state = ? OR epoch = ? AND last_move = ?)",
 			ref.ID, ref.Epoch, task.Canceled, ref.Epoch+1, taskports.MoveRerunLater)
 		if err != nil {

@@ -13,9 +13,9 @@ import (
 
 var _ taskports.Leadership = (*Repository)(nil)
 
-// Lead is one guarded UPDATE.
+// Lead implements taskports.Leadership with one guarded UPDATE.
 func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
-	// SQLite's clock stands still for a millisecond.
+	// The clock of SQLite stands still for a millisecond, in which {now} has not passed yet.
 	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {later}) ON CONFLICT (id) DO NOTHING", -time.Second.Microseconds())
 	if err != nil {
 		return 0, false, fmt.Errorf("lead: %w", err)
@@ -32,10 +32,10 @@ func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duratio
 	return epochs[0], true, nil
 }
 
-// Outside a transaction Fence would hold nothing.
+// errNoTransaction means that Fence was called outside a transaction: it would hold nothing.
 var errNoTransaction = errors.New("a leader can be fenced only in a transaction")
 
-// Fence implements taskports.Leadership: SQLite's transaction is the fence itself.
+// Fence implements taskports.Leadership. SQLite has one writer, and its transaction is the fence.
 func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) error {
 	if _, inside := tx.From(ctx, r.db.Name()); !inside {
 		return errNoTransaction

@@ -9,14 +9,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// WithLogs returns the repository with a store of moved log text.
+// WithLogs returns the repository with a store in which it finds moved log text.
 func (r *Repository) WithLogs(store taskports.LogStore) *Repository {
 	with := *r
 	with.store = store
 	return &with
 }
 
-// MoveLogs stores a text before its row names the store: a kill between leaves a copy, written again later.
+// MoveLogs implements taskports.Logs. A text is in the store before its row names the store: a process
+// that is killed between the two leaves a copy, which the next call writes again.
 func (r *Repository) MoveLogs(ctx context.Context, to taskports.LogStore, age time.Duration, limit int) (int, error) {
 	var rows []struct {
 		ID        int64
@@ -42,7 +43,7 @@ func (r *Repository) MoveLogs(ctx context.Context, to taskports.LogStore, age ti
 	return len(rows), nil
 }
 
-// Moved text not found here is its location.
+// text returns the text of a log. For moved text that is not found here, it returns its location.
 func (r *Repository) text(ctx context.Context, log taskLog) string {
 	switch {
 	case log.Body != nil:

@@ -25,6 +25,7 @@ func (r *Repository) delivering() []guard.Assignment {
 	return []guard.Assignment{guard.Set("worker", ""), guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at")}
 }
 
+// deliver moves tasks so that they wait for a worker, and returns their deliveries.
 func (r *Repository) deliver(ctx context.Context, b guard.Bulk) ([]taskports.Delivery, error) {
 	var waiting []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
@@ -81,10 +82,10 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 	return n, nil
 }
 
-// The lease was delay enough.
+// atOnce is the hint for the decider after the loss of a worker: the lease was delay enough.
 const atOnce = `{"delay_ms": 0}`
 
-// Unless the worker has confirmed meanwhile.
+// reap takes a task from its worker, unless the worker has confirmed meanwhile.
 func (r *Repository) reap(ctx context.Context, ref taskports.Ref, decide taskports.Decide) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		ordered, err := r.lockOrdered(ctx, ref.ID)
@@ -111,7 +112,7 @@ func (r *Repository) reap(ctx context.Context, ref taskports.Ref, decide taskpor
 			return nil
 		}
 		done = true
-		var attempt task.AttemptID // of the decision
+		var attempt task.AttemptID // the attempt that the decision is about
 		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, taskports.AttemptRunning); err != nil {
 			return err
 		}
@@ -176,7 +177,8 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 	return n, err
 }
 
-// Each group is counted once.
+// spentOf returns the used part of the budgets of tasks past their deadline. Each group is counted
+// once.
 func (r *Repository) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]task.Spent, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -248,7 +250,8 @@ func (r *Repository) Redeliver(ctx context.Context, lost []taskports.Delivery) (
 	return waiting, err
 }
 
-// nil: refused or locked. It waits for none: the leader moves many tasks in one transaction.
+// moveFree makes a move of one task in the epoch of a delivery; nil: it was refused, or another transaction has locked
+// the row. It waits for none, so that the leader may move many tasks in one transaction.
 func (r *Repository) moveFree(ctx context.Context, d taskports.Delivery, b guard.Bulk) (*guard.Moved[task.State], error) {
 	b.Limit = 1
 	b.Where = append([]guard.Condition{{SQL: "id = ? AND epoch = ?", Args: []any{d.ID, d.Epoch}}}, b.Where...)

@@ -12,8 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// WAITING tasks move only in transactions that locked the group's row before its tasks: of two concurrent ends
-// the second sees the first.
+// Tasks that wait for others of their group are WAITING. They move only in transactions that have
+// locked the row of the group before the rows of its tasks: of two concurrent ends the second one
+// sees the first.
 
 type taskAfter struct {
 	TaskID  task.ID
@@ -38,14 +39,17 @@ func (r *Repository) storeOrder(ctx context.Context, s task.Submission, order []
 	return r.session(ctx).CreateInBatches(rows, insertBatch).Error
 }
 
-// It reports whether tasks wait for others.
+// lockOrdered locks the row of a task's group if tasks of the group wait for others, and reports
+// whether they do.
 func (r *Repository) lockOrdered(ctx context.Context, id task.ID) (bool, error) {
 	var locked []task.GroupID
 	err := r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND ordered{lock}", id)
 	return len(locked) > 0, err
 }
 
-// Only groups with waiting tasks need the lock.
+// lockOverdue locks groups with tasks past their deadline if tasks of the groups wait for others,
+// and reports whether there are any. The condition selects tasks of groups that are locked or need
+// no lock.
 func (r *Repository) lockOverdue(ctx context.Context, limit int) (ordered bool, inReach guard.Condition, err error) {
 	var found, locked []task.GroupID
 	err = r.scan(ctx, &found, `SELECT DISTINCT t.group_id FROM {task} t JOIN {task_group} g ON g.id = t.group_id
@@ -63,17 +67,19 @@ func (r *Repository) lockOverdue(ctx context.Context, limit int) (ordered bool, 
 	return len(locked) > 0, inReach, err
 }
 
+// ready is the condition that all dependencies of a task have succeeded.
 func (r *Repository) ready() string {
 	return r.sql("NOT EXISTS (SELECT 1 FROM {task_after} a JOIN {task} n ON n.id = a.needs_id WHERE a.task_id = {task}.id AND n.state <> 'SUCCEEDED')")
 }
 
-// Directly or indirectly; takes a ?.
+// followers selects all tasks that wait for one (a ?), directly or indirectly.
 func (r *Repository) followers() string {
 	return r.sql(`WITH RECURSIVE follower(id) AS (SELECT task_id FROM {task_after} WHERE needs_id = ?
 		UNION SELECT a.task_id FROM {task_after} a JOIN follower f ON a.needs_id = f.id) SELECT id FROM follower`)
 }
 
-// It returns the deliveries of those that may begin.
+// settle moves the tasks that wait for an ended task, and returns the deliveries of those that may
+// begin.
 func (r *Repository) settle(ctx context.Context, id task.ID, state task.State, actor string) ([]taskports.Delivery, error) {
 	if state != task.Succeeded {
 		return nil, r.cancelWaiting(ctx, id, actor)
@@ -90,7 +96,8 @@ func (r *Repository) settle(ctx context.Context, id task.ID, state task.State, a
 	}
 }
 
-// A task past its deadline ends by it instead.
+// cancelWaiting cancels all tasks that wait for one that ended without success. A task past its
+// deadline ends by the deadline instead.
 func (r *Repository) cancelWaiting(ctx context.Context, id task.ID, actor string) error {
 	var root taskRow
 	if err := r.scan(ctx, &root, "SELECT id, state, spec, idempotency_key, last_error FROM {task} WHERE id = ?", id); err != nil {
@@ -118,11 +125,13 @@ func (row *taskRow) name() string {
 	return fmt.Sprintf("task %d (%q)", row.ID, spec.Key)
 }
 
+// waitingAgain resets a task so that it waits like a new one.
 func (r *Repository) waitingAgain() []guard.Assignment {
 	return append(r.rerunning(), guard.Set("last_error", ""))
 }
 
-// Refused if a dependency ended without success.
+// inOrder makes a rerun wait for its task's dependencies, or refuses it if one of them has ended
+// without success.
 func (r *Repository) inOrder(ctx context.Context, again *guard.Request) error {
 	var open []taskRow
 	err := r.scan(ctx, &open, `SELECT n.id, n.state, n.spec, n.idempotency_key FROM {task_after} a JOIN {task} n ON n.id = a.needs_id
@@ -139,7 +148,8 @@ func (r *Repository) inOrder(ctx context.Context, again *guard.Request) error {
 	return nil
 }
 
-// For tasks canceled or timed out because of a task now rerun, unless they wait for another unsuccessful one.
+// waitAgain makes tasks wait again that were canceled, or timed out, because they waited for a task
+// that is run again. Tasks that also wait for another task that ended without success are left.
 func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) error {
 	const over = "('FAILED', 'TIMED_OUT', 'CANCELED')"
 	var ids []task.ID
@@ -167,6 +177,7 @@ func (r *Repository) waitAgain(ctx context.Context, id task.ID, actor string) er
 	return nil
 }
 
+// openable returns those of ids that wait for no ended task, except for openable ones of ids.
 func openable(ids []task.ID, ended []taskAfter) []task.ID {
 	blocks, followers, among := map[task.ID]int{}, map[task.ID][]task.ID{}, map[task.ID]bool{}
 	for _, id := range ids {
@@ -214,7 +225,7 @@ func (r *Repository) OpenLeft(ctx context.Context, limit int) ([]taskports.Deliv
 				return err
 			}
 			if !state.IsOver() {
-				continue // it was rerun before the lock
+				continue // it was run again before its group was locked
 			}
 			opened, err := r.settle(ctx, row.ID, state, "leader")
 			if err != nil {

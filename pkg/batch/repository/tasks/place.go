@@ -42,7 +42,8 @@ func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]p
 	return list, nil
 }
 
-// Unassigned finds the classes, then the tasks of each that workers have room for.
+// Unassigned implements ports.Places: one statement finds the classes, and one more reads the tasks
+// of each class that workers have room for.
 func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
 	var classes []struct{ Placement, Type string }
 	err := r.scan(ctx, &classes, "SELECT DISTINCT placement, type FROM {task} WHERE state IN ('PENDING', 'ORPHANED') AND placement <> ''")
@@ -70,12 +71,15 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	return all, nil
 }
 
-// Its transaction has locked that row (Fence).
+// led is the condition that the leader of an epoch still leads. Its transaction has read that row
+// with a lock (Fence).
 func (r *Repository) led(epoch int64) guard.Condition {
 	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process is the leader", Owner: true}
 }
 
-// AssignPlaced passes over locked rows: waiting, in order of priorities, could deadlock.
+// AssignPlaced implements ports.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
+// leader assigns many tasks in one transaction, in the order of their priorities: waiting for a row could be a
+// deadlock with a transaction that locks the same rows in another order.
 func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
 	moved, err := r.moveFree(ctx, taskports.Delivery{ID: task.ID(work.ID), Epoch: work.Epoch}, guard.Bulk{
 		Move: taskports.MoveAssign, Trigger: "leader",
@@ -88,7 +92,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker
 	return moved.Epoch, nil
 }
 
-// OrphanPlaced makes MoveOrphan.
+// OrphanPlaced implements ports.Places with MoveOrphan.
 func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	gone := guard.Condition{
 		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
@@ -101,7 +105,7 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 	return len(moved), err
 }
 
-// EndPlaced does nothing: a task's state records its end.
+// EndPlaced implements ports.Places. It does nothing: a task's state already records its end.
 func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { return 0, nil }
 
 // AssignedTo implements ports.Places.

@@ -11,13 +11,15 @@ import (
 
 const unfinished = "('WAITING', 'PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')"
 
-// purgeable: each task ended longer ago than an age, and no remaining step reads results. It takes the
-// negative age in microseconds twice.
+// purgeable is the condition under which a group g may be deleted: each of its tasks ended longer
+// ago than an age in microseconds, and no remaining step reads their results. It takes the negative
+// age twice.
 const purgeable = `g.created_at < {later}
 	AND NOT EXISTS (SELECT 1 FROM {task} t WHERE t.group_id = g.id AND (t.state IN ` + unfinished + ` OR t.updated_at >= {later}))
 	AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = g.step_execution_id)`
 
-// PurgeTasks locks a group before its tasks and judges again: a rerun keeps the group or finds nothing.
+// PurgeTasks implements task.Purges. It locks a group before its tasks, as everywhere, and judges
+// it again: a rerun of one of the tasks comes before, and keeps the group, or finds nothing.
 func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (groups int, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		var found, locked, ids []task.GroupID

@@ -278,7 +278,8 @@ func (r *Repository) Workers(ctx context.Context) ([]taskports.Worker, error) {
 	return list, nil
 }
 
-// PartWorkers counts live workers for partitions and parked executions.
+// PartWorkers returns the number of live workers that take partitions of steps and continue parked
+// executions.
 func (r *Repository) PartWorkers(ctx context.Context) (int, error) {
 	var n int
 	err := r.scan(ctx, &n, "SELECT count(*) FROM {worker} WHERE parts AND left_at IS NULL AND lease_until >= {now}")

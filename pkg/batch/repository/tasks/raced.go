@@ -7,12 +7,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
+// scheduledTime is a time of a definition, for which one task exists.
 type scheduledTime struct {
 	definition int64
 	at         string
 }
 
-// errRaced: another submission has a key and can be found. With other errors a retry is useless.
+// whyNotStored returns why tasks of a submission were not inserted. errRaced means that another
+// submission has one of the idempotency keys, and can be found by it. With any other error a retry
+// would be useless.
 func (r *Repository) whyNotStored(ctx context.Context, s task.Submission, group int64) error {
 	keys, times := map[string]int{}, map[scheduledTime]int{}
 	for i, spec := range s.Tasks {

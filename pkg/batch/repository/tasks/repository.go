@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Repository is a taskports.Repository, safe for concurrent use.
+// Repository is a taskports.Repository. It is safe for concurrent use.
 type Repository struct {
 	db      tx.Database
 	prefix  string
@@ -26,15 +26,16 @@ type Repository struct {
 	gorm    *gorm.DB
 	names   *strings.Replacer
 	tasks   *guard.Table[task.State]
-	store   taskports.LogStore // nil: moved text is not found
-	waiters Waiters            // nil: none waits
-	mask    func(text string) string
+	store   taskports.LogStore // if nil, moved log text is not found here
+	waiters Waiters            // if nil, no step waits for a group
+	// mask hides secrets in the stored end of an attempt.
+	mask func(text string) string
 }
 
 var _ taskports.Repository = (*Repository)(nil)
 
-// New returns db's tasks, in tables with the prefix, without I/O. observer receives every transition, and may
-// be nil.
+// New returns the tasks of db, in tables with names that begin with prefix. It does no I/O.
+// observer receives every transition and its answer, and may be nil.
 func New(db tx.Database, prefix string, observer core.Observer) (*Repository, error) {
 	base, err := gormtx.Open(db, gormtx.Options{QueryFields: true, Naming: schema.NamingStrategy{TablePrefix: prefix, SingularTable: true}})
 	if err != nil {
@@ -55,7 +56,8 @@ func New(db tx.Database, prefix string, observer core.Observer) (*Repository, er
 	}, nil
 }
 
-// Masking applies mask to outcomes, reasons and log text.
+// Masking returns the same tasks, and applies mask to the stored ends of attempts: outcomes,
+// reasons and log text.
 func (r *Repository) Masking(mask func(text string) string) *Repository {
 	own := *r
 	own.mask = mask
@@ -64,13 +66,14 @@ func (r *Repository) Masking(mask func(text string) string) *Repository {
 
 func (r *Repository) storable(text string) string { return storable(r.mask(text)) }
 
-// In microseconds.
+// grace is the setting continuation_grace in microseconds.
 const grace = "COALESCE((SELECT CAST(value AS bigint) FROM {setting} WHERE name = '" + taskports.ContinuationGrace + "'), 0) * 1000000"
 
-// sql fills in table names, {now}, {later} (plus a ? in microseconds), {grace}, {greatest} and {lock}.
+// sql fills in the names of tables, {now}, {later} (now plus a ? in microseconds), {grace},
+// {greatest} and {lock}, with which a SELECT locks its rows.
 func (r *Repository) sql(text string) string { return r.names.Replace(text) }
 
-// gorm would name it by the row's type.
+// table is the name of the tasks' table; gorm would name it by the type of the row.
 func (r *Repository) table() string { return r.prefix + "task" }
 
 func (r *Repository) session(ctx context.Context) *gorm.DB {
@@ -90,6 +93,7 @@ func (r *Repository) transact(ctx context.Context, f func(ctx context.Context) e
 	return r.manager.Do(ctx, r.attr(), f)
 }
 
+// attr requests READ COMMITTED explicitly, as the repository of jobs does.
 func (r *Repository) attr() tx.Attr {
 	if r.db.Dialect() == tx.Postgres {
 		return tx.Attr{Isolation: sql.LevelReadCommitted}
@@ -107,6 +111,7 @@ func ownedBy(worker string) guard.Condition {
 	return guard.Condition{SQL: "worker = ?", Args: []any{worker}, Reason: "another worker has it", Owner: true}
 }
 
+// audit notes an act of an operator, or of a process for another one.
 func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, from, to task.State, epoch int64, detail string) error {
 	verb, person := "", ""
 	if isAct(act, actor) {
@@ -117,8 +122,9 @@ func (r *Repository) audit(ctx context.Context, id task.ID, act, actor string, f
 	return err
 }
 
-// Not a process for another one (rule OP4). Transitions of a canceled group's tasks are not acts: the group
-// has its own.
+// isAct reports whether the actor is a person, a client or a duty, and not a process for another
+// one (rule OP4). The transitions of a canceled group's tasks are not acts: the group has its own
+// act.
 func isAct(act, actor string) bool {
 	switch act {
 	case taskports.MoveCancel, taskports.MoveRerun:

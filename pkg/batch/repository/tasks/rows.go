@@ -84,14 +84,16 @@ func (row *taskRow) record() (*task.Task, error) {
 	return t, nil
 }
 
-// A repeated delivery has the submission's time, to precede later tasks.
+// forDelivery are the columns of a delivery. A repeated delivery has the time of the submission, so
+// that it precedes tasks submitted later; a first one, or one for a later time, has its own time.
 const forDelivery = "id, epoch, type, priority, placement, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
 
 func (row *taskRow) delivery() taskports.Delivery {
 	return taskports.Delivery{ID: row.ID, Epoch: row.Epoch, Type: row.Type, Priority: row.Priority, NotBefore: row.NextRunAt.Time}
 }
 
-// Without placement: the leader assigns the others.
+// deliveries returns the deliveries of rows without a placement: others are delivered to the worker
+// that the leader assigns them to.
 func deliveries(rows []taskRow) []taskports.Delivery {
 	list := make([]taskports.Delivery, 0, len(rows))
 	for i := range rows {
@@ -155,7 +157,7 @@ func textOrNil(text string) *string {
 	return &text
 }
 
-// Maximum lengths of texts; the rest is cut, with a note.
+// The maximum lengths of stored texts; the rest is cut off, with a note.
 const (
 	maxMessageBytes = 32 << 10
 	maxLogBytes     = 1 << 20

@@ -28,7 +28,7 @@ func (r *Repository) Settings(ctx context.Context) ([]taskports.Setting, error) 
 	list := taskports.DefaultSettings()
 	for _, row := range rows {
 		i := slices.IndexFunc(list, func(s taskports.Setting) bool { return s.Name == row.Name })
-		if i >= 0 { // else another version wrote it
+		if i >= 0 { // else another version of the program wrote it
 			list[i].Value, list[i].Default, list[i].UpdatedBy, list[i].UpdatedAt = row.Value, false, row.UpdatedBy, timeOf(row.UpdatedAt)
 		}
 	}
@@ -49,7 +49,7 @@ func (r *Repository) Set(ctx context.Context, name, value, actor string) (core.A
 		if slices.ContainsFunc(list, func(s taskports.Setting) bool { return s.Name == name && s.Value == value }) {
 			return nil
 		}
-		var changed []string // empty if another process set the same
+		var changed []string // empty if another process has just set the same
 		err = r.scan(ctx, &changed, `INSERT INTO {setting} AS s (name, value, updated_at, updated_by) VALUES (?, ?, {now}, ?)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, updated_by = excluded.updated_by
 			WHERE s.value <> excluded.value RETURNING name`, name, value, actor)

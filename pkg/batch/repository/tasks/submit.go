@@ -17,8 +17,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// insertBatch is the number of tasks in one INSERT: their values are bind variables.
 const insertBatch = 500
 
+// errRaced rolls back a submission if another process stored one of its keys concurrently.
 var errRaced = errors.New("another submission has one of the keys")
 
 // Submit implements taskports.Submissions.
@@ -38,7 +40,7 @@ func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submi
 			return err
 		})
 		if errors.Is(err, errRaced) {
-			continue // the other one is committed
+			continue // the other one is committed: it is found now
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("submit %d tasks: %w", len(s.Tasks), err)
@@ -47,6 +49,7 @@ func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submi
 	}
 }
 
+// submitted returns the result stored earlier under the keys of the submission, or nil.
 func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Submitted, error) {
 	if s.IdempotencyKey != "" {
 		var groups []taskGroup
@@ -188,7 +191,7 @@ func (r *Repository) idsOf(ctx context.Context, group task.GroupID) ([]task.ID, 
 
 func hashOf(request any) string {
 	text, err := json.Marshal(request)
-	if err != nil {
+	if err != nil { // checked before: only invalid JSON cannot be marshaled
 		return ""
 	}
 	sum := sha256.Sum256(text)

@@ -8,15 +8,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Waiters notifies steps that wait for groups.
+// Waiters notifies the steps of jobs that wait for groups.
 type Waiters interface {
-	// TasksEnded is called in the ending transaction, after its other writes.
+	// TasksEnded is called in the transaction that ended tasks of a group, after all its other
+	// writes, with the step that waits for the group.
 	TasksEnded(ctx context.Context, step core.StepExecutionID) error
 }
 
-// SetWaiters sets the Waiters; nil means none. Not once the repository is in use.
+// SetWaiters sets the Waiters to notify when tasks end that a step waits for; nil means none. It
+// must not be called once the repository is in use.
 func (r *Repository) SetWaiters(w Waiters) { r.waiters = w }
 
+// groupMoved notifies the step that waits for a group, if any, that tasks of it ended.
 func (r *Repository) groupMoved(ctx context.Context, id task.GroupID) error {
 	return r.moved(ctx, "id = ?", id)
 }

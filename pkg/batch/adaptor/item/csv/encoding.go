@@ -96,7 +96,7 @@ func (l *encoded) addRecord(record []row.Value) error {
 		at := len(buf)
 		switch v.Kind() {
 		case row.Float:
-			if err := v.Finite(); err != nil {
+			if err := v.Finite(); err != nil { // the reader would refuse its text
 				return fmt.Errorf("field %s: %w", f.Name, err)
 			}
 			fallthrough

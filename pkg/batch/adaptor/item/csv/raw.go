@@ -29,7 +29,7 @@ func (r *reader) RawText() item.RawText {
 	if !r.cfg.hasHeader() {
 		columns = columnNames(r.width)
 	}
-	if fitsPosition(columns) {
+	if fitsPosition(columns) { // otherwise they are read again
 		raw.Columns = columns
 	}
 	return raw

@@ -135,6 +135,7 @@ func (k keyColumn) comparison() string {
 	return ">"
 }
 
+// keyColumn names a key by its column, which may differ from the field's name because of the item's `from`.
 func (r *Reader) keyColumn(i int) string {
 	return `q.` + r.columns[r.keys[i]].source()
 }

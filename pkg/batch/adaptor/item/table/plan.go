@@ -196,6 +196,7 @@ func isArray(v row.Value) bool {
 	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
+// keepsDigits refuses a decimal if the column would silently drop some of its digits.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
 	switch v.Kind() {

@@ -117,6 +117,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 	return r.check(ctx, conn)
 }
 
+// check refuses a table if refilling it would lose more than its rows.
 func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	name := r.writer.config.Name
 	found, err := r.writer.engine.refill(ctx, conn, name)

@@ -228,7 +228,7 @@ func (m *merge) report(out map[string]any) {
 	}
 	asText, err := json.Marshal(sums)
 	if err != nil {
-		panic(err)
+		panic(err) // texts always marshal
 	}
 	out["left"], out["right"], out["equal"], out["differing"] = m.rows[0], m.rows[1], m.equal, m.differing
 	out["only_left"], out["only_right"] = m.only[0], m.only[1]

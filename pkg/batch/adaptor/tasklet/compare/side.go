@@ -143,6 +143,7 @@ func (s *side) next() error {
 	return s.checkKey()
 }
 
+// checkKey refuses a key that a merge would misread.
 func (s *side) checkKey() error {
 	for i, at := range s.keys {
 		if s.row[at].kind == null {

@@ -72,6 +72,10 @@ func usedBy(f *source, declared map[string]string) map[string]bool {
 			if k, ok := n.Key.(*ast.Ident); ok {
 				skip[k] = true
 			}
+		case *ast.FuncDecl:
+			if n.Recv != nil { // the name of a method
+				skip[n.Name] = true
+			}
 		case *ast.Field:
 			for _, k := range n.Names {
 				skip[k] = true

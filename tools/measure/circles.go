@@ -63,7 +63,7 @@ func usesByRoom(t *tree) map[string]uses {
 
 // usedBy returns the other files of the package that a file uses.
 func usedBy(f *source, declared map[string]string) map[string]bool {
-	used, skip := map[string]bool{}, map[*ast.Ident]bool{}
+	used, skip := map[string]bool{}, map[*ast.Ident]bool{f.ast.Name: true} // a package may have the name of a type
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:

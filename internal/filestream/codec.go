@@ -29,6 +29,8 @@ type EncodingInfo struct {
 	About string
 }
 
+const plainText = "UTF-8"
+
 type codec struct {
 	EncodingInfo
 	utf8  bool
@@ -148,5 +150,3 @@ func codecOf(name EncodingName) (codec, error) {
 }
 
 func (c *codec) isGap(r rune) bool { return c.gaps && r >= 0x80 && r <= 0x9F }
-
-const plainText = "UTF-8"

@@ -9,8 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 )
 
-var errLocked = errors.New("it is locked")
-
 // disk holds the operations of the file system in which the order matters.
 type disk interface {
 	Sync(f *os.File) error
@@ -49,3 +47,5 @@ func syncDir(files *confine.Files, dir string) error {
 	}
 	return nil
 }
+
+var errLocked = errors.New("it is locked")

@@ -21,7 +21,7 @@ type ReaderConfig struct {
 	Header      string                     `key:"header" default:"true" enum:"true,false,exact,loose" doc:"Whether the first record names the columns: true or exact matches the names as written; loose ignores case, blanks and no-break spaces."`
 	Columns     int                        `key:"columns" form:"columns is a number; for the types of the columns write item: {id: int}" doc:"With header: false, the number of fields of each record [as in the first record]. A record with a different number is an invalid item."`
 	Nulls       []string                   `key:"nulls" doc:"The texts that mean null in every field, if they are not quoted. Without it an empty field is null; in a string null and a bytes null only if it is not quoted."`
-	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file then has no header. The type * matches all other records; without it they are invalid items."`
+	Records     map[string]recordType      `key:"records" doc:"The types of records, if the file has several, by the text of the field type_at, such as H, D and T. The file then has no header. The type * matches all other records; without it they are invalid items."`
 	TypeAt      int                        `key:"type_at" doc:"The field of a record that holds the name of its type, counted from 1; without it the first."`
 	SkipLines   int                        `key:"skip_lines" default:"0" doc:"The number of lines to skip before the header or the first record."`
 	FooterLines int                        `key:"footer_lines" default:"0" doc:"The number of lines at the end of the file that are not records. Blank lines and comments among and after them do not count."`
@@ -41,8 +41,8 @@ type ReaderConfig struct {
 
 const defaultMaxLine registry.Size = 16 << 20
 
-// WriterConfig configures the csv writer.
-type WriterConfig struct {
+// writerConfig configures the csv writer.
+type writerConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one. The header is not written again; the file's header must be the same as this step's."`
 	Header      bool                        `key:"header" default:"true" doc:"Whether the first record names the columns."`
@@ -116,7 +116,7 @@ commits (rule C15p).`,
 			Config:  reflect.TypeFor[ReaderConfig](),
 			Types:   readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return newReader(*cfg.(*ReaderConfig), b.Out, b.StepContext)
+				return newStepReader(*cfg.(*ReaderConfig), b.Out, b.StepContext)
 			},
 		},
 		{
@@ -129,10 +129,10 @@ With ` + "`append: true`" + ` the file keeps its content: the step copies it onc
 the file with both when it is complete. Nothing is lost or doubled if the step is killed, restarted or
 frozen. If another program has changed the file meanwhile, the step fails and leaves it as it is (rule C15t).`,
 			Example: writerExample,
-			Config:  reflect.TypeFor[WriterConfig](),
+			Config:  reflect.TypeFor[writerConfig](),
 			Types:   writerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return NewWriter(*cfg.(*WriterConfig), b)
+				return newWriter(*cfg.(*writerConfig), b)
 			},
 		},
 	}

@@ -135,7 +135,7 @@ func (r *reader) columnOf(name string) (first int, twice bool) {
 	if first = slices.Index(r.columns, name); first >= 0 {
 		return first, slices.Contains(r.columns[first+1:], name)
 	}
-	if r.cfg.Header != HeaderLoose {
+	if r.cfg.Header != headerLoose {
 		return -1, false
 	}
 	same := func(column string) bool { return loose(column) == loose(name) }
@@ -200,7 +200,7 @@ func (r *reader) missing(f *row.Field) error {
 		hint = fmt.Sprintf("nearest: %q", near)
 	}
 	for _, column := range r.columns {
-		if r.cfg.Header != HeaderLoose && loose(column) == loose(f.Source()) {
+		if r.cfg.Header != headerLoose && loose(column) == loose(f.Source()) {
 			hint = fmt.Sprintf("nearest: %q; header: loose accepts it", column)
 			break
 		}

@@ -15,7 +15,7 @@ import (
 const (
 	HeaderNone  = "false"
 	HeaderExact = "exact"
-	HeaderLoose = "loose"
+	headerLoose = "loose"
 )
 
 const (
@@ -87,7 +87,7 @@ func (c *ReaderConfig) Validate() error {
 }
 
 // Validate reports an invalid value of a key.
-func (c *WriterConfig) Validate() error {
+func (c *writerConfig) Validate() error {
 	var p problems
 	comma, err := delimiter(c.Delimiter)
 	if err == nil && c.Delimiter == delimiterBlanks {
@@ -159,7 +159,7 @@ func readerQuote(text string) (byte, error) {
 	return quote, err
 }
 
-func (c *WriterConfig) quote() (quote byte, all bool, err error) {
+func (c *writerConfig) quote() (quote byte, all bool, err error) {
 	switch c.Quote {
 	case "", quoteMinimal:
 		return '"', c.QuoteAll, nil

@@ -16,12 +16,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type; nil means rows with string columns, known after Open.
-func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
-	return newReader(cfg, itemType, nil)
+// newReader returns a reader of items of the type; nil means rows with string columns, known after Open.
+func newReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
+	return newStepReader(cfg, itemType, nil)
 }
 
-func newReader(cfg ReaderConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
+func newStepReader(cfg ReaderConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
 	r, itemType, err := recordReader(cfg, itemType)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config is the configuration of `group`.
-type Config struct {
+// config is the configuration of `group`.
+type config struct {
 	Reader    registry.Nested      `key:"reader" kind:"reader" required:"true" doc:"The reader of the rows."`
 	Processor []registry.Nested    `key:"processor" kind:"processor" doc:"Processors for the rows before they are grouped, as a list, in order."`
 	Key       []string             `key:"key" doc:"The fields that are equal in all rows of a group; they come first in the group's row."`
@@ -32,7 +32,7 @@ type Config struct {
 const defaultMaxGroup = 1 << 20
 
 // Validate checks the options that need no item type.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -62,7 +62,7 @@ func (c *Config) Validate() error {
 // Components describes `group`.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindReader, Name: "group", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindReader, Name: "group", Config: reflect.TypeFor[config](),
 		Summary: "Combines consecutive rows that belong together into one: totals by key, records of several lines.",
 		Doc: `A group ends when the key changes, when a row starts the next group (` + "`starts`" + `), and at the
 end of the data. Rows are grouped in the order of input: if they are not sorted by the key, it has
@@ -92,14 +92,14 @@ flow:
         last_day: max(item.day)
     writer: {csv: out/shops.csv}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
-			p, err := compile(cfg.(*Config))
+			p, err := compile(cfg.(*config))
 			if err != nil {
 				return nil, err
 			}
 			return item.RowOf("", p.schema), nil
 		},
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(ctx, *cfg.(*Config), b)
+			return newReader(ctx, *cfg.(*config), b)
 		},
 	}}
 }
@@ -114,7 +114,7 @@ type plan struct {
 	schema *row.Schema
 }
 
-func compile(cfg *Config) (*plan, error) {
+func compile(cfg *config) (*plan, error) {
 	rows, err := cfg.Reader.Types(nil)
 	if err != nil {
 		return nil, err

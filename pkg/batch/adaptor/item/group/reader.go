@@ -39,8 +39,8 @@ type group struct {
 	bad    error
 }
 
-// New returns a reader of groups.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader, error) {
+// newReader returns a reader of groups.
+func newReader(ctx context.Context, cfg config, b registry.BuildContext) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

@@ -20,8 +20,8 @@ import (
 
 const defaultMaxLine registry.Size = 16 << 20
 
-// WriterConfig configures the writers.
-type WriterConfig struct {
+// writerConfig configures the writers.
+type writerConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. For jsonl only, since a JSON array has an end. The part begins as a copy of the file. A last line without a line end gets one."`
 	Keys        map[string]string           `key:"keys" doc:"Maps keys to fields, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field's key is its name in its source."`
@@ -47,12 +47,12 @@ A string field takes an object or an array as its JSON text.
 A plain file restarts by a seek; a compressed one is read again from its start up
 to the position. A file that changed since the last attempt is refused.`
 
-func writer(c registry.Component, make func(WriterConfig, registry.BuildContext) (item.Writer, error)) registry.Component {
+func writer(c registry.Component, make func(writerConfig, registry.BuildContext) (item.Writer, error)) registry.Component {
 	c.Kind = registry.KindWriter
 	c.Doc = "The file is published only when the step is complete. Each chunk costs one fsync."
-	c.Config = reflect.TypeFor[WriterConfig]()
+	c.Config = reflect.TypeFor[writerConfig]()
 	c.Types = func(cfg any, in item.Type) (item.Type, error) {
-		w := cfg.(*WriterConfig)
+		w := cfg.(*writerConfig)
 		if c.Name == "json" && w.Append {
 			return nil, errAppend()
 		}
@@ -60,7 +60,7 @@ func writer(c registry.Component, make func(WriterConfig, registry.BuildContext)
 		return in, err
 	}
 	c.New = func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-		return make(*cfg.(*WriterConfig), b)
+		return make(*cfg.(*writerConfig), b)
 	}
 	return c
 }
@@ -69,7 +69,7 @@ func errAppend() error {
 	return &registry.ConfigError{Key: "append", Err: errors.New("a JSON array has an end, and nothing can follow it: use jsonl, which has one value per line")}
 }
 
-func fileOf(cfg WriterConfig) jsonfile.WriterConfig {
+func fileOf(cfg writerConfig) jsonfile.WriterConfig {
 	return jsonfile.WriterConfig{Path: cfg.Path, Compression: cfg.Compression, Encoding: cfg.Encoding, Append: cfg.Append}
 }
 

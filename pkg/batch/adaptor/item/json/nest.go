@@ -34,7 +34,7 @@ type layout struct {
 }
 
 // newLayout returns nil if a document has the fields of the row unchanged.
-func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
+func newLayout(cfg *writerConfig, in item.Type) (*layout, error) {
 	if len(cfg.Keys) == 0 && len(cfg.Raw) == 0 {
 		return nil, nil
 	}
@@ -171,7 +171,7 @@ func (n *nesting) WriteDocuments(ctx context.Context, docs [][]byte) (err error)
 	return n.Writer.WriteDocuments(ctx, n.docs)
 }
 
-func newWriter(cfg WriterConfig, b registry.BuildContext, file *jsonfile.Writer) (item.Writer, error) {
+func newWriter(cfg writerConfig, b registry.BuildContext, file *jsonfile.Writer) (item.Writer, error) {
 	l, err := newLayout(&cfg, b.In)
 	if err != nil {
 		return nil, err

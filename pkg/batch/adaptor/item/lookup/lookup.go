@@ -25,8 +25,8 @@ const (
 	missingDefault = "default"
 )
 
-// Config is the configuration of `lookup`.
-type Config struct {
+// config is the configuration of `lookup`.
+type config struct {
 	From      registry.Nested      `key:"from" kind:"reader" atopen:"true" doc:"A reader; its rows are read once, when the step starts, and kept in memory."`
 	Table     string               `key:"table" doc:"A table, or schema.table, instead of from; a row is queried when an item needs it, and kept."`
 	Item      item.Type            `key:"item" doc:"The type of the table's rows: the columns of the key and the columns to take."`
@@ -40,7 +40,7 @@ type Config struct {
 }
 
 // Validate checks the options that need no item type.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -73,7 +73,7 @@ func (c *Config) Validate() error {
 // Components describes `lookup`.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindProcessor, Name: "lookup", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindProcessor, Name: "lookup", Config: reflect.TypeFor[config](),
 		Summary: "Adds fields of another row that is found by a key.",
 		Doc: `With ` + "`from`" + ` all rows of a reader are read when the step starts, and kept in memory: for files and tables of
 some hundred thousand rows. Two rows with one key fail the step. With ` + "`table`" + ` the step queries the
@@ -96,20 +96,20 @@ flow:
         missing: null
     writer: {csv: out/strikes.csv}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			p, err := compile(cfg.(*Config), in)
+			p, err := compile(cfg.(*config), in)
 			if err != nil {
 				return nil, err
 			}
 			return item.RowOf("", p.schema), nil
 		},
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(ctx, *cfg.(*Config), b)
+			return newProcessor(ctx, *cfg.(*config), b)
 		},
 	}}
 }
 
-// New returns the processor for items of type b.In.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Processor, error) {
+// newProcessor returns the processor for items of type b.In.
+func newProcessor(ctx context.Context, cfg config, b registry.BuildContext) (item.Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Process
 
 const defaultMemory = 64 << 20
 
-func compile(cfg *Config, in item.Type) (*processor, error) {
+func compile(cfg *config, in item.Type) (*processor, error) {
 	switch schema := in.Schema(); {
 	case in.GoType() != reflect.TypeFor[item.Row]():
 		return nil, &registry.ConfigError{Key: "key", Err: fmt.Errorf("lookup adds fields to rows, but %s is a Go type: put map: {...} before it", in.Name())}
@@ -171,7 +171,7 @@ func compile(cfg *Config, in item.Type) (*processor, error) {
 	return p, err
 }
 
-func (p *processor) keys(cfg *Config) error {
+func (p *processor) keys(cfg *config) error {
 	var errs []error
 	bad := func(name string, err error) {
 		errs = append(errs, &registry.ConfigError{Key: "key." + name, Err: err})
@@ -195,7 +195,7 @@ func (p *processor) keys(cfg *Config) error {
 	return errors.Join(errs...)
 }
 
-func (p *processor) takes(cfg *Config) error {
+func (p *processor) takes(cfg *config) error {
 	names := cfg.Take
 	if len(names) == 0 {
 		names = slices.DeleteFunc(p.other.Names(), func(name string) bool {
@@ -225,7 +225,7 @@ func (p *processor) takes(cfg *Config) error {
 	return nil
 }
 
-func (p *processor) defaults(cfg *Config) error {
+func (p *processor) defaults(cfg *config) error {
 	if cfg.Missing != missingDefault {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 // If adjacent keys may be equal to the database although they look different (accents and case, 1.0 and
 // 1.00, '1 day' and '24:00'), fetchPage reads the page with the statement in which the database compares
 // them.
-func (r *Reader) fetchPage(ctx context.Context) (page, error) {
+func (r *reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
 	if r.compares {
 		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.comparing
@@ -40,7 +40,7 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 
 // After a page or a restart, the second of two rows with one key would never be read. unsure means that the
 // database has to compare them.
-func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
+func (r *reader) refuseDuplicates(p page) (unsure bool, err error) {
 	before, key := append([]row.Value(nil), r.done...), []row.Value(nil)
 	for i := range p.len() {
 		if key, err = r.key(p, i, key); err != nil {
@@ -64,7 +64,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 	return unsure, nil
 }
 
-func (r *Reader) notUnique(a, b []row.Value) error {
+func (r *reader) notUnique(a, b []row.Value) error {
 	text := fmt.Sprintf("the key (%s) is not unique: more than one row has %s", strings.Join(r.config.Key, ", "), r.describe(b))
 	if !slices.Equal(a, b) {
 		text += fmt.Sprintf(", which equals %s to the database", r.describe(a))
@@ -72,7 +72,7 @@ func (r *Reader) notUnique(a, b []row.Value) error {
 	return errors.New(text + ": add columns to the key, or use `snapshot: true`, which reads without a key")
 }
 
-func (r *Reader) differ(a, b []row.Value) bool {
+func (r *reader) differ(a, b []row.Value) bool {
 	for i := range a {
 		if r.columns[r.keys[i]].differ(a[i], b[i]) {
 			return true
@@ -111,7 +111,7 @@ func trimZeros(text string) string {
 	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
 }
 
-func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
+func (r *reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 	dst = dst[:0]
 	for i, column := range r.keys {
 		v, err := p.raw(at, column)
@@ -129,7 +129,7 @@ func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
 	return dst, nil
 }
 
-func (r *Reader) keyOf(at int) string {
+func (r *reader) keyOf(at int) string {
 	if r.config.Snapshot {
 		return fmt.Sprintf("number %d", r.read)
 	}
@@ -140,7 +140,7 @@ func (r *Reader) keyOf(at int) string {
 	return r.describe(key)
 }
 
-func (r *Reader) describe(key []row.Value) string {
+func (r *reader) describe(key []row.Value) string {
 	parts := make([]string, len(key))
 	for i, v := range key {
 		parts[i] = r.order[i].name + " " + v.String()

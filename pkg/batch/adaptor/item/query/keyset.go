@@ -50,7 +50,7 @@ func (k keyColumn) direction() string {
 }
 
 // Columns are named, so that a column added by a migration does not change a prepared statement's result.
-func (r *Reader) statements() {
+func (r *reader) statements() {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
 		outputs[i] = r.engine.output(&r.columns[i])
@@ -63,7 +63,7 @@ type pageSQL struct{ first, next string }
 
 // With compared, the database also compares the key of each row with the previous row's; the answer is one
 // more column.
-func (r *Reader) pages(outputs []string, compared []int) pageSQL {
+func (r *reader) pages(outputs []string, compared []int) pageSQL {
 	order := make([]string, len(r.keys))
 	for i := range r.keys {
 		order[i] = r.keyColumn(i) + r.order[i].direction()
@@ -89,7 +89,7 @@ func (r *Reader) pages(outputs []string, compared []int) pageSQL {
 }
 
 // The window has only the rows of the page, whatever the statement costs.
-func (r *Reader) comparison() (head, tail string) {
+func (r *reader) comparison() (head, tail string) {
 	list, order, equal := make([]string, len(r.columns)), make([]string, len(r.keys)), make([]string, len(r.keys))
 	for i := range list {
 		list[i] = fmt.Sprintf("c%d", i)
@@ -103,7 +103,7 @@ func (r *Reader) comparison() (head, tail string) {
 		fmt.Sprintf("\n) p window w as (order by %s) order by %s", by, by)
 }
 
-func (r *Reader) after() string {
+func (r *reader) after() string {
 	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
 	same := true
 	for i := range r.keys {
@@ -136,6 +136,6 @@ func (k keyColumn) comparison() string {
 }
 
 // keyColumn names a key by its column, which may differ from the field's name because of the item's `from`.
-func (r *Reader) keyColumn(i int) string {
+func (r *reader) keyColumn(i int) string {
 	return `q.` + r.columns[r.keys[i]].source()
 }

@@ -151,7 +151,7 @@ func endsPlain(in []token) bool {
 }
 
 // catalogue finds which columns are never null, and refuses a key that is not stable.
-func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error {
+func (r *reader) catalogue(ctx context.Context, described []resultColumn) error {
 	plain, is := plainOf(r.config.SQL, r.db.Dialect())
 	if !is {
 		return nil
@@ -181,7 +181,7 @@ func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error 
 }
 
 // Columns that `select *` has and the item lacks may be new in the table.
-func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
+func (r *reader) warnUnread(plain plainTable, described []resultColumn) error {
 	if r.context == nil || r.schema.IsOpen() || !plain.star {
 		return nil
 	}

@@ -19,8 +19,8 @@ import (
 
 const defaultFetch = 1000
 
-// Config configures the reader.
-type Config struct {
+// config configures the reader.
+type config struct {
 	SQL      registry.SQL  `key:"sql" main:"true" required:"true" doc:"One SELECT, without LIMIT; an ORDER BY of its own has no effect."`
 	Key      []string      `key:"key" doc:"The columns, never null, that together identify a row; they define the order of reading and the position of a restart. An index on them makes every page as fast as the first. day desc reads a column in descending order."`
 	Snapshot bool          `key:"snapshot" default:"false" doc:"Read without a key, for rows that no columns identify: all rows as they are when the step begins, in any order, by one cursor on its own connection. There is no position to resume at, so after a commit a restart is refused, and --from-start begins again: committed rows stay, so empty the target first, or write in mode upsert or replace. Not in a partitioned step."`
@@ -34,7 +34,7 @@ type Config struct {
 }
 
 // Validate checks the options that need no item type.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
 		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("the statement is missing")})
@@ -66,7 +66,7 @@ func (c *Config) Validate() error {
 }
 
 // Connections implements registry.Connector.
-func (c *Config) Connections() []registry.Connection {
+func (c *config) Connections() []registry.Connection {
 	use := registry.Between
 	if c.Snapshot {
 		use = registry.Kept
@@ -75,7 +75,7 @@ func (c *Config) Connections() []registry.Connection {
 }
 
 // CannotResume implements registry.NotResumable.
-func (c *Config) CannotResume() (key string) {
+func (c *config) CannotResume() (key string) {
 	if c.Snapshot {
 		return "snapshot"
 	}
@@ -85,7 +85,7 @@ func (c *Config) CannotResume() (key string) {
 // Components describes the reader.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindReader, Name: "query", Config: reflect.TypeFor[Config](), Types: types,
+		Kind: registry.KindReader, Name: "query", Config: reflect.TypeFor[config](), Types: types,
 		Summary: "reads the rows of a SELECT, page by page along a key",
 		Doc: `Every page is one statement, ` + "`select ... from (sql) where (key) > (last key) order by key limit fetch`" + `,
 on a connection outside the chunk's transaction. A restart continues after the last
@@ -137,13 +137,13 @@ flow:
     reader: {query: {sql: "select name, day from visit", snapshot: true}}
     writer: {table: {name: visit_copy, mode: replace, create: true}}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
+			c := cfg.(*config)
 			db, err := b.FindDatabase(c.Database)
 			if err != nil {
 				return nil, err
 			}
 			c.zone = b.Zone
-			r, err := New(db, *c, b.Out.Schema())
+			r, err := newReader(db, *c, b.Out.Schema())
 			if err != nil {
 				return nil, err
 			}
@@ -154,7 +154,7 @@ flow:
 }
 
 func types(cfg any, _ item.Type) (item.Type, error) {
-	c := cfg.(*Config)
+	c := cfg.(*config)
 	if c.Item == nil {
 		open, err := row.Open()
 		return item.RowOf("", open), err
@@ -166,7 +166,7 @@ func types(cfg any, _ item.Type) (item.Type, error) {
 	return c.Item, c.check(schema)
 }
 
-func (c *Config) check(schema *row.Schema) error {
+func (c *config) check(schema *row.Schema) error {
 	if schema.IsOpen() {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (c *Config) check(schema *row.Schema) error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) checkSince(schema *row.Schema) error {
+func (c *config) checkSince(schema *row.Schema) error {
 	i := schema.Index(c.Since)
 	switch {
 	case i < 0:

@@ -19,10 +19,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Reader reads records along a key. Not for concurrent use.
-type Reader struct {
+// reader reads records along a key. Not for concurrent use.
+type reader struct {
 	db     tx.Database
-	config Config
+	config config
 	schema *row.Schema
 	engine engine
 
@@ -101,18 +101,18 @@ type cursor interface {
 	close() error
 }
 
-// New makes a reader; an open schema is replaced by the database's description.
-func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
+// newReader makes a reader; an open schema is replaced by the database's description.
+func newReader(db tx.Database, cfg config, schema *row.Schema) (*reader, error) {
 	if schema == nil {
 		return nil, errors.New("query: the items have no record form")
 	}
-	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
+	if err := errors.Join(cfg.Validate(), cfg.check(schema)); err != nil {
 		return nil, err
 	}
-	if config.Fetch == 0 {
-		config.Fetch = defaultFetch
+	if cfg.Fetch == 0 {
+		cfg.Fetch = defaultFetch
 	}
-	r := &Reader{db: db, config: config, schema: schema, order: keyColumns(config.Key)}
+	r := &reader{db: db, config: cfg, schema: schema, order: keyColumns(cfg.Key)}
 	switch db.Dialect() {
 	case tx.Postgres:
 		r.engine = &postgres{}
@@ -121,7 +121,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	default:
 		return nil, fmt.Errorf("query: the dialect %s has no reader", db.Dialect())
 	}
-	text, args := config.SQL.Render(db.Dialect().Placeholder)
+	text, args := cfg.SQL.Render(db.Dialect().Placeholder)
 	var err error
 	if r.args, err = sqlvalue.Args(args, r.engine.bind); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -130,12 +130,12 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	return r, nil
 }
 
-func (r *Reader) explain(sent string, err error) error {
+func (r *reader) explain(sent string, err error) error {
 	return sqlerr.In(r.config.SQL, r.db.Dialect(), sent, err)
 }
 
 // Open describes the statement, refuses a null in the key, and goes to the position.
-func (r *Reader) Open(ctx context.Context, at item.Position) error {
+func (r *reader) Open(ctx context.Context, at item.Position) error {
 	tx.Authored(ctx)
 	err := r.open(ctx, at)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-func (r *Reader) open(ctx context.Context, at item.Position) error {
+func (r *reader) open(ctx context.Context, at item.Position) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 }
 
 // Columns without a field are not fetched.
-func (r *Reader) match(described []resultColumn) error {
+func (r *reader) match(described []resultColumn) error {
 	names := make([]string, len(described))
 	index := map[string]int{}
 	var errs []error
@@ -264,7 +264,7 @@ func arrayOf(c *resultColumn, text string) (row.Value, error) {
 	return f.Known(list)
 }
 
-func (r *Reader) describeItems(described []resultColumn) error {
+func (r *reader) describeItems(described []resultColumn) error {
 	fields := make([]row.Field, 0, len(described))
 	for _, c := range described {
 		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: !c.notNull})
@@ -277,7 +277,7 @@ func (r *Reader) describeItems(described []resultColumn) error {
 }
 
 // The comparison with the last key would silently skip rows with a null key.
-func (r *Reader) refuseNulls(ctx context.Context) error {
+func (r *reader) refuseNulls(ctx context.Context) error {
 	tests := make([]string, len(r.order))
 	for i := range r.order {
 		tests[i] = r.keyColumn(i) + " is null"
@@ -293,7 +293,7 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	return nil
 }
 
-func (r *Reader) judgeKey(ctx context.Context) error {
+func (r *reader) judgeKey(ctx context.Context) error {
 	keys := make([]*resultColumn, len(r.keys))
 	for i := range keys {
 		keys[i] = &r.columns[r.keys[i]]
@@ -306,13 +306,13 @@ func (r *Reader) judgeKey(ctx context.Context) error {
 }
 
 // Schema has the fields of the item type, or the described ones.
-func (r *Reader) Schema() *row.Schema { return r.schema }
+func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Meta returns the ordinal of the last item read.
-func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.read} }
+func (r *reader) Meta() item.Meta { return item.Meta{Line: r.read} }
 
 // ReadRecord reads the next row. A row that does not fit the fields is an invalid item, and is consumed.
-func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
+func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if r.at == r.limit {
 		if r.last {
 			return io.EOF
@@ -342,7 +342,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-func (r *Reader) fetch(ctx context.Context) error {
+func (r *reader) fetch(ctx context.Context) error {
 	if r.config.Snapshot {
 		return r.fetchSnapshot(ctx)
 	}
@@ -377,10 +377,10 @@ type mark struct {
 
 // Mark is the key of the last row read (rule C15a): rows that appear or disappear before it do not change
 // the rows that a restart reads.
-func (r *Reader) Mark() any { return mark{r.read, r.done} }
+func (r *reader) Mark() any { return mark{r.read, r.done} }
 
 // PositionAt returns the position after the row of the mark.
-func (r *Reader) PositionAt(m any) (item.Position, error) {
+func (r *reader) PositionAt(m any) (item.Position, error) {
 	at, ok := m.(mark)
 	if !ok {
 		return nil, fmt.Errorf("query: a %T is not a mark of this reader", m)
@@ -390,14 +390,14 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 
 // IndependentOf implements item.Independent: pages are as old as their fetch, so writes to its own database
 // may change them.
-func (r *Reader) IndependentOf(database string) bool {
+func (r *reader) IndependentOf(database string) bool {
 	return r.config.Snapshot || r.db.Name() != database
 }
 
 // Position is the key of the last row that was read.
-func (r *Reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
+func (r *reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
 
-func (r *Reader) position(at mark) (item.Position, error) {
+func (r *reader) position(at mark) (item.Position, error) {
 	if at.read == 0 && r.since == nil {
 		return nil, nil
 	}
@@ -410,7 +410,7 @@ func (r *Reader) position(at mark) (item.Position, error) {
 	return json.Marshal(p)
 }
 
-func (r *Reader) resume(p position) error {
+func (r *reader) resume(p position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
 	if r.config.Snapshot || p.Snapshot {
 		return refuseResume(p)

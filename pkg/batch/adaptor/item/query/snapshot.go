@@ -10,7 +10,7 @@ import (
 )
 
 // For a snapshot, the connection has a transaction, which ends with Close and not with a chunk.
-func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
+func (r *reader) connect(ctx context.Context) (tx.Conn, error) {
 	if !r.config.Snapshot {
 		return r.db.Conn(), nil
 	}
@@ -26,7 +26,7 @@ func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	return r.snapshot.Conn(), nil
 }
 
-func (r *Reader) conn() tx.Conn {
+func (r *reader) conn() tx.Conn {
 	if r.snapshot != nil {
 		return r.snapshot.Conn()
 	}
@@ -47,7 +47,7 @@ func refuseResume(p position) error {
 		"after emptying the target, as rows that the step has committed stay")
 }
 
-func (r *Reader) declare(ctx context.Context) error {
+func (r *reader) declare(ctx context.Context) error {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
 		outputs[i] = r.engine.output(&r.columns[i])
@@ -58,7 +58,7 @@ func (r *Reader) declare(ctx context.Context) error {
 	return r.explain(text, err)
 }
 
-func (r *Reader) fetchSnapshot(ctx context.Context) error {
+func (r *reader) fetchSnapshot(ctx context.Context) error {
 	p, err := r.cursor.next(ctx, r.config.Fetch)
 	if err != nil {
 		return r.explain("", err)
@@ -69,7 +69,7 @@ func (r *Reader) fetchSnapshot(ctx context.Context) error {
 }
 
 // Close ends the snapshot.
-func (r *Reader) Close(context.Context) (err error) {
+func (r *reader) Close(context.Context) (err error) {
 	if r.cursor != nil {
 		err = r.cursor.close()
 	}

@@ -45,7 +45,7 @@ func byName[T ~uint8](names []string, name string) T {
 	return 0
 }
 
-func (c *cell) setForm(column Column, kind row.Kind, length int) error {
+func (c *cell) setForm(column columnConfig, kind row.Kind, length int) error {
 	c.form, c.sign = byName[form](formNames[:], column.Format), byName[sign](signNames[:], column.Sign)
 	if c.form == formText {
 		if column.Sign != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type.
-func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
+// newFixedReader returns a reader of items of the type.
+func newFixedReader(cfg fixedReaderConfig, itemType item.Type) (item.Reader, error) {
 	err := cfg.Validate()
 	var p *program
 	if err == nil {
@@ -35,7 +35,7 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 
 type reader struct {
 	file
-	cfg     ReaderConfig
+	cfg     fixedReaderConfig
 	head    string
 	program *program
 	record  record

@@ -16,14 +16,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordType is a record type in a file with several.
-type RecordType struct {
-	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
-	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: the positions of its fields, as in columns."`
-	Of      string            `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
-	Count   string            `key:"count" doc:"Of a trailer: the position of the number of records."`
-	CountOf []string          `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
-	Sums    map[string]Column `key:"sums" doc:"Of a trailer: the positions of sums of fields, such as amount: 9-23. A sum has the decimals, format and sign of the field's column, unless it sets its own."`
+// recordType is a record type in a file with several.
+type recordType struct {
+	As      string                  `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
+	Columns map[string]columnConfig `key:"columns" doc:"Of a detail or a header: the positions of its fields, as in columns."`
+	Of      string                  `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
+	Count   string                  `key:"count" doc:"Of a trailer: the position of the number of records."`
+	CountOf []string                `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
+	Sums    map[string]columnConfig `key:"sums" doc:"Of a trailer: the positions of sums of fields, such as amount: 9-23. A sum has the decimals, format and sign of the field's column, unless it sets its own."`
 }
 
 type bound struct {
@@ -44,7 +44,7 @@ type program struct {
 	record string
 }
 
-func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
+func compile(cfg *fixedReaderConfig, itemType item.Type) (*program, error) {
 	if err := named(itemType, "item"); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
 	return p, p.complete(types, itemType.Schema(), true)
 }
 
-func (p *program) one(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
+func (p *program) one(cfg *fixedReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
 	l, err := newLayout(cfg.Columns, cfg.Record, p.shape, schema, true)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func fieldsOf(l *layout) []int {
 	return fields
 }
 
-func (p *program) several(records map[string]RecordType, typeAt string, schema *row.Schema) ([]*recordtypes.Type, error) {
+func (p *program) several(records map[string]recordType, typeAt string, schema *row.Schema) ([]*recordtypes.Type, error) {
 	var errs []error
 	if typeAt != "" {
 		var err error
@@ -140,7 +140,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*recordtypes.Type, bound, []error) {
+func (p *program) typeOf(name string, kind recordType, schema *row.Schema) (*recordtypes.Type, bound, []error) {
 	key := "records." + name
 	t := &recordtypes.Type{Name: name, Role: recordtypes.Role(cmp.Or(kind.As, string(recordtypes.Detail)))}
 	mark := name
@@ -178,7 +178,7 @@ func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*rec
 	return t, b, all
 }
 
-func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]RecordType, schema *row.Schema) (errs []error) {
+func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]recordType, schema *row.Schema) (errs []error) {
 	t := types[number]
 	for _, name := range sortedKeys(records[t.Name].Sums) {
 		c, err := p.sumOf(types, records, name, records[t.Name].Sums[name], schema)
@@ -198,7 +198,7 @@ func (p *program) bindSums(number int, types []*recordtypes.Type, records map[st
 // reported at the column
 var errReported = errors.New("its column is wrong")
 
-func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType, name string, column Column, schema *row.Schema) (cell, error) {
+func (p *program) sumOf(types []*recordtypes.Type, records map[string]recordType, name string, column columnConfig, schema *row.Schema) (cell, error) {
 	var like *cell
 	declared := false
 	for i, t := range types {

@@ -16,26 +16,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Trailer is the last line of a file, with totals.
-type Trailer struct {
+// trailerConfig is the last line of a file, with totals.
+type trailerConfig struct {
 	Begins string `key:"begins" main:"true" required:"true" literal:"true" doc:"The text at the start of this line; no record starts with it."`
 	Count  string `key:"count" doc:"The position of the number of records: FIRST-LAST, characters of the line from 1. The writer pads it with zeros."`
 
 	Sums map[string]string `key:"sums" doc:"The positions of sums of fields, such as amount: 9-23; int and decimal only. A sum has the format of the field's column, with the same decimals, padded with zeros."`
 }
 
-// ReaderConfig configures the reader `fixed`.
-type ReaderConfig struct {
+// fixedReaderConfig configures the reader `fixed`.
+type fixedReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items."`
-	Columns     map[string]Column          `key:"columns" doc:"The position of each field, such as id: 1-9. Required without records."`
+	Columns     map[string]columnConfig    `key:"columns" doc:"The position of each field, such as id: 1-9. Required without records."`
 	Length      int                        `key:"length" doc:"The length of a record in bytes, in a file without line ends: positions are then bytes, and meta.line is the number of the record. Without it a record is a line."`
-	Records     map[string]RecordType      `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest match wins. The type * matches all other records; without it they are invalid items."`
+	Records     map[string]recordType      `key:"records" doc:"The types of records, if the file has several, by the text that a record begins with, such as H, D and T. The longest match wins. The type * matches all other records; without it they are invalid items."`
 	TypeAt      string                     `key:"type_at" doc:"The position of the type's name in a record that does not begin with it: FIRST-LAST; blanks around it are ignored."`
 	Record      string                     `key:"record" literal:"true" doc:"The text at the start of each record; a line that begins otherwise is an invalid item."`
 	Header      string                     `key:"header" literal:"true" doc:"The text at the start of the first line, which is then not a record; a file that begins otherwise fails the step."`
 	HeaderLines int                        `key:"header_lines" default:"0" doc:"How many lines come before the first record, if the header is not identified by its first characters."`
-	Trailer     *Trailer                   `key:"trailer" doc:"The last line. If it is missing, has a different number of records, or is not the last, the step fails. It is read together with the last record, so the last chunk does not commit in that case."`
+	Trailer     *trailerConfig             `key:"trailer" doc:"The last line. If it is missing, has a different number of records, or is not the last, the step fails. It is read together with the last record, so the last chunk does not commit in that case."`
 	Short       bool                       `key:"short" default:"false" doc:"Whether a line may end before its last column, for example because an editor removed trailing blanks; the missing part is blank. Otherwise it is an invalid item."`
 	Encoding    filestream.EncodingName    `key:"encoding" default:"utf-8" doc:"The text's encoding. A byte order mark is recognised by itself, unless the records have a length: then each field is decoded on its own. Bytes that the encoding does not have make the item invalid."`
 	Compression filestream.ReadCompression `key:"compression" default:"auto" doc:"Decompress the file; auto goes by the suffix: .gz, .zst, .bz2 or .xz. A zip archive is read with zip, or with member."`
@@ -46,7 +46,7 @@ type ReaderConfig struct {
 const defaultMaxLine registry.Size = 1 << 20
 
 // Validate reports an invalid value of a key.
-func (c *ReaderConfig) Validate() error {
+func (c *fixedReaderConfig) Validate() error {
 	errs := append(checkFile(c.Encoding, c.Length, c.MaxLine), checkMember(c.Member, c.Compression)...)
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -64,7 +64,7 @@ func (c *ReaderConfig) Validate() error {
 	return errors.Join(append(errs, checkMarks(c.Record, c.Header, c.Trailer)...)...)
 }
 
-func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *Trailer) {
+func checkRecords(bad func(key, format string, args ...any), records, columns int, typeAt, record string, trailer *trailerConfig) {
 	switch {
 	case records == 0 && columns == 0:
 		bad("columns", "the positions of the fields are missing; give each field its position, such as id: 1-9")
@@ -100,9 +100,9 @@ func checkMember(member string, compression filestream.ReadCompression) []error 
 }
 
 // Marks must not make two kinds of lines look the same.
-func checkMarks(record, header string, trailer *Trailer) (errs []error) {
+func checkMarks(record, header string, trailer *trailerConfig) (errs []error) {
 	if trailer == nil {
-		trailer = &Trailer{}
+		trailer = &trailerConfig{}
 	}
 	for key, text := range map[string]string{"record": record, "header": header, "trailer.begins": trailer.Begins} {
 		if strings.ContainsAny(text, "\r\n") {
@@ -126,24 +126,24 @@ func checkMarks(record, header string, trailer *Trailer) (errs []error) {
 	return errs
 }
 
-// WriterConfig configures the writer `fixed`.
-type WriterConfig struct {
+// fixedWriterConfig configures the writer `fixed`.
+type fixedWriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
-	Columns     map[string]Column           `key:"columns" doc:"The position of each field, such as id: 1-9; other fields are not written. Required without records."`
-	Records     map[string]RecordType       `key:"records" doc:"The types of records, if the file has several, as the reader has them. A header is written before the first item, and again when one of its fields changes; trailers are written with their counts. If there are several types of details, the field record of an item selects the type of its record."`
+	Columns     map[string]columnConfig     `key:"columns" doc:"The position of each field, such as id: 1-9; other fields are not written. Required without records."`
+	Records     map[string]recordType       `key:"records" doc:"The types of records, if the file has several, as the reader has them. A header is written before the first item, and again when one of its fields changes; trailers are written with their counts. If there are several types of details, the field record of an item selects the type of its record."`
 	TypeAt      string                      `key:"type_at" doc:"The position of the type's name, if it is not at the beginning of the record: FIRST-LAST."`
 	Length      int                         `key:"length" doc:"The length of a record in bytes, in a file without line ends: positions are then bytes. Without it a record is a line."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one. The header is not written again; the file's header must be the same as this step's. There is no trailer."`
 	Record      string                      `key:"record" literal:"true" doc:"The text at the start of each record."`
 	Header      string                      `key:"header" doc:"The first line, such as H${params.date}."`
-	Trailer     *Trailer                    `key:"trailer" doc:"The last line."`
+	Trailer     *trailerConfig              `key:"trailer" doc:"The last line."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"The line ending."`
 	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
 	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }
 
 // Validate reports an invalid value of a key.
-func (c *WriterConfig) Validate() error {
+func (c *fixedWriterConfig) Validate() error {
 	errs := checkFile(c.Encoding, c.Length, 0)
 	checkRecords(func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -201,14 +201,14 @@ flow:
         header: H
         trailer: {begins: T, count: 2-8}
     writer: {table: {name: customer, key: [id], create: true}}`,
-		Config: reflect.TypeFor[ReaderConfig](),
+		Config: reflect.TypeFor[fixedReaderConfig](),
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
-			c := cfg.(*ReaderConfig)
+			c := cfg.(*fixedReaderConfig)
 			_, err := compile(c, c.Item)
 			return c.Item, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return NewReader(*cfg.(*ReaderConfig), b.Out)
+			return newFixedReader(*cfg.(*fixedReaderConfig), b.Out)
 		},
 	}
 }
@@ -239,9 +239,9 @@ flow:
         record: D
         header: H
         trailer: {begins: T, count: 2-8}`,
-		Config: reflect.TypeFor[WriterConfig](),
+		Config: reflect.TypeFor[fixedWriterConfig](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			c := cfg.(*WriterConfig)
+			c := cfg.(*fixedWriterConfig)
 			if c.Records != nil {
 				_, err := newRecordsWriter(c, in)
 				return in, err
@@ -253,12 +253,12 @@ flow:
 			return in, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return NewWriter(*cfg.(*WriterConfig), b)
+			return newFixedWriter(*cfg.(*fixedWriterConfig), b)
 		},
 	}
 }
 
-func writerLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
+func writerLayout(cfg *fixedWriterConfig, in item.Type) (*layout, error) {
 	if err := named(in, "columns"); err != nil {
 		return nil, err
 	}

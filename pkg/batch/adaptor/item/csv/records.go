@@ -16,17 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// recordType is a record type in a file with several.
-type recordType struct {
-	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
-	Columns map[string]int `key:"columns" doc:"Of a detail or a header: the record's field for each field of the item, such as amount: 3, from 1."`
-	Fields  int            `key:"fields" doc:"How many fields such a record has; without it as many as the first one in the file. A record with a different number is an invalid item."`
-	Of      string         `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
-	Count   int            `key:"count" doc:"Of a trailer: the field that holds the number of records."`
-	CountOf []string       `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
-	Sums    map[string]int `key:"sums" doc:"Of a trailer: the fields that hold the sums of fields of the item, such as amount: 3; int and decimal only."`
-}
-
 type types struct {
 	plan    *recordtypes.Plan
 	kinds   []recordType

@@ -135,21 +135,21 @@ func newLinesReader(cfg linesConfig) (item.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
-	return itemType.FromRecords(&lines{
+	return itemType.FromRecords(&linesReader{
 		file:   file{name: "lines", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine},
 		schema: itemType.Schema(),
 	})
 }
 
-type lines struct {
+type linesReader struct {
 	file
 	schema *row.Schema
 }
 
-func (r *lines) Schema() *row.Schema { return r.schema }
+func (r *linesReader) Schema() *row.Schema { return r.schema }
 
 // Open opens the file.
-func (r *lines) Open(ctx context.Context, at item.Position) error {
+func (r *linesReader) Open(ctx context.Context, at item.Position) error {
 	if at == nil {
 		return r.open(ctx, nil)
 	}
@@ -161,7 +161,7 @@ func (r *lines) Open(ctx context.Context, at item.Position) error {
 }
 
 // ReadRecord reads the next line.
-func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
+func (r *linesReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	text, err := r.next(ctx)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-func (r *lines) Position() (item.Position, error) {
+func (r *linesReader) Position() (item.Position, error) {
 	at, err := r.position()
 	if err != nil {
 		return nil, err

@@ -447,3 +447,14 @@ func (w *writer) named(err error) error {
 	}
 	return nil
 }
+
+func writerLayout(cfg *fixedWriterConfig, in item.Type) (*layout, error) {
+	if err := named(in, "columns"); err != nil {
+		return nil, err
+	}
+	of, err := shapeOf(cfg.Length, cfg.Encoding)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "encoding", Err: err}
+	}
+	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
+}

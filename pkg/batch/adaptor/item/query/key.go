@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -72,63 +71,6 @@ func (r *reader) notUnique(a, b []row.Value) error {
 	return errors.New(text + ": add columns to the key, or use `snapshot: true`, which reads without a key")
 }
 
-func (r *reader) differ(a, b []row.Value) bool {
-	for i := range a {
-		if r.columns[r.keys[i]].differ(a[i], b[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *resultColumn) differ(a, b row.Value) bool {
-	switch {
-	case a == b:
-		return false
-	case c.exact:
-		return true
-	case a.Kind() != b.Kind():
-		return false
-	case c.isNumeric():
-		return trimZeros(a.String()) != trimZeros(b.String())
-	}
-	return isExact(a.Kind())
-}
-
-func isExact(k row.Kind) bool {
-	switch k {
-	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.BytesKind:
-		return true
-	default:
-		return false
-	}
-}
-
-func trimZeros(text string) string {
-	if !strings.Contains(text, ".") {
-		return text
-	}
-	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
-}
-
-func (r *reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
-	dst = dst[:0]
-	for i, column := range r.keys {
-		v, err := p.raw(at, column)
-		if err == nil {
-			err = sqlvalue.Check(v)
-		}
-		if err == nil && v.IsNull() {
-			err = errors.New("it is null in a row")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", r.order[i].name, err)
-		}
-		dst = append(dst, v)
-	}
-	return dst, nil
-}
-
 func (r *reader) keyOf(at int) string {
 	if r.config.Snapshot {
 		return fmt.Sprintf("number %d", r.read)
@@ -140,10 +82,12 @@ func (r *reader) keyOf(at int) string {
 	return r.describe(key)
 }
 
-func (r *reader) describe(key []row.Value) string {
-	parts := make([]string, len(key))
-	for i, v := range key {
-		parts[i] = r.order[i].name + " " + v.String()
+// Columns are named, so that a column added by a migration does not change a prepared statement's result.
+func (r *reader) statements() {
+	outputs := make([]string, len(r.columns))
+	for i := range r.columns {
+		outputs[i] = r.engine.output(&r.columns[i])
 	}
-	return strings.Join(parts, ", ")
+	r.plain = r.pages(outputs, false)
+	r.comparing = r.pages(outputs, true)
 }

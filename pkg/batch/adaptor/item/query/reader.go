@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,11 +24,7 @@ type reader struct {
 	schema *row.Schema
 	engine engine
 
-	sql       string
-	args      []any
-	columns   []resultColumn
-	order     []keyColumn
-	keys      []int
+	keyset
 	plain     pageSQL
 	comparing pageSQL // also asks the database whether a key equals the previous one
 	compares  bool    // comparing is used
@@ -53,54 +47,6 @@ type reader struct {
 	read  int64       // includes the items before a restart
 }
 
-type resultColumn struct {
-	name string
-	// inner is the column's name in an outer statement, if different: SQLite uses column2 for true.
-	inner string
-	field *row.Field
-	// stored is field with the text form of a column of dates, times or lists: ISO 8601, and arrays.
-	stored *row.Field
-	oid    uint32
-	typ    string
-	kind   row.Kind
-	// The database takes two values for equal only if they are identical.
-	exact bool
-	// declared NOT NULL
-	notNull bool
-	// The kind comes from the first values: as text, any value fits.
-	guessed bool
-}
-
-func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) }
-
-type page interface {
-	len() int
-	// A misfit is an invalid item.
-	value(row, column int) (row.Value, error)
-	// raw is a value as in the database, by which keys are compared: 007 in a column of text is not 7.
-	raw(row, column int) (row.Value, error)
-}
-
-type engine interface {
-	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
-	fits(c *resultColumn) error
-	output(c *resultColumn) string
-	// judge determines which key columns are exact, and refuses columns that cannot be a key.
-	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
-	answer() resultColumn
-	bind(v row.Value) any
-	notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error)
-	cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error)
-	// fetch invalidates the previous page.
-	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
-}
-
-type cursor interface {
-	// fewer than n rows means that there are no more.
-	next(ctx context.Context, n int) (page, error)
-	close() error
-}
-
 // newReader makes a reader; an open schema is replaced by the database's description.
 func newReader(db tx.Database, cfg config, schema *row.Schema) (*reader, error) {
 	if schema == nil {
@@ -112,7 +58,8 @@ func newReader(db tx.Database, cfg config, schema *row.Schema) (*reader, error) 
 	if cfg.Fetch == 0 {
 		cfg.Fetch = defaultFetch
 	}
-	r := &reader{db: db, config: cfg, schema: schema, order: keyColumns(cfg.Key)}
+	r := &reader{db: db, config: cfg, schema: schema}
+	r.dialect, r.fetch, r.order = db.Dialect(), cfg.Fetch, keyColumns(cfg.Key)
 	switch db.Dialect() {
 	case tx.Postgres:
 		r.engine = &postgres{}
@@ -179,103 +126,6 @@ func (r *reader) open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-// Columns without a field are not fetched.
-func (r *reader) match(described []resultColumn) error {
-	names := make([]string, len(described))
-	index := map[string]int{}
-	var errs []error
-	for i, c := range described {
-		if _, twice := index[c.name]; twice {
-			errs = append(errs, fmt.Errorf("column %s appears twice: rename one of them with AS", c.name))
-		}
-		names[i], index[c.name] = c.name, i
-	}
-	open := r.schema.IsOpen()
-	if open && len(errs) == 0 {
-		if err := r.describeItems(described); err != nil {
-			return err
-		}
-	}
-	r.columns, r.keys = r.columns[:0], r.keys[:0]
-	for i := range r.schema.Len() {
-		f := r.schema.Field(i)
-		at, ok := index[f.Name]
-		if !ok {
-			at, ok = index[f.Source()]
-		}
-		if !ok {
-			errs = append(errs, fmt.Errorf("field %s has no column%s", f.Name, nearest.Hint(f.Name, names)))
-			continue
-		}
-		c := described[at]
-		c.field, c.guessed = f, c.guessed && open
-		if isTime := c.kind == row.DateKind || c.kind == row.Timestamp; isTime && f.Format != "" {
-			stored := row.Field{Name: f.Name, Kind: f.Kind, Zone: f.Zone, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
-			c.stored = &stored
-		}
-		if c.kind.IsList() {
-			stored, err := arrayField(f, c.kind)
-			errs = append(errs, err)
-			c.stored = stored
-		}
-		if err := r.engine.fits(&c); err != nil {
-			errs = append(errs, err)
-		}
-		r.columns = append(r.columns, c)
-	}
-	for _, k := range r.order {
-		i := r.schema.Index(k.name)
-		if i < 0 {
-			errs = append(errs, k.unknown(names, "key %s is not a column of the result"))
-		}
-		r.keys = append(r.keys, i)
-	}
-	return errors.Join(errs...)
-}
-
-// an array with ISO 8601 and decimal points, whatever the field's own text form
-func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
-	stored := row.Field{Name: f.Name, Kind: column, Nullable: true, Nulls: []string{}, Hidden: f.Hidden}
-	if f.Kind.IsList() {
-		stored.Kind, stored.Scale = f.Kind, f.Scale
-	}
-	if f.Coerce != row.CoerceError {
-		stored.Coerce = row.CoerceConvert
-	}
-	schema, err := row.NewSchema(stored)
-	if err != nil {
-		return nil, err
-	}
-	return schema.Field(0), nil
-}
-
-func arrayOf(c *resultColumn, text string) (row.Value, error) {
-	f := c.field
-	if f.Kind != row.JSONKind && !f.Kind.IsList() {
-		return f.Parse(text)
-	}
-	list, err := c.stored.Parse(text)
-	switch {
-	case err != nil:
-		return f.Coerced(text, err)
-	case f.Kind == row.JSONKind:
-		list = row.JSONValue(row.JSON(list.String()))
-	}
-	return f.Known(list)
-}
-
-func (r *reader) describeItems(described []resultColumn) error {
-	fields := make([]row.Field, 0, len(described))
-	for _, c := range described {
-		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: !c.notNull})
-	}
-	schema, err := row.NewSchema(fields...)
-	if err == nil {
-		r.schema = schema.InZone(r.config.zone)
-	}
-	return err
-}
-
 // The comparison with the last key would silently skip rows with a null key.
 func (r *reader) refuseNulls(ctx context.Context) error {
 	tests := make([]string, len(r.order))
@@ -317,7 +167,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 		if r.last {
 			return io.EOF
 		}
-		if err := r.fetch(ctx); err != nil {
+		if err := r.nextPage(ctx); err != nil {
 			return fmt.Errorf("query: %w", err)
 		}
 		if r.limit == 0 {
@@ -342,7 +192,7 @@ func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-func (r *reader) fetch(ctx context.Context) error {
+func (r *reader) nextPage(ctx context.Context) error {
 	if r.config.Snapshot {
 		return r.fetchSnapshot(ctx)
 	}
@@ -355,33 +205,13 @@ func (r *reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-type position struct {
-	Read int64      `json:"read"`
-	Key  []keyValue `json:"key"`
-	// Since is nil for all rows.
-	Since    *sinceRange `json:"since,omitempty"`
-	Snapshot bool        `json:"snapshot,omitempty"`
-}
-
-type keyValue struct {
-	Name  string `json:"name"`
-	Kind  string `json:"kind"`
-	Value string `json:"value"`
-	Desc  bool   `json:"desc,omitempty"`
-}
-
-type mark struct {
-	read int64
-	key  []row.Value
-}
-
 // Mark is the key of the last row read (rule C15a): rows that appear or disappear before it do not change
 // the rows that a restart reads.
-func (r *reader) Mark() any { return mark{r.read, r.done} }
+func (r *reader) Mark() any { return rowMark{r.read, r.done} }
 
 // PositionAt returns the position after the row of the mark.
 func (r *reader) PositionAt(m any) (item.Position, error) {
-	at, ok := m.(mark)
+	at, ok := m.(rowMark)
 	if !ok {
 		return nil, fmt.Errorf("query: a %T is not a mark of this reader", m)
 	}
@@ -395,9 +225,9 @@ func (r *reader) IndependentOf(database string) bool {
 }
 
 // Position is the key of the last row that was read.
-func (r *reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
+func (r *reader) Position() (item.Position, error) { return r.position(rowMark{r.read, r.done}) }
 
-func (r *reader) position(at mark) (item.Position, error) {
+func (r *reader) position(at rowMark) (item.Position, error) {
 	if at.read == 0 && r.since == nil {
 		return nil, nil
 	}
@@ -434,17 +264,3 @@ func (r *reader) resume(p position) error {
 	r.read = p.Read
 	return nil
 }
-
-func (k *keyValue) value() (row.Value, error) {
-	kind, ok := row.KindByName(k.Kind)
-	if !ok {
-		return row.Value{}, fmt.Errorf("kind %q is unknown", k.Kind)
-	}
-	return (&row.Field{Name: k.Name, Kind: kind, Nulls: []string{}}).Parse(k.Value)
-}
-
-func stored(name string, v row.Value) keyValue {
-	return keyValue{Name: name, Kind: v.Kind().String(), Value: v.String()}
-}
-
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -14,18 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sinceRange is stored with the position, so that all attempts have it; the next instance begins after
-// Until (rule IL1).
-type sinceRange struct {
-	// From is the least value that is read, or, without With, the greatest that is not; nil means no bound.
-	From *keyValue `json:"from,omitempty"`
-	With bool      `json:"with,omitempty"`
-	// Until is the greatest value that is read; nil means that there were no rows.
-	Until *keyValue `json:"until,omitempty"`
-}
-
-func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
-
 // of is the range that an earlier attempt has fixed, or nil.
 func (r *reader) narrow(ctx context.Context, of *sinceRange) error {
 	r.since = nil

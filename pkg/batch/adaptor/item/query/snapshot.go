@@ -33,20 +33,6 @@ func (r *reader) conn() tx.Conn {
 	return r.db.Conn()
 }
 
-// refuseResume refuses a restart if rows of a snapshot were or are to be read (rule C15m).
-func refuseResume(p position) error {
-	switch {
-	case p.Read == 0:
-		return nil
-	case p.Snapshot:
-		return fmt.Errorf("cannot restart: %d rows of a snapshot were read, and without a key they cannot be told from the others: "+
-			"--from-start reads all rows again, but rows that the step has committed stay, so a target of mode insert would have them twice: "+
-			"empty the target first, or write in mode upsert or replace", p.Read)
-	}
-	return fmt.Errorf("cannot restart: the last commit was at a key, but a snapshot is read from its beginning: restore the key, or restart with --from-start " +
-		"after emptying the target, as rows that the step has committed stay")
-}
-
 func (r *reader) declare(ctx context.Context) error {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {

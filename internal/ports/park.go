@@ -56,9 +56,6 @@ type Parks interface {
 	// RefuseResume stores with a parked execution why a process that should resume it could not. A
 	// resume clears it. An execution that is no longer parked is unchanged.
 	RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error
-	// GiveBack takes the assignment of a part or an execution that it has not begun from a worker which cannot begin it:
-	// the leader assigns it again (rule PL4). One that the worker does not have, or has begun, stays as it is.
-	GiveBack(ctx context.Context, work Ready, worker string) error
 	// RecoverChildren ends, as Operations.Recover does, the executions of child jobs whose
 	// owner is lost and whose parent is parked: no other process waits for them.
 	RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error

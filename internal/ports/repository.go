@@ -119,6 +119,10 @@ type Launches interface {
 	// WriterHeld is how long this process has held the writer of a database that has one: meanwhile no
 	// other process can write, and take an execution over (rule L9).
 	WriterHeld() time.Duration
+}
+
+// Stops requests executions to stop.
+type Stops interface {
 	// RequestStop requests the owner of a running execution to stop, from any process, and with it the
 	// owners of the child jobs that it runs. The audit names the actor.
 	RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error)
@@ -329,8 +333,8 @@ type SkipReader interface {
 	LastSkipped(ctx context.Context, filter SkipFilter) (int64, error)
 }
 
-// SkippedItems records the fate of skips (rule C12).
-type SkippedItems interface {
+// Skips records the fate of skips (rule C12).
+type Skips interface {
 	SkipReader
 	// SkippedItem returns one; ErrNotFound if there is none.
 	SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error)
@@ -431,9 +435,10 @@ type AuditEntry struct {
 	Detail   string
 }
 
-// JobRepository is the whole repository. Functions take the smaller interfaces.
-type JobRepository interface {
+// Repository has the ports of the history. A decorator replaces some of them.
+type Repository struct {
 	Launches
+	Stops
 	Transitions
 	PartitionPlans
 	Parks
@@ -443,7 +448,7 @@ type JobRepository interface {
 	CheckpointStore
 	Explorer
 	BulkExplorer
-	SkippedItems
+	Skips
 	Attempts
 	Journal
 	Requests

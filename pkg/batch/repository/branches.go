@@ -11,7 +11,7 @@ import (
 // partition. A step of a lost worker ends and runs again from its last commit. A step that was
 // given back continues in the same attempt, as the steps of a resumed execution do, under the
 // guards that takeBranch returns.
-func (r *Repository) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
+func (r *assignments) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
 	lost, err := r.failOpen(ctx, ofBranch, int64(part), openStep+" AND status <> 'PARKED'", lostOwner)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ const branchIsOver = "the branch ended before the step did"
 
 // endBranches ends the unfinished steps of the branches that this transaction ended: no step
 // outlives its branch, and a process that still runs one commits nothing more.
-func (r *Repository) endBranches(ctx context.Context, ended []stepExecution) error {
+func (r *endings) endBranches(ctx context.Context, ended []stepExecution) error {
 	for _, part := range ended {
 		if part.ManagerID == nil || part.Flow == "" {
 			continue

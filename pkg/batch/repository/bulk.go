@@ -13,8 +13,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// bulk implements ports.BulkExplorer.
+type bulk struct {
+	store *store
+	reads *explorer
+}
+
 // StepsOf implements ports.BulkExplorer with one statement.
-func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
+func (r *bulk) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
 	if len(ids) == 0 {
 		return steps, nil
@@ -35,12 +41,12 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 
 // LastExecutions implements ports.BulkExplorer with one statement, over the index of the
 // instances' executions.
-func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
+func (r *bulk) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
 	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
 	if len(ids) == 0 {
 		return last, nil
 	}
-	found, err := r.executions(r.store.session(ctx).
+	found, err := r.reads.executions(r.store.session(ctx).
 		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id {among} GROUP BY instance_id)"), listed(ids)), true, len(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
@@ -53,7 +59,7 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 
 // NewestAttempts implements ports.BulkExplorer with one statement per batchSize ids, over the index
 // of the instances' executions.
-func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
+func (r *bulk) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
 	attempts := make(map[core.JobInstanceID]ports.NewestAttempt, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		rows := make([]newestExecution, 0, len(batch))
@@ -96,7 +102,7 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 
 // Judged implements ports.BulkExplorer with one statement per batchSize ids. The ids are its only
 // parameters, so PostgreSQL plans it once per connection.
-func (r *Repository) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
+func (r *bulk) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
 	judged := make([]ports.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
 		rows := make([]judgedRow, 0, len(batch))
@@ -133,7 +139,7 @@ func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, e
 
 // SkipCounts implements ports.BulkExplorer with one statement, over the index of the
 // execution's skipped items.
-func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
+func (r *bulk) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
 	var rows []struct {
 		Step, Class string
 		Phase       core.Phase

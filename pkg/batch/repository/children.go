@@ -13,7 +13,7 @@ import (
 // the child: a parent that is parked at the same time either sees that the child ended, or is seen
 // parked by the child. Its bind variable is the child's ID. SQLite has one writer and needs no
 // lock.
-func (r *Repository) parentFirst() string {
+func (r *endings) parentFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
 	}
@@ -23,7 +23,7 @@ func (r *Repository) parentFirst() string {
 
 // childEnded announces the parent of a job that this transaction ended, if the parent waits for
 // nothing else. parent is nil unless the job is a child job.
-func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID) error {
+func (r *endings) childEnded(ctx context.Context, parent *core.JobExecutionID) error {
 	if parent == nil {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (r *Repository) childEnded(ctx context.Context, parent *core.JobExecutionID
 }
 
 // stopUnbegun ends an execution that was launched for workers and that no worker has begun.
-func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *ledger) error {
+func (r *endings) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *ledger) error {
 	stop := ports.Executions().Move(ports.MoveStop)
 	var rows []jobExecution
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution}
@@ -46,7 +46,7 @@ func (r *Repository) stopUnbegun(ctx context.Context, id core.JobExecutionID, l 
 }
 
 // stopChildren requests a stop of the running child jobs, except children of `finally`.
-func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
+func (r *stops) stopChildren(ctx context.Context, id core.JobExecutionID, actor string) error {
 	var children []core.JobExecutionID
 	err := r.store.scan(ctx, &children, `SELECT c.id FROM {job_execution} c WHERE c.parent_id = ? AND c.active = 1
 		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.id = c.parent_call AND s.flow = ?)`, id, ports.FlowFinally)
@@ -62,13 +62,13 @@ func (r *Repository) stopChildren(ctx context.Context, id core.JobExecutionID, a
 }
 
 // RecoverChildren implements ports.Parks.
-func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
-	lost, err := r.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
+func (r *parks) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
+	lost, err := r.takeovers.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
 	if err != nil {
 		return fmt.Errorf("find child jobs that lost their owner: %w", err)
 	}
 	for _, c := range lost {
-		if _, err := r.recover(ctx, c, actor); err != nil {
+		if _, err := r.takeovers.recover(ctx, c, actor); err != nil {
 			return fmt.Errorf("recover job execution %d: %w", c.Row.ID, err)
 		}
 	}
@@ -76,7 +76,7 @@ func (r *Repository) RecoverChildren(ctx context.Context, actor string, dead fun
 }
 
 // before returns the execution of the instance before this one, or nil.
-func (r *Repository) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+func (r *explorer) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
 	list, err := r.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
 	if err != nil || len(list) == 0 {
 		return nil, err

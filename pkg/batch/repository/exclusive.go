@@ -8,7 +8,7 @@ import (
 )
 
 // CheckExclusive implements core.Launches by the query of a launch.
-func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
+func (r *launches) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	if key == "" {
 		return nil
 	}
@@ -21,8 +21,8 @@ func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key cor
 
 // holder returns the active execution that has the key, or nil. Its conditions match the partial
 // index.
-func (r *Repository) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
-	held, err := r.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
+func (r *launches) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
+	held, err := r.reads.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
 	if err != nil {
 		return nil, fmt.Errorf("find the running execution with the key of job %s: %w", jobName, err)
 	}

@@ -46,6 +46,13 @@ const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 // lostOwner is the reason shown by an execution that was taken over.
 const lostOwner = core.LostOwner
 
+// launches implements ports.Launches.
+type launches struct {
+	*takeovers
+	reads  *explorer
+	places *placements
+}
+
 // Launch implements ports.Launches. It is one transaction that first locks the instance's row, so
 // launches of one instance are serialized. It takes at most eight statements however long the
 // history is (rules L1, R2; a take-over of very many steps writes their audit rows in batches), and
@@ -54,7 +61,7 @@ const lostOwner = core.LostOwner
 //
 // A take-over is committed even if the launch is then refused because the job is not restartable:
 // the lost execution has ended in either case.
-func (r *Repository) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
+func (r *launches) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if req.JobName == "" || req.Lease <= 0 {
 		return ports.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
 	}
@@ -74,7 +81,7 @@ var errFreed = errors.New("it found an execution that has ended")
 
 const maxTries = 20
 
-func (r *Repository) tryLaunch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
+func (r *launches) tryLaunch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if err := r.refuseRunning(ctx, req); err != nil {
 		return ports.Launched{}, err
 	}
@@ -108,7 +115,7 @@ func (e *refusalError) Unwrap() error { return e.reason }
 var errLaunchedBefore = errors.New("it was launched before")
 
 type launch struct {
-	repo     *Repository
+	repo     *launches
 	ledger   *ledger
 	req      ports.LaunchRequest
 	instance core.JobInstanceID
@@ -175,7 +182,7 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return err
 	}
 	if l.req.Again && last.Row.Status == core.StatusStarting && last.Row.Owner == l.req.Owner.String() {
-		if l.launched.Previous, err = l.repo.before(ctx, &previous); err == nil {
+		if l.launched.Previous, err = l.repo.reads.before(ctx, &previous); err == nil {
 			l.launched.Execution, err = &previous, errLaunchedBefore
 		}
 		return err
@@ -222,10 +229,10 @@ func (l *launch) lockInstance(ctx context.Context) error {
 // last reads the newest execution and locks it, so that no heartbeat in between can make the
 // judgement of its lease wrong.
 func (l *launch) last(ctx context.Context) (*newestExecution, error) {
-	return l.repo.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
+	return l.repo.reads.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
 }
 
-func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
+func (r *explorer) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
 		Select(r.store.columns(&jobExecution{}) + r.store.sql(", "+paramsColumn+judgedColumns)).
@@ -238,14 +245,14 @@ func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
 
 // refuseRunning refuses an instance that runs, on a database with one writer, without waiting for
 // that writer: it may well be the running job (rule L7).
-func (r *Repository) refuseRunning(ctx context.Context, req ports.LaunchRequest) error {
+func (r *launches) refuseRunning(ctx context.Context, req ports.LaunchRequest) error {
 	if !r.store.db.SingleWriter() || req.Again {
 		return nil
 	}
 	if err := r.CheckFormer(ctx, req.JobName, req.Params); err != nil {
 		return err
 	}
-	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
+	last, err := r.reads.newest(r.reads.ofInstance(ctx, req.JobName, req.Params.Key()))
 	if err != nil {
 		return fmt.Errorf("launch job %s: %w", req.JobName, err)
 	}
@@ -360,7 +367,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.claim(ctx, row.ID); err != nil {
 		return err
 	}
-	if err := l.repo.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
+	if err := l.repo.places.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
 		return err
 	}
 	if err := l.startOver(ctx, &row); err != nil {
@@ -438,7 +445,7 @@ func (l *launch) startOver(ctx context.Context, row *jobExecution) error {
 		if of := l.launched.Previous.Context; of != nil {
 			fresh = of.Clone()
 		}
-		if err := l.repo.storeVisits(ctx, row.ID, from.Visits); err != nil {
+		if err := l.repo.store.storeVisits(ctx, row.ID, from.Visits); err != nil {
 			return err
 		}
 	}
@@ -461,8 +468,8 @@ func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningE
 
 // explainConflict returns the error of a launch that a unique index stopped: that the instance is
 // active (the last line of defense after the instance's lock), or that the key is taken.
-func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchRequest, cause error) error {
-	row, err := r.active(ctx, req)
+func (r *launches) explainConflict(ctx context.Context, req ports.LaunchRequest, cause error) error {
+	row, err := r.reads.active(ctx, req)
 	if err == nil && row == nil {
 		err = r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
 		var refused *core.ExclusiveError
@@ -479,7 +486,7 @@ func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchReques
 	return alreadyRunning(row, core.OpenWork{})
 }
 
-func (r *Repository) active(ctx context.Context, req ports.LaunchRequest) (*jobExecution, error) {
+func (r *explorer) active(ctx context.Context, req ports.LaunchRequest) (*jobExecution, error) {
 	var rows []jobExecution
 	err := gormtx.Find(r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1"), &rows)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 
 // boundLaunch bounds a launch on a database with one writer. Until end is called, it notifies the
 // observer of a launch that waits for a while.
-func (r *Repository) boundLaunch(ctx context.Context, req ports.LaunchRequest) (bounded context.Context, end func()) {
+func (r *launches) boundLaunch(ctx context.Context, req ports.LaunchRequest) (bounded context.Context, end func()) {
 	event := core.LaunchWaits{Execution: req.Parent, JobName: req.JobName, Reason: "another session has locked rows of the history"}
 	cancel := func() {}
 	if r.store.db.SingleWriter() {
@@ -39,13 +39,13 @@ const ownerQueryTimeout = time.Second
 // wrapOwner adds the owner of the running execution to the failure of a launch. On a database with
 // one writer the launch has waited for that process, which may be the writer (rule L7). It returns
 // failure unchanged if no owner is known.
-func (r *Repository) wrapOwner(ctx context.Context, req ports.LaunchRequest, failure error) error {
+func (r *launches) wrapOwner(ctx context.Context, req ports.LaunchRequest, failure error) error {
 	if !r.store.db.SingleWriter() || ctx.Err() == nil && !dberr.IsBusy(failure) {
 		return failure
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ownerQueryTimeout)
 	defer cancel()
-	row, err := r.active(ctx, req)
+	row, err := r.reads.active(ctx, req)
 	if err != nil || row == nil { // no owner is known
 		return fmt.Errorf("%w (another program is writing to the file of database %s: end it, or try again)", failure, r.store.db.Name())
 	}

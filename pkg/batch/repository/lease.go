@@ -12,7 +12,7 @@ import (
 // Heartbeat implements ports.Launches with one guarded UPDATE, which touches no indexed column and
 // leaves no audit row. An execution that has ended has no lease to extend: that is
 // core.ErrLostOwner as well.
-func (r *Repository) Heartbeat(ctx context.Context, ref ports.JobRef, lease time.Duration) (bool, error) {
+func (r *launches) Heartbeat(ctx context.Context, ref ports.JobRef, lease time.Duration) (bool, error) {
 	if lease <= 0 {
 		return false, fmt.Errorf("heartbeat of job execution %d: a lease of %v is not positive", ref.ID, lease)
 	}
@@ -30,7 +30,7 @@ func (r *Repository) Heartbeat(ctx context.Context, ref ports.JobRef, lease time
 }
 
 // WriterHeld implements ports.Launches.
-func (r *Repository) WriterHeld() time.Duration { return r.store.db.WriterHeld() }
+func (r *launches) WriterHeld() time.Duration { return r.store.db.WriterHeld() }
 
 // running are the states in which an owner holds a lease: the states that can fail.
 func running() []core.Status { return ports.MoveTo(core.StatusFailed).From }

@@ -19,7 +19,7 @@ import (
 // and the steps that are parked with it, before the step itself. If the last two partitions of a
 // step end concurrently, the second one then sees that no other is open. Both bind variables are
 // the step's ID. SQLite has one writer and needs no lock.
-func (r *Repository) managerFirst() string {
+func (r *endings) managerFirst() string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL AND ? IS NOT NULL"
 	}
@@ -31,7 +31,7 @@ func (r *Repository) managerFirst() string {
 
 // managersFirst does the same for the UPDATE that ends all steps of a job or of a branch: column is
 // the one that names it, and the bind variable is its ID.
-func (r *Repository) managersFirst(column string) string {
+func (r *endings) managersFirst(column string) string {
 	if r.store.db.Dialect() != tx.Postgres {
 		return " AND ? IS NOT NULL"
 	}
@@ -43,7 +43,7 @@ func (r *Repository) managersFirst(column string) string {
 // the steps. The caller passes only rows that its transaction ended. The unfinished steps of a
 // branch end with its partition. countEnded announces an execution that waited for the last of
 // them.
-func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) error {
+func (r *endings) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
 		if id := idOf(s.ManagerID); id != 0 {
@@ -72,7 +72,7 @@ func (r *Repository) countEnded(ctx context.Context, steps []stepExecution) erro
 }
 
 // OpenParts implements ports.PartitionPlans.
-func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
+func (r *plans) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
 	var open []int64
 	err := r.store.scan(ctx, &open, "SELECT open_parts FROM {step_execution} WHERE id = ?", manager)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Repository) OpenParts(ctx context.Context, manager core.StepExecutionID
 }
 
 // StopPartitions implements ports.PartitionPlans.
-func (r *Repository) StopPartitions(ctx context.Context, job ports.JobRef) error {
+func (r *plans) StopPartitions(ctx context.Context, job ports.JobRef) error {
 	_, err := r.recorded(ctx, job.Owner.String(), func(ctx context.Context, l *ledger) error {
 		held, err := r.holdJob(ctx, job, 0, true)
 		if err == nil && held == nil {
@@ -107,7 +107,7 @@ func (r *Repository) StopPartitions(ctx context.Context, job ports.JobRef) error
 const ofFinally = `(SELECT m.flow FROM {step_execution} m WHERE m.id = s.manager_id) = '` + ports.FlowFinally + `'`
 
 // stopUnassigned ends the partitions that no worker has taken, except parts of `finally`.
-func (r *Repository) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
+func (r *endings) stopUnassigned(ctx context.Context, job core.JobExecutionID, l *ledger) error {
 	stop := ports.Executions().Move(ports.MoveStop)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution} AS s

@@ -14,6 +14,14 @@ import (
 // jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
 const jobAbandoned = "the job was abandoned"
 
+// operations implements ports.Operations.
+type operations struct {
+	*moves
+	takeovers *takeovers
+	stops     *stops
+	reads     *explorer
+}
+
 // Abandon implements ports.Operations in one transaction: one guarded UPDATE, one of the steps, and
 // their audit rows. In STOPPING it raises the epoch of the execution and of every unfinished step,
 // so that the owner commits nothing more: a chunk that is just committing either counts or rolls
@@ -23,7 +31,7 @@ const jobAbandoned = "the job was abandoned"
 // The instance is locked as by a launch, so that the execution is still the newest when it is
 // abandoned. An older one is refused with a *core.NotNewestError, a running or completed one with a
 // *core.TransitionError and a *core.AlreadyRunningError, an unknown one with a core.ErrNotFound.
-func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
+func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
 		move: ports.MoveTo(core.StatusAbandoned), actor: actor, reason: jobAbandoned,
@@ -40,12 +48,12 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	})
 	var refused *core.TransitionError
 	if err == nil && answer == core.Applied {
-		return r.stopChildren(ctx, id, actor)
+		return r.stops.stopChildren(ctx, id, actor)
 	}
 	if err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
 		return err
 	}
-	exec, readErr := r.Execution(ctx, id)
+	exec, readErr := r.reads.Execution(ctx, id)
 	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
@@ -63,13 +71,13 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 }
 
 // lockNewest locks the instance of the execution, and refuses an execution that is not the newest.
-func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) error {
+func (r *operations) lockNewest(ctx context.Context, id core.JobExecutionID) error {
 	var named, newest []jobExecution
 	err := r.store.scan(ctx, &named, "SELECT id, instance_id, job_name FROM {job_execution} WHERE id = ?", id)
 	if err != nil || len(named) == 0 { // the transition reports that it is unknown
 		return err
 	}
-	if err := r.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
+	if err := r.store.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
 		return err
 	}
 	err = r.store.scan(ctx, &newest, "SELECT id, status FROM {job_execution} WHERE instance_id = ? ORDER BY id DESC LIMIT 1", named[0].InstanceID)
@@ -99,7 +107,7 @@ func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.runn
 // one does not keep the others. The lease is judged again under the row's lock: an owner that
 // renews it meanwhile keeps it. The result includes executions that had already ended with an
 // unfinished step.
-func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
+func (r *operations) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
 	lost, err := r.lostCandidates(ctx, dead)
 	if err != nil {
 		return nil, fmt.Errorf("recover: %w", err)
@@ -107,7 +115,7 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	var ended []core.JobExecutionID
 	var errs []error
 	for _, c := range lost {
-		done, err := r.recover(ctx, c, actor)
+		done, err := r.takeovers.recover(ctx, c, actor)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recover job execution %d: %w", c.Row.ID, err))
 			continue
@@ -116,12 +124,12 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 			ended = append(ended, c.Row.ID)
 		}
 	}
-	unsettled, err := r.settleable(ctx)
+	unsettled, err := r.takeovers.settleable(ctx)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("recover: %w", err))
 	}
 	for _, id := range unsettled {
-		l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) error { return r.settle(ctx, id, l) })
+		l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) error { return r.takeovers.settle(ctx, id, l) })
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("recover job execution %d: %w", id, err))
@@ -131,7 +139,7 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	}
 	var found []core.JobExecution
 	for batch := range slices.Chunk(ended, batchSize) {
-		page, err := r.executions(r.store.session(ctx).Where("id IN ?", batch), false, len(batch))
+		page, err := r.reads.executions(r.store.session(ctx).Where("id IN ?", batch), false, len(batch))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recover: %w", err))
 		}
@@ -141,6 +149,9 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	return found, errors.Join(errs...)
 }
 
+// takeovers end executions that lost their owner.
+type takeovers struct{ *endings }
+
 // lostCandidate is an execution that may be lost: it runs and its lease has expired or its owner is
 // dead; or it has ended and a step of it has not.
 type lostCandidate struct {
@@ -149,8 +160,8 @@ type lostCandidate struct {
 	dead    bool
 }
 
-func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
-	lost, err := r.lostOf(ctx, "status IN ?", dead)
+func (r *operations) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
+	lost, err := r.takeovers.lostOf(ctx, "status IN ?", dead)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +173,7 @@ func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) b
 
 // lostOf returns the running executions with a lost owner, among the executions of a condition with
 // the statuses as its bind variable.
-func (r *Repository) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
+func (r *takeovers) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
 	var held []lostCandidate
 	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
 	if err != nil {
@@ -178,7 +189,7 @@ func (r *Repository) lostOf(ctx context.Context, condition string, dead func(cor
 }
 
 // recover ends one candidate, and reports whether there was something to end.
-func (r *Repository) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
+func (r *takeovers) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
 	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
 		if c.Row.Status.IsOver() { // final: no transition leads back
 			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)

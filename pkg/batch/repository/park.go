@@ -9,9 +9,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// parks implements ports.Parks.
+type parks struct {
+	*moves
+	parts     *assignments
+	takeovers *takeovers
+	reads     *explorer
+	places    *placements
+}
+
 // Park implements ports.Parks: the guarded UPDATE of the job, one of its open steps that are not
 // partitions, and with Stopping one of the partitions that no worker has taken.
-func (r *Repository) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
+func (r *parks) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
 		move: ports.Executions().Move(ports.MovePark), guard: &guard{ref.Owner.String(), ref.Epoch}, visits: p.Visits,
@@ -56,7 +65,7 @@ func refusal(err error) error {
 }
 
 // parkSteps parks the unfinished steps of a job's own walk, or of a branch.
-func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
+func (r *moves) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
 	park := ports.Executions().Move(ports.MovePark)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
@@ -111,7 +120,7 @@ const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_executi
 const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements ports.Parks.
-func (r *Repository) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
+func (r *parks) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
 	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" AND NOT "+placedExecution+" ORDER BY id LIMIT ?",
 		ports.Executions().Move(ports.MoveResume).From, append([]string{"none"}, except...), worker, limit)
@@ -122,7 +131,7 @@ func (r *Repository) Resumable(ctx context.Context, worker string, limit int, ex
 }
 
 // RefuseResume implements ports.Parks.
-func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error {
+func (r *parks) RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error {
 	err := r.store.exec(ctx, "UPDATE {job_execution} SET error_text = ? WHERE id = ? AND owner = '' AND status IN ?",
 		storable(reason), id, ports.Executions().Move(ports.MoveResume).From).Error
 	if err != nil {
@@ -132,11 +141,11 @@ func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, r
 }
 
 // Resume implements ports.Parks. A process that lost the reply finds its own transition.
-func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
+func (r *parks) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
 	if req.Lease <= 0 {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
 	}
-	if err := r.stopLost(ctx, id, req.Dead); err != nil {
+	if err := r.parts.stopLost(ctx, id, req.Dead); err != nil {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
 	var before []jobExecution // to begin it if it has not started
@@ -153,11 +162,11 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	if err != nil {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
-	exec, err := r.Execution(ctx, id)
+	exec, err := r.reads.Execution(ctx, id)
 	if err != nil {
 		return ports.Resumed{}, err
 	}
-	steps, err := r.Steps(ctx, id)
+	steps, err := r.reads.Steps(ctx, id)
 	if err != nil {
 		return ports.Resumed{}, err
 	}
@@ -167,7 +176,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	resumed := ports.Resumed{Execution: exec}
 	if len(before) > 0 && before[0].StartedAt.IsZero() {
 		resumed.First = true
-		if resumed.Previous, err = r.before(ctx, exec); err != nil {
+		if resumed.Previous, err = r.reads.before(ctx, exec); err != nil {
 			return ports.Resumed{}, err
 		}
 	}
@@ -179,7 +188,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	return resumed, nil
 }
 
-func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
+func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
 	start, stop := ports.Executions().Move(ports.MoveResume), ports.Executions().Move(ports.MoveResumeToStop)
 	var rows []struct {
 		jobExecution `gorm:"embedded"`
@@ -196,7 +205,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 		return err
 	}
 	if len(rows) > 0 && rows[0].Placed {
-		own, err := r.startPlaced(ctx, "child_id", int64(id), req.Worker)
+		own, err := r.places.startPlaced(ctx, "child_id", int64(id), req.Worker)
 		if err != nil {
 			return err
 		}
@@ -231,7 +240,7 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 }
 
 // resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
-func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
+func (r *moves) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
 	resume := ports.Executions().Move(ports.MoveResume)
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}

@@ -12,8 +12,14 @@ import (
 
 const announceBatch = 1000
 
+// announcements notify workers of work that is ready.
+type announcements struct {
+	store     *store
+	announcer ports.Announcer // may be nil
+}
+
 // announceParts announces new rows without a placement, in the transaction that inserts them.
-func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
+func (r *announcements) announceParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
 	if r.announcer == nil {
 		return nil
 	}
@@ -34,7 +40,7 @@ func (r *Repository) announceParts(ctx context.Context, rows []*stepExecution, p
 
 // announceStep announces a partition that lost its owner, in the transaction that removed the
 // owner.
-func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) error {
+func (r *announcements) announceStep(ctx context.Context, id core.StepExecutionID) error {
 	return r.announce(ctx, readyPart+` WHERE s.id = ? AND s.owner = '' AND s.manager_id IS NOT NULL AND s.`+openStep+` AND NOT `+placedPart, id, "")
 }
 
@@ -42,7 +48,7 @@ func (r *Repository) announceStep(ctx context.Context, id core.StepExecutionID) 
 // any work that it waits for calls this in its transaction. On PostgreSQL that transaction has
 // locked the steps that are parked (managerFirst), and Park announces after it has locked them: so
 // of two concurrent transactions one sees the other's changes.
-func (r *Repository) announceResume(ctx context.Context, id core.JobExecutionID) error {
+func (r *announcements) announceResume(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND NOT `+placedExecution,
 		id, ports.Executions().Move(ports.MoveResume).From, "")
 }
@@ -61,7 +67,7 @@ type readyRow struct {
 	Since     instant
 }
 
-func (r *Repository) ready(ctx context.Context, text string, args ...any) ([]ports.Ready, error) {
+func (r *announcements) ready(ctx context.Context, text string, args ...any) ([]ports.Ready, error) {
 	var rows []readyRow
 	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
 		return nil, err
@@ -73,7 +79,7 @@ func (r *Repository) ready(ctx context.Context, text string, args ...any) ([]por
 	return list, nil
 }
 
-func (r *Repository) announce(ctx context.Context, text string, args ...any) error {
+func (r *announcements) announce(ctx context.Context, text string, args ...any) error {
 	if r.announcer == nil {
 		return nil
 	}
@@ -88,7 +94,7 @@ func (r *Repository) announce(ctx context.Context, text string, args ...any) err
 }
 
 // Ready implements ports.Parks, with one statement for each kind.
-func (r *Repository) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
+func (r *parks) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
 	// The job is a subquery for each partition, not a join: then the first partitions are found by
 	// their index. A join would read and sort the partitions of all active jobs.
 	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
@@ -109,7 +115,7 @@ func (r *Repository) Ready(ctx context.Context, after ports.ReadyPlace, limit in
 // its writes. It locks the step, whatever its status, and the steps that are parked with it, as the
 // end of a partition does (managerFirst): a concurrent park of the step waits or is waited for, and
 // one of the two sees the other's changes.
-func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
+func (r *announcements) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
 		lock = " FOR NO KEY UPDATE"
@@ -130,7 +136,7 @@ func (r *Repository) TasksEnded(ctx context.Context, step core.StepExecutionID) 
 
 // announceStop announces a parked execution that waited only for tasks when a stop was requested:
 // the process that resumes it cancels them.
-func (r *Repository) announceStop(ctx context.Context, id core.JobExecutionID) error {
+func (r *announcements) announceStop(ctx context.Context, id core.JobExecutionID) error {
 	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
 		id, ports.Executions().Move(ports.MoveResume).From)
 }

@@ -11,7 +11,7 @@ import (
 // C10). The next attempt of such a step writes itself into the checkpoint's row, which waits for
 // the transaction that may still commit, and resumes after the position that the row has then (rule
 // L5).
-func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
+func (r *takeovers) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
 	move := ports.Executions().Move(ports.MoveSettle)
 	set := " SET status_before = status, status = ?, exit_code = CASE WHEN exit_code = ? THEN ? ELSE exit_code END, last_move = ?, last_epoch = epoch, epoch = epoch + 1"
 	args := []any{move.To, core.ExitUnknown, core.ExitFailed, move.Name, id, move.From, ports.MoveLoseCommit}
@@ -31,7 +31,7 @@ func (r *Repository) settle(ctx context.Context, id core.JobExecutionID, l *ledg
 
 // settleable returns the executions that settle can make FAILED: a checkpoint determines the
 // outcome of each of their steps.
-func (r *Repository) settleable(ctx context.Context) (ids []core.JobExecutionID, err error) {
+func (r *takeovers) settleable(ctx context.Context) (ids []core.JobExecutionID, err error) {
 	err = r.store.scan(ctx, &ids, `SELECT id FROM {job_execution} WHERE status = 'UNKNOWN' AND last_move = 'lose_commit'
 		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit')`)
 	return ids, err

@@ -20,7 +20,7 @@ import (
 //
 // It refuses with core.ErrStopped after a stop request, else with a *core.TransitionError, with
 // core.ErrLostOwner in the chain if owner or epoch differ.
-func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
+func (r *transitions) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	name := start.Name
 	row, err := newStep(job, name, start.Earlier)
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start port
 		if err := r.store.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
 			return err
 		}
-		if err := r.storeVisits(ctx, job.ID, start.Before); err != nil {
+		if err := r.store.storeVisits(ctx, job.ID, start.Before); err != nil {
 			return err
 		}
 		return r.store.session(ctx).Create(&audit{
@@ -78,7 +78,7 @@ func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start port
 
 // startedBefore returns the row that the same request has created, if its reply was lost. The
 // caller holds the job's row, so the transaction of that request has ended.
-func (r *Repository) startedBefore(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (*stepExecution, error) {
+func (r *transitions) startedBefore(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (*stepExecution, error) {
 	var rows []stepExecution
 	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
 		job.ID, start.Name, start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element).
@@ -125,9 +125,12 @@ func newStep(job ports.JobRef, name string, earlier *core.StepExecution) (*stepE
 	return row, nil
 }
 
+// jobGuard locks the row of a job execution under its guard.
+type jobGuard struct{ *moves }
+
 // holdJob locks the job execution's row under its guard for so many new steps, or returns nil.
 // Unless always is set it ignores an execution with a requested stop.
-func (r *Repository) holdJob(ctx context.Context, job ports.JobRef, steps int, always bool) (*jobExecution, error) {
+func (r *jobGuard) holdJob(ctx context.Context, job ports.JobRef, steps int, always bool) (*jobExecution, error) {
 	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
 	if job.Branch != 0 {
 		held, err := r.holdBranch(ctx, job)
@@ -150,7 +153,7 @@ func (r *Repository) holdJob(ctx context.Context, job ports.JobRef, steps int, a
 // holdBranch locks the row of the job, and then the row of the partition that walks the branch,
 // under its guard: a process that takes the partition from its worker either comes before it, and
 // the step is refused, or after it, and finds the step.
-func (r *Repository) holdBranch(ctx context.Context, job ports.JobRef) (bool, error) {
+func (r *jobGuard) holdBranch(ctx context.Context, job ports.JobRef) (bool, error) {
 	lock := ""
 	if r.store.db.Dialect() == tx.Postgres {
 		lock = " FOR NO KEY UPDATE"
@@ -170,7 +173,7 @@ func stepStates() []core.Status { return ports.MoveTo(core.StatusCompleted).From
 
 // refuseStep returns why holdJob found no row. No answer is benign: without its own row the step
 // must not run.
-func (r *Repository) refuseStep(ctx context.Context, job ports.JobRef) (verdict, error) {
+func (r *jobGuard) refuseStep(ctx context.Context, job ports.JobRef) (verdict, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: ports.MoveTo(core.StatusStarted),
 		guard: &guard{job.Owner.String(), job.Epoch},
@@ -200,7 +203,7 @@ func (r *Repository) refuseStep(ctx context.Context, job ports.JobRef) (verdict,
 	return v, nil
 }
 
-func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (bool, error) {
+func (r *jobGuard) isStopped(ctx context.Context, id core.JobExecutionID) (bool, error) {
 	var asked []bool
 	err := r.store.scan(ctx, &asked, "SELECT stop_requested FROM {job_execution} WHERE id = ?", id)
 	return len(asked) > 0 && asked[0], err
@@ -210,12 +213,12 @@ func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (boo
 // requested, or the partition belongs to a step of `finally`. Both bind variables are the
 // partition's ID. It locks the job's row before the partition's, as every start does, so that a
 // request either comes first and is seen, or finds the partition begun.
-func (r *Repository) unlessStopped() string {
+func (s *store) unlessStopped() string {
 	lock := ""
-	if r.store.db.Dialect() == tx.Postgres {
+	if s.db.Dialect() == tx.Postgres {
 		lock = " FOR SHARE"
 	}
-	return r.store.sql(`(NOT (SELECT j.stop_requested FROM {job_execution} j
+	return s.sql(`(NOT (SELECT j.stop_requested FROM {job_execution} j
 			WHERE j.id = (SELECT p.job_execution_id FROM {step_execution} p WHERE p.id = ?)` + lock + `)
 		OR EXISTS (SELECT 1 FROM {step_execution} p JOIN {step_execution} m ON m.id = p.manager_id
 			WHERE p.id = ? AND m.flow = '` + ports.FlowFinally + `'))`)

@@ -8,7 +8,7 @@ import (
 )
 
 // StepWork implements core.BulkExplorer with two statements.
-func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
+func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
 	work := core.StepWork{Groups: map[core.StepExecutionID]core.StepGroup{}}
 	if len(ids) == 0 {
 		return work, nil

@@ -7,11 +7,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// endings end executions, and what must end or continue with them: the steps of a job or of a branch, and the
+// manager or parent that waits for them.
+type endings struct {
+	store *store
+	*auditor
+	*announcements
+}
+
 // endLost ends an execution with a lost owner, and all its unfinished steps (rule L5). The update
 // of the steps waits for a chunk that the old owner is committing. Once the epoch is raised, the
 // positions are final. endLost returns nil if the execution has moved, or if its owner has renewed
 // its lease, unless that owner is known to be dead.
-func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
+func (r *endings) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
 	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, ports.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
 	if act != actTakeOver { // a take-over has locked the row: its parent must not follow
 		first, args = r.parentFirst(), append(args, row.ID)
@@ -34,7 +42,7 @@ func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, 
 	return &jobs[0], r.childEnded(ctx, jobs[0].ParentID)
 }
 
-func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
+func (r *endings) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
 	steps, err := r.failSteps(ctx, id, reason)
 	l.noteSteps(steps, act, ports.Executions().Move(ports.MoveEndWithJob))
 	return err
@@ -49,12 +57,12 @@ const (
 // failSteps ends every unfinished step of the job execution and raises its epoch,
 // so that a process that still runs it commits nothing more. It returns id,
 // status_before and epoch of each.
-func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
+func (r *endings) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
 	return r.failOpen(ctx, ofJob, int64(id), openStep, reason)
 }
 
 // failOpen is failSteps for the steps of a job or of a branch, in unfinished states.
-func (r *Repository) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
+func (r *endings) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
 	var steps []stepExecution
 	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
 		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
@@ -66,6 +74,12 @@ func (r *Repository) failOpen(ctx context.Context, column string, id int64, stat
 		return nil, err
 	}
 	return steps, r.countEnded(ctx, steps)
+}
+
+// auditor stores the audit of transitions, and notifies the observer of them.
+type auditor struct {
+	store    *store
+	observer core.Observer
 }
 
 // ledger collects a transaction's audit rows, and the events that the observer receives once it
@@ -89,7 +103,7 @@ func (l *ledger) note(machine string, id int64, row audit, act string, move core
 
 // recorded runs f in a transaction, stores the audit rows that f notes, and notifies the observer
 // of them once the transaction commits. It returns the ledger of f.
-func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
+func (r *auditor) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
 	l := &ledger{actor: actor}
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		if err := f(ctx, l); err != nil {
@@ -104,7 +118,7 @@ func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx cont
 	return l, nil
 }
 
-func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
+func (r *auditor) writeAudit(ctx context.Context, l *ledger) error {
 	if len(l.audits) == 0 {
 		return nil
 	}
@@ -112,7 +126,7 @@ func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
 }
 
 // notifyAll passes the events to the observer when the transaction that ctx carries commits.
-func (r *Repository) notifyAll(ctx context.Context, l *ledger) {
+func (r *auditor) notifyAll(ctx context.Context, l *ledger) {
 	for _, e := range l.events {
 		r.notify(ctx, e)
 	}

@@ -23,12 +23,15 @@ const (
 // jobIsOver is the reason shown by a step that was unfinished when its job ended.
 const jobIsOver = "the job ended before the step did"
 
+// transitions implements ports.Transitions.
+type transitions struct{ *jobGuard }
+
 // ChangeJob implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. A
 // final status also fails every unfinished step: no step outlives its job (rule T5), and a process
 // that still runs one commits nothing. An empty ExitCode or Error leaves the stored one. The
 // changed keys of the context are merged. The caller marks them as stored once the transaction of
 // ctx commits.
-func (r *Repository) ChangeJob(ctx context.Context, ref ports.JobRef, change ports.JobChange) (core.Answer, error) {
+func (r *transitions) ChangeJob(ctx context.Context, ref ports.JobRef, change ports.JobChange) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
 		move: endOf(change.To, change.Settles), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
@@ -46,10 +49,13 @@ func (r *Repository) ChangeJob(ctx context.Context, ref ports.JobRef, change por
 	return r.transition(ctx, m)
 }
 
+// stops implements ports.Stops.
+type stops struct{ *moves }
+
 // RequestStop implements ports.Launches. Any process may request it: no owner is compared. A
 // repeated request returns core.Duplicate. Running child jobs receive the request too, and each
 // sees it at its own next commit.
-func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
+func (r *stops) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop, actor: actor,
 		move: ports.Executions().Move(ports.MoveRequestStop),
@@ -82,7 +88,7 @@ func hasEnded(err error) bool {
 // EndStep implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. The
 // context is handled as in ChangeJob. A step that moves to ABANDONED keeps its counters, which its
 // end has written.
-func (r *Repository) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
+func (r *transitions) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
 	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
 	m.detail = change.Error
 	m.outcome(change.ExitCode, change.Error, change.Gate)
@@ -121,6 +127,9 @@ func (r *Repository) EndStep(ctx context.Context, ref ports.StepRef, change port
 	m.visits = change.Visits
 	return r.transition(ctx, m)
 }
+
+// moves are the guarded transitions of executions.
+type moves struct{ *endings }
 
 // guard is the owner and epoch that a write is made for. Version and lease are not compared,
 // because other processes may touch them (rule R3).
@@ -206,7 +215,7 @@ type verdict struct {
 
 // transition makes the transition. Observers receive it when it commits (rule R7), and a rejection
 // at once. A rejection does not roll back a transaction that ctx carries: the caller decides.
-func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
+func (r *moves) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		err := r.mergeWith(ctx, m)
@@ -227,7 +236,7 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 	return v.answer, v.err
 }
 
-func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
+func (r *moves) mergeWith(ctx context.Context, m *guardedMove) error {
 	if m.merge == nil || !m.merge.Changed() {
 		return nil
 	}
@@ -242,7 +251,7 @@ func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 	return err
 }
 
-func (r *Repository) answered(ctx context.Context, machine string, id int64, move core.Move[core.Status], act string, v verdict) {
+func (r *auditor) answered(ctx context.Context, machine string, id int64, move core.Move[core.Status], act string, v verdict) {
 	r.notify(ctx, core.Transitioned{
 		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: v.current, Answer: v.answer, Trigger: act, Race: v.race,
 	})
@@ -250,7 +259,7 @@ func (r *Repository) answered(ctx context.Context, machine string, id int64, mov
 
 // notify passes an event on: an applied transition when the transaction that ctx carries commits,
 // and never if it rolls back.
-func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
+func (r *auditor) notify(ctx context.Context, e core.Transitioned) {
 	if e.Answer != core.Applied {
 		r.observer.Observe(ctx, e)
 		return
@@ -265,7 +274,7 @@ func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
 // apply updates under the guard. If the update finds no row, apply reads the row and classifies. It
 // updates again if the row has just moved to a status from which the transition is allowed.
 // Statuses only move forward within an epoch, so the loop ends.
-func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
+func (r *moves) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := ports.Executions()
 	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
 	for range len(machine.Moves()) {
@@ -293,7 +302,7 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 
 // applied completes an applied transition: it counts ended partitions, stores visits, ends the
 // steps of an ended job, and writes the audit.
-func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
+func (r *moves) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
 		row.Step.ID = core.StepExecutionID(m.id)
@@ -301,7 +310,7 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 			return v, err
 		}
 	}
-	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
+	if err := r.store.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
 		return v, err
 	}
 	if m.move.Name == ports.MoveRequestStop && moved.FromStatus == core.StatusParked {
@@ -347,7 +356,7 @@ type movedRow struct {
 // update is the guarded UPDATE. It returns the audit row of the transition and the moved row, or
 // nil if the UPDATE found no row. The row records the transition and the epoch in which it was
 // made.
-func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
+func (r *moves) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
 	returning := m.job + " AS job_execution_id, status_before, epoch"
@@ -398,7 +407,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 
 // classify returns why the guarded UPDATE found no row. The row itself shows whether this very
 // transition was made before.
-func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
+func (r *moves) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
 	var rows []stepExecution // the columns that both tables have
 	err := r.store.scan(ctx, &rows, "SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?", m.id)
 	if err != nil {

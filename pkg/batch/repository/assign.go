@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -22,14 +21,6 @@ type assignments struct {
 }
 
 const assignCandidates = 100
-
-type assignable struct {
-	Row            stepExecution `gorm:"embedded"`
-	Expired        bool
-	StopRequested  bool
-	DefinitionHash string
-	Placed         bool
-}
 
 // AssignPartition implements ports.Assignments. The guarded UPDATE compares again the values that
 // were read: of several concurrent workers one gets the partition, and a worker that has extended
@@ -70,6 +61,18 @@ func (r *assignments) AssignPartition(ctx context.Context, req ports.AssignReque
 	return nil, nil
 }
 
+type assignable struct {
+	Row            stepExecution `gorm:"embedded"`
+	Expired        bool
+	StopRequested  bool
+	DefinitionHash string
+	Placed         bool
+}
+
+func (c assignable) isDead(dead func(core.Owner) bool) bool {
+	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
+}
+
 // assignable reads the candidates for the request: the partition that it names, with any
 // definition, or several.
 func (r *assignments) assignable(ctx context.Context, req ports.AssignRequest) (found []assignable, err error) {
@@ -84,33 +87,6 @@ func (r *assignments) assignable(ctx context.Context, req ports.AssignRequest) (
 		EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id) AS placed
 		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE `+which+` ORDER BY s.id`, args...)
 	return found, err
-}
-
-// stopLost ends the partitions of a parked execution that have no owner or a lost one, if a stop
-// was requested. Partitions that were given back after the request have no owner.
-func (r *assignments) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
-	var found []assignable
-	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
-		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND NOT `+ofFinally+`
-			AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
-	if err != nil {
-		return err
-	}
-	for _, c := range found {
-		isDead := c.isDead(dead)
-		if c.Row.Owner != "" && !c.Expired && !isDead {
-			continue
-		}
-		if _, _, err := r.assign(ctx, c, isDead, ports.AssignRequest{}); err != nil {
-			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
-		}
-	}
-	return nil
-}
-
-func (c assignable) isDead(dead func(core.Owner) bool) bool {
-	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
 }
 
 // assign makes the transition that is due for a partition. It reports whether the caller owns the
@@ -168,6 +144,19 @@ func (r *assignments) assign(ctx context.Context, c assignable, dead bool, req p
 	return err == nil && answer == core.Applied && m.move.Name == ports.MoveAssign, resumed, err
 }
 
+// takeBranch gives the unfinished steps of a branch to the worker that was assigned the branch's
+// partition. A step of a lost worker ends and runs again from its last commit. A step that was
+// given back continues in the same attempt, as the steps of a resumed execution do, under the
+// guards that takeBranch returns.
+func (r *assignments) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
+	lost, err := r.failOpen(ctx, ofBranch, int64(part), openStep+" AND status <> 'PARKED'", lostOwner)
+	if err != nil {
+		return nil, err
+	}
+	l.noteSteps(lost, actAssign, ports.Executions().Move(ports.MoveEndWithJob))
+	return r.resumeSteps(ctx, walkOf{ofBranch, int64(part)}, owner, l)
+}
+
 func (r *assignments) assignment(ctx context.Context, id core.StepExecutionID) (*ports.Assignment, error) {
 	steps, err := r.store.steps(ctx, "id = ?", id)
 	if err != nil || len(steps) == 0 {
@@ -207,20 +196,27 @@ func (r *assignments) assignment(ctx context.Context, id core.StepExecutionID) (
 	return a, nil
 }
 
-func (s *store) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
-	var rows []stepExecution
-	if err := gormtx.Find(s.session(ctx).Where(condition, args...).Order("id"), &rows); err != nil {
-		return nil, err
+// stopLost ends the partitions of a parked execution that have no owner or a lost one, if a stop
+// was requested. Partitions that were given back after the request have no owner.
+func (r *assignments) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
+	var found []assignable
+	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND NOT `+ofFinally+`
+			AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
+	if err != nil {
+		return err
 	}
-	records := make([]core.StepExecution, len(rows))
-	for i, row := range rows {
-		record, err := row.record()
-		if err != nil {
-			return nil, err
+	for _, c := range found {
+		isDead := c.isDead(dead)
+		if c.Row.Owner != "" && !c.Expired && !isDead {
+			continue
 		}
-		records[i] = *record
+		if _, _, err := r.assign(ctx, c, isDead, ports.AssignRequest{}); err != nil {
+			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
+		}
 	}
-	return records, nil
+	return nil
 }
 
 // HeartbeatStep implements ports.Assignments with one guarded UPDATE, which touches no indexed

@@ -14,7 +14,7 @@ import (
 // attempts implements ports.Attempts.
 type attempts struct{ store *store }
 
-// OpenAttempts implements core.Attempts with one statement, over the index of the
+// OpenAttempts implements ports.Attempts with one statement, over the index of the
 // instance's executions.
 func (r *attempts) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (string, []core.Owner, error) {
 	var rows []struct{ UID, Instance, Owner string }
@@ -38,7 +38,7 @@ func (r *attempts) OpenAttempts(ctx context.Context, instance core.JobInstanceID
 	return scopeOf(rows[0].UID, rows[0].Instance), owners, nil
 }
 
-// LeftBy implements core.Attempts with one statement, over the index of the instance's executions.
+// LeftBy implements ports.Attempts with one statement, over the index of the instance's executions.
 func (r *attempts) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
 	left, err := r.store.ofEarlier(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
 	if err != nil {
@@ -56,7 +56,7 @@ func (r *attempts) LeftBy(ctx context.Context, instance core.JobInstanceID, step
 const completedPosition = `s.status = 'COMPLETED' AND s.position <> '' AND e.redrive_of IS NULL
 	AND EXISTS (SELECT 1 FROM {job_execution} c WHERE c.instance_id = e.instance_id AND c.status = 'COMPLETED')`
 
-// LastCompleted implements core.Attempts with one statement.
+// LastCompleted implements ports.Attempts with one statement.
 func (r *attempts) LastCompleted(ctx context.Context, job, step string, before core.JobInstanceID) (item.Position, error) {
 	var rows []struct{ Position string }
 	err := r.store.scan(ctx, &rows, `SELECT position FROM (SELECT * FROM (
@@ -74,7 +74,7 @@ func (r *attempts) LastCompleted(ctx context.Context, job, step string, before c
 	return item.Position(rows[0].Position), nil
 }
 
-// Newest implements core.Attempts with one statement.
+// Newest implements ports.Attempts with one statement.
 func (r *attempts) Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error) {
 	prefix := step + ":"
 	records, err := r.store.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
@@ -103,7 +103,7 @@ func (r *attempts) Newest(ctx context.Context, instance core.JobInstanceID, step
 	return found, nil
 }
 
-// LeftBehind implements core.Attempts with one statement, and a second one if the first finds rows.
+// LeftBehind implements ports.Attempts with one statement, and a second one if the first finds rows.
 func (r *attempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
 	left, err := r.store.ofEarlier(ctx, "e.instance_id = ?", instance)
 	if err != nil {

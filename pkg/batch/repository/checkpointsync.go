@@ -68,40 +68,6 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c ports.Checkpoi
 	return nil
 }
 
-// valuesRow returns "(?, ?, MORE)" in the dialect, with bind variables that follow the first n.
-func (s *store) valuesRow(n, columns int, more ...string) string {
-	binds := append(make([]string, columns), more...)
-	for i := range columns {
-		binds[i] = s.bindVariable(n + i + 1)
-	}
-	return "(" + strings.Join(binds, ", ") + ")"
-}
-
-// The maximum number of bind variables in one INSERT of many rows. In SQLite's driver the time per
-// variable grows with their number, and there is no round trip to save: a row of 11 costs 22 µs in
-// statements of 10 rows, and 1100 µs in one of 1000. PostgreSQL takes 9 µs in each, and saves round
-// trips.
-const (
-	sqliteBinds = 165
-	serverBinds = 5000
-)
-
-func (s *store) rowsAtOnce(columns int) int {
-	if s.db.Dialect() == tx.SQLite {
-		return max(1, sqliteBinds/columns)
-	}
-	return max(1, serverBinds/columns)
-}
-
-// bindVariable returns the nth bind variable of a statement that uses them in order. SQLite
-// compares a numbered variable with all earlier ones, which takes minutes if there are many.
-func (s *store) bindVariable(n int) string {
-	if s.db.Dialect() == tx.SQLite {
-		return "?"
-	}
-	return s.db.Dialect().Placeholder(n)
-}
-
 // stagedSkips returns the staged skips of an attempt, in order. It is called outside the chunk's
 // transaction, so it reads committed ones only.
 func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]core.SkippedItem, error) {

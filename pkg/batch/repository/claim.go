@@ -301,15 +301,3 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	owner := core.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }
-
-// identity returns the ID of this repository, which its checkpoints in other databases carry too.
-func (s *store) identity(ctx context.Context) (string, error) {
-	var uids []string
-	if err := s.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {
-		return "", fmt.Errorf("read the identity of the repository: %w", err)
-	}
-	if len(uids) != 1 {
-		return "", fmt.Errorf("the repository has %d identities, but needs one", len(uids))
-	}
-	return uids[0], nil
-}

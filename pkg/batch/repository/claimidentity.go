@@ -9,21 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// oldIdentity begins the identity of an instance that was created before instances had one.
-const oldIdentity = "old-"
-
-// instanceUID is the SQL of the identity of instance i. An instance of an older version has no row.
-const instanceUID = "COALESCE((SELECT n.uid FROM {instance_identity} n WHERE n.instance_id = i.id), '" + oldIdentity + "' || i.id)"
-
-// scopeOf is core.Attempt.Repository of an instance: the names of its files and tables contain the
-// identity of the instance, or its number if the instance is older (rule C15b).
-func scopeOf(repository, instance string) string {
-	if instance == "" || strings.HasPrefix(instance, oldIdentity) {
-		return repository
-	}
-	return repository + "/" + instance
-}
-
 func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, step string) error {
 	var rows []struct{ UID, Instance, InstanceKey string }
 	err := s.history.scan(ctx, &rows, "SELECT r.uid, COALESCE("+instanceUID+`, '') AS instance, COALESCE(i.instance_key, '') AS instance_key

@@ -7,7 +7,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CheckExclusive implements core.Launches by the query of a launch.
+// CheckExclusive implements ports.Launches by the query of a launch.
 func (r *launches) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	if key == "" {
 		return nil
@@ -27,16 +27,6 @@ func (r *launches) holder(ctx context.Context, jobName string, key core.Exclusiv
 		return nil, fmt.Errorf("find the running execution with the key of job %s: %w", jobName, err)
 	}
 	return held, nil
-}
-
-// excludes returns why no other execution with the key may run; nil means that this one's owner is
-// lost.
-func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) bool) error {
-	exec := core.JobExecution{Owner: core.ParseOwner(s.Row.Owner)}
-	if s.attempt(exec, dead).Lost {
-		return nil
-	}
-	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
 }
 
 // claimKey makes sure that no other execution runs with the launch's key. It ends one with a lost

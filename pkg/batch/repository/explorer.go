@@ -17,12 +17,32 @@ import (
 // DefaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
 const DefaultPageSize = 50
 
-// batchSize is the number of executions whose IDs one statement has: below the databases' limits of
-// bind variables.
-const batchSize = 1000
-
 // explorer implements ports.Explorer.
-type explorer struct{ store *store }
+type explorer struct {
+	store *store
+	// records caches a long SQL text, keyed by brief: the SELECT list of an execution.
+	records map[bool]string
+}
+
+func newExplorer(s *store) *explorer {
+	r := &explorer{store: s}
+	r.records = map[bool]string{true: r.selectList(true), false: r.selectList(false)}
+	return r
+}
+
+// selectList returns the columns of a record; brief leaves out those that
+// core.ExecutionFilter.Brief does.
+func (r *explorer) selectList(brief bool) string {
+	unread := []string{"status_before", "active", "step_count", "last_epoch"}
+	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
+	columns := slices.DeleteFunc(r.store.columnNames(&jobExecution{}), func(name string) bool {
+		return slices.Contains(unread, name) || brief && slices.Contains(unlisted, name)
+	})
+	if brief {
+		columns = append(columns, "CASE WHEN definition_path = '' THEN definition_text ELSE '' END AS definition_text")
+	}
+	return strings.Join(columns, ", ") + r.store.sql(", "+paramsColumn)
+}
 
 // Execution implements ports.Explorer; it returns core.ErrNotFound for an unknown ID.
 func (r *explorer) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
@@ -61,6 +81,15 @@ func (r *explorer) Executions(ctx context.Context, filter ports.ExecutionFilter)
 		return nil, fmt.Errorf("list job executions: %w", err)
 	}
 	return found, nil
+}
+
+// before returns the execution of the instance before this one, or nil.
+func (r *explorer) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+	list, err := r.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
 }
 
 // ExecutionIDs implements ports.Explorer with one statement, or with two if the filter has only
@@ -204,7 +233,7 @@ func (r *explorer) pages(where []string, args []any, filter ports.ExecutionFilte
 // grows row by row would take twice the memory.
 func (r *explorer) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
 	rows := make([]executionRow, 0, min(about, batchSize))
-	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.store.records[brief]), &rows); err != nil {
+	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.records[brief]), &rows); err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {

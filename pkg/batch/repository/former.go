@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CheckFormer implements core.Launches.
+// CheckFormer implements ports.Launches.
 func (r *launches) CheckFormer(ctx context.Context, jobName string, params core.Parameters) error {
 	if params.FormerKey() == "" {
 		return nil

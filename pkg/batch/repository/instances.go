@@ -102,19 +102,3 @@ func (r *explorer) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	slices.SortFunc(list, func(a, b core.JobExecution) int { return strings.Compare(a.JobName, b.JobName) })
 	return list, nil
 }
-
-// Audit implements ports.Operations: one statement.
-func (r *operations) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
-	var rows []audit
-	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
-		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
-	}
-	list := make([]ports.AuditEntry, len(rows))
-	for i, row := range rows {
-		list[i] = ports.AuditEntry{
-			At: row.At.Time, Act: row.Act, Actor: row.Actor, Step: row.StepExecutionID,
-			From: row.FromStatus, To: row.ToStatus, Epoch: row.Epoch, Detail: row.Detail,
-		}
-	}
-	return list, nil
-}

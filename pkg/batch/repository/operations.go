@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
-
-// jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
-const jobAbandoned = "the job was abandoned"
 
 // operations implements ports.Operations.
 type operations struct {
@@ -21,6 +19,9 @@ type operations struct {
 	stops     *stops
 	reads     *explorer
 }
+
+// jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
+const jobAbandoned = "the job was abandoned"
 
 // Abandon implements ports.Operations in one transaction: one guarded UPDATE, one of the steps, and
 // their audit rows. In STOPPING it raises the epoch of the execution and of every unfinished step,
@@ -149,17 +150,6 @@ func (r *operations) Recover(ctx context.Context, actor string, dead func(core.O
 	return found, errors.Join(errs...)
 }
 
-// takeovers end executions that lost their owner.
-type takeovers struct{ *endings }
-
-// lostCandidate is an execution that may be lost: it runs and its lease has expired or its owner is
-// dead; or it has ended and a step of it has not.
-type lostCandidate struct {
-	Row     jobExecution `gorm:"embedded"`
-	Expired bool
-	dead    bool
-}
-
 func (r *operations) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
 	lost, err := r.takeovers.lostOf(ctx, "status IN ?", dead)
 	if err != nil {
@@ -171,35 +161,18 @@ func (r *operations) lostCandidates(ctx context.Context, dead func(core.Owner) b
 	return append(lost, over...), err
 }
 
-// lostOf returns the running executions with a lost owner, among the executions of a condition with
-// the statuses as its bind variable.
-func (r *takeovers) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
-	var held []lostCandidate
-	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
-	if err != nil {
-		return nil, err
+// Audit implements ports.Operations: one statement.
+func (r *operations) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
+	var rows []audit
+	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
+		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
 	}
-	for _, c := range held {
-		c.dead = dead != nil && c.Row.Owner != "" && dead(core.ParseOwner(c.Row.Owner))
-		if c.dead || c.Expired {
-			lost = append(lost, c)
+	list := make([]ports.AuditEntry, len(rows))
+	for i, row := range rows {
+		list[i] = ports.AuditEntry{
+			At: row.At.Time, Act: row.Act, Actor: row.Actor, Step: row.StepExecutionID,
+			From: row.FromStatus, To: row.ToStatus, Epoch: row.Epoch, Detail: row.Detail,
 		}
 	}
-	return lost, nil
-}
-
-// recover ends one candidate, and reports whether there was something to end.
-func (r *takeovers) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
-	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
-		if c.Row.Status.IsOver() { // final: no transition leads back
-			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
-		} else {
-			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)
-		}
-		return err
-	})
-	if err != nil {
-		return false, err
-	}
-	return len(l.audits) > 0, nil
+	return list, nil
 }

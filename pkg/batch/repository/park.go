@@ -56,68 +56,22 @@ func (r *parks) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (co
 	return answer, nil
 }
 
-// refusal wraps err so that the transaction, which changed nothing, is rolled back.
-func refusal(err error) error {
+// Ready implements ports.Parks, with one statement for each kind.
+func (r *parks) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
+	// The job is a subquery for each partition, not a join: then the first partitions are found by
+	// their index. A join would read and sort the partitions of all active jobs.
+	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
+			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
+	var parked []ports.Ready
 	if err == nil {
-		return nil
+		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` AND NOT `+placedExecution+` ORDER BY id LIMIT ?`,
+			ports.Executions().Move(ports.MoveResume).From, after.Execution, "", limit)
 	}
-	return &refusalError{err}
-}
-
-// parkSteps parks the unfinished steps of a job's own walk, or of a branch.
-func (r *moves) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
-	park := ports.Executions().Move(ports.MovePark)
-	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
-		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
-		WHERE `+of.column+` = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL`+of.condition()+`
-		RETURNING id, job_execution_id, status_before, epoch`, park.To, park.Name, of.id, park.From)
-	l.noteSteps(steps, actPark, park)
-	return err
-}
-
-// walkOf is a walk with steps that move together: a job's walk, or the walk of a branch by a
-// worker.
-type walkOf struct {
-	column string
-	id     int64
-}
-
-// condition leaves the steps of branches that workers walk out of the steps of a job.
-func (w walkOf) condition() string {
-	if w.column == ofJob {
-		return " AND branch_id IS NULL"
+	if err != nil {
+		return nil, fmt.Errorf("find work that is ready: %w", err)
 	}
-	return ""
+	return append(parked, parts...), nil
 }
-
-func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[core.Status]) {
-	for _, s := range steps {
-		l.note(stepMachine, int64(s.ID), audit{
-			JobExecutionID: s.JobExecutionID, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
-		}, act, move)
-	}
-}
-
-// waits is the condition that a job execution waits for partitions, tasks or child jobs: a parked
-// one can be resumed when it is false. None is added while it is parked, so the condition can
-// change only once. After a stop request the execution does not wait for a group of tasks: the
-// process that resumes it cancels the group.
-const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)
-	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `)
-	OR EXISTS (SELECT 1 ` + openChildren + `))`
-
-// waitsFor counts those partitions, tasks and child jobs: columns of an openWork. They are counted
-// only for an unfinished execution.
-const waitsFor = `CASE WHEN active = 1 THEN (SELECT CAST(COALESCE(SUM(s.open_parts), 0) AS bigint) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
-	CASE WHEN active = 1 THEN (SELECT count(*) ` + openTasks + `) ELSE 0 END AS open_tasks, CASE WHEN active = 1 THEN (SELECT count(*) ` + openChildren + `) ELSE 0 END AS open_children`
-
-// openTasks are the unfinished tasks of the groups that parked steps have submitted. They are found
-// by the step and by the group's states, so that no count has to be kept.
-const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
-	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
-
-const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements ports.Parks.
 func (r *parks) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
@@ -239,18 +193,16 @@ func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports
 	}
 }
 
-// resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
-func (r *moves) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
-	resume := ports.Executions().Move(ports.MoveResume)
-	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
-		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
-		WHERE `+of.column+` = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL`+of.condition()+`
-		RETURNING id, job_execution_id, status_before, epoch`, resume.To, resume.Name, owner.String(), of.id, core.StatusParked)
-	l.noteSteps(steps, actResume, resume)
-	refs := make([]ports.StepRef, len(steps))
-	for i, s := range steps {
-		refs[i] = ports.StepRef{ID: s.ID, Owner: owner, Epoch: s.Epoch}
+// RecoverChildren implements ports.Parks.
+func (r *parks) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
+	lost, err := r.takeovers.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
+	if err != nil {
+		return fmt.Errorf("find child jobs that lost their owner: %w", err)
 	}
-	return refs, err
+	for _, c := range lost {
+		if _, err := r.takeovers.recover(ctx, c, actor); err != nil {
+			return fmt.Errorf("recover job execution %d: %w", c.Row.ID, err)
+		}
+	}
+	return nil
 }

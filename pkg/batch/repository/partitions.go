@@ -86,30 +86,6 @@ func (r *plans) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports
 	return records, nil
 }
 
-// holdManager locks the row of the step that plans, and counts the partitions. It returns
-// ErrLostOwner if the guard finds no row.
-func (r *plans) holdManager(ctx context.Context, plan ports.PartitionPlan) error {
-	manager := plan.Manager
-	if manager.ID == 0 {
-		return nil
-	}
-	done := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?",
-		len(plan.Parts), string(plan.Shared), manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
-	if done.Error == nil && done.RowsAffected == 0 {
-		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
-	}
-	return done.Error
-}
-
-// Partitions implements ports.PartitionPlans.
-func (r *plans) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
-	records, err := r.store.steps(ctx, "manager_id = ?", manager)
-	if err != nil {
-		return nil, fmt.Errorf("read the partitions of step execution %d: %w", manager, err)
-	}
-	return records, nil
-}
-
 func checkPlan(parts []core.Partition) error {
 	if len(parts) > core.MaxPartitions {
 		return fmt.Errorf("%d partitions are more than the allowed %d: each is a step execution; use fewer and larger ones", len(parts), core.MaxPartitions)
@@ -168,6 +144,21 @@ func planRows(job ports.JobRef, plan ports.PartitionPlan) ([]*stepExecution, err
 		rows[i] = row
 	}
 	return rows, nil
+}
+
+// holdManager locks the row of the step that plans, and counts the partitions. It returns
+// ErrLostOwner if the guard finds no row.
+func (r *plans) holdManager(ctx context.Context, plan ports.PartitionPlan) error {
+	manager := plan.Manager
+	if manager.ID == 0 {
+		return nil
+	}
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?",
+		len(plan.Parts), string(plan.Shared), manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
+	if done.Error == nil && done.RowsAffected == 0 {
+		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
+	}
+	return done.Error
 }
 
 // insertPlan writes the rows and sets their IDs. It is written without gorm, which would take
@@ -250,6 +241,46 @@ func (s *stepExecution) firstID() any {
 		return nil
 	}
 	return int64(*s.FirstID)
+}
+
+// Partitions implements ports.PartitionPlans.
+func (r *plans) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
+	records, err := r.store.steps(ctx, "manager_id = ?", manager)
+	if err != nil {
+		return nil, fmt.Errorf("read the partitions of step execution %d: %w", manager, err)
+	}
+	return records, nil
+}
+
+// OpenParts implements ports.PartitionPlans.
+func (r *plans) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
+	var open []int64
+	err := r.store.scan(ctx, &open, "SELECT open_parts FROM {step_execution} WHERE id = ?", manager)
+	if err != nil {
+		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, err)
+	}
+	if len(open) == 0 {
+		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, core.ErrNotFound)
+	}
+	return open[0], nil
+}
+
+// StopPartitions implements ports.PartitionPlans.
+func (r *plans) StopPartitions(ctx context.Context, job ports.JobRef) error {
+	_, err := r.recorded(ctx, job.Owner.String(), func(ctx context.Context, l *ledger) error {
+		held, err := r.holdJob(ctx, job, 0, true)
+		if err == nil && held == nil {
+			err = core.ErrLostOwner
+		}
+		if err != nil {
+			return err
+		}
+		return r.stopUnassigned(ctx, job.ID, l)
+	})
+	if err != nil {
+		return fmt.Errorf("stop the partitions of job execution %d: %w", job.ID, err)
+	}
+	return nil
 }
 
 // BeginStep implements ports.PartitionPlans: one guarded UPDATE, and an audit row in its

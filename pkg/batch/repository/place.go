@@ -14,21 +14,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// placements implements ports.PlacedWork.
-type placements struct{ *auditor }
-
 // Placements of partitions and child jobs have their own rows (rules PL1 to PL5): the transitions
 // of the work's row are the same with and without one. Rows are locked in the order work,
 // placement. The leader skips locked rows, so it never waits for one.
 
-// placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
-// variable was not assigned. A request to stop ends placements, but for those of parts of `finally` (rule L13): any worker may
-// end the work then.
-const (
-	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
-		AND (NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id) OR ` + ofFinally + `))`
-	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
-)
+// placements implements ports.PlacedWork.
+type placements struct{ *auditor }
 
 // errNotAssigned rolls back the transition of a worker that was not assigned the work.
 var errNotAssigned = errors.New("the leader has not assigned it to this worker")

@@ -1,6 +1,8 @@
 package repository
 
 import (
+	"cmp"
+
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -50,7 +52,7 @@ var (
 
 // New returns the repository in db. It does no I/O: CheckSchema reports whether the tables exist.
 func New(db tx.Database, options Options) *Repository {
-	s := newStore(db, options.Prefix).masking(options.Mask)
+	s := newStore(db, cmp.Or(options.Prefix, DefaultPrefix)).masking(options.Mask)
 	audits := &auditor{store: s, observer: core.Observers(options.Observer)}
 	ready := &announcements{store: s, announcer: options.Announcer}
 	ends := &endings{store: s, auditor: audits, announcements: ready}
@@ -58,7 +60,7 @@ func New(db tx.Database, options Options) *Repository {
 	guard := &jobGuard{moves}
 	stops := &stops{moves}
 	lost := &takeovers{ends}
-	reads := &explorer{s}
+	reads := newExplorer(s)
 	places := &placements{audits}
 	plans := &plans{jobGuard: guard, places: places}
 	parts := &assignments{moves: moves, reads: reads, places: places}
@@ -74,7 +76,7 @@ func New(db tx.Database, options Options) *Repository {
 			Operations:      &operations{moves: moves, takeovers: lost, stops: stops, reads: reads},
 			CheckpointStore: newOwnCheckpoints(s),
 			Explorer:        reads,
-			BulkExplorer:    &bulk{store: s, reads: reads},
+			BulkExplorer:    newBulk(s, reads),
 			Skips:           &skips{s},
 			Attempts:        &attempts{s},
 			Journal:         &journal{s},

@@ -53,61 +53,11 @@ func (r *announcements) announceResume(ctx context.Context, id core.JobExecution
 		id, ports.Executions().Move(ports.MoveResume).From, "")
 }
 
-// readyPart and readyExecution select the columns of a readyRow.
-const (
-	readyPart = `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch,
-		(SELECT e.created_at FROM {job_execution} e WHERE e.id = s.job_execution_id) AS since FROM {step_execution} s`
-	readyExecution = `SELECT id AS execution, epoch, created_at AS since FROM {job_execution}`
-)
-
-type readyRow struct {
-	Part      core.StepExecutionID
-	Execution core.JobExecutionID
-	Epoch     int64
-	Since     instant
-}
-
-func (r *announcements) ready(ctx context.Context, text string, args ...any) ([]ports.Ready, error) {
-	var rows []readyRow
-	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
-		return nil, err
-	}
-	list := make([]ports.Ready, len(rows))
-	for i, row := range rows {
-		list[i] = ports.Ready{Part: row.Part, Execution: row.Execution, Epoch: row.Epoch, Since: row.Since.Time}
-	}
-	return list, nil
-}
-
-func (r *announcements) announce(ctx context.Context, text string, args ...any) error {
-	if r.announcer == nil {
-		return nil
-	}
-	list, err := r.ready(ctx, text, args...)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	if err := r.announcer.Announce(ctx, list...); err != nil {
-		return fmt.Errorf("announce work that is ready: %w", err)
-	}
-	return nil
-}
-
-// Ready implements ports.Parks, with one statement for each kind.
-func (r *parks) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
-	// The job is a subquery for each partition, not a join: then the first partitions are found by
-	// their index. A join would read and sort the partitions of all active jobs.
-	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
-			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
-	var parked []ports.Ready
-	if err == nil {
-		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` AND NOT `+placedExecution+` ORDER BY id LIMIT ?`,
-			ports.Executions().Move(ports.MoveResume).From, after.Execution, "", limit)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("find work that is ready: %w", err)
-	}
-	return append(parked, parts...), nil
+// announceStop announces a parked execution that waited only for tasks when a stop was requested:
+// the process that resumes it cancels them.
+func (r *announcements) announceStop(ctx context.Context, id core.JobExecutionID) error {
+	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
+		id, ports.Executions().Move(ports.MoveResume).From)
 }
 
 // TasksEnded announces the execution with a parked step that waits for a group of tasks, if it
@@ -134,9 +84,42 @@ func (r *announcements) TasksEnded(ctx context.Context, step core.StepExecutionI
 	return nil
 }
 
-// announceStop announces a parked execution that waited only for tasks when a stop was requested:
-// the process that resumes it cancels them.
-func (r *announcements) announceStop(ctx context.Context, id core.JobExecutionID) error {
-	return r.announce(ctx, readyExecution+` WHERE id = ? AND owner = '' AND status IN ? AND NOT `+waits+` AND EXISTS (SELECT 1 `+openTasks+`)`,
-		id, ports.Executions().Move(ports.MoveResume).From)
+func (r *announcements) announce(ctx context.Context, text string, args ...any) error {
+	if r.announcer == nil {
+		return nil
+	}
+	list, err := r.ready(ctx, text, args...)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if err := r.announcer.Announce(ctx, list...); err != nil {
+		return fmt.Errorf("announce work that is ready: %w", err)
+	}
+	return nil
+}
+
+// readyPart and readyExecution select the columns of a readyRow.
+const (
+	readyPart = `SELECT s.id AS part, s.job_execution_id AS execution, s.epoch,
+		(SELECT e.created_at FROM {job_execution} e WHERE e.id = s.job_execution_id) AS since FROM {step_execution} s`
+	readyExecution = `SELECT id AS execution, epoch, created_at AS since FROM {job_execution}`
+)
+
+type readyRow struct {
+	Part      core.StepExecutionID
+	Execution core.JobExecutionID
+	Epoch     int64
+	Since     instant
+}
+
+func (r *announcements) ready(ctx context.Context, text string, args ...any) ([]ports.Ready, error) {
+	var rows []readyRow
+	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
+		return nil, err
+	}
+	list := make([]ports.Ready, len(rows))
+	for i, row := range rows {
+		list[i] = ports.Ready{Part: row.Part, Execution: row.Execution, Epoch: row.Epoch, Since: row.Since.Time}
+	}
+	return list, nil
 }

@@ -24,6 +24,26 @@ func (r *transitions) SaveJobContext(ctx context.Context, ref ports.JobRef, c *c
 	return nil
 }
 
+// SaveStepContext implements ports.Transitions: one guarded UPDATE, if the context changed.
+func (r *transitions) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
+	text, write, err := encodeContext(c)
+	if err != nil {
+		return fmt.Errorf("context of step execution %d: %w", ref.ID, err)
+	}
+	if !write {
+		return nil
+	}
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?",
+		text, ref.ID, ref.Owner.String(), ref.Epoch, running())
+	if done.Error == nil && done.RowsAffected == 0 {
+		done.Error = core.ErrLostOwner
+	}
+	if done.Error != nil {
+		return fmt.Errorf("context of step execution %d: %w", ref.ID, done.Error)
+	}
+	return nil
+}
+
 // PromotePartition implements ports.Assignments. The job is locked before the partition is read, as
 // everywhere.
 func (r *moves) PromotePartition(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
@@ -73,24 +93,4 @@ func (r *moves) mergedContext(ctx context.Context, changes *core.ExecutionContex
 	merged.Merge(changes)
 	text, err := merged.Encode()
 	return rows[0].ID, string(text), err
-}
-
-// SaveStepContext implements ports.Transitions: one guarded UPDATE, if the context changed.
-func (r *transitions) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
-	text, write, err := encodeContext(c)
-	if err != nil {
-		return fmt.Errorf("context of step execution %d: %w", ref.ID, err)
-	}
-	if !write {
-		return nil
-	}
-	done := r.store.exec(ctx, "UPDATE {step_execution} SET context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?",
-		text, ref.ID, ref.Owner.String(), ref.Epoch, running())
-	if done.Error == nil && done.RowsAffected == 0 {
-		done.Error = core.ErrLostOwner
-	}
-	if done.Error != nil {
-		return fmt.Errorf("context of step execution %d: %w", ref.ID, done.Error)
-	}
-	return nil
 }

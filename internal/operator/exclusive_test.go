@@ -106,7 +106,7 @@ func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, url)
 		s.carry("select 1")
-		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		var ids []task.ID
 		for _, key := range []string{"2026-11-20T02:30", "2026-11-21T02:30"} {

@@ -145,7 +145,7 @@ func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url)
 		s.carry("insert into missing values (1)")
-		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-20"}}`)
 		_, waiting, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: payload}}})
@@ -189,7 +189,7 @@ func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url)
 		s.carry("insert into days values (${params.day})")
-		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		payload, err := json.Marshal(JobTask{Job: "daily", CatchUp: true})
 		require.NoError(t, err)

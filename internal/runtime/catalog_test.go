@@ -85,7 +85,7 @@ func TestASubmissionIsReadStrictly(t *testing.T) {
 
 func TestAWorkerWithoutAHandlerOfItsTypesIsRefused(t *testing.T) {
 	eachOffice(t, func(o *office) {
-		config := runtime.Config{Tasks: &runtime.Tasks{Repository: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "w", Types: []string{"work", "wrok"}}}
+		config := runtime.Config{Tasks: &runtime.Tasks{Executions: o.repo, Maintenance: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "w", Types: []string{"work", "wrok"}}}
 		_, err := runtime.NewWorker(config)
 		require.ErrorContains(o, err, `tasks of type "wrok" have no handler in this process (there are: ["work"])`)
 		_, err = runtime.NewWorker(runtime.Config{})

@@ -17,7 +17,7 @@ type SchedulerConfig struct {
 	Definitions taskports.Definitions
 	// Tasks submits in the duty's transaction.
 	Tasks   *TaskService
-	Queries taskports.Queries
+	Queries taskports.TaskQueries
 	// Run returns the submission for a time, without JobDefinition,
 	// ScheduledFor and IdempotencyKey. An error leaves the definition until the
 	// next call.

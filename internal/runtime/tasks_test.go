@@ -340,7 +340,7 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 		_, err = o.service.Set(o.Context(), taskports.LogRetention, "0", runtime.By{})
 		require.NoError(o, err)
 
-		settings := o.repo.(taskports.Settings)
+		settings := o.repo.Settings
 		_, err = settings.Set(o.Context(), taskports.LogRetention, "7", "a program with a folder")
 		require.NoError(o, err)
 		_, err = runtime.MoveLogs(settings, nil, nil, time.Minute).Do(o.Context())

@@ -12,17 +12,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Repository stores tasks. Every method works in the transaction that ctx carries for the repository's
-// database, else in one of its own, and reads the database's clock. A method that returns deliveries
-// has made tasks wait for a worker: its caller hands them to the engine in the same transaction.
-type Repository interface {
+// Repository has the ports of the tasks of one database. A client takes the ports that it uses; a
+// decorator replaces a field.
+//
+// Every method works in the transaction that ctx carries for the repository's database, else in one of
+// its own, and reads the database's clock. A method that returns deliveries has made tasks wait for a
+// worker: its caller hands them to the engine in the same transaction. An unknown ID is core.ErrNotFound.
+type Repository struct {
 	Submissions
 	Executions
+	Deliveries
 	Maintenance
-	Queries
-	Notes
+	TaskQueries
+	GroupQueries
+	WorkerQueries
 	// Places are the tasks with a placement: PENDING or ORPHANED, ASSIGNED by MoveAssign, and ORPHANED by MoveOrphan.
 	ports.Places
+	Leadership
+	Settings
+	Notes
+	Logs
+	Purges
 }
 
 // Submissions are the operations for users of tasks.
@@ -69,6 +79,10 @@ type Executions interface {
 	Heartbeat(ctx context.Context, by Claimant, held []Ref) (Confirmed, error)
 	// Leave notes that a worker has stopped.
 	Leave(ctx context.Context, worker string) error
+}
+
+// Deliveries are the tasks that wait for a worker, for engines without a table of their own.
+type Deliveries interface {
 	// Due returns waiting deliveries of the types, of groups that name no decider or one of deciders,
 	// oldest first within a priority.
 	Due(ctx context.Context, types, deciders []string, limit int) ([]Delivery, error)
@@ -99,20 +113,18 @@ type Maintenance interface {
 	OpenLeft(ctx context.Context, limit int) ([]Delivery, error)
 }
 
-// Queries are the read operations. An unknown ID is core.ErrNotFound.
-type Queries interface {
+// TaskQueries read tasks and their attempts.
+type TaskQueries interface {
 	Task(ctx context.Context, id task.ID) (*task.Task, error)
 	Tasks(ctx context.Context, f task.Filter) ([]task.Task, error)
-	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
-	Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error)
 	Attempts(ctx context.Context, id task.ID) ([]Attempt, error)
 	Decisions(ctx context.Context, id task.ID) ([]DecisionRecord, error)
-	Workers(ctx context.Context) ([]Worker, error)
-	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
-	WaitingTypes(ctx context.Context) ([]string, error)
-	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
-	// has, with the numbers of these tasks, by name.
-	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
+}
+
+// GroupQueries read groups.
+type GroupQueries interface {
+	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
+	Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error)
 	// Results returns the values of the Json artifacts of a group's tasks, from the attempt that
 	// succeeded, in the order of the submission: for a task with several the last one, and null for one
 	// that has none or did not succeed. nil if they exceed limit bytes.
@@ -127,6 +139,26 @@ type Queries interface {
 	OpenGroupsBefore(ctx context.Context, step core.StepExecutionID) ([]task.GroupID, error)
 	// GroupOf returns the group that was submitted with an idempotency key, or 0.
 	GroupOf(ctx context.Context, key string) (task.GroupID, error)
+}
+
+// WorkerQueries read the workers, and the work that waits for one.
+type WorkerQueries interface {
+	Workers(ctx context.Context) ([]Worker, error)
+	// PartWorkers returns the number of live workers that take partitions of steps and continue parked
+	// executions.
+	PartWorkers(ctx context.Context) (int, error)
+	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
+	WaitingTypes(ctx context.Context) ([]string, error)
+	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
+	// has, with the numbers of these tasks, by name.
+	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
+}
+
+// Waiters notifies the steps of jobs that wait for groups.
+type Waiters interface {
+	// TasksEnded is called in the transaction that ended tasks of a group, after all its other
+	// writes, with the step that waits for the group.
+	TasksEnded(ctx context.Context, step core.StepExecutionID) error
 }
 
 // Decide decides about the next step after an attempt that did not succeed.

@@ -40,7 +40,7 @@ func each(t *testing.T, f func(s *scene)) {
 		db, err := provider.Database(tx.Default)
 		require.NoError(t, err)
 		require.NoError(t, repository.New(db, repository.Options{}).Migrate(t.Context()))
-		repo, err := tasks.New(db, repository.DefaultPrefix, nil)
+		repo, err := tasks.New(db, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		f(&scene{t, repo, db})
 	})

@@ -97,7 +97,7 @@ func TestTheEndOfATaskStopsItsExecution(t *testing.T) {
 	done := make(chan task.Outcome, 1)
 	go func() {
 		o, err := s.jobTask(ctx, 1, JobTask{Job: "daily", Next: true, Params: map[string]string{"day": "2026-11-20"}})
-		done <- task.OutcomeOf(o, err)
+		done <- taskports.OutcomeOf(o, err)
 	}()
 	require.Eventually(t, func() bool { l := s.executions(); return len(l) == 1 && l[0].Status == core.StatusStarted }, 20*time.Second, 10*time.Millisecond)
 	cancel(core.ErrLostOwner)

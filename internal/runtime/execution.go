@@ -198,7 +198,7 @@ func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide
 
 // Work that finished after its time still counts as done.
 func outcomeOf(r result, cause error) task.Outcome {
-	outcome := task.OutcomeOf(r.outcome, r.err)
+	outcome := taskports.OutcomeOf(r.outcome, r.err)
 	if cause == nil || outcome.Kind == task.OutcomeSuccess {
 		return outcome
 	}

@@ -141,7 +141,7 @@ func (s *Scheduler) submitAll(ctx context.Context, d taskports.Definition, due s
 			continue
 		}
 		_, err := s.config.Tasks.submit(ctx, run)
-		if errors.Is(err, task.ErrOtherSubmission) { // this local time was run before, by another zone or version
+		if errors.Is(err, taskports.ErrOtherSubmission) { // this local time was run before, by another zone or version
 			left = append(left, due.Times[i].Key)
 			continue
 		}

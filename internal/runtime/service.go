@@ -193,7 +193,7 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	for i, spec := range sub.Tasks {
 		wrong = append(wrong, flat(fmt.Sprintf("tasks[%d]: ", i), spec.Check())...)
 	}
-	if _, err := sub.Order(); err != nil {
+	if _, err := model.TaskOrder(sub); err != nil {
 		wrong = append(wrong, flat("", err)...)
 	}
 	return wrong
@@ -306,8 +306,8 @@ func (s *TaskService) Task(ctx context.Context, id task.ID) (*task.Task, error) 
 
 // Tasks returns tasks, newest first.
 func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	if f.State != "" && !slices.Contains(task.States(), f.State) {
-		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
+	if f.State != "" && !slices.Contains(taskports.States(), f.State) {
+		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, taskports.States()))
 	}
 	if f.Limit < 0 {
 		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, but must not be negative", f.Limit))

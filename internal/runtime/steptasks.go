@@ -224,7 +224,7 @@ func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
 	for _, id := range ids {
 		err := s.Cancel(ctx, id, reason)
-		if _, over := errors.AsType[*task.GroupOverError](err); err != nil && !over {
+		if _, over := errors.AsType[*taskports.GroupOverError](err); err != nil && !over {
 			return err
 		}
 	}

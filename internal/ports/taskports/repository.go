@@ -3,6 +3,7 @@ package taskports
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -161,6 +162,9 @@ type Waiters interface {
 	TasksEnded(ctx context.Context, step core.StepExecutionID) error
 }
 
+// ErrOtherSubmission means that the key was used for another one.
+var ErrOtherSubmission = errors.New("the idempotency key was used for another submission")
+
 // Decide decides about the next step after an attempt that did not succeed.
 type Decide func(c task.Case) (policy string, d task.Decision)
 
@@ -212,10 +216,13 @@ func (e *NoDeciderError) Error() string {
 	return fmt.Sprintf("its group names the decider %q, which this worker does not have: it waits for one that does", e.Decider)
 }
 
+// AttemptID is the ID of one execution of a task.
+type AttemptID int64
+
 // Ref identifies the attempt that a worker executes.
 type Ref struct {
 	ID      task.ID
-	Attempt task.AttemptID
+	Attempt AttemptID
 	Worker  string
 	Epoch   int64
 	// Group is the task's group, if its end affects others: a step of a job waits for the group, or
@@ -269,29 +276,29 @@ const (
 
 // Attempt is one execution of a task.
 type Attempt struct {
-	ID        task.AttemptID `json:"id"`
-	TaskID    task.ID        `json:"task_id"`
-	Number    int            `json:"number"` // 1, 2, ... of the task, over all its re-runs
-	State     AttemptState   `json:"state"`
-	Worker    string         `json:"worker"`
-	Action    task.Spec      `json:"action"` // the handler's input
-	Outcome   *task.Outcome  `json:"outcome,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	StartedAt time.Time      `json:"started_at"`
-	EndedAt   *time.Time     `json:"ended_at,omitempty"`
+	ID        AttemptID     `json:"id"`
+	TaskID    task.ID       `json:"task_id"`
+	Number    int           `json:"number"` // 1, 2, ... of the task, over all its re-runs
+	State     AttemptState  `json:"state"`
+	Worker    string        `json:"worker"`
+	Action    task.Spec     `json:"action"` // the handler's input
+	Outcome   *task.Outcome `json:"outcome,omitempty"`
+	Reason    string        `json:"reason,omitempty"`
+	StartedAt time.Time     `json:"started_at"`
+	EndedAt   *time.Time    `json:"ended_at,omitempty"`
 	// JobExecution is the execution of a task of type job; 0 means none.
 	JobExecution core.JobExecutionID `json:"job_execution_id,omitempty"`
 }
 
 // DecisionRecord is the recorded reason of a decision.
 type DecisionRecord struct {
-	TaskID    task.ID        `json:"task_id"`
-	Attempt   task.AttemptID `json:"attempt_id,omitempty"`
-	Trigger   string         `json:"trigger"` // the kind of the outcome, "lost_owner", "deadline" or "budget"
-	Policy    string         `json:"policy"`  // the decider's name
-	Decision  task.Decision  `json:"decision"`
-	Spent     task.Spent     `json:"spent"`
-	DecidedAt time.Time      `json:"decided_at"`
+	TaskID    task.ID       `json:"task_id"`
+	Attempt   AttemptID     `json:"attempt_id,omitempty"`
+	Trigger   string        `json:"trigger"` // the kind of the outcome, "lost_owner", "deadline" or "budget"
+	Policy    string        `json:"policy"`  // the decider's name
+	Decision  task.Decision `json:"decision"`
+	Spent     task.Spent    `json:"spent"`
+	DecidedAt time.Time     `json:"decided_at"`
 }
 
 // WaitingDecider is a decider that tasks wait for.

@@ -11,11 +11,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// GroupID is of tasks submitted together, AttemptID of one execution.
+// ID is of a task, GroupID of tasks submitted together.
 type (
-	ID        int64
-	GroupID   int64
-	AttemptID int64
+	ID      int64
+	GroupID int64
 )
 
 // TypeJob tasks run a job.
@@ -63,11 +62,9 @@ type Client struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// The priorities.
 const (
-	FirstPriority   = 1
-	DefaultPriority = 2
-	LastPriority    = 4
+	firstPriority = 1
+	lastPriority  = 4
 )
 
 // Limits of a spec, in bytes.
@@ -117,8 +114,8 @@ func (s Spec) Check() error {
 			wrong("%s: it is not JSON in UTF-8", doc.name)
 		}
 	}
-	if s.Priority != 0 && (s.Priority < FirstPriority || s.Priority > LastPriority) {
-		wrong("priority: it is %d (allowed: %d, the first, to %d)", s.Priority, FirstPriority, LastPriority)
+	if s.Priority != 0 && (s.Priority < firstPriority || s.Priority > lastPriority) {
+		wrong("priority: it is %d (allowed: %d, the first, to %d)", s.Priority, firstPriority, lastPriority)
 	}
 	if s.On != nil {
 		if err := s.On.Check(); err != nil {

@@ -77,7 +77,7 @@ func (r submissions) requestCancel(ctx context.Context, id task.GroupID) error {
 		return err
 	}
 	if status.IsOver() {
-		return &task.GroupOverError{ID: id, State: status.State}
+		return &taskports.GroupOverError{ID: id, State: status.State}
 	}
 	_, err = r.exec(ctx, "UPDATE {task_group} SET cancel_requested_at = {now}, updated_at = {now} WHERE id = ?", id)
 	return err

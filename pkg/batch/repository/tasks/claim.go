@@ -122,7 +122,7 @@ func (r executions) decides(ctx context.Context, id task.ID, by taskports.Claima
 // to find out why not.
 func (r executions) beginAtOnce(ctx context.Context, by taskports.Claimant, move guard.Request) (*taskports.Claimed, error) {
 	var row claimed
-	var attempt task.AttemptID
+	var attempt taskports.AttemptID
 	known, names := decidable("own.decider", by.Deciders)
 	move.Where = append(move.Where, guard.Condition{
 		SQL: r.sql("EXISTS (SELECT 1 FROM {task_group} own WHERE own.id = group_id AND own.max_total_attempts = 0 AND NOT own.stalled AND " + known + ")"), Args: names,
@@ -167,7 +167,7 @@ func (r executions) claimedBefore(ctx context.Context, d taskports.Delivery, by 
 const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.ordered, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
 // given returns the worker's view of a task with a begun attempt.
-func (row *claimed) given(attempt task.AttemptID, by taskports.Claimant) (*taskports.Claimed, error) {
+func (row *claimed) given(attempt taskports.AttemptID, by taskports.Claimant) (*taskports.Claimed, error) {
 	record, err := row.Row.record()
 	if err != nil {
 		return nil, err

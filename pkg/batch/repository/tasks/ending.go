@@ -60,7 +60,7 @@ func (r endings) caseOf(ctx context.Context, ref taskports.Ref, o task.Outcome) 
 		Decider          string
 		MaxTotalAttempts int64
 		Stalled          bool
-		CountedAfter     task.AttemptID
+		CountedAfter     taskports.AttemptID
 		Overdue          bool
 	}
 	err := r.scan(ctx, &row, `SELECT t.*, g.budget, g.decider, g.max_total_attempts, g.stalled, g.counted_after,
@@ -121,7 +121,7 @@ func lastError(e ending) string {
 
 type decision struct {
 	task            task.ID
-	attempt         task.AttemptID
+	attempt         taskports.AttemptID
 	trigger, policy string
 	decision        task.Decision
 	spent           task.Spent

@@ -37,7 +37,7 @@ func (r groups) status(ctx context.Context, id task.GroupID, cancelRequested boo
 	for _, row := range rows {
 		states[row.State] = row.N
 	}
-	s := task.StatusOf(id, states, cancelRequested)
+	s := taskports.StatusOf(id, states, cancelRequested)
 	return &s, nil
 }
 
@@ -74,7 +74,7 @@ func (r groups) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]task.Sp
 		ID           task.ID
 		GroupID      task.GroupID
 		Attempts     int
-		CountedAfter task.AttemptID
+		CountedAfter taskports.AttemptID
 		Budget       string
 	}
 	err := r.scan(ctx, &rows, "SELECT t.id, t.group_id, t.attempts, g.counted_after, g.budget FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id IN ?", ids)
@@ -101,7 +101,7 @@ func (r groups) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]task.Sp
 }
 
 // spentBy returns the part of its budget that a group has used, in attempts after the given one.
-func (r groups) spentBy(ctx context.Context, group task.GroupID, after task.AttemptID, budget task.Budget) (task.Spent, error) {
+func (r groups) spentBy(ctx context.Context, group task.GroupID, after taskports.AttemptID, budget task.Budget) (task.Spent, error) {
 	var s task.Spent
 	err := r.scan(ctx, &s.TotalAttempts, "SELECT count(*) FROM {task_attempt} WHERE group_id = ? AND id > ?", group, after)
 	if err != nil {

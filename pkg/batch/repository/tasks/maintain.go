@@ -90,7 +90,7 @@ func (r maintenance) reap(ctx context.Context, ref taskports.Ref, decide taskpor
 			return nil
 		}
 		done = true
-		var attempt task.AttemptID // the attempt that the decision is about
+		var attempt taskports.AttemptID // the attempt that the decision is about
 		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, taskports.AttemptRunning); err != nil {
 			return err
 		}

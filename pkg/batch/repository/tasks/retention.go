@@ -80,7 +80,7 @@ type logs struct{ *store }
 func (r logs) MoveLogs(ctx context.Context, to taskports.LogStore, age time.Duration, limit int) (int, error) {
 	var rows []struct {
 		ID        int64
-		AttemptID task.AttemptID
+		AttemptID taskports.AttemptID
 		Ordinal   int
 		Kind      string
 		Body      string

@@ -20,9 +20,9 @@ type taskGroup struct {
 	IdempotencyKey    *string
 	RequestHash       string
 	MaxTotalAttempts  int64
-	Stalled           bool           `gorm:"default:false"`
-	Ordered           bool           `gorm:"default:false"`
-	CountedAfter      task.AttemptID `gorm:"default:0"`
+	Stalled           bool                `gorm:"default:false"`
+	Ordered           bool                `gorm:"default:false"`
+	CountedAfter      taskports.AttemptID `gorm:"default:0"`
 	DeadlineAt        gormtx.Instant
 	CancelRequestedAt gormtx.Instant
 	StepExecutionID   *core.StepExecutionID
@@ -138,7 +138,7 @@ type taskAfter struct {
 }
 
 type taskAttempt struct {
-	ID             task.AttemptID `gorm:"primaryKey"`
+	ID             taskports.AttemptID `gorm:"primaryKey"`
 	TaskID         task.ID
 	GroupID        task.GroupID
 	Number         int
@@ -153,7 +153,7 @@ type taskAttempt struct {
 }
 
 type taskLog struct {
-	AttemptID task.AttemptID
+	AttemptID taskports.AttemptID
 	Ordinal   int
 	Kind      task.ArtifactKind
 	Body      *string
@@ -163,7 +163,7 @@ type taskLog struct {
 
 type taskDecision struct {
 	TaskID    task.ID
-	AttemptID *task.AttemptID
+	AttemptID *taskports.AttemptID
 	Trigger   string
 	Policy    string
 	Decision  string

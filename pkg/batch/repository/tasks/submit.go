@@ -12,6 +12,7 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -24,6 +25,8 @@ type submissions struct {
 	groups  groups
 	waiters *waiters
 }
+
+const defaultPriority = 2
 
 // insertBatch is the number of tasks in one INSERT: their values are bind variables.
 const insertBatch = 500
@@ -65,7 +68,7 @@ func (r submissions) submitted(ctx context.Context, s task.Submission) (*task.Su
 		}
 		if len(groups) == 1 {
 			if groups[0].RequestHash != hashOf(s) {
-				return nil, fmt.Errorf("idempotency_key %q: %w: group %d", s.IdempotencyKey, task.ErrOtherSubmission, groups[0].ID)
+				return nil, fmt.Errorf("idempotency_key %q: %w: group %d", s.IdempotencyKey, taskports.ErrOtherSubmission, groups[0].ID)
 			}
 			ids, err := r.tasksOf(ctx, groups[0].ID)
 			return &task.Submitted{Group: groups[0].ID, Tasks: ids, Duplicate: true}, err
@@ -96,7 +99,7 @@ func (r submissions) submittedTasks(ctx context.Context, s task.Submission) (*ta
 		for _, row := range rows {
 			i := keys[*row.IdempotencyKey]
 			if row.RequestHash != hashOf(s.Tasks[i]) {
-				return nil, fmt.Errorf("tasks[%d]: idempotency_key %q: %w: task %d", i, *row.IdempotencyKey, task.ErrOtherSubmission, row.ID)
+				return nil, fmt.Errorf("tasks[%d]: idempotency_key %q: %w: task %d", i, *row.IdempotencyKey, taskports.ErrOtherSubmission, row.ID)
 			}
 			done.Tasks[i], done.Group, found = row.ID, row.GroupID, found+1
 		}
@@ -105,13 +108,13 @@ func (r submissions) submittedTasks(ctx context.Context, s task.Submission) (*ta
 	case found == 0:
 		return nil, nil
 	case found < len(s.Tasks):
-		return nil, fmt.Errorf("%w: %d of the %d tasks were submitted before, in group %d", task.ErrOtherSubmission, found, len(s.Tasks), done.Group)
+		return nil, fmt.Errorf("%w: %d of the %d tasks were submitted before, in group %d", taskports.ErrOtherSubmission, found, len(s.Tasks), done.Group)
 	}
 	return done, nil
 }
 
 func (r submissions) submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
-	order, err := s.Order()
+	order, err := model.TaskOrder(s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +176,7 @@ func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {
 		Placement: spec.On.Stored(), DeliveredAt: gormtx.Clock(0), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
 	}
 	if row.Priority == 0 {
-		row.Priority = task.DefaultPriority
+		row.Priority = defaultPriority
 	}
 	if spec.Delay > 0 {
 		row.NextRunAt = gormtx.Clock(spec.Delay)
@@ -220,7 +223,7 @@ func (r submissions) whyNotStored(ctx context.Context, s task.Submission, group 
 	keys, times := map[string]int{}, map[scheduledTime]int{}
 	for i, spec := range s.Tasks {
 		if first, twice := keys[spec.IdempotencyKey]; twice && spec.IdempotencyKey != "" {
-			return fmt.Errorf("tasks[%d]: idempotency_key %q: %w: tasks[%d]", i, spec.IdempotencyKey, task.ErrOtherSubmission, first)
+			return fmt.Errorf("tasks[%d]: idempotency_key %q: %w: tasks[%d]", i, spec.IdempotencyKey, taskports.ErrOtherSubmission, first)
 		}
 		keys[spec.IdempotencyKey] = i
 		if spec.JobDefinition == 0 || spec.ScheduledFor == "" {
@@ -228,7 +231,7 @@ func (r submissions) whyNotStored(ctx context.Context, s task.Submission, group 
 		}
 		at := scheduledTime{spec.JobDefinition, spec.ScheduledFor}
 		if first, twice := times[at]; twice {
-			return fmt.Errorf("tasks[%d]: scheduled_for %q of definition %d: %w: tasks[%d]", i, at.at, at.definition, task.ErrOtherSubmission, first)
+			return fmt.Errorf("tasks[%d]: scheduled_for %q of definition %d: %w: tasks[%d]", i, at.at, at.definition, taskports.ErrOtherSubmission, first)
 		}
 		times[at] = i
 		var rows []taskRow
@@ -238,7 +241,7 @@ func (r submissions) whyNotStored(ctx context.Context, s task.Submission, group 
 		}
 		for _, row := range rows {
 			if row.IdempotencyKey == nil || *row.IdempotencyKey != spec.IdempotencyKey {
-				return fmt.Errorf("tasks[%d]: scheduled_for %q of definition %d: %w: task %d", i, at.at, at.definition, task.ErrOtherSubmission, row.ID)
+				return fmt.Errorf("tasks[%d]: scheduled_for %q of definition %d: %w: task %d", i, at.at, at.definition, taskports.ErrOtherSubmission, row.ID)
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (r taskQueries) Tasks(ctx context.Context, f task.Filter) ([]task.Task, err
 	where(f.Type != "", "type = ?", f.Type)
 	where(f.Before != 0, "id < ?", f.Before)
 	where(f.JobDefinition != 0, "job_definition_id = ?", f.JobDefinition)
-	where(f.Unfinished, "state IN ?", slices.DeleteFunc(task.States(), task.State.IsOver))
+	where(f.Unfinished, "state IN ?", slices.DeleteFunc(taskports.States(), task.State.IsOver))
 	if f.Limit <= 0 {
 		f.Limit = pageSize
 	}
@@ -137,10 +137,10 @@ func (r taskQueries) Attempts(ctx context.Context, id task.ID) ([]taskports.Atte
 	return list, nil
 }
 
-func (r taskQueries) logs(ctx context.Context, id task.ID) (map[task.AttemptID][]taskLog, error) {
+func (r taskQueries) logs(ctx context.Context, id task.ID) (map[taskports.AttemptID][]taskLog, error) {
 	var rows []taskLog
 	err := r.scan(ctx, &rows, "SELECT l.* FROM {task_log} l JOIN {task_attempt} a ON a.id = l.attempt_id WHERE a.task_id = ? ORDER BY l.attempt_id, l.ordinal", id)
-	logs := map[task.AttemptID][]taskLog{}
+	logs := map[taskports.AttemptID][]taskLog{}
 	for _, row := range rows {
 		logs[row.AttemptID] = append(logs[row.AttemptID], row)
 	}

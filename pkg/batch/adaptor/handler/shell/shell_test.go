@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -53,7 +54,7 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	} {
 		o, err := execute(t.Context(), payload)
 		require.ErrorContains(t, err, want)
-		require.True(t, task.OutcomeOf(o, err).Fatal)
+		require.True(t, taskports.OutcomeOf(o, err).Fatal)
 	}
 }
 

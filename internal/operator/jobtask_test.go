@@ -197,7 +197,7 @@ func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 		night := func(want task.OutcomeKind, day string) {
 			t.Helper()
 			nights++
-			spec := task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1, ScheduledFor: fmt.Sprint(nights)}
+			spec := task.Spec{Type: task.TypeJob, Payload: payload, Origin: task.Origin{JobDefinition: 1, ScheduledFor: fmt.Sprint(nights)}}
 			done, _, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{spec}})
 			require.NoError(t, err)
 			o, err := NewJobHandler(s.s, queue).Execute(t.Context(), task.Task{ID: done.Tasks[0], Spec: spec})

@@ -52,9 +52,11 @@ func unknownIn(where string, object json.RawMessage, form reflect.Type) error {
 		return nil
 	}
 	var known, unknown []string
-	for i := range form.NumField() {
-		name, _, _ := strings.Cut(form.Field(i).Tag.Get("json"), ",")
-		known = append(known, name)
+	for _, field := range reflect.VisibleFields(form) {
+		if !field.Anonymous {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			known = append(known, name)
+		}
 	}
 	for key := range fields {
 		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, key) }) { // as the decoder compares

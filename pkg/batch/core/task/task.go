@@ -20,18 +20,14 @@ type (
 // TypeJob tasks run a job.
 const TypeJob = "job"
 
-// Spec is a requested task. Handlers use Type and Payload; the rest is stored unchanged.
+// Spec is a requested task.
 type Spec struct {
 	// Type selects the handler; "" means SeedActionHint's "type", else the group's.
-	Type    string          `json:"type,omitempty"`
+	Type string `json:"type,omitempty"`
+	// Payload is the handler's input.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Title   string          `json:"title,omitempty"`
-	Intent  string          `json:"intent,omitempty"`
-
-	Goal             json.RawMessage `json:"goal,omitempty"`
-	Constraints      json.RawMessage `json:"constraints,omitempty"`
-	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
-	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // nothing acts on it: see After
+	Hints
 
 	// Key names the task for others' After; "" means none.
 	Key string `json:"key,omitempty"`
@@ -49,7 +45,22 @@ type Spec struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// IdempotencyKey makes a second submission return the first; "" means none.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	// A schedule's run: one task per local time of a definition.
+	Origin
+}
+
+// Hints are for people, deciders and handlers that know them. They are stored unchanged; only the "type" of
+// SeedActionHint has an effect. In particular, no task waits because of DependenciesHint: use Spec.After.
+type Hints struct {
+	Intent           string          `json:"intent,omitempty"`
+	Goal             json.RawMessage `json:"goal,omitempty"`
+	Constraints      json.RawMessage `json:"constraints,omitempty"`
+	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
+	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
+}
+
+// Origin is set by schedules and the API. Leave it zero.
+type Origin struct {
+	// A schedule has one task for each local time of a definition.
 	JobDefinition int64  `json:"job_definition_id,omitempty"`
 	ScheduledFor  string `json:"scheduled_for,omitempty"`
 	// Client is the API client, or nil.

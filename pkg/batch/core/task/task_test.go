@@ -16,15 +16,15 @@ import (
 func TestATypeIsGivenElseHintedElseOfTheGroup(t *testing.T) {
 	t.Parallel()
 	hint := json.RawMessage(`{"type": "http_request"}`)
-	require.Equal(t, "shell", task.Spec{Type: "shell", SeedActionHint: hint}.TypeOr("other"))
-	require.Equal(t, "http_request", task.Spec{SeedActionHint: hint}.TypeOr("other"))
-	require.Equal(t, "other", task.Spec{SeedActionHint: json.RawMessage(`[1]`)}.TypeOr("other"))
+	require.Equal(t, "shell", task.Spec{Type: "shell", Hints: task.Hints{SeedActionHint: hint}}.TypeOr("other"))
+	require.Equal(t, "http_request", task.Spec{Hints: task.Hints{SeedActionHint: hint}}.TypeOr("other"))
+	require.Equal(t, "other", task.Spec{Hints: task.Hints{SeedActionHint: json.RawMessage(`[1]`)}}.TypeOr("other"))
 }
 
 func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
 	t.Parallel()
 	err := task.Spec{
-		Payload: json.RawMessage(`{`), Goal: json.RawMessage(strings.Repeat(" ", 1<<20) + "1"), Priority: 5, Delay: -1,
+		Payload: json.RawMessage(`{`), Hints: task.Hints{Goal: json.RawMessage(strings.Repeat(" ", 1<<20) + "1")}, Priority: 5, Delay: -1,
 		Timeout: -1, Title: "a\x00", IdempotencyKey: strings.Repeat("k", 201),
 	}.Check()
 	for _, part := range []string{"type: the task has none", "payload: it is not JSON", "goal: it has 1048577 bytes", "priority: it is 5 (allowed: 1",

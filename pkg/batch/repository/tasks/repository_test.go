@@ -108,7 +108,7 @@ func (s *scene) again() taskports.Delivery {
 func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 	each(t, func(s *scene) {
 		spec := task.Spec{
-			Type: "work", Payload: json.RawMessage(`{"n": 1}`), Title: "one", Goal: json.RawMessage(`{"x":[1]}`), Priority: 1, Timeout: 3 * time.Second,
+			Type: "work", Payload: json.RawMessage(`{"n": 1}`), Title: "one", Hints: task.Hints{Goal: json.RawMessage(`{"x":[1]}`)}, Priority: 1, Timeout: 3 * time.Second,
 		}
 		done, waiting := s.submit(task.Submission{Title: "all", Tasks: []task.Spec{spec, {Type: "work"}}, Budget: task.Budget{MaxAttempts: 2, Deadline: time.Hour}})
 		require.Len(s, done.Tasks, 2)

@@ -41,7 +41,7 @@ func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
 func TestAScheduledTimeHasOneTask(t *testing.T) {
 	each(t, func(s *scene) {
 		at := func(key string) task.Submission {
-			return task.Submission{Tasks: []task.Spec{{Type: "work", JobDefinition: 7, ScheduledFor: key}}}
+			return task.Submission{Tasks: []task.Spec{{Type: "work", Origin: task.Origin{JobDefinition: 7, ScheduledFor: key}}}}
 		}
 		s.submit(at("2026-11-22T02:30"))
 		_, _, err := s.Submit(s.Context(), at("2026-11-22T02:30"))

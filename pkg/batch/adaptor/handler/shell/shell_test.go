@@ -63,7 +63,7 @@ func TestAProcessDoesNotGetWhatConfiguresTheWorker(t *testing.T) {
 	t.Parallel()
 	h := shell.New(func() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "BUILD_KEY=1"} })
 	run := func(client *task.Client) string {
-		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Client: client}})
+		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Origin: task.Origin{Client: client}}})
 		require.NoError(t, err)
 		return o.Artifacts[0].Text
 	}

@@ -141,7 +141,7 @@ func encodingsPage() []byte {
 		"make the item invalid: it fails the step, or is skipped if the step skips. So does a character that a writer's\n" +
 		"encoding does not have. Neither is ever replaced. `surfin infer` shows the byte and the line at which a file is not UTF-8.\n\n" +
 		"The tables are from browsers (the WHATWG standard) for the encodings of East Asia, and from the code pages\n" +
-		"for the others. Rule C15q of the [semantics](../semantics.md).\n\n| name | other names | what |\n|---|---|---|\n")
+		"for the others. Rule [C15q](../semantics/files.md#c15q).\n\n| name | other names | what |\n|---|---|---|\n")
 	for _, e := range filestream.AllEncodings() {
 		var other []string
 		for _, name := range e.Other {
@@ -158,7 +158,7 @@ func machinesPage() []byte {
 		"checks the column guard, in the database. A move that is not here is refused. The answer to a\n" +
 		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move with the intent\n" +
 		"`take` raises the epoch, so that the previous owner finds nothing.\n" +
-		"Rule D3 of the [semantics](../semantics.md).\n")
+		"Rule [D3](../semantics/identity.md#d3).\n")
 	machine(&b, "Job and step executions", ports.Executions())
 	machine(&b, "Tasks", taskports.Machine())
 	return b.Bytes()

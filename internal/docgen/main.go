@@ -55,7 +55,7 @@ func run(args []string) error {
 		return fmt.Errorf("make %s: %w", args[0], err)
 	}
 	for _, path := range old {
-		if _, ok := pages[filepath.Base(path)]; ok {
+		if _, ok := pages[filepath.Base(path)]; ok || strings.HasPrefix(filepath.Base(path), "benchmarks.") { // of make bench
 			continue
 		}
 		if err := os.Remove(path); err != nil {

@@ -55,7 +55,8 @@ func run(args []string) error {
 		return fmt.Errorf("make %s: %w", args[0], err)
 	}
 	for _, path := range old {
-		if _, ok := pages[filepath.Base(path)]; ok || strings.HasPrefix(filepath.Base(path), "benchmarks.") { // of make bench
+		name := filepath.Base(path)
+		if _, ok := pages[name]; ok || slices.Contains(others(), name) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
@@ -68,6 +69,12 @@ func run(args []string) error {
 		}
 	}
 	return nil
+}
+
+// others are pages that make bench writes, and those that tests compare with the code of observers,
+// which docgen does not link.
+func others() []string {
+	return []string{"benchmarks.md", "benchmarks.svg", "events.md", "metrics.md"}
 }
 
 func pages() (map[string][]byte, error) {
@@ -107,6 +114,9 @@ Generated from the code that checks your files: keys not listed here are errors.
 | [commands.md](commands.md) | the commands of ` + "`surfin`" + ` and their flags |
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
 | [state-machines.md](state-machines.md) | the states of executions and tasks, and the moves between them |
+| [events.md](events.md) | the records of the event log |
+| [metrics.md](metrics.md) | the metrics for Prometheus |
+| [benchmarks.md](benchmarks.md) | the results of one run of the benchmarks |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 | [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)

@@ -1,4 +1,4 @@
-package batch_test
+package rules_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package batch_test
+package rules_test
 
 import (
 	"os"
@@ -25,7 +25,7 @@ func TestEveryShippedReaderAndWriterIsCheckedAgainstItsContract(t *testing.T) {
 		}
 		_, folder, inside := strings.Cut(c.Config.PkgPath(), "/pkg/batch/")
 		require.True(t, inside, c.Name)
-		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*_test.go"))
+		files, err := filepath.Glob(filepath.Join("..", "..", "pkg", "batch", filepath.FromSlash(folder), "*_test.go"))
 		require.NoError(t, err)
 		called := false
 		for _, file := range files {

@@ -1,4 +1,4 @@
-package batch_test
+package rules_test
 
 import (
 	"go/ast"
@@ -19,7 +19,7 @@ import (
 func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 	t.Parallel()
 	called := map[string]bool{}
-	for _, folder := range []string{".", "../../internal/cli", "../../internal/api", "../../internal/operator"} {
+	for _, folder := range []string{"../../pkg/batch", "../cli", "../api", "../operator"} {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		require.NoError(t, err)
 		require.NotEmpty(t, files, folder)

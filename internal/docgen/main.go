@@ -74,7 +74,7 @@ func run(args []string) error {
 // others are pages that make bench writes, and those that tests compare with the code of observers,
 // which docgen does not link.
 func others() []string {
-	return []string{"benchmarks.md", "benchmarks.svg", "events.md", "metrics.md"}
+	return []string{"benchmarks.md", "benchmarks.svg", "events.md", "lost-rows.md", "metrics.md"}
 }
 
 func pages() (map[string][]byte, error) {
@@ -117,6 +117,7 @@ Generated from the code that checks your files: keys not listed here are errors.
 | [events.md](events.md) | the records of the event log |
 | [metrics.md](metrics.md) | the metrics for Prometheus |
 | [benchmarks.md](benchmarks.md) | the results of one run of the benchmarks |
+| [lost-rows.md](lost-rows.md) | rows that are skipped, stopped or retried, with Spring Batch and with Surfin |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 | [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)

@@ -1,7 +1,6 @@
 package ports
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -55,23 +54,3 @@ func (e *RestoredError) Error() string {
 // ErrCommittedMeanwhile refuses to run a step by a new definition: it had committed nothing when the
 // definitions were compared, but has when it begins.
 var ErrCommittedMeanwhile = errors.New("the previous attempt has committed work with the old definition since the restart was checked: restart it to compare them again")
-
-// CheckpointReader reads the checkpoints that are stored with the data.
-type CheckpointReader interface {
-	// HasCommitted reports whether the database has a checkpoint of the step that its attempt first, or
-	// a later one, committed. It is false for the repository's own database: the record shows it.
-	HasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error)
-}
-
-// ClaimedStore is the CheckpointStore of one attempt, outside the repository's database.
-type ClaimedStore interface {
-	CheckpointStore
-	// Start returns the committed position and context of the step.
-	Start() Checkpoint
-	// Committed is called between commits. Now and then it copies the committed state to the
-	// repository; ErrLostOwner if another execution owns it by now.
-	Committed(ctx context.Context) error
-	// SyncHistory copies the committed state to the repository: the last call of an attempt, made even
-	// if ctx has ended.
-	SyncHistory(ctx context.Context) error
-}

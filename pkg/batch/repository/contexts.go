@@ -13,7 +13,7 @@ import (
 // SaveJobContext implements ports.Transitions: it locks the row under the guard, merges the changed
 // keys and writes the context. It touches no indexed column and leaves no audit row; an unchanged
 // context costs no statement.
-func (r *Repository) SaveJobContext(ctx context.Context, ref ports.JobRef, c *core.ExecutionContext) error {
+func (r *transitions) SaveJobContext(ctx context.Context, ref ports.JobRef, c *core.ExecutionContext) error {
 	if ref.Branch != 0 {
 		return r.PromotePartition(ctx, ports.StepRef{ID: ref.Branch, Owner: ref.Owner, Epoch: ref.Epoch}, c)
 	}
@@ -24,9 +24,29 @@ func (r *Repository) SaveJobContext(ctx context.Context, ref ports.JobRef, c *co
 	return nil
 }
 
+// SaveStepContext implements ports.Transitions: one guarded UPDATE, if the context changed.
+func (r *transitions) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
+	text, write, err := encodeContext(c)
+	if err != nil {
+		return fmt.Errorf("context of step execution %d: %w", ref.ID, err)
+	}
+	if !write {
+		return nil
+	}
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?",
+		text, ref.ID, ref.Owner.String(), ref.Epoch, running())
+	if done.Error == nil && done.RowsAffected == 0 {
+		done.Error = core.ErrLostOwner
+	}
+	if done.Error != nil {
+		return fmt.Errorf("context of step execution %d: %w", ref.ID, done.Error)
+	}
+	return nil
+}
+
 // PromotePartition implements ports.Assignments. The job is locked before the partition is read, as
 // everywhere.
-func (r *Repository) PromotePartition(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
+func (r *moves) PromotePartition(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	err := r.mergeContext(ctx, c, r.store.sql(`active = 1 AND id = (SELECT job_execution_id FROM {step_execution} s
 		WHERE s.id = ? AND s.`+ownEpoch+` AND s.status IN ? AND s.lease_until IS NOT NULL)`),
 		ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
@@ -38,7 +58,7 @@ func (r *Repository) PromotePartition(ctx context.Context, ref ports.StepRef, c 
 
 // mergeContext merges the changes into the context of the one job execution that the condition
 // selects. It returns core.ErrLostOwner if there is none.
-func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) error {
+func (r *moves) mergeContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) error {
 	if changes == nil || !changes.Changed() {
 		return nil
 	}
@@ -59,7 +79,7 @@ func (r *Repository) mergeContext(ctx context.Context, changes *core.ExecutionCo
 
 // mergedContext locks the job execution and returns its context with the changes; the ID is 0 if
 // there is none.
-func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) (core.JobExecutionID, string, error) {
+func (r *moves) mergedContext(ctx context.Context, changes *core.ExecutionContext, condition string, args ...any) (core.JobExecutionID, string, error) {
 	var rows []jobExecution
 	err := r.store.session(ctx).Select("id", "context").Where(condition, args...).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Find(&rows).Error
@@ -73,24 +93,4 @@ func (r *Repository) mergedContext(ctx context.Context, changes *core.ExecutionC
 	merged.Merge(changes)
 	text, err := merged.Encode()
 	return rows[0].ID, string(text), err
-}
-
-// SaveStepContext implements ports.Transitions: one guarded UPDATE, if the context changed.
-func (r *Repository) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
-	text, write, err := encodeContext(c)
-	if err != nil {
-		return fmt.Errorf("context of step execution %d: %w", ref.ID, err)
-	}
-	if !write {
-		return nil
-	}
-	done := r.store.exec(ctx, "UPDATE {step_execution} SET context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status IN ?",
-		text, ref.ID, ref.Owner.String(), ref.Epoch, running())
-	if done.Error == nil && done.RowsAffected == 0 {
-		done.Error = core.ErrLostOwner
-	}
-	if done.Error != nil {
-		return fmt.Errorf("context of step execution %d: %w", ref.ID, done.Error)
-	}
-	return nil
 }

@@ -10,117 +10,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// The labels of errors and events: both kinds of execution share one table of moves, but not their
-// IDs.
-const (
-	jobMachine  = "job execution"
-	stepMachine = "step execution"
-)
-
-// jobIsOver is the reason shown by a step that was unfinished when its job ended.
-const jobIsOver = "the job ended before the step did"
-
-// ChangeJob implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. A
-// final status also fails every unfinished step: no step outlives its job (rule T5), and a process
-// that still runs one commits nothing. An empty ExitCode or Error leaves the stored one. The
-// changed keys of the context are merged. The caller marks them as stored once the transaction of
-// ctx commits.
-func (r *Repository) ChangeJob(ctx context.Context, ref ports.JobRef, change ports.JobChange) (core.Answer, error) {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actChangeJob,
-		move: endOf(change.To, change.Settles), detail: change.Error, guard: &guard{ref.Owner.String(), ref.Epoch},
-	}
-	m.outcome(change.ExitCode, change.Error, change.Gate)
-	m.merge = change.Context
-	if change.To == core.StatusStarted {
-		m.set("started_at = {now}")
-	}
-	if change.To.IsOver() {
-		m.set("ended_at = COALESCE(ended_at, {now})")
-		m.set("active = NULL")
-	}
-	m.visits = change.Visits
-	return r.transition(ctx, m)
-}
-
-// RequestStop implements ports.Launches. Any process may request it: no owner is compared. A
-// repeated request returns core.Duplicate. Running child jobs receive the request too, and each
-// sees it at its own next commit.
-func (r *Repository) RequestStop(ctx context.Context, id core.JobExecutionID, actor string) (core.Answer, error) {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actRequestStop, actor: actor,
-		move: ports.Executions().Move(ports.MoveRequestStop),
-	}
-	m.set("stop_requested = ?", true)
-	answer, err := r.transition(ctx, m)
-	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current == core.StatusStopping {
-		answer, err = core.Duplicate, nil // a stop was requested before, and the execution was resumed to stop
-	}
-	if err != nil {
-		return answer, err
-	}
-	return answer, r.stopChildren(ctx, id, actor)
-}
-
-// endOf returns the transition to a status. For UNKNOWN, settles means that a checkpoint determines
-// the outcome.
-func endOf(to core.Status, settles bool) core.Move[core.Status] {
-	if to == core.StatusUnknown && settles {
-		return ports.Executions().Move(ports.MoveLoseCommit)
-	}
-	return ports.MoveTo(to)
-}
-
-func hasEnded(err error) bool {
-	refused, ok := errors.AsType[*core.TransitionError](err)
-	return ok && refused.Current != "" && refused.Current.IsOver()
-}
-
-// EndStep implements ports.Transitions: one guarded UPDATE, and an audit row in its transaction. The
-// context is handled as in ChangeJob. A step that moves to ABANDONED keeps its counters, which its
-// end has written.
-func (r *Repository) EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error) {
-	m := stepMove(ref, endOf(change.To, change.Settles), actEndStep)
-	m.detail = change.Error
-	m.outcome(change.ExitCode, change.Error, change.Gate)
-	switch {
-	case change.To == core.StatusAbandoned: // its end is recorded, counters included
-	case change.KeepCommitted:
-		m.set("rollback_count = ?", change.Counters.Rollback)
-	default:
-		for i, value := range counterValues(change.Counters) {
-			m.set(counterColumns()[i]+" = ?", value)
-		}
-		inHand, err := encodeCounts(change.InHand)
-		if err != nil {
-			return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
-		}
-		if inHand != "" {
-			m.set("in_hand_counts = ?", inHand)
-		}
-	}
-	if change.To != core.StatusAbandoned && change.Closed {
-		m.set("closed = ?", true)
-	}
-	if err := m.context(change.Context); err != nil {
-		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
-	}
-	out, err := encodeOut(change.Out)
-	if err != nil {
-		return "", fmt.Errorf("step execution %d: %w", ref.ID, err)
-	}
-	if out != "" {
-		m.set("out = ?", out)
-	}
-	if change.To.IsOver() {
-		m.set("ended_at = COALESCE(ended_at, {now})")
-	}
-	m.visits = change.Visits
-	return r.transition(ctx, m)
-}
+// moves are the guarded transitions of executions.
+type moves struct{ *endings }
 
 // guard is the owner and epoch that a write is made for. Version and lease are not compared,
 // because other processes may touch them (rule R3).
@@ -181,11 +74,6 @@ func (m *guardedMove) context(c *core.ExecutionContext) error {
 	return err
 }
 
-// ownEpoch is the guard of a step's row: its owner and epoch. The epoch may also be one that the
-// owner itself raised, from this very one, without knowing: the reply to its Reclaim was lost (rule
-// C10). An epoch that a fence raised does not match: that attempt was abandoned (rule L8).
-const ownEpoch = "owner = ? AND (epoch = ? OR last_move = '" + ports.MoveReclaim + "' AND last_epoch = ?)"
-
 func (m *guardedMove) where() (string, []any) {
 	switch {
 	case m.guard == nil:
@@ -196,17 +84,9 @@ func (m *guardedMove) where() (string, []any) {
 	return "id = ? AND owner = ? AND epoch = ?", []any{m.id, m.guard.owner, m.guard.epoch}
 }
 
-type verdict struct {
-	answer  core.Answer
-	current core.Status // the row's status
-	err     error       // if rejected
-	race    bool        // of the transition
-	failed  []audit     // unfinished steps that ended with their job
-}
-
 // transition makes the transition. Observers receive it when it commits (rule R7), and a rejection
 // at once. A rejection does not roll back a transaction that ctx carries: the caller decides.
-func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
+func (r *moves) transition(ctx context.Context, m *guardedMove) (core.Answer, error) {
 	var v verdict
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		err := r.mergeWith(ctx, m)
@@ -227,7 +107,7 @@ func (r *Repository) transition(ctx context.Context, m *guardedMove) (core.Answe
 	return v.answer, v.err
 }
 
-func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
+func (r *moves) mergeWith(ctx context.Context, m *guardedMove) error {
 	if m.merge == nil || !m.merge.Changed() {
 		return nil
 	}
@@ -242,30 +122,10 @@ func (r *Repository) mergeWith(ctx context.Context, m *guardedMove) error {
 	return err
 }
 
-func (r *Repository) answered(ctx context.Context, machine string, id int64, move core.Move[core.Status], act string, v verdict) {
-	r.notify(ctx, core.Transitioned{
-		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: v.current, Answer: v.answer, Trigger: act, Race: v.race,
-	})
-}
-
-// notify passes an event on: an applied transition when the transaction that ctx carries commits,
-// and never if it rolls back.
-func (r *Repository) notify(ctx context.Context, e core.Transitioned) {
-	if e.Answer != core.Applied {
-		r.observer.Observe(ctx, e)
-		return
-	}
-	tx.AtEnd(ctx, r.store.db.Name(), func(committed bool) {
-		if committed {
-			r.observer.Observe(ctx, e)
-		}
-	})
-}
-
 // apply updates under the guard. If the update finds no row, apply reads the row and classifies. It
 // updates again if the row has just moved to a status from which the transition is allowed.
 // Statuses only move forward within an epoch, so the loop ends.
-func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error) {
+func (r *moves) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 	machine := ports.Executions()
 	m.args, m.detail = r.store.masked(m.args), r.store.mask(m.detail)
 	for range len(machine.Moves()) {
@@ -293,7 +153,7 @@ func (r *Repository) apply(ctx context.Context, m *guardedMove) (verdict, error)
 
 // applied completes an applied transition: it counts ended partitions, stores visits, ends the
 // steps of an ended job, and writes the audit.
-func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
+func (r *moves) applied(ctx context.Context, m *guardedMove, moved audit, row movedRow) (verdict, error) {
 	v := verdict{answer: core.Applied, current: moved.FromStatus}
 	if m.machine == stepMachine && m.move.To.IsOver() && !moved.FromStatus.IsOver() {
 		row.Step.ID = core.StepExecutionID(m.id)
@@ -301,7 +161,7 @@ func (r *Repository) applied(ctx context.Context, m *guardedMove, moved audit, r
 			return v, err
 		}
 	}
-	if err := r.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
+	if err := r.store.storeVisits(ctx, moved.JobExecutionID, m.visits); err != nil {
 		return v, err
 	}
 	if m.move.Name == ports.MoveRequestStop && moved.FromStatus == core.StatusParked {
@@ -347,7 +207,7 @@ type movedRow struct {
 // update is the guarded UPDATE. It returns the audit row of the transition and the moved row, or
 // nil if the UPDATE found no row. The row records the transition and the epoch in which it was
 // made.
-func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
+func (r *moves) update(ctx context.Context, m *guardedMove) (*audit, movedRow, error) {
 	where, guarded := m.where()
 	sets := append([]string{"status_before = status", "status = ?", "last_move = ?", "last_epoch = epoch"}, m.sets...)
 	returning := m.job + " AS job_execution_id, status_before, epoch"
@@ -398,7 +258,7 @@ func (r *Repository) update(ctx context.Context, m *guardedMove) (*audit, movedR
 
 // classify returns why the guarded UPDATE found no row. The row itself shows whether this very
 // transition was made before.
-func (r *Repository) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
+func (r *moves) classify(ctx context.Context, m *guardedMove, machine core.Machine[core.Status]) (verdict, error) {
 	var rows []stepExecution // the columns that both tables have
 	err := r.store.scan(ctx, &rows, "SELECT status, owner, epoch, last_move, last_epoch FROM "+m.table+" WHERE id = ?", m.id)
 	if err != nil {

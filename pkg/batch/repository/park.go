@@ -142,8 +142,8 @@ func (r *parks) Resume(ctx context.Context, id core.JobExecutionID, req ports.Re
 func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
 	start, stop := ports.Executions().Move(ports.MoveResume), ports.Executions().Move(ports.MoveResumeToStop)
 	var rows []struct {
-		jobExecution `gorm:"embedded"`
-		Placed       bool
+		Row    jobExecution `gorm:"embedded"`
+		Placed bool
 	}
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
@@ -161,17 +161,17 @@ func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports
 			return err
 		}
 		if !own { // the transaction is rolled back
-			refused := jobMove(id, start, actResume).refusal(rows[0].StatusBefore)
-			refused.Epoch, refused.Reason = rows[0].Epoch, errNotAssigned.Error()
+			refused := jobMove(id, start, actResume).refusal(rows[0].Row.StatusBefore)
+			refused.Epoch, refused.Reason = rows[0].Row.Epoch, errNotAssigned.Error()
 			return refused
 		}
 	}
 	if len(rows) > 0 {
 		move := start
-		if rows[0].Status == stop.To {
+		if rows[0].Row.Status == stop.To {
 			move = stop
 		}
-		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].StatusBefore, Epoch: rows[0].Epoch}, actResume, move)
+		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].Row.StatusBefore, Epoch: rows[0].Row.Epoch}, actResume, move)
 		return nil
 	}
 	var found []jobExecution

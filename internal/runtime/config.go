@@ -67,7 +67,7 @@ func (c *Config) fill() {
 
 // Parts configures how a worker runs parts, and resumes parked executions.
 type Parts struct {
-	Repository ports.JobRepository
+	Repository ports.Repository
 	// Required.
 	Engine engine.Engine
 	// Job rebuilds an execution's job. If it fails, the worker leaves that

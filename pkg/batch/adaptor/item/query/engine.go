@@ -10,32 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func (c *resultColumn) differ(a, b row.Value) bool {
-	switch {
-	case a == b:
-		return false
-	case c.exact:
-		return true
-	case a.Kind() != b.Kind():
-		return false
-	case c.isNumeric():
-		return trimZeros(a.String()) != trimZeros(b.String())
-	}
-	return isExact(a.Kind())
-}
-
-// Numeric is received as text, since its field may be any number.
-func (c *resultColumn) isText() bool {
-	switch c.kind {
-	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
-		return true
-	default:
-		return c.kind.IsList()
-	}
-}
-
-func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
-
 type resultColumn struct {
 	name string
 	// inner is the column's name in an outer statement, if different: SQLite uses column2 for true.
@@ -83,6 +57,32 @@ type cursor interface {
 	next(ctx context.Context, n int) (page, error)
 	close() error
 }
+
+func (c *resultColumn) differ(a, b row.Value) bool {
+	switch {
+	case a == b:
+		return false
+	case c.exact:
+		return true
+	case a.Kind() != b.Kind():
+		return false
+	case c.isNumeric():
+		return trimZeros(a.String()) != trimZeros(b.String())
+	}
+	return isExact(a.Kind())
+}
+
+// Numeric is received as text, since its field may be any number.
+func (c *resultColumn) isText() bool {
+	switch c.kind {
+	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
+		return true
+	default:
+		return c.kind.IsList()
+	}
+}
+
+func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
 func isExact(k row.Kind) bool {
 	switch k {

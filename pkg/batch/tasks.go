@@ -252,6 +252,6 @@ func stockHandlers(jobs *operator.Service, queries taskports.Queries, s Settings
 		{Type: shell.Type, New: func() (task.Handler, error) {
 			return shell.New(func() []string { return v.Environ(os.Environ()) }), nil
 		}, Off: off},
-		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil).WithSecrets(secretsOf(s.Tasks, v)), nil }},
+		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil, secretsOf(s.Tasks, v)), nil }},
 	}
 }

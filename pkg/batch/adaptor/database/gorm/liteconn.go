@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )

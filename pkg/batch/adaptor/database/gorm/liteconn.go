@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -175,4 +178,11 @@ func (t liteTx) Commit() error {
 func (t liteTx) Rollback() error {
 	defer t.conn.writing.ended()
 	return t.Tx.Rollback()
+}
+
+func explainSQLite(_ context.Context, err error) error {
+	if dberr.SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_COMMITHOOK {
+		return lost(err)
+	}
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -199,3 +200,16 @@ type beginning struct {
 }
 
 var errEnded = fmt.Errorf("rows written before it may be committed: %w", tx.ErrForeignEnd)
+
+// explainPostgres adds the end of the context to errors that it caused: the server's answer to a cancel
+// request, or the loss of the connection.
+func explainPostgres(ctx context.Context, err error) error {
+	cause := ctx.Err()
+	if err == nil || cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	if said := dberr.SQLState(err) != ""; said && !dberr.IsCanceled(err) && !dberr.IsConnectionLost(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", cause, err)
+}

@@ -123,7 +123,7 @@ func appendInt(dst []byte, element uint32, n int64) ([]byte, bool) {
 	switch {
 	case element == pgtype.Int8OID:
 		return binary.BigEndian.AppendUint64(dst, uint64(n)), true //nolint:gosec // two's complement is the format
-	case element == pgtype.Int4OID && int64(int32(n)) == n: //nolint:gosec // what is cut off shows
+	case element == pgtype.Int4OID && int64(int32(n)) == n: //nolint:gosec // a cut shows
 		return binary.BigEndian.AppendUint32(dst, uint32(n)), true //nolint:gosec // as above
 	case element == pgtype.Int2OID && int64(int16(n)) == n: //nolint:gosec // as above
 		return binary.BigEndian.AppendUint16(dst, uint16(n)), true //nolint:gosec // as above

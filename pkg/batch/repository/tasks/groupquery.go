@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,9 +34,7 @@ func (r groupQueries) Groups(ctx context.Context, before task.GroupID, limit int
 	if limit <= 0 {
 		limit = pageSize
 	}
-	if before == 0 {
-		before = math.MaxInt64
-	}
+	before = cmp.Or(before, math.MaxInt64)
 	var rows []taskGroup
 	err := r.scan(ctx, &rows, "SELECT * FROM {task_group} WHERE id < ? ORDER BY id DESC LIMIT ?", before, limit)
 	if err != nil {

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -170,13 +171,10 @@ func (r submissions) submit(ctx context.Context, s task.Submission) (*task.Submi
 
 func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {
 	row := taskRow{
-		GroupID: group, Ordinal: int64(i) + 1, Type: spec.Type, Priority: spec.Priority, Payload: string(spec.Payload),
+		GroupID: group, Ordinal: int64(i) + 1, Type: spec.Type, Priority: cmp.Or(spec.Priority, defaultPriority), Payload: string(spec.Payload),
 		TimeoutUs: spec.Timeout.Microseconds(), State: task.Pending, Epoch: 1, ContinuationState: notConfirming,
 		IdempotencyKey: orNil(spec.IdempotencyKey), RequestHash: hashOf(spec), JobDefinitionID: orNil(spec.JobDefinition), ScheduledFor: orNil(spec.ScheduledFor),
 		Placement: spec.On.Stored(), DeliveredAt: gormtx.Clock(0), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
-	}
-	if row.Priority == 0 {
-		row.Priority = defaultPriority
 	}
 	if spec.Delay > 0 {
 		row.NextRunAt = gormtx.Clock(spec.Delay)

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,10 +175,8 @@ func (r taskQueries) Decisions(ctx context.Context, id task.ID) ([]taskports.Dec
 		if row.AttemptID != nil {
 			list[i].Attempt = *row.AttemptID
 		}
-		if err := json.Unmarshal([]byte(row.Decision), &list[i].Decision); err != nil {
-			return nil, fmt.Errorf("a stored decision of task %d: %w", id, err)
-		}
-		if err := json.Unmarshal([]byte(row.Spent), &list[i].Spent); err != nil {
+		err := errors.Join(json.Unmarshal([]byte(row.Decision), &list[i].Decision), json.Unmarshal([]byte(row.Spent), &list[i].Spent))
+		if err != nil {
 			return nil, fmt.Errorf("a stored decision of task %d: %w", id, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -33,7 +34,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
+		fx.Provide(assembly.Built.Registry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -183,11 +184,11 @@ type serviceParts struct {
 	Steps       *stepTasks
 	Workers     *tasks.Repository
 	Vault       *secret.Vault
-	Carried     carried
+	Jobs        assembly.Jobs
 }
 
 func newService(p serviceParts) (*operator.Service, error) {
-	files, err := p.Carried.load(p.Registry)
+	files, err := p.Jobs.Load(p.Registry)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Package cli is the surfin command with an application's components: a whole program. An application that
 // embeds the engine imports package batch alone.
 //
-// It imports package batch, internal/cli, core, tx and fx.
+// It imports package batch, internal/assembly, internal/cli, core, tx and fx.
 package cli
 
 import (
@@ -15,6 +15,7 @@ import (
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -35,13 +36,13 @@ func Main(opts ...fx.Option) {
 
 // NewCommand returns the command for internal/cli.Main, for your own main function.
 func NewCommand(opts ...fx.Option) (command.App, error) {
-	registry, files, err := batch.Describe(opts...)
+	registry, files, err := assembly.Describe(opts...)
 	if err != nil {
 		return command.App{}, dig.RootCause(err)
 	}
 	return command.App{
 		Name: programName(), Version: version(), Registry: registry, Files: files,
-		Handlers: func(s batch.Settings) (batch.HandlerTypes, error) { return batch.TaskHandlers(s, opts...) },
+		Handlers: func(s batch.Settings) (assembly.HandlerTypes, error) { return assembly.TaskHandlers(s, opts...) },
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer), batch.Log(nil))...)
 		},

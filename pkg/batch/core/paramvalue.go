@@ -1,0 +1,73 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+)
+
+// String returns the value of a parameter of type string. An absent parameter and one of another type are errors,
+// as for the methods that follow.
+func (ps Parameters) String(name string) (string, error) { return valueOf[string](ps, name, TypeString) }
+
+// Int returns the value of a parameter of type int.
+func (ps Parameters) Int(name string) (int64, error) { return valueOf[int64](ps, name, TypeInt) }
+
+// Float returns the value of a parameter of type float.
+func (ps Parameters) Float(name string) (float64, error) {
+	return valueOf[float64](ps, name, TypeFloat)
+}
+
+// Decimal returns the value of a parameter of type decimal.
+func (ps Parameters) Decimal(name string) (row.Decimal, error) {
+	return valueOf[row.Decimal](ps, name, TypeDecimal)
+}
+
+// Bool returns the value of a parameter of type bool.
+func (ps Parameters) Bool(name string) (bool, error) { return valueOf[bool](ps, name, TypeBool) }
+
+// Date returns the value of a parameter of type date.
+func (ps Parameters) Date(name string) (Date, error) { return valueOf[Date](ps, name, TypeDate) }
+
+// Timestamp returns the value of a parameter of type timestamp, in UTC.
+func (ps Parameters) Timestamp(name string) (time.Time, error) {
+	return valueOf[time.Time](ps, name, TypeTimestamp)
+}
+
+// Duration returns the value of a parameter of type duration.
+func (ps Parameters) Duration(name string) (time.Duration, error) {
+	return valueOf[time.Duration](ps, name, TypeDuration)
+}
+
+// Path returns the location of a parameter of type path; it is absolute in a launch.
+func (ps Parameters) Path(name string) (string, error) {
+	value, err := valueOf[string](ps, name, TypePath)
+	if p, _ := ps.Get(name); err == nil && p.Path != "" {
+		return p.Path, nil
+	}
+	return value, err
+}
+
+func valueOf[T any](ps Parameters, name string, want ParameterType) (value T, err error) {
+	p, ok := ps.Get(name)
+	switch value, is := p.Value.(T); {
+	case !ok && len(ps.list) == 0:
+		return value, fmt.Errorf("parameter %s is not given: the launch has no parameters", name)
+	case !ok:
+		return value, fmt.Errorf("parameter %s is not given (given: %s)", name, strings.Join(ps.names(), ", "))
+	case p.Type != want || !is:
+		return value, fmt.Errorf("parameter %s is of type %s, not %s", name, p.Type, want)
+	default:
+		return value, nil
+	}
+}
+
+func (ps Parameters) names() []string {
+	names := make([]string, len(ps.list))
+	for i, p := range ps.list {
+		names[i] = p.Name
+	}
+	return names
+}

@@ -136,6 +136,9 @@ type App struct {
 	*operator.Service
 	Repository JobRepository
 	Tasks      *runtime.TaskService
+	// Databases are those of the settings, by name: for transactions of your own, in which a move of a guarded row
+	// or a submission of tasks takes part.
+	Databases tx.Provider
 	// Observer combines all observers and the log. Pass it to guard.NewTable and inbox.Options.
 	Observer core.Observer
 
@@ -163,7 +166,11 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	var a *App
 	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))
 	if err := whole.Err(); err != nil {
-		return nil, errors.Join(rootCause(err), whole.Stop(context.WithoutCancel(ctx)))
+		cause := rootCause(err)
+		if missing := assembly.CheckNeeds(Module(s), opts...); missing != nil {
+			cause = missing
+		}
+		return nil, errors.Join(cause, whole.Stop(context.WithoutCancel(ctx)))
 	}
 	a.fx = whole
 	if err := whole.Start(ctx); err != nil {
@@ -204,7 +211,7 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 	if reader, ok := core.Observers(r.List...).(core.FiguresReader); ok {
 		reader.ReadFigures(p.Service.Figures)
 	}
-	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
+	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, Databases: p.Provider, Observer: p.Observer.Observer, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

@@ -199,8 +199,12 @@ func JobFiles(sources ...Source) fx.Option {
 	return definitions(sources, func(s Source) assembly.Definition { return s })
 }
 
-// CheckJobs reports the errors of Jobs without an App. opts register components used by name.
+// CheckJobs reports the errors of Jobs, without an App and a database. opts register components used by name, and
+// provide the dependencies of all: a missing one is an error, too. It builds none of them.
 func CheckJobs(list []*Job, opts ...fx.Option) error {
-	_, _, err := assembly.Describe(append(opts[:len(opts):len(opts)], Jobs(list...))...)
-	return err
+	whole := append(opts[:len(opts):len(opts)], Jobs(list...))
+	if _, _, err := assembly.Describe(whole...); err != nil {
+		return err
+	}
+	return assembly.CheckNeeds(Module(Settings{}), whole...)
 }

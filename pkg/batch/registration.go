@@ -219,8 +219,17 @@ func describe(kind registry.Kind, name string, sig signature, about []About) reg
 func provide(description registry.Component, c constructor, sig signature) fx.Option {
 	return fx.Options(
 		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(assembly.GroupDescribed))),
+		provideNeeds(c.needs(string(description.Kind), description.Name)),
 		fx.Provide(fx.Annotate(c.provider(description, sig), c.optionalDeps(), fx.ResultTags(assembly.GroupComponents))),
 	)
+}
+
+func (c constructor) needs(kind, name string) assembly.Needs {
+	return assembly.Needs{Of: fmt.Sprintf("%s %q", kind, name), Types: c.deps}
+}
+
+func provideNeeds(n assembly.Needs) fx.Option {
+	return fx.Supply(fx.Annotate(n, fx.ResultTags(assembly.GroupNeeds)))
 }
 
 type constructor struct {
@@ -305,7 +314,7 @@ func (c constructor) missing(deps []reflect.Value, kind, name string) error {
 		switch d.Kind() {
 		case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map:
 			if d.IsNil() {
-				missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", kind, name, c.deps[i]))
+				missing = append(missing, c.needs(kind, name).Missing(c.deps[i]))
 			}
 		default: // fx itself reports a missing value
 		}

@@ -84,7 +84,7 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 		})}
 		return []reflect.Value{reflect.ValueOf(list), err}
 	})
-	return fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group)))
+	return fx.Options(provideNeeds(c.needs(kind, name)), fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group))))
 }
 
 type taskRegistered struct {

@@ -1,7 +1,7 @@
 // Package cli is the surfin command with an application's components: a whole program. An application that
 // embeds the engine imports package batch alone.
 //
-// It imports package batch, internal/assembly, internal/cli, core, tx and fx.
+// It imports package batch, internal/assembly, internal/cli, core and fx.
 package cli
 
 import (
@@ -19,7 +19,6 @@ import (
 	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Main runs the surfin command with opts and ends the process with its exit code. Their values are built
@@ -43,6 +42,7 @@ func NewCommand(opts ...fx.Option) (command.App, error) {
 	return command.App{
 		Name: programName(), Version: version(), Registry: registry, Files: files,
 		Handlers: func(s batch.Settings) (assembly.HandlerTypes, error) { return assembly.TaskHandlers(s, opts...) },
+		CheckNeeds: func() error { return assembly.CheckNeeds(batch.Module(batch.Settings{}), opts...) },
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer), batch.Log(nil))...)
 		},
@@ -50,12 +50,11 @@ func NewCommand(opts ...fx.Option) (command.App, error) {
 }
 
 func open(ctx context.Context, s batch.Settings, opts ...fx.Option) (*command.Session, error) {
-	var provider tx.Provider
-	a, err := batch.New(ctx, s, append(opts, fx.Populate(&provider))...)
+	a, err := batch.New(ctx, s, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return &command.Session{Service: a.Service, Tasks: a.Tasks, Provider: provider, Observer: a.Observer, Work: a.Work, Close: a.Close}, nil
+	return &command.Session{Service: a.Service, Tasks: a.Tasks, Provider: a.Databases, Observer: a.Observer, Work: a.Work, Close: a.Close}, nil
 }
 
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }

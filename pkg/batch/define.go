@@ -72,6 +72,17 @@ func TaskletOf(tasklet any, about ...About) Component {
 	return inline(registry.KindTasklet, tasklet, componentOf[core.Tasklet](), about)
 }
 
+// Process is a processor: f, which must be safe for concurrent use.
+func Process[I, O any](f func(ctx context.Context, item I) (O, error)) Component {
+	return ProcessorOf[I, O](f)
+}
+
+// Write is a writer: f, which must be safe for concurrent use. ctx has the transaction of the chunk.
+func Write[T any](f func(ctx context.Context, items []T) error) Component { return WriterOf[T](f) }
+
+// Do is a tasklet: f, which must be safe for concurrent use.
+func Do(f func(ctx context.Context, c *StepContribution) error) Component { return TaskletOf(f) }
+
 // ListenerOf is a listener: a constructor or a shared value.
 func ListenerOf(l any) Component { return inline(registry.KindListener, l, listener(), nil) }
 

@@ -130,8 +130,20 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 	return errors.Join(errs...)
 }
 
-// App runs jobs inside a Go program; it has the methods of [Operator]. It is safe for concurrent use; Close
-// it.
+// App runs jobs inside a Go program. It is safe for concurrent use; Close it. Besides Work and Close it has, like the
+// command:
+//
+//	Prepare(ctx)                    check the tables of the history, or make them (Settings.AutoMigrate)
+//	Run(ctx, RunRequest)            run a job, and wait for its end
+//	Start(ctx, RunRequest)          start a job, which outlives ctx
+//	Restart(ctx, RestartRequest)    resume a failed or stopped execution
+//	Redrive(ctx, RedriveRequest)    run skipped items again
+//	Stop(ctx, id)                   stop an execution after its current chunk
+//	Abandon(ctx, id)                give up an execution, which then is never restarted
+//	Recover(ctx)                    end the executions of killed processes, for a restart
+//	Purge(ctx, PurgeRequest)        delete old executions
+//
+// and Plan, Explain, Show, List, Progress, Skips, Schedules, Register and others, with the requests of the command.
 type App struct {
 	*operator.Service
 	Repository JobRepository

@@ -25,7 +25,7 @@ import (
 // only when jobs run; an fx.Invoke runs with every command. A registered job is named instead of a file: run
 // NAME.
 func Main(opts ...fx.Option) {
-	app, err := NewCommand(opts...)
+	app, err := newCommand(opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(command.ExitUsage)
@@ -33,8 +33,7 @@ func Main(opts ...fx.Option) {
 	os.Exit(command.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// NewCommand returns the command for internal/cli.Main, for your own main function.
-func NewCommand(opts ...fx.Option) (command.App, error) {
+func newCommand(opts ...fx.Option) (command.App, error) {
 	registry, files, err := assembly.Describe(opts...)
 	if err != nil {
 		return command.App{}, dig.RootCause(err)

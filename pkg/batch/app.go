@@ -146,7 +146,8 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 // and Plan, Explain, Show, List, Progress, Skips, Schedules, Register and others, with the requests of the command.
 type App struct {
 	*operator.Service
-	Repository JobRepository
+	// Repository reads the history: Execution, Steps, ...
+	Repository ports.JobRepository
 	Tasks      *runtime.TaskService
 	// Databases are those of the settings, by name: for transactions of your own, in which a move of a guarded row
 	// or a submission of tasks takes part.

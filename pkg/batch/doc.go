@@ -5,7 +5,7 @@
 // # A job in Go
 //
 //	job := batch.NewJob("billing").
-//		Parameter(batch.Parameter{Name: "day", Type: batch.TypeDate}).
+//		Parameter(batch.Parameter{Name: "day", Type: "date"}).
 //		Step("bill", batch.Chunk{
 //			Reader:     batch.ReaderOf[Order](NewOrders),                      // func(deps...) *Orders
 //			Processors: []batch.Component{batch.Process(price)},               // func(ctx, Order) (Invoice, error)
@@ -23,7 +23,7 @@
 // pool by [DatabaseFrom]. [CheckJobs] checks jobs in a unit test; package batchtest runs them on a real database, with
 // faults and kills:
 //
-//	run := batchtest.New(t, batchtest.With(batch.Jobs(job))).Job("billing", "day=2026-11-20").Completed()
+//	run := batchtest.New(t, batchtest.With(batch.Jobs(job))).Named("billing", "day=2026-11-20").Completed()
 //
 // # Job files
 //

@@ -15,7 +15,7 @@ type weekdays struct{}
 func (weekdays) Partition(context.Context, *batch.View) ([]batch.Partition, error) {
 	var parts []batch.Partition
 	for i, day := range []string{"monday", "tuesday"} {
-		values := batch.NewExecutionContext()
+		values := &batch.ExecutionContext{}
 		if err := values.Put("day", day); err != nil {
 			return nil, err
 		}

@@ -110,7 +110,7 @@ type monthsConfig struct {
 func (m *months) Partition(context.Context, *batch.View) ([]batch.Partition, error) {
 	var parts []batch.Partition
 	for n := time.January; n <= time.December; n++ {
-		values := batch.NewExecutionContext()
+		values := &batch.ExecutionContext{}
 		if err := values.Put("from", row.NewDate(m.year, n, 1)); err != nil {
 			return nil, err
 		}

@@ -201,7 +201,7 @@ func register(kind registry.Kind, name string, constructor any, about []About, s
 	}
 	description := describe(kind, name, sig, about)
 	description.Config = c.config
-	description.Positioned = kind == registry.KindProcessor && c.fn.Type().Out(0).Implements(reflect.TypeFor[Positioner]())
+	description.Positioned = kind == registry.KindProcessor && c.fn.Type().Out(0).Implements(reflect.TypeFor[item.Positioner]())
 	return provide(description, c, sig)
 }
 

@@ -2,7 +2,6 @@ package batch
 
 import (
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 )
 
@@ -24,9 +23,6 @@ type (
 	// Refusal is the error of a request that is not possible: a Reason, and acts that are.
 	Refusal = operator.Refusal
 )
-
-// JobRepository reads the history: Execution, Steps, ...
-type JobRepository = ports.JobRepository
 
 // TaskService submits, reads, cancels and reruns tasks.
 type TaskService = runtime.TaskService

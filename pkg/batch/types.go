@@ -9,38 +9,18 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Components are of these types.
+// Components are of these types. Readers and writers may have more methods, such as Open, Position and Close: see
+// package core/item.
 type (
 	// ItemReader has Read, which returns io.EOF at the end.
 	ItemReader[T any] = item.ItemReader[T]
 	// ItemProcessor has Process, which may return ErrFilter.
 	ItemProcessor[I, O any] = item.ItemProcessor[I, O]
-	// ItemWriter has Write, for the items of a chunk, in its transaction.
+	// ItemWriter has Write, for a chunk's items, in its transaction.
 	ItemWriter[T any] = item.ItemWriter[T]
-	// TaskletFunc is a tasklet: its Execute calls it.
+	// TaskletFunc is a function as a tasklet, DeciderFunc one as a decider.
 	TaskletFunc = core.TaskletFunc
-	// DeciderFunc is a decider: its Decide calls it.
 	DeciderFunc = core.DeciderFunc
-)
-
-// Optional interfaces of a reader or writer.
-type (
-	// Opener has Open, with the position of the last commit; nil in a first execution.
-	Opener = item.Opener
-	// Positioner has Position, which is stored with each chunk.
-	Positioner = item.Positioner
-	// Closer has Close, called at the end of the step.
-	Closer = item.Closer
-	// Preparer has Prepare, called before the commit of each chunk.
-	Preparer = item.Preparer
-	// Rewinder has Rewind, called after a rollback.
-	Rewinder = item.Rewinder
-	// Finisher has Finish, called after the last chunk.
-	Finisher = item.Finisher
-	// MetaReader returns the origin of each item, such as its line.
-	MetaReader = item.MetaReader
-	// Independent lets a chunk be read and processed while the previous one is written.
-	Independent = item.Independent
 )
 
 // Values that components receive and return.
@@ -53,7 +33,7 @@ type (
 	View = core.View
 	// Partition is a part of a step's work.
 	Partition = core.Partition
-	// ExecutionContext is the context of a step or a job: values that a restart finds again.
+	// ExecutionContext has values that a restart finds again; zero is empty.
 	ExecutionContext = core.ExecutionContext
 	// Params are the parameters of an execution: Params.Date("day"), Params.Int("year"), ...
 	Params = core.Parameters
@@ -67,8 +47,10 @@ type (
 	Date = core.Date
 )
 
-// What a job in Go says about errors and tasks, with the fields of a job file's `retry`, `skip` and `budget`.
+// Fields of jobs in Go, as in a job file's `parameters`, `retry`, `skip` and `budget`.
 type (
+	// ParameterType is "string", "int", "float", "decimal", "bool", "date", "timestamp", "duration" or "path".
+	ParameterType = core.ParameterType
 	// Retry says which errors are retried, and how often.
 	Retry = config.ItemRetryConfig
 	// Skip says which errors cost an item, and how many.
@@ -81,22 +63,6 @@ type (
 	Budget = task.Budget
 )
 
-// ParameterType is the type of a job's [Parameter].
-type ParameterType = core.ParameterType
-
-// The types of parameters, and the methods of [Params] that return their values.
-const (
-	TypeString    = core.TypeString
-	TypeInt       = core.TypeInt
-	TypeFloat     = core.TypeFloat
-	TypeDecimal   = core.TypeDecimal
-	TypeBool      = core.TypeBool
-	TypeDate      = core.TypeDate
-	TypeTimestamp = core.TypeTimestamp
-	TypeDuration  = core.TypeDuration
-	TypePath      = core.TypePath
-)
-
 var (
 	// ErrFilter leaves the item out.
 	ErrFilter = item.ErrFilter
@@ -105,9 +71,6 @@ var (
 	// ErrNotFound: there is no such execution, job or task.
 	ErrNotFound = core.ErrNotFound
 )
-
-// NewExecutionContext returns an empty context.
-func NewExecutionContext() *ExecutionContext { return core.NewExecutionContext() }
 
 // Consumed marks a failed Read that consumed its item: the next Read returns the following one (rule C1). meta
 // is its origin, if known.

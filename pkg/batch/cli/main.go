@@ -40,7 +40,7 @@ func newCommand(opts ...fx.Option) (command.App, error) {
 	}
 	return command.App{
 		Name: programName(), Version: version(), Registry: registry, Files: files,
-		Handlers: func(s batch.Settings) (assembly.HandlerTypes, error) { return assembly.TaskHandlers(s, opts...) },
+		Handlers:   func(s batch.Settings) (assembly.HandlerTypes, error) { return assembly.TaskHandlers(s, opts...) },
 		CheckNeeds: func() error { return assembly.CheckNeeds(batch.Module(batch.Settings{}), opts...) },
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer), batch.Log(nil))...)

@@ -10,7 +10,9 @@ import (
 
 // String returns the value of a parameter of type string. An absent parameter and one of another type are errors,
 // as for the methods that follow.
-func (ps Parameters) String(name string) (string, error) { return valueOf[string](ps, name, TypeString) }
+func (ps Parameters) String(name string) (string, error) {
+	return valueOf[string](ps, name, TypeString)
+}
 
 // Int returns the value of a parameter of type int.
 func (ps Parameters) Int(name string) (int64, error) { return valueOf[int64](ps, name, TypeInt) }
@@ -53,21 +55,15 @@ func (ps Parameters) Path(name string) (string, error) {
 func valueOf[T any](ps Parameters, name string, want ParameterType) (value T, err error) {
 	p, ok := ps.Get(name)
 	switch value, is := p.Value.(T); {
-	case !ok && len(ps.list) == 0:
-		return value, fmt.Errorf("parameter %s is not given: the launch has no parameters", name)
 	case !ok:
-		return value, fmt.Errorf("parameter %s is not given (given: %s)", name, strings.Join(ps.names(), ", "))
+		given := []string{"none"}
+		for i, p := range ps.list {
+			given = append(given[:i], p.Name)
+		}
+		return value, fmt.Errorf("parameter %s is not given (given: %s)", name, strings.Join(given, ", "))
 	case p.Type != want || !is:
 		return value, fmt.Errorf("parameter %s is of type %s, not %s", name, p.Type, want)
 	default:
 		return value, nil
 	}
-}
-
-func (ps Parameters) names() []string {
-	names := make([]string, len(ps.list))
-	for i, p := range ps.list {
-		names[i] = p.Name
-	}
-	return names
 }

@@ -62,7 +62,7 @@ func TestAParameterIsReadByItsType(t *testing.T) {
 func TestAnAbsentParameterIsAnErrorThatNamesThoseGiven(t *testing.T) {
 	t.Parallel()
 	_, err := core.Parameters{}.Date("day")
-	require.EqualError(t, err, "parameter day is not given: the launch has no parameters")
+	require.EqualError(t, err, "parameter day is not given (given: none)")
 	params, err := core.NewParameters(core.Parameter{Name: "day", Type: core.TypePath, Value: "a"}, core.Parameter{Name: "input", Type: core.TypePath, Value: "in.csv"})
 	require.NoError(t, err)
 	_, err = params.Date("dya")

@@ -17,7 +17,7 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Repository ports.JobRepository
+	Repository ports.Repository
 	// Launcher may be nil: the service only reads and acts on existing
 	// executions.
 	Launcher *job.Launcher

@@ -28,7 +28,7 @@ type Service struct {
 
 // New checks the configuration and fills in the defaults.
 func New(c Config) (*Service, error) {
-	if c.Repository == nil {
+	if c.Repository.Explorer == nil {
 		return nil, errors.New("a service needs a repository")
 	}
 	if c.Database == "" {
@@ -46,7 +46,7 @@ func New(c Config) (*Service, error) {
 	return compose(c, c.Repository, actor(c.Actor)), nil
 }
 
-func compose(c Config, r ports.JobRepository, by actor) *Service {
+func compose(c Config, r ports.Repository, by actor) *Service {
 	tables := &schema{
 		tables: c.Schema, checkpoints: c.Checkpoints, provider: c.Provider, database: c.Database, autoMigrate: c.AutoMigrate, audit: c.Acts, actor: by,
 	}

@@ -42,7 +42,7 @@ func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	})
 	p.config.Lease, p.config.Heartbeat = 6*time.Second, 300*time.Millisecond
 	far := testengine.On(t, gormdb.Config{URL: line.URL(), IdleInTransaction: p.config.Lease})
-	p.parts.Repository, p.parts.Engine = far.Repository, deliverer(t, far)
+	p.parts.Repository, p.parts.Engine = far.Repository.Ports(), deliverer(t, far)
 	p.parts.Executor = func(transitions ports.Transitions) model.StepExecutor {
 		return step.NewSimpleStepExecutor(transitions, far.Database.Name(), nil)
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
@@ -112,7 +111,7 @@ func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 	}
 	return &runtime.Parts{
-		Repository: repository.Patient{Repository: a.parts.Repository}, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
+		Repository: a.parts.Repository.Patient(), Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
 		Services: model.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: model.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Worker:   name,
 		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {

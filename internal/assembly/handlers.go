@@ -11,7 +11,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
@@ -73,13 +72,13 @@ func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context
 }
 
 // StockHandlers returns every application's handlers. shell is off by default: its submitter runs any command.
-func StockHandlers(jobs *operator.Service, queries taskports.Queries, s settings.Settings, v *secret.Vault) []runtime.NamedHandler {
+func StockHandlers(jobs *operator.Service, stored operator.SubmittedTasks, s settings.Settings, v *secret.Vault) []runtime.NamedHandler {
 	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
 	if s.Tasks.Shell {
 		off = ""
 	}
 	return []runtime.NamedHandler{
-		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
+		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, stored), nil }},
 		{Type: shell.Type, New: func() (task.Handler, error) {
 			return shell.New(func() []string { return v.Environ(os.Environ()) }), nil
 		}, Off: off},

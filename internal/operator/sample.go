@@ -25,7 +25,7 @@ type dryRun struct {
 	uses     []jobfile.Used
 	job      *model.Job
 	steps    []*DryStep
-	handlers jobfile.Tasks
+	handlers OpenTasks
 }
 
 func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {

@@ -44,7 +44,7 @@ func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 
 func TestTheDocumentationOfAnAppNamesMethodsThatItHas(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("app.go")
+	text, err := os.ReadFile("../../pkg/batch/app.go")
 	require.NoError(t, err)
 	_, doc, _ := strings.Cut(string(text), "// App runs jobs inside a Go program.")
 	doc, _, _ = strings.Cut(doc, "\ntype App struct")

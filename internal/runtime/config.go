@@ -94,7 +94,8 @@ type Parts struct {
 
 // Tasks configures how a worker takes tasks.
 type Tasks struct {
-	Repository taskports.Repository
+	Executions  taskports.Executions
+	Maintenance taskports.Maintenance
 	// Engine is the same as in Config.Parts, if both are set.
 	Engine   engine.Engine
 	Database tx.Database

@@ -215,7 +215,7 @@ func newService(p serviceParts) (*operator.Service, error) {
 	return operator.New(operator.Config{
 		Files: files, Repository: p.Repository.Patient(), Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
-		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
+		Definitions: p.Repository, Tasks: p.Steps, OpenTasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
 		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -163,7 +162,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
+		Repository: stored.Repository, Engine: e, Database: h.Database, Catalog: catalog, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
 		Events: events, Places: places(stored, n.Executions), Leader: stored.Leader,
 	})
 	if err != nil {
@@ -171,8 +170,8 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	stored.SetWaiters(n.Executions)
 	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
-		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
-		Tasks: runtime.Tasks{Repository: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
+		Service: service, Deliveries: stored, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
+		Tasks: runtime.Tasks{Executions: stored, Maintenance: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
 		Name: func() (string, error) {
 			owner, err := job.CurrentOwner()
 			return workerName(owner), err
@@ -184,6 +183,6 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
 }
 
-func places(stored taskports.Repository, executions *repository.Repository) []ports.Places {
+func places(stored ports.Places, executions *repository.Repository) []ports.Places {
 	return []ports.Places{stored, executions}
 }

@@ -6,8 +6,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
+
+// purges implements taskports.Purges.
+type purges struct{ *store }
 
 const unfinished = "('WAITING', 'PENDING', 'ASSIGNED', 'RUNNING', 'RETRY_SCHEDULED', 'ORPHANED')"
 
@@ -20,7 +24,7 @@ const purgeable = `g.created_at < {later}
 
 // PurgeTasks implements task.Purges. It locks a group before its tasks, as everywhere, and judges
 // it again: a rerun of one of the tasks comes before, and keeps the group, or finds nothing.
-func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (groups int, err error) {
+func (r purges) PurgeTasks(ctx context.Context, age time.Duration, limit int, actor string) (groups int, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
 		var found, locked, ids []task.GroupID
 		old := -age.Microseconds()
@@ -46,7 +50,7 @@ func (r *Repository) PurgeTasks(ctx context.Context, age time.Duration, limit in
 	return groups, nil
 }
 
-func (r *Repository) deleteGroups(ctx context.Context, ids []task.GroupID, actor string) error {
+func (r purges) deleteGroups(ctx context.Context, ids []task.GroupID, actor string) error {
 	const ofGroups = "(SELECT id FROM {task} WHERE group_id IN ?)"
 	for _, text := range []string{
 		"DELETE FROM {task_log} WHERE attempt_id IN (SELECT id FROM {task_attempt} WHERE task_id IN " + ofGroups + ")",
@@ -61,9 +65,39 @@ func (r *Repository) deleteGroups(ctx context.Context, ids []task.GroupID, actor
 		}
 	}
 	for _, id := range ids {
-		if err := r.audit(ctx, 0, "purge", actor, "", "", 0, "group "+strconv.FormatInt(int64(id), 10)); err != nil {
+		if err := r.note(ctx, "purge", actor, "group "+strconv.FormatInt(int64(id), 10)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// logs implements taskports.Logs.
+type logs struct{ *store }
+
+// MoveLogs implements taskports.Logs. A text is in the store before its row names the store: a process
+// that is killed between the two leaves a copy, which the next call writes again.
+func (r logs) MoveLogs(ctx context.Context, to taskports.LogStore, age time.Duration, limit int) (int, error) {
+	var rows []struct {
+		ID        int64
+		AttemptID taskports.AttemptID
+		Ordinal   int
+		Kind      string
+		Body      string
+	}
+	err := r.scan(ctx, &rows, "SELECT id, attempt_id, ordinal, kind, body FROM {task_log} WHERE body IS NOT NULL AND created_at < {later} ORDER BY created_at LIMIT ?",
+		-age.Microseconds(), limit)
+	if err != nil {
+		return 0, fmt.Errorf("find old log text: %w", err)
+	}
+	for i, row := range rows {
+		ref, err := to.Put(ctx, fmt.Sprintf("attempt-%d-%d-%s.log", row.AttemptID, row.Ordinal, row.Kind), row.Body)
+		if err == nil {
+			_, err = r.exec(ctx, "UPDATE {task_log} SET body = NULL, log_ref = ? WHERE id = ? AND body IS NOT NULL", ref, row.ID)
+		}
+		if err != nil {
+			return i, fmt.Errorf("move the log of attempt %d: %w", row.AttemptID, err)
+		}
+	}
+	return len(rows), nil
 }

@@ -40,6 +40,11 @@ for the folder of the original. Several jobs are documents of one output.`,
 
 func (c fileCommands) validate(paths []string, expand bool) error {
 	var wrong []error
+	if check := c.env.app.CheckNeeds; check != nil {
+		if err := check(); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
 	for _, path := range paths {
 		file, err := c.env.loadJobFile(path)
 		if err != nil {

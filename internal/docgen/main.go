@@ -19,13 +19,13 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -78,7 +78,7 @@ func others() []string {
 }
 
 func pages() (map[string][]byte, error) {
-	registry, err := batch.NewRegistry()
+	registry, err := assembly.NewRegistry()
 	if err != nil {
 		return nil, fmt.Errorf("shipped components: %w", err)
 	}

@@ -39,7 +39,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
+	return []string{"internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
 }
 
 func admits(pattern, dir string) bool {
@@ -102,7 +102,8 @@ func rooms() []room {
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/item/skips", may: []string{core, model, ports}}, // reads the history
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
-		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/..."}},
+		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/...", "internal/assembly"}},
+		{path: "internal/assembly", may: append(layersInside(), "pkg/batch/adaptor/...", core, "pkg/batch/settings", ours)},
 		{path: "pkg/batch", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/conformance/..."}, // tests only
 		{path: "internal/rules"},           // tests only
@@ -147,7 +148,7 @@ type guarded struct {
 }
 
 func libraries() []guarded {
-	assembly := []string{"pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
+	assembly := []string{"internal/assembly", "pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
 	gormPlaces := []string{"pkg/batch/repository/...", "pkg/batch/adaptor/database/...", "internal/gormtx/..."}
 	drivers := []string{
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...", "internal/pgxconn",

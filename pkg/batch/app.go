@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -33,7 +34,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
+		fx.Provide(assembly.Built.Registry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -129,12 +130,28 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 	return errors.Join(errs...)
 }
 
-// App runs jobs inside a Go program; it has the methods of [Operator]. It is safe for concurrent use; Close
-// it.
+// App runs jobs inside a Go program. It is safe for concurrent use; Close it. Besides Work and Close it has, like the
+// command:
+//
+//	Prepare(ctx)                    check the tables of the history, or make them (Settings.AutoMigrate)
+//	Run(ctx, RunRequest)            run a job, and wait for its end
+//	Start(ctx, RunRequest)          start a job, which outlives ctx
+//	Restart(ctx, RestartRequest)    resume a failed or stopped execution
+//	Redrive(ctx, RedriveRequest)    run skipped items again
+//	Stop(ctx, id)                   stop an execution after its current chunk
+//	Abandon(ctx, id)                give up an execution, which then is never restarted
+//	Recover(ctx)                    end the executions of killed processes, for a restart
+//	Purge(ctx, PurgeRequest)        delete old executions
+//
+// and Plan, Explain, Show, List, Progress, Skips, Schedules, Register and others, with the requests of the command.
 type App struct {
 	*operator.Service
-	Repository JobRepository
+	// Repository reads the history: Execution, Steps, ...
+	Repository ports.Repository
 	Tasks      *runtime.TaskService
+	// Databases are those of the settings, by name: for transactions of your own, in which a move of a guarded row
+	// or a submission of tasks takes part.
+	Databases tx.Provider
 	// Observer combines all observers and the log. Pass it to guard.NewTable and inbox.Options.
 	Observer core.Observer
 
@@ -162,7 +179,11 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	var a *App
 	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))
 	if err := whole.Err(); err != nil {
-		return nil, errors.Join(rootCause(err), whole.Stop(context.WithoutCancel(ctx)))
+		cause := rootCause(err)
+		if missing := assembly.CheckNeeds(Module(s), opts...); missing != nil {
+			cause = missing
+		}
+		return nil, errors.Join(cause, whole.Stop(context.WithoutCancel(ctx)))
 	}
 	a.fx = whole
 	if err := whole.Start(ctx); err != nil {
@@ -183,11 +204,11 @@ type serviceParts struct {
 	Steps       *stepTasks
 	Workers     *tasks.Repository
 	Vault       *secret.Vault
-	Carried     carried
+	Jobs        assembly.Jobs
 }
 
 func newService(p serviceParts) (*operator.Service, error) {
-	files, err := p.Carried.load(p.Registry)
+	files, err := p.Jobs.Load(p.Registry)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +224,7 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 	if reader, ok := core.Observers(r.List...).(core.FiguresReader); ok {
 		reader.ReadFigures(p.Service.Figures)
 	}
-	a := &App{Service: p.Service, Repository: p.Repository.Ports(), Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
+	a := &App{Service: p.Service, Repository: p.Repository.Ports(), Tasks: p.TaskService, Databases: p.Provider, Observer: p.Observer.Observer, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -62,7 +63,7 @@ func TestAConstructorOfAnotherFormIsRefusedByTheNameOfItsComponent(t *testing.T)
 		`writer "ledger": the constructor returns *batch_test.Ledger, which is not a `:          batch.Writer[Order]("ledger", NewLedger),
 		`tasklet "sweep": the constructor returns *batch_test.Rates, which is not a core.Taskl`: batch.Tasklet("sweep", NewRates),
 	} {
-		_, err := batch.NewRegistry(option)
+		_, err := assembly.NewRegistry(option)
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 1, len(strings.Split(err.Error(), "\n")), "one line: %v", err)
 	}
@@ -90,7 +91,7 @@ func TestTheConstructorOfADependencyMayFail(t *testing.T) {
 
 func TestADescriptionNeedsNoDependency(t *testing.T) {
 	t.Parallel()
-	described, err := batch.NewRegistry(
+	described, err := assembly.NewRegistry(
 		batch.Processor[Order, Invoice]("price", NewPrice, batch.Summary("orders to invoices")),
 		fx.Provide(func() *Rates { panic("built only to run") }),
 	)
@@ -111,7 +112,7 @@ func TestNamesUsedTwiceAreAllReportedTogether(t *testing.T) {
 		batch.Reader[Order]("sweep", NewOrders),
 	)
 	want := "item type \"order\" is registered twice\ntasklet \"shell\" is registered twice\ntasklet \"sweep\" is registered twice"
-	_, err := batch.NewRegistry(twice)
+	_, err := assembly.NewRegistry(twice)
 	require.EqualError(t, err, want)
 	_, err = batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), twice)
 	require.EqualError(t, err, want)

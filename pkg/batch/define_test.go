@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -179,10 +180,9 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
 	text, err := job.Text()
 	require.NoError(t, err)
-	r, err := batch.NewRegistry(batch.Jobs(job))
+	r, files, err := assembly.Describe(batch.Jobs(job))
 	require.NoError(t, err)
-	file, err := job.Load(r)
-	require.NoError(t, err)
+	file := files["everything"]
 	require.Equal(t, text, file.Definition().Text)
 	require.Empty(t, file.Definition().Path)
 	again, err := jobfile.Parse("x.yaml", []byte(text), r)

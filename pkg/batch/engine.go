@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/runtime"
@@ -37,7 +38,7 @@ func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*ta
 }
 
 func newEngine(h history, t *tasks.Repository, s Settings, built engines) (engine.Engine, error) {
-	if isLocal(s) {
+	if assembly.IsLocal(s) {
 		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read
 		deciders := []string{runtime.DefaultDecider}
 		for _, name := range built.Deciders {
@@ -56,8 +57,6 @@ func newEngine(h history, t *tasks.Repository, s Settings, built engines) (engin
 	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or use the engine local",
 		s.Engine.Name, strings.Join(names, ", ")))
 }
-
-func isLocal(s Settings) bool { return s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal }
 
 func engineError(s Settings, err error) error {
 	if err == nil || s.Engine.Origin == "" {

@@ -129,7 +129,7 @@ func ExampleTasks() {
 		return task.Success(), nil
 	})
 	album := batch.NewJob("album").
-		Parameter(batch.Parameter{Name: "of", Type: core.TypeString, Default: "2026"}).
+		Parameter(batch.Parameter{Name: "of", Type: "string", Default: "2026"}).
 		Step("thumbnails", batch.Tasks{
 			Handler: "shrink",
 			Items:   []any{thumbnail{"${params.of}/sea.jpg", 64}, thumbnail{"${params.of}/hut.jpg", 128}},

@@ -173,6 +173,16 @@ func (e *Env) Job(file string, params ...string) *Run {
 	return r
 }
 
+// Named is Job for a registered job, such as one in Go.
+func (e *Env) Named(name string, params ...string) *Run {
+	e.t.Helper()
+	exec, err := e.app.Run(e.t.Context(), batch.RunRequest{Name: name, Params: e.given(params)})
+	if err != nil {
+		e.t.Fatalf("batchtest: run %s: %v", name, err)
+	}
+	return e.outcome(exec.ID)
+}
+
 // Launch is Job that returns the error of [batch.App.Run], for wrong files and refused launches.
 func (e *Env) Launch(file string, params ...string) (*Run, error) {
 	e.t.Helper()

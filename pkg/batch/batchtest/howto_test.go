@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // What follows is shown by docs/howto/testing-jobs.md, word for word.
@@ -87,7 +86,7 @@ func TestADiscountIsATenth(t *testing.T) {
 }
 
 func TestALostConnectionCostsOneMoreAttempt(t *testing.T) {
-	down := exception.Retryable("write", errors.New("the connection is lost"))
+	down := batch.Retryable("write", errors.New("the connection is lost"))
 	e := batchtest.New(t, shop, batchtest.WithFaults(
 		batchtest.Fault{Step: "load", Phase: core.PhaseWrite, Calls: []int{1}, After: true, Err: down},
 	))

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -93,7 +94,7 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 		path := filepath.Join(t.TempDir(), "out.csv")
 		c.from.Path, c.to.Path = path, path
 		at := begun(t, c.from, c.fromType, c.fromType)
-		part := itemtest.Parts(t, path)[0]
+		part := itemkit.Parts(t, path)[0]
 		before := content(t, part)
 		w, writing := formWriter(t, c.to, c.toType)
 		err := writing.Open(t.Context(), at)
@@ -109,7 +110,7 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 			require.Equal(t, before, content(t, part))
 		}
 		require.NoError(t, writing.Close(t.Context()))
-		require.Equal(t, []string{part}, itemtest.Parts(t, path))
+		require.Equal(t, []string{part}, itemkit.Parts(t, path))
 	}
 }
 
@@ -214,7 +215,7 @@ func TestAJobWhoseItemTypeChangedFailsAtOpenAndRunsFromTheStart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "it cannot be read")
-		part := itemtest.Parts(t, path)[0]
+		part := itemkit.Parts(t, path)[0]
 		for range 2 {
 			exec, err = e.Launcher.Run(t.Context(), exportOf[wide](t, e, path, 4, true), core.Parameters{}, nil)
 			require.NoError(t, err)
@@ -229,6 +230,6 @@ func TestAJobWhoseItemTypeChangedFailsAtOpenAndRunsFromTheStart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, "text,more\n,0\n,0\n,0\n", content(t, path))
-		require.Empty(t, itemtest.Parts(t, path))
+		require.Empty(t, itemkit.Parts(t, path))
 	})
 }

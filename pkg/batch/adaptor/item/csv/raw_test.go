@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -26,7 +27,7 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 		r, err := newReader(cfg, ids)
 		require.NoError(t, err)
 		var texts []string
-		for _, unread := range itemtest.UnreadItems(t, r) {
+		for _, unread := range itemkit.UnreadItems(t, r) {
 			raw := unread.Raw
 			texts = append(texts, raw.Text)
 			require.Equal(t, []string{"id", "note"}, raw.Columns)
@@ -81,8 +82,8 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 	}
 	r, err := newReader(readerConfig{Path: file(t, "in.csv", "id,iban,amount,open,day\n"+strings.Join(lines, "\n")), Header: headerExact}, item.TypeOf[account]("account"))
 	require.NoError(t, err)
-	unread := itemtest.UnreadItems(t, r)
+	unread := itemkit.UnreadItems(t, r)
 	require.Len(t, unread, len(lines))
-	require.Empty(t, itemtest.Quoting(unread, "S3CRET", "12345"))
+	require.Empty(t, itemkit.Quoting(unread, "S3CRET", "12345"))
 	require.ErrorContains(t, unread[2].Err, "field amount: the value is not a float")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -62,7 +63,7 @@ func TestARedrivenRecordIsAsWideAsItsFile(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("1,Smith,Paris"+more+"\n2,Doe, John,Rome"+more+"\n"), 0o600))
 		r, err := newReader(readerConfig{Path: path}, people(t))
 		require.NoError(t, err)
-		unread := itemtest.UnreadItems(t, r)
+		unread := itemkit.UnreadItems(t, r)
 		require.Len(t, unread, 1)
 		require.Equal(t, more == "", unread[0].Raw.Columns != nil)
 		r, err = newReader(readerConfig{Path: path}, people(t))

@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -62,7 +63,7 @@ func (f target) contents(t testing.TB) string {
 }
 
 func (f target) clear(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(f.path))) }
-func (f target) lose(t testing.TB)  { itemtest.RemoveParts(t, f.path) }
+func (f target) lose(t testing.TB)  { itemkit.RemoveParts(t, f.path) }
 
 func (f target) writer(t testing.TB, itemType item.Type, attempt core.Attempt) item.Writer {
 	w, err := newWriter(writerConfig{Path: f.path, Header: true}, itemtest.Use(itemType, attempt))
@@ -254,7 +255,7 @@ func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
 	at, err := w.Position()
 	require.NoError(t, err)
 	require.NoError(t, w.Close(ctx))
-	require.NoError(t, os.Truncate(itemtest.Parts(t, path)[0], 1))
+	require.NoError(t, os.Truncate(itemkit.Parts(t, path)[0], 1))
 	w = make1()
 	require.ErrorContains(t, w.Open(ctx, at), "has 1 bytes, but 2 were committed")
 	require.NoError(t, w.Close(ctx))

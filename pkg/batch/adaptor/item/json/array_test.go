@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -148,7 +149,7 @@ func TestTheWriterOfAnArrayKeepsTheWriterContract(t *testing.T) {
 					return text
 				},
 				Clear:  func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:   func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Lose:   func(t testing.TB) { itemkit.RemoveParts(t, path) },
 				Want:   "[\n{\"id\":1,\"name\":\"a\"},\n{\"id\":2,\"name\":\"b\"},\n{\"id\":3,\"name\":\"c\"},\n{\"id\":4,\"name\":\"d\"}\n]\n",
 				Hidden: true,
 			})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -69,7 +70,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 		`PATH:6, element 6, row 2 = 6 Cy e 6 [{"x":[1, 2]}]`,
 	}, described(t, arrayReader(t, cfg, orderLines(t)), path))
 
-	bad := rawTexts(itemtest.UnreadItems(t, arrayReader(t, cfg, orderLines(t))))
+	bad := rawTexts(itemkit.UnreadItems(t, arrayReader(t, cfg, orderLines(t))))
 	require.Equal(t, `{"id":1,"buyer":{"name":"Ann"},"lines":{"sku":"b","n":"two"}}`, bad[0].Text, "one row, as a document of its own")
 	require.Equal(t, `{"sku":"b","n":"two"}`, orders[bad[0].Offset:bad[0].Offset+bad[0].Length])
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -130,7 +131,7 @@ func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 				},
 				Contents: func(t testing.TB) string { return seen(t, path) },
 				Clear:    func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:     func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Lose:     func(t testing.TB) { itemkit.RemoveParts(t, path) },
 				Want:     `{"id":1,"name":"a\nb"}` + "\n" + `{"id":2,"name":""}` + "\n" + `{"id":3,"name":"","tags":["x"]}` + "\n",
 				Hidden:   true,
 			})
@@ -278,7 +279,7 @@ func TestAFileThatAnotherWriterBeganIsRefusedBeforeAnythingIsWritten(t *testing.
 		require.NoError(t, err)
 		require.NoError(t, first.Release(ctx))
 		require.NoError(t, first.Close(ctx))
-		part := itemtest.Parts(t, path)[0]
+		part := itemkit.Parts(t, path)[0]
 		before, err := os.ReadFile(part)
 		require.NoError(t, err)
 

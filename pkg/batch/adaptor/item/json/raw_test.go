@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-func rawTexts(unread []itemtest.Unread) (list []item.RawText) {
+func rawTexts(unread []itemkit.Unread) (list []item.RawText) {
 	for _, u := range unread {
 		list = append(list, u.Raw)
 	}
@@ -28,7 +28,7 @@ func TestAnElementThatCannotBeReadHasItsText(t *testing.T) {
 			{Text: `{"id":"x","a":[1,2]}`, Offset: 21, Length: 20},
 			{Text: "7", Offset: 42, Length: 1},
 			{Text: "null", Offset: 53, Length: 4},
-		}, rawTexts(itemtest.UnreadItems(t, r)))
+		}, rawTexts(itemkit.UnreadItems(t, r)))
 	}
 }
 
@@ -38,7 +38,7 @@ func TestALineThatCannotBeReadHasItsText(t *testing.T) {
 	content := "{\"id\":1}\n\n  {\"id\":\"x\"} \r\n{broken\n" + long + "\r\n{\"id\":2}"
 	r, err := newLinesReader(linesReaderConfig{Path: file(t, "in.jsonl", content), MaxLine: 100}, rows(t))
 	require.NoError(t, err)
-	found := rawTexts(itemtest.UnreadItems(t, r))
+	found := rawTexts(itemkit.UnreadItems(t, r))
 	require.Equal(t, item.RawText{Text: `{"id":"x"}`, Offset: 12, Length: 10}, found[0])
 	require.Equal(t, "{broken", found[1].Text)
 	require.Equal(t, long, found[2].Text)
@@ -97,9 +97,9 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 	}
 	lines, err := newLinesReader(linesReaderConfig{Path: file(t, "in.jsonl", strings.Join(docs, "\n"))}, item.TypeOf[account]("account"))
 	require.NoError(t, err)
-	unread := itemtest.UnreadItems(t, lines)
+	unread := itemkit.UnreadItems(t, lines)
 	require.Len(t, unread, len(docs))
-	require.Empty(t, itemtest.Quoting(unread, "S3CRET", "12345"))
+	require.Empty(t, itemkit.Quoting(unread, "S3CRET", "12345"))
 	require.ErrorContains(t, unread[0].Err, "field id: the value does not fit a int8")
 	require.ErrorContains(t, unread[4].Err, "field Rate: the value is not of type float")
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -66,7 +67,7 @@ func TestAWriterOfRecordTypesKeepsTheContract(t *testing.T) {
 			return string(content)
 		},
 		Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-		Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+		Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 	})
 }
 

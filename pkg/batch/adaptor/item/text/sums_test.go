@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -70,7 +71,7 @@ func TestSumsAndImpliedPointsKeepTheContract(t *testing.T) {
 			return string(content)
 		},
 		Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-		Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+		Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 	})
 	in := fileOf(t, want)
 	reader := func(t testing.TB, path string) item.Reader {

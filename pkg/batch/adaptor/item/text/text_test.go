@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -256,7 +257,7 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 					return string(content)
 				},
 				Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 			})
 		})
 	}

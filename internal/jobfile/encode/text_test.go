@@ -1,6 +1,6 @@
 //test:plain
 
-package define
+package encode
 
 import (
 	"testing"
@@ -26,19 +26,19 @@ func TestATextIsReadAsItWasMeant(t *testing.T) {
 		}
 		return rapid.OneOf(
 			rapid.Map(word, func(s string) any { return s }),
-			rapid.Map(rapid.SliceOfN(value(depth-1), 0, 3), func(items []any) any { return list(items) }),
+			rapid.Map(rapid.SliceOfN(value(depth-1), 0, 3), func(items []any) any { return List(items) }),
 			rapid.Map(rapid.SliceOfNDistinct(word, 0, 3, rapid.ID[string]), func(keys []string) any {
-				var o object
+				var o Object
 				for i, key := range keys {
-					o = append(o, pair{key + "k", value(depth - 1).Example(i)})
+					o = append(o, Pair{key + "k", value(depth - 1).Example(i)})
 				}
 				return o
 			}),
 		)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		o := object{{"root", value(3).Draw(t, "value")}}
-		made, err := text(o)
+		o := Object{{"root", value(3).Draw(t, "value")}}
+		made, err := Text(o)
 		require.NoError(t, err)
 		doc, problems := yamlfile.Parse("x", []byte(made))
 		require.NoError(t, problems.Err(), "%s", made)
@@ -49,14 +49,14 @@ func TestATextIsReadAsItWasMeant(t *testing.T) {
 // normal turns empty values into nil, so that both sides are equal.
 func normal(v any) any {
 	switch x := v.(type) {
-	case object:
-		var o object
+	case Object:
+		var o Object
 		for _, p := range x {
-			o = append(o, pair{p.key, normal(p.value)})
+			o = append(o, Pair{p.Key, normal(p.Value)})
 		}
 		return o
-	case list:
-		var l list
+	case List:
+		var l List
 		for _, item := range x {
 			l = append(l, normal(item))
 		}
@@ -68,13 +68,13 @@ func normal(v any) any {
 func back(n *yamlfile.Node) any {
 	switch n.Kind {
 	case yamlfile.Map:
-		var o object
+		var o Object
 		for _, e := range n.Entries {
-			o = append(o, pair{e.Key.Text, back(e.Value)})
+			o = append(o, Pair{e.Key.Text, back(e.Value)})
 		}
 		return o
 	case yamlfile.List:
-		var l list
+		var l List
 		for _, item := range n.Items {
 			l = append(l, back(item))
 		}

@@ -1,4 +1,4 @@
-package itemtest
+package itemkit
 
 import (
 	"context"
@@ -24,10 +24,18 @@ func UnreadItems(t testing.TB, r item.Reader) (all []Unread) {
 	if !ok {
 		t.Fatalf("%T is not an item.RawReader", r.Component())
 	}
-	if err := open(r.Component(), nil); err != nil {
-		t.Fatalf("Open: %v", err)
+	if o, ok := r.Component().(item.Opener); ok {
+		if err := o.Open(context.Background(), nil); err != nil {
+			t.Fatalf("Open: %v", err)
+		}
 	}
-	defer shut(t, r.Component())
+	if c, ok := r.Component().(item.Closer); ok {
+		defer func() {
+			if err := c.Close(context.Background()); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		}()
+	}
 	for {
 		err := r.Fill(context.Background(), r.NewItems(1), 1)
 		switch {

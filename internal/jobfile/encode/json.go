@@ -1,4 +1,4 @@
-package define
+package encode
 
 import (
 	"bytes"
@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-func encodePayload(v any) (any, error) {
+// JSON encodes v as encoding/json does.
+func JSON(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -24,26 +25,26 @@ func encodePayload(v any) (any, error) {
 func payload(v any) any {
 	switch v := v.(type) {
 	case nil:
-		return literal("null")
+		return Literal("null")
 	case bool:
 		if v {
-			return literal("true")
+			return Literal("true")
 		}
-		return literal("false")
+		return Literal("false")
 	case json.Number:
-		return literal(v)
+		return Literal(v)
 	case []any:
-		items := list{}
+		items := List{}
 		for _, item := range v {
 			items = append(items, payload(item))
 		}
 		return items
 	case map[string]any:
-		fields := object{}
+		fields := Object{}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			fields = append(fields, pair{key, payload(v[key])})
+			fields = append(fields, Pair{key, payload(v[key])})
 		}
 		return fields
 	}
-	return quoted(v.(string)) //nolint:forcetypeassert // JSON has nothing else
+	return Quoted(v.(string)) //nolint:forcetypeassert // JSON has nothing else
 }

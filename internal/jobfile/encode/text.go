@@ -1,4 +1,4 @@
-package define
+package encode
 
 import (
 	"regexp"
@@ -9,18 +9,27 @@ import (
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
 
+// A text consists of values: a string, a Literal, a Quoted, a List or an Object.
 type (
-	literal string
-	quoted  string
-	list    []any
-	object  []pair
-	pair    struct {
-		key   string
-		value any
+	// Literal is written as it is, Quoted always in quotes.
+	Literal string
+	Quoted  string
+	List    []any
+	Object  []Pair
+	Pair    struct {
+		Key   string
+		Value any
 	}
 )
 
-func (o *object) put(key string, value any) {
+// Map is an object of one pair.
+func Map(key string, value any) Object { return Object{{key, value}} }
+
+// Add adds a value, also an empty one.
+func (o *Object) Add(key string, value any) { *o = append(*o, Pair{key, value}) }
+
+// Put adds a value unless it is empty.
+func (o *Object) Put(key string, value any) {
 	switch v := value.(type) {
 	case nil:
 		return
@@ -28,25 +37,27 @@ func (o *object) put(key string, value any) {
 		if v == "" {
 			return
 		}
-	case list:
+	case List:
 		if len(v) == 0 {
 			return
 		}
-	case object:
+	case Object:
 		if len(v) == 0 {
 			return
 		}
 	}
-	*o = append(*o, pair{key, value})
+	o.Add(key, value)
 }
 
-func (o *object) flag(key string, on bool) {
+// Flag adds key: true if on.
+func (o *Object) Flag(key string, on bool) {
 	if on {
-		o.put(key, "true")
+		o.Put(key, "true")
 	}
 }
 
-func text(value any) (string, error) {
+// Text writes a value as YAML.
+func Text(value any) (string, error) {
 	made, err := yamlfile.Encode(node(value))
 	return string(made), err
 }
@@ -54,19 +65,19 @@ func text(value any) (string, error) {
 func node(value any) *yaml.Node {
 	n := &yaml.Node{}
 	switch v := value.(type) {
-	case object:
+	case Object:
 		n.Kind = yaml.MappingNode
 		for _, p := range v {
-			n.Content = append(n.Content, scalar(p.key), node(p.value))
+			n.Content = append(n.Content, scalar(p.Key), node(p.Value))
 		}
-	case list:
+	case List:
 		n.Kind = yaml.SequenceNode
 		for _, item := range v {
 			n.Content = append(n.Content, node(item))
 		}
-	case literal:
+	case Literal:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(v)}
-	case quoted:
+	case Quoted:
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: string(v), Style: yaml.DoubleQuotedStyle}
 	case string:
 		if n = scalar(v); block(v) {

@@ -1,4 +1,4 @@
-package define
+package batch
 
 import (
 	"cmp"
@@ -10,14 +10,14 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/jobfile/encode"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Load checks the definition like a job file; the error is jobfile.Problems. reg has the registered
-// components and those of [Job.Code].
-func (j *Job) Load(reg *registry.Registry) (*jobfile.File, error) {
+// load checks the definition like a job file; the error is jobfile.Problems. reg has the registered
+// components and those of [Job.code].
+func (j *Job) load(reg *registry.Registry) (*jobfile.File, error) {
 	r := renderOf(j)
 	if len(r.problems) > 0 {
 		return nil, r.problems
@@ -34,13 +34,13 @@ func (j *Job) Text() (string, error) {
 	return r.texts[j.name], nil
 }
 
-// Code returns the Go components of the job and its child jobs, with their names for a registry.
-func (j *Job) Code() []Named { return renderOf(j).code }
+// code returns the Go components of the job and its child jobs, with their names for a registry.
+func (j *Job) code() []namedCode { return renderOf(j).code }
 
 type render struct {
 	texts    map[string]string
 	jobs     map[string]*Job
-	code     []Named
+	code     []namedCode
 	problems jobfile.Problems
 
 	job     *Job
@@ -66,7 +66,7 @@ func (r *render) add(j *Job) {
 	r.jobs[j.name] = j
 	outer := *r
 	r.job, r.element, r.option, r.used = j, "", "", map[string]int{}
-	made, err := text(r.root(j))
+	made, err := encode.Text(r.root(j))
 	if err != nil {
 		r.problem(err)
 	}
@@ -74,51 +74,51 @@ func (r *render) add(j *Job) {
 	r.job, r.element, r.option, r.used = outer.job, outer.element, outer.option, outer.used
 }
 
-func (r *render) root(j *Job) object {
-	root := object{{"job", j.name}}
-	root.put("description", j.description)
-	root.put("parameters", r.parameters(j.parameters))
-	root.put("calendars", r.calendars(j.calendars))
-	root.put("database", j.database)
-	root.put("timezone", j.timezone)
+func (r *render) root(j *Job) encode.Object {
+	root := encode.Map("job", j.name)
+	root.Put("description", j.description)
+	root.Put("parameters", r.parameters(j.parameters))
+	root.Put("calendars", r.calendars(j.calendars))
+	root.Put("database", j.database)
+	root.Put("timezone", j.timezone)
 	if j.timeout != 0 {
-		root.put("timeout", j.timeout.String())
+		root.Put("timeout", j.timeout.String())
 	}
 	if j.once {
-		root.put("restartable", "false")
+		root.Put("restartable", "false")
 	}
-	root.put("incrementer", j.incrementer)
-	root.put("inherit", listOf(j.inherit))
-	root.put("schedule", r.schedule(j.schedule))
-	root.put("budget", r.budget(j.budget))
+	root.Put("incrementer", j.incrementer)
+	root.Put("inherit", encode.ListOf(j.inherit))
+	root.Put("schedule", r.schedule(j.schedule))
+	root.Put("budget", r.budget(j.budget))
 	r.placement(&root, j.on)
-	root.put("exclusive", j.exclusive)
-	root.put("listeners", r.components("listeners", registry.KindListener, j.listeners))
-	root = append(root, pair{"flow", r.flow(&j.flow)})
+	root.Put("exclusive", j.exclusive)
+	root.Put("listeners", r.components("listeners", registry.KindListener, j.listeners))
+	root.Add("flow", r.flow(&j.flow))
 	if j.finally != nil {
-		root = append(root, pair{"finally", r.flow(j.finally)})
+		root.Add("finally", r.flow(j.finally))
 	}
-	root.put("expect", j.expect)
+	root.Put("expect", j.expect)
 	return root
 }
 
-func (r *render) schedule(s *Schedule) object {
+func (r *render) schedule(s *Schedule) encode.Object {
 	if s == nil {
 		return nil
 	}
-	o := object{{"cron", s.Cron}}
-	o.put("timezone", s.Timezone)
-	o.put("catch_up", string(s.CatchUp))
-	o.put("overlap", string(s.Overlap))
-	o.put("calendar", s.Calendar)
-	o.put("when_closed", string(s.WhenClosed))
+	o := encode.Map("cron", s.Cron)
+	o.Put("timezone", s.Timezone)
+	o.Put("catch_up", string(s.CatchUp))
+	o.Put("overlap", string(s.Overlap))
+	o.Put("calendar", s.Calendar)
+	o.Put("when_closed", string(s.WhenClosed))
 	r.option = "schedule"
 	r.value(&o, "parameters", s.Parameters)
 	r.option = ""
 	return o
 }
 
-func (r *render) placement(o *object, p *core.Placement) {
+func (r *render) placement(o *encode.Object, p *core.Placement) {
 	r.option = "on"
 	switch {
 	case p == nil:
@@ -130,83 +130,83 @@ func (r *render) placement(o *object, p *core.Placement) {
 	r.option = ""
 }
 
-func (r *render) budget(b task.Budget) object {
-	var o object
+func (r *render) budget(b Budget) encode.Object {
+	var o encode.Object
 	for _, n := range []struct {
 		key   string
 		value int
 	}{{"max_attempts", b.MaxAttempts}, {"max_total_attempts", b.MaxTotalAttempts}, {"max_no_progress", b.MaxNoProgress}} {
 		if n.value != 0 {
-			o.put(n.key, strconv.Itoa(n.value))
+			o.Put(n.key, strconv.Itoa(n.value))
 		}
 	}
 	if b.Deadline != 0 {
-		o.put("deadline", b.Deadline.String())
+		o.Put("deadline", b.Deadline.String())
 	}
 	return o
 }
 
-func (r *render) parameters(specs []Parameter) object {
-	var all object
+func (r *render) parameters(specs []Parameter) encode.Object {
+	var all encode.Object
 	for _, p := range specs {
 		r.option = "parameters." + p.Name
-		o := object{{"type", string(p.Type)}}
-		o.put("doc", p.Doc)
+		o := encode.Map("type", string(p.Type))
+		o.Put("doc", p.Doc)
 		r.value(&o, "default", p.Default)
 		if p.Optional {
-			o.put("required", "false")
+			o.Put("required", "false")
 		}
 		if p.NotIdentifying {
-			o.put("identifying", "false")
+			o.Put("identifying", "false")
 		}
-		o.put("pattern", p.Pattern)
+		o.Put("pattern", p.Pattern)
 		r.value(&o, "enum", p.Enum)
 		r.value(&o, "min", p.Min)
 		r.value(&o, "max", p.Max)
-		if slices.ContainsFunc(all, func(other pair) bool { return other.key == p.Name }) {
+		if slices.ContainsFunc(all, func(other encode.Pair) bool { return other.Key == p.Name }) {
 			r.problem(errors.New("there are two parameters of this name"))
 			continue
 		}
-		all = append(all, pair{p.Name, o})
+		all.Add(p.Name, o)
 	}
 	r.option = ""
 	return all
 }
 
-func (r *render) calendars(given []Calendar) object {
-	var all object
+func (r *render) calendars(given []Calendar) encode.Object {
+	var all encode.Object
 	for _, c := range given {
 		r.option = "calendars." + c.Name
-		if slices.ContainsFunc(all, func(other pair) bool { return other.key == c.Name }) {
+		if slices.ContainsFunc(all, func(other encode.Pair) bool { return other.Key == c.Name }) {
 			r.problem(errors.New("there are two calendars of this name"))
 			continue
 		}
-		o := object{}
-		o.put("base", c.Base)
+		o := encode.Object{}
+		o.Put("base", c.Base)
 		if c.Weekend != nil {
-			days := list{}
+			days := encode.List{}
 			for _, day := range c.Weekend {
 				days = append(days, strings.ToUpper(day.String()[:3]))
 			}
-			o = append(o, pair{"weekend", days})
+			o.Add("weekend", days)
 		}
 		r.value(&o, "holidays", c.Holidays)
 		r.value(&o, "until", c.Until)
-		all = append(all, pair{c.Name, o})
+		all.Add(c.Name, o)
 	}
 	r.option = ""
 	return all
 }
 
-func (r *render) value(o *object, key string, v any) {
-	made, err := encode(v)
+func (r *render) value(o *encode.Object, key string, v any) {
+	made, err := encode.Value(v)
 	switch text, isText := made.(string); {
 	case err != nil:
 		r.problem(fmt.Errorf("%s: %w", key, err))
 	case isText && text == "":
-		*o = append(*o, pair{key, text})
+		o.Add(key, text)
 	default:
-		o.put(key, made)
+		o.Put(key, made)
 	}
 }
 
@@ -223,8 +223,8 @@ func (r *render) problem(err error) {
 	r.problems = append(r.problems, jobfile.Problem{Msg: err.Error(), Place: place})
 }
 
-func (r *render) flow(f *Flow) list {
-	elements := list{}
+func (r *render) flow(f *Flow) encode.List {
+	elements := encode.List{}
 	if f == nil {
 		return elements
 	}
@@ -243,8 +243,8 @@ func (r *render) flow(f *Flow) list {
 	return elements
 }
 
-func (r *render) elementOf(e element) object {
-	o := object{{e.kind, e.name}}
+func (r *render) elementOf(e element) encode.Object {
+	o := encode.Map(e.kind, e.name)
 	with := With{}
 	switch {
 	case len(e.with) > 1:
@@ -252,20 +252,20 @@ func (r *render) elementOf(e element) object {
 	case len(e.with) == 1:
 		with = e.with[0]
 	}
-	o.put("when", with.When)
+	o.Put("when", with.When)
 	switch e.kind {
 	case "step":
 		r.work(&o, e.work)
 	case "decide":
 		r.decision(&o, e)
 	case "split":
-		branches := list{}
+		branches := encode.List{}
 		for _, b := range e.branches {
 			branches = append(branches, r.flow(b))
 		}
-		o = append(o, pair{"branches", branches})
+		o.Add("branches", branches)
 	case "flow", "atomic":
-		o = append(o, pair{"steps", r.flow(e.branches[0])})
+		o.Add("steps", r.flow(e.branches[0]))
 	case "job":
 		r.child(&o, e)
 	}
@@ -273,72 +273,72 @@ func (r *render) elementOf(e element) object {
 	return o
 }
 
-func (r *render) child(o *object, e element) {
+func (r *render) child(o *encode.Object, e element) {
 	if e.child == nil {
 		r.problem(errors.New("the child job is nil"))
 		return
 	}
 	r.add(e.child)
-	*o = append(*o, pair{"file", e.child.name})
-	var given object
+	o.Add("file", e.child.name)
+	var given encode.Object
 	for _, name := range slices.Sorted(maps.Keys(e.parameters)) {
-		given = append(given, pair{name, e.parameters[name]})
+		given.Add(name, e.parameters[name])
 	}
-	o.put("parameters", given)
+	o.Put("parameters", given)
 }
 
-func (r *render) work(o *object, work Work) {
+func (r *render) work(o *encode.Object, work Work) {
 	switch w := work.(type) {
 	case nil:
 	case Component:
-		*o = append(*o, pair{"tasklet", r.component("tasklet", registry.KindTasklet, w)})
+		o.Add("tasklet", r.component("tasklet", registry.KindTasklet, w))
 	case Chunk:
-		*o = append(*o, pair{"chunk", r.chunk(w)})
+		o.Add("chunk", r.chunk(w))
 	case Tasks:
-		*o = append(*o, pair{"tasks", r.tasks(w)})
+		o.Add("tasks", r.tasks(w))
 	}
 }
 
-func (r *render) tasks(t Tasks) object {
-	o := object{{"handler", t.Handler}}
+func (r *render) tasks(t Tasks) encode.Object {
+	o := encode.Map("handler", t.Handler)
 	switch {
 	case t.Items != nil && !t.Reader.isZero():
 		r.problem(errors.New("tasks: there are Items and a Reader: one of them makes the tasks"))
 	case t.Items != nil:
-		items := list{}
+		items := encode.List{}
 		for i, item := range t.Items {
-			payload, err := encodePayload(item)
+			payload, err := encode.JSON(item)
 			if err != nil {
 				r.problem(fmt.Errorf("tasks.items[%d]: %w", i+1, err))
 			}
 			items = append(items, payload)
 		}
-		o = append(o, pair{"items", items})
+		o.Add("items", items)
 	case !t.Reader.isZero():
-		o.put("items", r.component("tasks.items", registry.KindReader, t.Reader))
+		o.Put("items", r.component("tasks.items", registry.KindReader, t.Reader))
 	}
-	o.put("key", t.Key)
-	o.put("after", t.After)
-	o.put("budget", r.budget(t.Budget))
+	o.Put("key", t.Key)
+	o.Put("after", t.After)
+	o.Put("budget", r.budget(t.Budget))
 	r.placement(&o, t.On)
 	return o
 }
 
-func (r *render) chunk(c Chunk) object {
-	var o object
-	o.put("size", number(c.Size))
-	o.put("isolate", c.Isolate)
+func (r *render) chunk(c Chunk) encode.Object {
+	var o encode.Object
+	o.Put("size", number(c.Size))
+	o.Put("isolate", c.Isolate)
 	if c.NoReprocess {
-		o.put("reprocess", "false")
+		o.Put("reprocess", "false")
 	}
-	o.flag("process_in_transaction", c.ProcessInTransaction)
-	o.put("concurrency", number(c.Concurrency))
-	o.put("read_ahead", c.ReadAhead)
+	o.Flag("process_in_transaction", c.ProcessInTransaction)
+	o.Put("concurrency", number(c.Concurrency))
+	o.Put("read_ahead", c.ReadAhead)
 	if !c.Reader.isZero() {
-		o.put("reader", r.component("chunk.reader", registry.KindReader, c.Reader))
+		o.Put("reader", r.component("chunk.reader", registry.KindReader, c.Reader))
 	}
-	o.put("processor", r.components("chunk.processor", registry.KindProcessor, c.Processors))
-	o.put("writer", r.components("chunk.writer", registry.KindWriter, c.Writers))
+	o.Put("processor", r.components("chunk.processor", registry.KindProcessor, c.Processors))
+	o.Put("writer", r.components("chunk.writer", registry.KindWriter, c.Writers))
 	if c.Retry != nil {
 		r.value(&o, "retry", *c.Retry)
 	}
@@ -348,29 +348,30 @@ func (r *render) chunk(c Chunk) object {
 	return o
 }
 
-func (r *render) decision(o *object, e element) {
+func (r *render) decision(o *encode.Object, e element) {
 	if e.decider != nil {
-		*o = append(*o, pair{"decider", r.component("decider", registry.KindDecider, *e.decider)})
+		o.Add("decider", r.component("decider", registry.KindDecider, *e.decider))
 		return
 	}
-	choices := list{}
+	choices := encode.List{}
 	for _, c := range e.choices {
-		var choice object
-		choice.put("when", c.when)
-		choices = append(choices, append(choice, pair{"next", r.target(c.target)}))
+		var choice encode.Object
+		choice.Put("when", c.when)
+		choice.Add("next", r.target(c.target))
+		choices = append(choices, choice)
 	}
-	*o = append(*o, pair{"choose", choices})
+	o.Add("choose", choices)
 }
 
-func (r *render) more(o *object, with With) {
+func (r *render) more(o *encode.Object, with With) {
 	if p := with.Partition; p != nil {
-		partition := object{{"by", r.component("partition.by", registry.KindPartitioner, p.By)}}
-		partition.put("workers", number(p.Workers))
-		partition.flag("remote", p.Remote)
+		partition := encode.Map("by", r.component("partition.by", registry.KindPartitioner, p.By))
+		partition.Put("workers", number(p.Workers))
+		partition.Flag("remote", p.Remote)
 		r.placement(&partition, p.On)
-		*o = append(*o, pair{"partition", partition})
+		o.Add("partition", partition)
 	}
-	o.put("remote", with.Remote)
+	o.Put("remote", with.Remote)
 	r.placement(o, with.Placement)
 	if with.Transaction != nil {
 		r.value(o, "transaction", *with.Transaction)
@@ -378,52 +379,52 @@ func (r *render) more(o *object, with With) {
 	if with.Retry != nil {
 		r.value(o, "retry", *with.Retry)
 	}
-	o.put("listeners", r.components("listeners", registry.KindListener, with.Listeners))
+	o.Put("listeners", r.components("listeners", registry.KindListener, with.Listeners))
 	if with.Timeout != 0 {
-		o.put("timeout", with.Timeout.String())
+		o.Put("timeout", with.Timeout.String())
 	}
-	o.put("expect", with.Expect)
+	o.Put("expect", with.Expect)
 	r.value(o, "promote", with.Promote)
-	o.put("start_limit", number(with.StartLimit))
-	o.flag("allow_start_if_complete", with.AllowStartIfComplete)
+	o.Put("start_limit", number(with.StartLimit))
+	o.Flag("allow_start_if_complete", with.AllowStartIfComplete)
 	switch {
 	case with.Next != "" && len(with.On) > 0:
 		r.problem(errors.New(`with Next and On it is not said which one success follows: say "COMPLETED": To(...) in On`))
 	case with.Next != "":
-		o.put("next", with.Next)
+		o.Put("next", with.Next)
 	case len(with.On) > 0:
-		var cases object
+		var cases encode.Object
 		for _, pattern := range slices.Sorted(maps.Keys(with.On)) {
-			cases = append(cases, pair{pattern, r.target(with.On[pattern])})
+			cases.Add(pattern, r.target(with.On[pattern]))
 		}
-		o.put("next", cases)
+		o.Put("next", cases)
 	}
 }
 
 func (r *render) target(t Target) any {
-	var exit object
+	var exit encode.Object
 	switch t.kind {
 	case "to":
 		return t.name
 	case "stop":
-		exit.put("restart", t.restart)
-		exit.put("message", t.message)
+		exit.Put("restart", t.restart)
+		exit.Put("message", t.message)
 	case "end", "fail":
-		exit.put("exit", t.exit)
+		exit.Put("exit", t.exit)
 	default:
 		r.problem(errors.New("a target is zero: To, End, Fail and Stop make one"))
 	}
 	if len(exit) == 0 {
 		return t.kind
 	}
-	return object{{t.kind, exit}}
+	return encode.Map(t.kind, exit)
 }
 
 func (r *render) components(option string, kind registry.Kind, given []Component) any {
 	if len(given) == 1 {
 		return r.component(option, kind, given[0])
 	}
-	var refs list
+	var refs encode.List
 	for i, c := range given {
 		refs = append(refs, r.component(option+"["+strconv.Itoa(i+1)+"]", kind, c))
 	}
@@ -440,22 +441,22 @@ func (r *render) component(option string, kind registry.Kind, c Component) any {
 		r.problem(errors.New("the " + string(kind) + " is missing"))
 		return ""
 	}
-	config, err := encode(c.config)
+	config, err := encode.Value(c.config)
 	if err != nil {
 		r.problem(fmt.Errorf("%s: %w", c.name, err))
 	}
 	if config == nil {
 		return c.name
 	}
-	return object{{c.name, config}}
+	return encode.Map(c.name, config)
 }
 
-func (r *render) inline(kind registry.Kind, code Code) any {
+func (r *render) inline(kind registry.Kind, code code) any {
 	switch {
-	case code.Err != nil:
-		r.problem(code.Err)
-	case code.Kind != kind:
-		r.problem(fmt.Errorf("this takes a %s, and here is a %s", kind, code.Kind))
+	case code.err != nil:
+		r.problem(code.err)
+	case code.kind != kind:
+		r.problem(fmt.Errorf("this takes a %s, and here is a %s", kind, code.kind))
 	}
 	_, element, _ := strings.Cut(r.element, " ")
 	name := cmp.Or(element, "job") + "." + string(kind)
@@ -464,8 +465,8 @@ func (r *render) inline(kind registry.Kind, code Code) any {
 		name += strconv.Itoa(n)
 	}
 	name = r.job.name + "." + name
-	r.code = append(r.code, Named{name, code})
-	return object{{name, code.Type}}
+	r.code = append(r.code, namedCode{name, code})
+	return encode.Map(name, code.typ)
 }
 
 func number(n int) string {

@@ -1,15 +1,12 @@
-package define
+package batch
 
 import (
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/config"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Job is a definition that grows by its methods; [Job.Load] reports all mistakes. It is not safe
+// Job is a job in Go. Its methods add to it; [CheckJobs] and [New] report all mistakes together. It is not safe
 // for concurrent use while it grows.
 type Job struct {
 	name        string
@@ -22,7 +19,7 @@ type Job struct {
 	expect      string
 	once        bool
 	schedule    *Schedule
-	budget      task.Budget
+	budget      Budget
 	on          *core.Placement
 	exclusive   string
 	parameters  []Parameter
@@ -32,7 +29,7 @@ type Job struct {
 	finally     *Flow
 }
 
-// NewJob begins a job. The name begins with a letter and has letters, digits, _ - and .
+// NewJob begins a job in Go; [Jobs] registers it. The name begins with a letter and has letters, digits, _ - and .
 func NewJob(name string) *Job { return &Job{name: name} }
 
 // Name returns the job's name.
@@ -99,7 +96,7 @@ func (j *Job) Schedule(s Schedule) *Job {
 }
 
 // Budget limits the cost of a run that a server starts.
-func (j *Job) Budget(b task.Budget) *Job {
+func (j *Job) Budget(b Budget) *Job {
 	j.budget = b
 	return j
 }
@@ -181,7 +178,7 @@ func (j *Job) Child(name string, child *Job, parameters map[string]string, with 
 // Parameter declares a parameter of a job.
 type Parameter struct {
 	Name string
-	Type core.ParameterType
+	Type ParameterType
 	Doc  string
 	// Default is of the Go type of Type, or a text such as ${today()}; nil means none.
 	Default        any
@@ -199,9 +196,9 @@ type Calendar struct {
 	Base string
 	// Weekend: nil means the days of Base, or Saturday and Sunday; empty means none.
 	Weekend  []time.Weekday
-	Holidays []core.Date
+	Holidays []Date
 	// Until is the last day with known holidays: a later day is an error. nil means complete.
-	Until *core.Date
+	Until *Date
 }
 
 // Schedule sets when a job is due.
@@ -209,14 +206,14 @@ type Schedule struct {
 	// Cron has five fields, or is @hourly, @daily, @weekly, @monthly or @yearly.
 	Cron     string
 	Timezone string
-	// CatchUp: empty means the last missed time.
-	CatchUp schedule.CatchUp
-	// Overlap: empty means that the next run waits.
-	Overlap schedule.Overlap
-	// Calendar restricts the due days; empty means all. WhenClosed: empty means that other days are
-	// left out.
+	// CatchUp is which missed times are made up for: none, last (the default) or all.
+	CatchUp string
+	// Overlap is what happens at a time when the last run is still active: forbid, queue (the default) or allow.
+	Overlap string
+	// Calendar restricts the due days; empty means all. WhenClosed is what happens on other days: skip (the
+	// default), next or previous.
 	Calendar   string
-	WhenClosed schedule.Closed
+	WhenClosed string
 	// Parameters may have ${schedule.date} and the like.
 	Parameters map[string]string
 }
@@ -224,7 +221,7 @@ type Schedule struct {
 // Flow is a list of elements, which run in order.
 type Flow struct{ elements []element }
 
-// NewFlow begins a flow.
+// NewFlow begins a flow for a branch, a flow in the flow, an atomic group or Finally.
 func NewFlow() *Flow { return &Flow{} }
 
 type element struct {
@@ -238,7 +235,7 @@ type element struct {
 	parameters map[string]string
 }
 
-// Work is a [Chunk], [Tasks], or a tasklet, which is a [Component].
+// Work is the work of a step: a [Chunk], [Tasks], or a tasklet, which is a [Component].
 type Work interface{ isWork() }
 
 func (Chunk) isWork()     {}
@@ -292,8 +289,8 @@ type Chunk struct {
 	Reader     Component
 	Processors []Component
 	Writers    []Component
-	Retry      *config.ItemRetryConfig
-	Skip       *config.ItemSkipConfig
+	Retry      *Retry
+	Skip       *Skip
 	// Isolate finds items that cannot be written: each, bisect or none.
 	Isolate              string
 	NoReprocess          bool
@@ -313,7 +310,7 @@ type Tasks struct {
 	// Key is the field that names an item's task, After the field with the keys that it waits for.
 	Key, After string
 	// Budget zero means 5 attempts for each.
-	Budget task.Budget
+	Budget Budget
 	On     *core.Placement
 }
 
@@ -323,12 +320,12 @@ type With struct {
 	// Next is the target after success, On the targets by exit code, patterns with * and ?. Without
 	// both it is the following element.
 	Next        string
-	On          map[string]Target
+	On          On
 	Listeners   []Component
 	Transaction *Transaction
 	// Retry runs a tasklet again, each time in its own transaction. A Chunk has its own.
-	Retry     *config.ItemRetryConfig
-	Partition *Partition
+	Retry     *Retry
+	Partition *Partitioned
 	// Remote is "true", "false" or "auto"; empty means "false".
 	Remote    string
 	Placement *core.Placement
@@ -351,8 +348,8 @@ type Transaction struct {
 	Timeout     time.Duration `key:"timeout"`
 }
 
-// Partition sets the partitions of a step.
-type Partition struct {
+// Partitioned sets the partitions of a step.
+type Partitioned struct {
 	By Component
 	// Workers is the number of concurrent parts; 0 means the number of CPUs.
 	Workers int
@@ -360,6 +357,9 @@ type Partition struct {
 	// On selects workers, with Remote; its texts may have ${part.NAME}.
 	On *core.Placement
 }
+
+// On has the targets by exit code.
+type On map[string]Target
 
 // Target is the target of a transition: [To], [End], [Fail] or [Stop].
 type Target struct{ kind, name, exit, restart, message string }

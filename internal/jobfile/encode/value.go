@@ -1,4 +1,4 @@
-package define
+package encode
 
 import (
 	"errors"
@@ -15,7 +15,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func encode(v any) (any, error) {
+// Value encodes a configuration: a map, a struct with the field tags of registry.Component, or one of their
+// values. Zero fields of a struct are left out; nil means no value.
+func Value(v any) (any, error) {
 	switch x := v.(type) {
 	case nil:
 		return nil, nil
@@ -28,9 +30,9 @@ func encode(v any) (any, error) {
 	case registry.Expression:
 		return x.Text, nil
 	case registry.Expressions:
-		fields := object{}
+		fields := Object{}
 		for _, e := range x {
-			fields = append(fields, pair{e.Name, e.Text})
+			fields = append(fields, Pair{e.Name, e.Text})
 		}
 		return fields, nil
 	case registry.SQL:
@@ -60,11 +62,11 @@ func encodeKind(v reflect.Value) (any, error) {
 		if v.IsNil() {
 			return nil, nil
 		}
-		return encode(v.Elem().Interface())
+		return Value(v.Elem().Interface())
 	case reflect.Slice, reflect.Array:
-		items := list{}
+		items := List{}
 		for i := range v.Len() {
-			item, err := encode(v.Index(i).Interface())
+			item, err := Value(v.Index(i).Interface())
 			if err != nil {
 				return nil, fmt.Errorf("[%d]: %w", i+1, err)
 			}
@@ -88,21 +90,21 @@ func encodeMap(v reflect.Value) (any, error) {
 	for _, key := range v.MapKeys() {
 		values[key.String()] = v.MapIndex(key).Interface()
 	}
-	fields := object{}
+	fields := Object{}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		value, err := encode(values[key])
+		value, err := Value(values[key])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 		if value != nil {
-			fields = append(fields, pair{key, value})
+			fields = append(fields, Pair{key, value})
 		}
 	}
 	return fields, nil
 }
 
 func encodeStruct(v reflect.Value) (any, error) {
-	fields := object{}
+	fields := Object{}
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		key := f.Tag.Get("key")
@@ -112,16 +114,16 @@ func encodeStruct(v reflect.Value) (any, error) {
 		if key == "" && !f.Anonymous {
 			return nil, fmt.Errorf("a %v cannot be part of a configuration: %s has no key", v.Type(), f.Name)
 		}
-		value, err := encode(v.Field(i).Interface())
+		value, err := Value(v.Field(i).Interface())
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
-		inner, nested := value.(object)
+		inner, nested := value.(Object)
 		switch {
 		case nested && (f.Anonymous || f.Tag.Get("rest") == "true"):
 			fields = append(fields, inner...)
 		case value != nil:
-			fields = append(fields, pair{key, value})
+			fields = append(fields, Pair{key, value})
 		}
 	}
 	return fields, nil
@@ -134,7 +136,7 @@ func encodeItem(t item.Type) (any, error) {
 		}
 		return t.Name(), nil
 	}
-	fields := object{}
+	fields := Object{}
 	schema := t.Schema()
 	for i := range schema.Len() {
 		f := schema.Field(i)
@@ -142,36 +144,37 @@ func encodeItem(t item.Type) (any, error) {
 		if f.Nullable {
 			kind += " null"
 		}
-		field := object{{"type", kind}}
-		field.put("from", f.From)
-		field.put("format", f.Format)
+		field := Object{{"type", kind}}
+		field.Put("from", f.From)
+		field.Put("format", f.Format)
 		if f.Scale != nil {
-			field.put("scale", strconv.Itoa(*f.Scale))
+			field.Put("scale", strconv.Itoa(*f.Scale))
 		}
-		field.put("decimal_separator", f.DecimalSeparator)
-		field.put("thousands_separator", f.ThousandsSeparator)
-		field.flag("trailing_minus", f.TrailingMinus)
+		field.Put("decimal_separator", f.DecimalSeparator)
+		field.Put("thousands_separator", f.ThousandsSeparator)
+		field.Flag("trailing_minus", f.TrailingMinus)
 		if f.Zone != nil {
-			field.put("zone", f.Zone.String())
+			field.Put("zone", f.Zone.String())
 		}
-		field.put("null_if", listOf(f.Nulls))
-		field.put("true", listOf(f.Trues))
-		field.put("false", listOf(f.Falses))
+		field.Put("null_if", ListOf(f.Nulls))
+		field.Put("true", ListOf(f.Trues))
+		field.Put("false", ListOf(f.Falses))
 		if !f.Default.IsNull() {
-			field = append(field, pair{"default", f.Default.String()})
+			field = append(field, Pair{"default", f.Default.String()})
 		}
 		if f.Coerce != row.CoerceError {
-			field.put("coerce", f.Coerce.String())
+			field.Put("coerce", f.Coerce.String())
 		}
-		field.flag("exact", f.Exact)
-		field.flag("optional", f.Optional)
-		fields = append(fields, pair{f.Name, field})
+		field.Flag("exact", f.Exact)
+		field.Flag("optional", f.Optional)
+		fields = append(fields, Pair{f.Name, field})
 	}
 	return fields, nil
 }
 
-func listOf(texts []string) list {
-	all := list{}
+// ListOf is a list of texts.
+func ListOf(texts []string) List {
+	all := List{}
 	for _, text := range texts {
 		all = append(all, text)
 	}

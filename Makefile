@@ -39,7 +39,7 @@ PLAIN = grep -rlx --include='*_test.go' '//test:plain' . | grep -v '^./bench/' |
 FLOWS := RandomFlow|AWildFlow|APlanOf|AFlowThatDiesAtAnyWrite|ALoopOfAStep
 CASES := $(FLOWS)|AStepEndsAsTheRulesSay|OverAnyKillsFailuresAndRestarts|ThoughAProcessDies
 # The packages that take longest begin first, so that the last ones to end are short.
-LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository internal/job internal/runtime pkg/batch/step
+LONGEST := internal/acceptance internal/conformance pkg/batch/batchtest internal/testmodel pkg/batch/repository internal/job internal/runtime internal/step
 PACKAGES_BY_LENGTH = $(patsubst %,./%,$(LONGEST)) $(filter-out $(patsubst %,./%,$(LONGEST)),$(shell $(GO) list -f '.{{slice .ImportPath (len .Module.Path)}}' ./...))
 IS_PLAIN = grep -xFf <($(PLAIN))
 TEST := $(GO) test -vet=off -timeout 20m $(ANEW) -p $(PACKAGES) -parallel $(PARALLEL)
@@ -75,7 +75,7 @@ test-plain:
 	$(subst $(GO) test,$(GO) -C bench test,$(TEST)) $(FLAGS) ./...
 
 test-cases:
-	$(TEST) -run '$(CASES)' $(FLAGS) ./internal/job ./pkg/batch/step ./internal/runtime
+	$(TEST) -run '$(CASES)' $(FLAGS) ./internal/job ./internal/step ./internal/runtime
 
 test-race:
 	$(if $(filter ./...,$(PKG)),SURFIN_TEST_FEW=1) CGO_ENABLED=1 $(TEST) $(RACE) $(FLAGS) $(if $(filter ./...,$(PKG)),$$(printf '%s\n' $(PACKAGES_BY_LENGTH) | $(IS_PLAIN) -v),$(PKG))
@@ -94,8 +94,8 @@ soak: ## the same rules and faults, far more often: KILLS (500), RACES (100), OU
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'TestRepository/.*/the_largest_plan' $(FLAGS) ./pkg/batch/repository/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v \
 		-run '$(FLOWS)' $(FLAGS) ./internal/job/
-	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'AStepEndsAsTheRulesSay' $(FLAGS) ./pkg/batch/step/
-	$(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'OverAnyKillsFailuresAndRestarts' $(FLAGS) ./pkg/batch/step/ -rapid.checks=$(SOAK)
+	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'AStepEndsAsTheRulesSay' $(FLAGS) ./internal/step/
+	$(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'OverAnyKillsFailuresAndRestarts' $(FLAGS) ./internal/step/ -rapid.checks=$(SOAK)
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 60m -count 1 -v -run 'NoTaskIsLost|ThoughAProcessDies' $(FLAGS) ./internal/runtime/
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 240m -count 1 -v -run 'ComesBack' $(FLAGS) ./internal/draft/ -rapid.checks=$(SOAK)
 	SURFIN_SOAK=$(SOAK) $(WITH_POSTGRES) $(GO) test -timeout 120m -count 1 -v -run 'EveryItemIsRedriven|AtEveryCommit|KillsOfItsRestarts' $(FLAGS) \

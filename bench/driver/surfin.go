@@ -15,9 +15,9 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )

@@ -24,6 +24,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
@@ -36,7 +37,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // asCommand makes the test binary behave as the command itself, for tests that need their own

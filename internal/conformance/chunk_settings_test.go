@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 )
 
 // Rules C7 and C17: the path changes, the result does not. Scenarios with

@@ -9,10 +9,10 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
+	jobstep "github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	jobstep "github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // remoteBench returns an engine, a registry, the same registry with a tasklet idle that works only in the

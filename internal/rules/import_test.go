@@ -39,7 +39,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
+	return []string{"internal/api/...", "internal/chunk/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/step/...", "internal/wording/..."}
 }
 
 func admits(pattern, dir string) bool {
@@ -53,7 +53,7 @@ func admits(pattern, dir string) bool {
 func rooms() []room {
 	core, tx, ours := "pkg/batch/core/...", "pkg/batch/tx/...", helpers
 	model, ports := "internal/model", "internal/ports/..."
-	steps := []string{core, tx, model, ports, "pkg/batch/chunk/...", "internal/redrive", "internal/job/..."}
+	steps := []string{core, tx, model, ports, "internal/chunk/...", "internal/redrive", "internal/job/..."}
 	return append(stages(), []room{
 		{path: "pkg/batch/batchtest/...", kit: true},
 		{path: "pkg/batch/batchtest/itemtest/...", kit: true},
@@ -76,9 +76,9 @@ func rooms() []room {
 		{path: "pkg/batch/core/task", may: []string{core, "internal/calendar", "internal/workslot"}, std: true},
 		{path: core, may: []string{"internal/jsontext", "internal/calendar"}, std: true},
 		{path: tx, std: true},
-		{path: "pkg/batch/chunk/...", may: []string{model, ports, core, tx}},
-		{path: "internal/redrive", may: []string{model, ports, core, tx, "pkg/batch/chunk"}},
-		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/workslot", core, tx, "internal/confine"}},
+		{path: "internal/chunk/...", may: []string{model, ports, core, tx}},
+		{path: "internal/redrive", may: []string{model, ports, core, tx, "internal/chunk"}},
+		{path: "internal/step/...", may: []string{model, ports, "internal/workslot", core, tx, "internal/confine"}},
 		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", core, "internal/lease", "internal/confine"}},
 		{path: "internal/refusal", may: []string{core}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
@@ -228,18 +228,18 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/core/item/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
 		{"pkg/batch/core/new/deep/a.go", "go.uber.org/fx", "standard library only"},
 		{"pkg/batch/tx/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
-		{"pkg/batch/chunk/a.go", module + "/pkg/batch/core/row", ""},
-		{"pkg/batch/chunk/a.go", module + "/pkg/batch/step", "may not import pkg/batch/step"},
-		{"pkg/batch/chunk/a.go", module + "/pkg/batch/chunk/buffer", ""},
-		{"pkg/batch/step/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
-		{"internal/job/a.go", module + "/pkg/batch/chunk", "may not import pkg/batch/chunk"},
+		{"internal/chunk/a.go", module + "/pkg/batch/core/row", ""},
+		{"internal/chunk/a.go", module + "/internal/step", "may not import internal/step"},
+		{"internal/chunk/a.go", module + "/internal/chunk/buffer", ""},
+		{"internal/step/a.go", module + "/internal/chunk", "may not import internal/chunk"},
+		{"internal/job/a.go", module + "/internal/chunk", "may not import internal/chunk"},
 		{"internal/runtime/a.go", module + "/pkg/batch/adaptor/engine/local", "may not import"},
 		{"internal/runtime/engine/a.go", module + "/pkg/batch/core", "may not import pkg/batch/core"},
 		{"internal/runtime/a.go", module + "/internal/runtime/engine", ""},
 		{"pkg/batch/adaptor/engine/local/a.go", module + "/internal/runtime/engine", ""},
 		{"pkg/batch/adaptor/engine/local/a.go", module + "/internal/runtime", "may not import internal/runtime"},
 		{"pkg/batch/repository/a.go", "gorm.io/gorm/clause", ""},
-		{"pkg/batch/chunk/a.go", "gorm.io/gorm", "gorm.io only in"},
+		{"internal/chunk/a.go", "gorm.io/gorm", "gorm.io only in"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/core", ""},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch/adaptor/item/json", "may not import"},
 		{"pkg/batch/adaptor/item/csv/a.go", module + "/pkg/batch", "may not import pkg/batch"},
@@ -266,8 +266,8 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/settings", "may not import"},
 		{"internal/cli/a.go", module + "/internal/operator", ""},
 		{"internal/cli/a.go", module + "/internal/job", "may not import"},
-		{"internal/cli/a.go", module + "/pkg/batch/chunk", "may not import"},
-		{"internal/cli/a.go", module + "/pkg/batch/step", "may not import"},
+		{"internal/cli/a.go", module + "/internal/chunk", "may not import"},
+		{"internal/cli/a.go", module + "/internal/step", "may not import"},
 		{"internal/cli/a.go", module + "/pkg/batch/repository", "may not import"},
 		{"internal/operator/a.go", module + "/internal/cli", "may not import"},
 		{"pkg/batch/settings/a.go", module + "/internal/jobfile", "may not import"},
@@ -283,7 +283,7 @@ func TestAForbiddenImportIsFound(t *testing.T) {
 		{"pkg/batch/adaptor/observe/otel/module.go", module + "/pkg/batch/settings", ""},
 		{"pkg/batch/adaptor/observe/otel/a.go", module + "/pkg/batch/adaptor/observe/slog", "may not import"},
 		{"pkg/batch/adaptor/observe/slog/a.go", "go.opentelemetry.io/otel/trace", "only in pkg/batch/adaptor/observe/otel"},
-		{"pkg/batch/chunk/a.go", "github.com/prometheus/client_golang/prometheus", "only in pkg/batch/adaptor/observe/prometheus"},
+		{"internal/chunk/a.go", "github.com/prometheus/client_golang/prometheus", "only in pkg/batch/adaptor/observe/prometheus"},
 		{"internal/filestream/a.go", module + "/pkg/batch/adaptor/item/csv", "may not import"},
 		{"cmd/surfin/main.go", module + "/internal/expression", "may not import"},
 		{"example/hello/main.go", module + "/pkg/batch", ""},
@@ -331,8 +331,8 @@ func TestSourcesAreReadFromTheTree(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
-	write("pkg/batch/step/a.go", "//go:build never\n\npackage step\n\nimport _ \""+module+"/pkg/batch/chunk\"\n")
-	write("pkg/batch/step/testdata/b.go", "this is no Go")
+	write("internal/step/a.go", "//go:build never\n\npackage step\n\nimport _ \""+module+"/internal/chunk\"\n")
+	write("internal/step/testdata/b.go", "this is no Go")
 	write("tools/go.mod", "module tools\n")
 	write("tools/a.go", "package tools\n\nimport _ \"gorm.io/gorm\"\n")
 	sources, err := readSources(dir)

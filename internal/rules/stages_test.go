@@ -5,7 +5,7 @@ import "strings"
 // stages are the rooms of a job file's way from a text to a job: each knows only those before it.
 func stages() []room {
 	core, tx, ours, model, ports := "pkg/batch/core/...", "pkg/batch/tx/...", helpers, "internal/model", "internal/ports/..."
-	steps := []string{core, tx, model, ports, "pkg/batch/chunk/...", "internal/redrive", "internal/job/..."}
+	steps := []string{core, tx, model, ports, "internal/chunk/...", "internal/redrive", "internal/job/..."}
 	return []room{
 		{path: "internal/jobfile/source", may: []string{core, ours}},
 		{path: "internal/jobfile/language", may: []string{core, tx, ours}},
@@ -17,8 +17,8 @@ func stages() []room {
 		{path: "internal/jobfile/bind", may: language("language template itemtype tree", core, tx, ours)},
 		{path: "internal/jobfile/check", may: language("source language template itemtype expand tree bind", model, core, tx, "internal/job", "internal/schedule", ours)},
 		{path: "internal/jobfile/diff", may: language("language template tree bind check", ports, core, tx, ours)},
-		{path: "internal/jobfile/compile", may: language("language template tree bind diff", append(steps, "pkg/batch/step", ours)...)},
-		{path: "internal/jobfile/...", may: append(steps, "pkg/batch/step/...", "internal/schedule", "internal/jobfile/...", ours)},
+		{path: "internal/jobfile/compile", may: language("language template tree bind diff", append(steps, "internal/step", ours)...)},
+		{path: "internal/jobfile/...", may: append(steps, "internal/step/...", "internal/schedule", "internal/jobfile/...", ours)},
 	}
 }
 

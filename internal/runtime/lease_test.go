@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/internal/testproxy"
@@ -20,7 +21,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // Rule L9.

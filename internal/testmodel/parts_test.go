@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/internal/model"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"

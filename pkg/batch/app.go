@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -17,14 +18,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/step"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 	eventlog "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 

@@ -16,9 +16,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // Work executes tasks that have a handler here and partitions planned for workers (`remote: true`), until stop

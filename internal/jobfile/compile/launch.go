@@ -16,10 +16,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // CheckLaunch decodes every config with the launch's values, so that a mistake refuses the launch

@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/redrive"
+	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
 // Redrive describes the run that redriven items make.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
+	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 

@@ -343,7 +343,7 @@ func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, fail
 	case errors.Is(err, core.ErrLostOwner):
 		return errors.Join(&fatalError{failure}, err)
 	case err != nil:
-		return errors.Join(fmt.Errorf("%w: %w", core.ErrLostCommit, &fatalError{failure}), err)
+		return errors.Join(fmt.Errorf("%w: %w", ports.ErrLostCommit, &fatalError{failure}), err)
 	}
 	p.exec.Ref, p.exec.Step.Epoch = ref, ref.Epoch
 	if found.Counters == p.exec.Step.Counters.Add(u.counters) && bytes.Equal(found.Position, u.encoded) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -342,7 +343,7 @@ func (p *pipeline) checkLeftOut() error {
 type leftOutError struct{ err error }
 
 func (e *leftOutError) Error() string   { return e.err.Error() }
-func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
+func (e *leftOutError) Unwrap() []error { return []error{ports.ErrExpect, e.err} }
 
 // release notifies the writers that a commit has stored their positions.
 func (p *pipeline) release(ctx context.Context) error {

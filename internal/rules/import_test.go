@@ -80,7 +80,7 @@ func rooms() []room {
 		{path: "internal/redrive", may: []string{model, ports, core, tx, "internal/chunk"}},
 		{path: "internal/step/...", may: []string{model, ports, "internal/workslot", core, tx, "internal/confine"}},
 		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", core, "internal/lease", "internal/confine"}},
-		{path: "internal/refusal", may: []string{core}},
+		{path: "internal/refusal", may: []string{core, ports}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
 		{path: "internal/schedule/...", may: []string{core, "internal/ports/taskports", "internal/calendar"}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},

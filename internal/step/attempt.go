@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -69,7 +70,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	switch {
 	case err == nil:
 		return end
-	case errors.Is(err, core.ErrParked), a.isReleased(err):
+	case errors.Is(err, ports.ErrParked), a.isReleased(err):
 		return a.parked(ctx)
 	}
 	return a.failed(ctx, err)
@@ -118,7 +119,7 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	if err != nil {
 		return a.failed(ctx, err)
 	}
-	return &ending{err: core.ErrParked}
+	return &ending{err: ports.ErrParked}
 }
 
 // keepOutcome stores the outcome of the flow with a step of `finally`: the process that resumes it does
@@ -134,7 +135,7 @@ func (a *attempt) keepOutcome() error {
 	if a.run.Step.Context == nil {
 		a.run.Step.Context = core.NewExecutionContext()
 	}
-	return a.run.Step.Context.Put(core.OutcomeKey, text)
+	return a.run.Step.Context.Put(ports.OutcomeKey, text)
 }
 
 // performOnce runs the step in its transaction, with everything that decides whether the transaction
@@ -260,7 +261,7 @@ func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	return fmt.Errorf("%w: %w", ports.ErrUnknownOutcome, err)
 }
 
 // failed ends an attempt after its work was rolled back, or did not happen. An abandoned attempt only

@@ -42,12 +42,12 @@ func (a *attempt) completed() outcome {
 // this failure, not to a success that did not commit.
 func (a *attempt) outcomeOf(failure error) outcome {
 	switch {
-	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
+	case errors.Is(failure, ports.ErrLostCommit) && errors.Is(failure, ports.ErrNoReply) && a.isJudgedHere():
 		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
-	case errors.Is(failure, core.ErrUnknownOutcome):
-		lost := errors.Is(failure, core.ErrLostCommit)
+	case errors.Is(failure, ports.ErrUnknownOutcome):
+		lost := errors.Is(failure, ports.ErrLostCommit)
 		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
-	case errors.Is(failure, core.ErrExpect):
+	case errors.Is(failure, ports.ErrExpect):
 		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
 	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):
 		return outcome{status: core.StatusStopped, exit: cmp.Or(a.exit, core.ExitStopped), message: "stopped on request"}
@@ -142,7 +142,7 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *model
 		}
 	}
 	err := e.write(ctx, run, end)
-	if found, mine := core.FoundIn(err); mine && found.IsOver() && end.success != nil {
+	if found, mine := ports.FoundIn(err); mine && found.IsOver() && end.success != nil {
 		err, end.outcome, end.promoted, end.err = nil, end.success.outcome, end.success.promoted, nil
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -101,10 +102,10 @@ func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 		job.Confinement = s.config.Confinement(ctx, run.View())
 	}
 	child, err := s.run(ctx, run, &job, params)
-	if errors.Is(err, core.ErrParked) {
-		return core.ErrParked
+	if errors.Is(err, ports.ErrParked) {
+		return ports.ErrParked
 	}
-	var complete *core.InstanceCompleteError
+	var complete *ports.InstanceCompleteError
 	if errors.As(err, &complete) {
 		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
 			return s.completed(run, complete)
@@ -125,7 +126,7 @@ func (s *JobStep) run(ctx context.Context, run *model.StepRun, child *model.Job,
 	w := keyWait{step: s, run: run, begin: time.Now()}
 	for {
 		exec, err := s.runNow(ctx, run, child, params)
-		refused, is := errors.AsType[*core.ExclusiveError](err)
+		refused, is := errors.AsType[*ports.ExclusiveError](err)
 		if !is || exec != nil {
 			return exec, errors.Join(err, w.over(ctx))
 		}
@@ -146,7 +147,7 @@ func (s *JobStep) runNow(ctx context.Context, run *model.StepRun, child *model.J
 
 // completed refuses a child that completed, but not for this step: accepting it would silently leave it
 // out (rule F2a).
-func (s *JobStep) completed(run *model.StepRun, complete *core.InstanceCompleteError) error {
+func (s *JobStep) completed(run *model.StepRun, complete *ports.InstanceCompleteError) error {
 	by := "on its own"
 	switch parent := complete.Execution.Parent; {
 	case parent == run.Data.Job.ID:
@@ -183,21 +184,21 @@ func (s *JobStep) outcome(run *model.StepRun, child *core.JobExecution) error {
 
 func unknownOutcome(settles bool) error {
 	if settles {
-		return core.ErrLostCommit
+		return ports.ErrLostCommit
 	}
-	return core.ErrUnknownOutcome
+	return ports.ErrUnknownOutcome
 }
 
 // refused explains why the child did not run, or could not be recorded. A child that was taken over
 // does not concern the ownership of this job: the chain ends here.
 func (s *JobStep) refused(err error) error {
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		return fmt.Errorf("child job %s: %v", s.config.Job.Name, err) //nolint:errorlint // the child's owner, not this job's
 	case errors.As(err, &running):
 		return fmt.Errorf("child job %s cannot start: another execution of the same instance is running: %w", s.config.Job.Name, err)
-	case errors.Is(err, core.ErrAbandoned):
+	case errors.Is(err, ports.ErrAbandoned):
 		return fmt.Errorf("child job %s cannot start: its last execution was abandoned, and this step keeps its parameters: abandon this execution as well, or start with other parameters: %w", s.config.Job.Name, err)
 	}
 	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
@@ -210,7 +211,7 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 		run.Step.Context = core.NewExecutionContext()
 	}
 	if run.Data.Resumed || run.Data.Earlier != nil && !run.Data.NewDefinition {
-		if text, ok := run.Step.Context.Get(core.ChildKey); ok {
+		if text, ok := run.Step.Context.Get(ports.ChildKey); ok {
 			return decodeParameters(text)
 		}
 	}
@@ -223,7 +224,7 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 	}
 	text, err := json.Marshal(params)
 	if err == nil {
-		err = run.Step.Context.Put(core.ChildKey, string(text))
+		err = run.Step.Context.Put(ports.ChildKey, string(text))
 	}
 	if err == nil {
 		err = run.Services.Plans.SaveStepContext(ctx, run.Ref, run.Step.Context)
@@ -237,10 +238,10 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {
-		return params, fmt.Errorf("the step's context has a %T at key %s", stored, core.ChildKey)
+		return params, fmt.Errorf("the step's context has a %T at key %s", stored, ports.ChildKey)
 	}
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
-		return params, fmt.Errorf("the step's context, %s: %w", core.ChildKey, err)
+		return params, fmt.Errorf("the step's context, %s: %w", ports.ChildKey, err)
 	}
 	return params, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -29,10 +30,10 @@ type keyWait struct {
 
 // wait returns when the child may be launched again. It refuses to wait for an execution that needs the
 // end of this one.
-func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error {
+func (w *keyWait) wait(ctx context.Context, refused *ports.ExclusiveError) error {
 	if holder := refused.Running.ExecutionID; holder != w.holder {
 		w.holder = holder
-		if err := w.store(ctx, func(c *core.ExecutionContext) error { return c.Put(core.WaitsKey, int64(holder)) }); err != nil {
+		if err := w.store(ctx, func(c *core.ExecutionContext) error { return c.Put(ports.WaitsKey, int64(holder)) }); err != nil {
 			return err
 		}
 		w.run.Services.Observer.Observe(ctx, core.LaunchWaits{
@@ -50,7 +51,7 @@ func (w *keyWait) wait(ctx context.Context, refused *core.ExclusiveError) error 
 	case w.run.Stopping():
 		return core.ErrStopped
 	case w.run.IsLeft():
-		return core.ErrParked
+		return ports.ErrParked
 	}
 	err = workslot.WithoutSlot(ctx, func() error {
 		return w.run.Pause(ctx, model.NextLook(time.Since(w.begin), longestKeyPause), false)
@@ -65,7 +66,7 @@ func (w *keyWait) over(ctx context.Context) error {
 	if w.holder == 0 {
 		return nil
 	}
-	return w.store(context.WithoutCancel(ctx), func(c *core.ExecutionContext) error { c.Delete(core.WaitsKey); return nil })
+	return w.store(context.WithoutCancel(ctx), func(c *core.ExecutionContext) error { c.Delete(ports.WaitsKey); return nil })
 }
 
 func (w *keyWait) store(ctx context.Context, change func(c *core.ExecutionContext) error) error {

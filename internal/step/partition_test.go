@@ -16,6 +16,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/chunk"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -289,7 +290,7 @@ func TestExitCodesOfPartitionsAreCombinedAndUnknownWins(t *testing.T) {
 			case "ERROR":
 				return errors.New("no good")
 			case "UNKNOWN":
-				return core.ErrUnknownOutcome
+				return ports.ErrUnknownOutcome
 			default:
 				c.ExitCode = end
 			}

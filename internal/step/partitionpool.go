@@ -243,7 +243,7 @@ func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model
 	_, err := b.run.Services.Plans.EndStep(ctx, ref, ports.StepChange{
 		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand,
 	})
-	if found, mine := core.FoundIn(err); mine && found.IsOver() {
+	if found, mine := ports.FoundIn(err); mine && found.IsOver() {
 		return model.PartitionResult{Status: found, ExitCode: core.ExitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil
 	}
 	return result, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -50,7 +51,7 @@ func (a *attempt) isFinal(ctx context.Context, err error) bool {
 	var commit *tx.CommitError
 	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
-		errors.Is(err, core.ErrParked) || errors.Is(err, core.ErrUnknownOutcome) || errors.Is(err, core.ErrExpect) ||
+		errors.Is(err, ports.ErrParked) || errors.Is(err, ports.ErrUnknownOutcome) || errors.Is(err, ports.ErrExpect) ||
 		errors.Is(err, ErrAbandoned) || errors.As(err, &panicked) ||
 		errors.As(err, &commit) && !errors.Is(err, tx.ErrRolledBack)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -202,7 +203,7 @@ func (c Commands) change(a operator.Action, id string) actionText {
 	}
 }
 
-func workText(open core.OpenWork) actionText {
+func workText(open ports.OpenWork) actionText {
 	var of []string
 	for _, kind := range []struct {
 		n    int64

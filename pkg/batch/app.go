@@ -121,7 +121,7 @@ func newLauncher(r ports.JobRepository, c *repository.Checkpoints, p tx.Provider
 	})
 }
 
-func removeLeft(_ context.Context, left core.LeftBehind) error {
+func removeLeft(_ context.Context, left ports.LeftBehind) error {
 	var errs []error
 	for _, at := range chunk.WriterPositions(left.Position) {
 		errs = append(errs, filestream.RemoveLeft(left.Attempt, at))

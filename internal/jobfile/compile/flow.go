@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/step"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -208,7 +209,7 @@ func (c *compiler) group(e *tree.Element, when *model.Condition, inner model.Flo
 // markUnknownOutcome marks a failed COMMIT with an unknown effect (rule C10).
 func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
-		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+		return fmt.Errorf("%w: %w", ports.ErrUnknownOutcome, err)
 	}
 	return err
 }

@@ -206,13 +206,3 @@ func (e *TransitionError) Error() string {
 	}
 	return msg
 }
-
-// FoundIn is the row's status if it is the caller's, last moved in the caller's epoch: the result of a move
-// with a lost reply.
-func FoundIn(err error) (Status, bool) {
-	refused, ok := errors.AsType[*TransitionError](err)
-	if !ok || errors.Is(err, ErrLostOwner) || refused.Current == "" || refused.Last.Epoch != refused.Epoch {
-		return "", false
-	}
-	return refused.Current, true
-}

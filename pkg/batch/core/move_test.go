@@ -120,16 +120,16 @@ func TestEachPairOfStatesIsJudgedAlone(t *testing.T) {
 func TestAnEarlierMoveIsReadFromARejection(t *testing.T) {
 	t.Parallel()
 	refused := core.TransitionError{Current: core.StatusCompleted, Epoch: 3, Last: core.Mark{Move: ports.MoveComplete, Epoch: 3}}
-	found, mine := core.FoundIn(fmt.Errorf("end: %w", &refused))
+	found, mine := ports.FoundIn(fmt.Errorf("end: %w", &refused))
 	require.True(t, mine)
 	require.Equal(t, core.StatusCompleted, found)
 
-	_, mine = core.FoundIn(errors.Join(&refused, core.ErrLostOwner))
+	_, mine = ports.FoundIn(errors.Join(&refused, core.ErrLostOwner))
 	require.False(t, mine, "another owner made it")
 	other := refused
 	other.Last.Epoch = 2
-	_, mine = core.FoundIn(&other)
+	_, mine = ports.FoundIn(&other)
 	require.False(t, mine, "it was made in another epoch")
-	_, mine = core.FoundIn(nil)
+	_, mine = ports.FoundIn(nil)
 	require.False(t, mine)
 }

@@ -298,7 +298,7 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	if err != nil || row == nil || row.Owner == "" { // no owner is known
 		return failure
 	}
-	owner := core.ParseOwner(row.Owner)
+	owner := ports.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }
 

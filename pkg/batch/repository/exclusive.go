@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -32,11 +33,11 @@ func (r *Repository) holder(ctx context.Context, jobName string, key core.Exclus
 // excludes returns why no other execution with the key may run; nil means that this one's owner is
 // lost.
 func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) bool) error {
-	exec := core.JobExecution{Owner: core.ParseOwner(s.Row.Owner)}
+	exec := core.JobExecution{Owner: ports.ParseOwner(s.Row.Owner)}
 	if s.attempt(exec, dead).Lost {
 		return nil
 	}
-	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
+	return &ports.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
 }
 
 // claimKey makes sure that no other execution runs with the launch's key. It ends one with a lost
@@ -53,7 +54,7 @@ func (l *launch) claimKey(ctx context.Context) error {
 	if err := holder.excludes(l.req.Exclusive, l.req.Dead); err != nil {
 		return &refusalError{err}
 	}
-	dead := l.req.Dead != nil && l.req.Dead(core.ParseOwner(holder.Row.Owner))
+	dead := l.req.Dead != nil && l.req.Dead(ports.ParseOwner(holder.Row.Owner))
 	_, err = l.repo.endLost(ctx, &holder.Row, dead, actTakeOver, l.ledger)
 	return err
 }

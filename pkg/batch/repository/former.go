@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -32,7 +33,7 @@ func (l *launch) refuseFormer(ctx context.Context) error {
 		key = params.FormerKey()
 	}
 	err := l.repo.refuseFormer(ctx, l.req.JobName, params, key)
-	if errors.As(err, new(*core.FormerInstanceError)) {
+	if errors.As(err, new(*ports.FormerInstanceError)) {
 		return &refusalError{err}
 	}
 	return err
@@ -59,5 +60,5 @@ func (r *Repository) refuseFormer(ctx context.Context, jobName string, params co
 	if last == nil || last.Row.Status == core.StatusAbandoned {
 		return nil
 	}
-	return &core.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params, Taken: key == params.Key()}
+	return &ports.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params, Taken: key == params.Key()}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Instance implements ports.Explorer; it returns core.ErrNotFound if there is none.
-func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
+func (r *Repository) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
 	var rows []jobInstance
 	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *Repository) Instance(ctx context.Context, jobName, key string) (*core.J
 }
 
 // Instances implements ports.Explorer: one statement, by key, never by offset.
-func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
+func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
 	if filter.Limit <= 0 {
 		filter.Limit = DefaultPageSize
 	}
@@ -53,7 +53,7 @@ func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter)
 	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, fmt.Errorf("list job instances: %w", err)
 	}
-	list := make([]core.JobInstance, len(rows))
+	list := make([]ports.JobInstance, len(rows))
 	for i := range rows {
 		list[i] = rows[i].record()
 	}

@@ -44,7 +44,7 @@ const auditBatch = 500
 const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
 
 // lostOwner is the reason shown by an execution that was taken over.
-const lostOwner = core.LostOwner
+const lostOwner = ports.LostOwner
 
 // Launch implements ports.Launches. It is one transaction that first locks the instance's row, so
 // launches of one instance are serialized. It takes at most eight statements however long the
@@ -148,8 +148,8 @@ func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) 
 	}
 }
 
-func (s *newestExecution) open() core.OpenWork {
-	return core.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
+func (s *newestExecution) open() ports.OpenWork {
+	return ports.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
 }
 
 func (l *launch) run(ctx context.Context, notes *ledger) error {
@@ -168,7 +168,7 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return err
 	}
 	if last == nil {
-		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
+		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, ports.ErrIllegalState)}
 	}
 	previous, err := last.Row.with(last.Params)
 	if err != nil {
@@ -275,7 +275,7 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	refused := attempt.Refusal(l.req.Restartable)
 	if from := l.req.From; from != nil {
 		if last.Row.ID != from.After {
-			return &refusalError{&core.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
+			return &refusalError{&ports.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
 		}
 		if from.IfComplete {
 			refused = attempt.RefusalIfComplete(l.req.Restartable)
@@ -453,9 +453,9 @@ func (l *launch) startOver(ctx context.Context, row *jobExecution) error {
 	return l.repo.store.exec(ctx, "UPDATE {job_execution} SET context = ? WHERE id = ?", row.Context, row.ID).Error
 }
 
-func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningError {
-	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,
+func alreadyRunning(row *jobExecution, open ports.OpenWork) *ports.AlreadyRunningError {
+	return &ports.AlreadyRunningError{
+		ExecutionID: row.ID, JobName: row.JobName, Owner: ports.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,
 	}
 }
 
@@ -465,7 +465,7 @@ func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchReques
 	row, err := r.active(ctx, req)
 	if err == nil && row == nil {
 		err = r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
-		var refused *core.ExclusiveError
+		var refused *ports.ExclusiveError
 		if errors.As(err, &refused) {
 			return refused
 		}
@@ -476,7 +476,7 @@ func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchReques
 	if row == nil {
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
-	return alreadyRunning(row, core.OpenWork{})
+	return alreadyRunning(row, ports.OpenWork{})
 }
 
 func (r *Repository) active(ctx context.Context, req ports.LaunchRequest) (*jobExecution, error) {

@@ -49,5 +49,5 @@ func (r *Repository) wrapOwner(ctx context.Context, req ports.LaunchRequest, fai
 	if err != nil || row == nil { // no owner is known
 		return fmt.Errorf("%w (another program is writing to the file of database %s: end it, or try again)", failure, r.store.db.Name())
 	}
-	return fmt.Errorf("%w (waited for the only writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
+	return fmt.Errorf("%w (waited for the only writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, ports.OpenWork{}))
 }

@@ -21,8 +21,8 @@ const jobAbandoned = "the job was abandoned"
 // execution succeeds.
 //
 // The instance is locked as by a launch, so that the execution is still the newest when it is
-// abandoned. An older one is refused with a *core.NotNewestError, a running or completed one with a
-// *core.TransitionError and a *core.AlreadyRunningError, an unknown one with a core.ErrNotFound.
+// abandoned. An older one is refused with a *ports.NotNewestError, a running or completed one with a
+// *core.TransitionError and a *ports.AlreadyRunningError, an unknown one with a core.ErrNotFound.
 func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := &guardedMove{
 		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
@@ -57,7 +57,7 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
 		}
 	}
-	return &notAbandonedError{refused: refused, running: core.AlreadyRunningError{
+	return &notAbandonedError{refused: refused, running: ports.AlreadyRunningError{
 		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,
 	}}
 }
@@ -74,7 +74,7 @@ func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) err
 	}
 	err = r.store.scan(ctx, &newest, "SELECT id, status FROM {job_execution} WHERE instance_id = ? ORDER BY id DESC LIMIT 1", named[0].InstanceID)
 	if err == nil && len(newest) > 0 && newest[0].ID != id {
-		return &core.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
+		return &ports.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
 	}
 	return err
 }
@@ -83,7 +83,7 @@ func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) err
 // AlreadyRunningError in both cases: the execution does not wait for a decision.
 type notAbandonedError struct {
 	refused *core.TransitionError
-	running core.AlreadyRunningError
+	running ports.AlreadyRunningError
 }
 
 func (e *notAbandonedError) Error() string {
@@ -169,7 +169,7 @@ func (r *Repository) lostOf(ctx context.Context, condition string, dead func(cor
 		return nil, err
 	}
 	for _, c := range held {
-		c.dead = dead != nil && c.Row.Owner != "" && dead(core.ParseOwner(c.Row.Owner))
+		c.dead = dead != nil && c.Row.Owner != "" && dead(ports.ParseOwner(c.Row.Owner))
 		if c.dead || c.Expired {
 			lost = append(lost, c)
 		}

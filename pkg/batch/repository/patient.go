@@ -187,13 +187,13 @@ func (r Patient) LastSteps(ctx context.Context, id core.JobInstanceID, since cor
 }
 
 // Instance implements ports.Explorer.
-func (r Patient) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
-	return reading(ctx, r, func(ctx context.Context) (*core.JobInstance, error) { return r.Repository.Instance(ctx, jobName, key) })
+func (r Patient) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
+	return reading(ctx, r, func(ctx context.Context) (*ports.JobInstance, error) { return r.Repository.Instance(ctx, jobName, key) })
 }
 
 // Instances implements ports.Explorer.
-func (r Patient) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
-	return reading(ctx, r, func(ctx context.Context) ([]core.JobInstance, error) { return r.Repository.Instances(ctx, filter) })
+func (r Patient) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
+	return reading(ctx, r, func(ctx context.Context) ([]ports.JobInstance, error) { return r.Repository.Instances(ctx, filter) })
 }
 
 // LastExecution implements ports.Explorer.
@@ -223,8 +223,8 @@ func (r Patient) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.J
 }
 
 // StepWork implements ports.BulkExplorer.
-func (r Patient) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
-	return reading(ctx, r, func(ctx context.Context) (core.StepWork, error) { return r.Repository.StepWork(ctx, ids...) })
+func (r Patient) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error) {
+	return reading(ctx, r, func(ctx context.Context) (ports.StepWork, error) { return r.Repository.StepWork(ctx, ids...) })
 }
 
 // SkippedItems implements ports.SkipReader.
@@ -259,8 +259,8 @@ func (r Patient) Newest(ctx context.Context, instance core.JobInstanceID, step s
 }
 
 // LeftBehind implements ports.Attempts.
-func (r Patient) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
-	return reading(ctx, r, func(ctx context.Context) ([]core.LeftBehind, error) { return r.Repository.LeftBehind(ctx, instance) })
+func (r Patient) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]ports.LeftBehind, error) {
+	return reading(ctx, r, func(ctx context.Context) ([]ports.LeftBehind, error) { return r.Repository.LeftBehind(ctx, instance) })
 }
 
 // OpenAttempts implements ports.Attempts.

@@ -32,7 +32,7 @@ const (
 // child job that a restart of its parent would pass or resume (rule F2a).
 //
 // A single instance that the filter names is deleted whatever its age and status, unless it runs or
-// its skipped items are being redriven (*core.AlreadyRunningError).
+// its skipped items are being redriven (*ports.AlreadyRunningError).
 //
 // For each job the parameters of the newest deleted instance stay, for LastPurged.
 //
@@ -230,7 +230,7 @@ func (p *purge) one(ctx context.Context) error {
 		case len(found) == 0:
 			return fmt.Errorf("job instance %d: %w", id, core.ErrNotFound)
 		case len(running) > 0:
-			return alreadyRunning(&running[0], core.OpenWork{})
+			return alreadyRunning(&running[0], ports.OpenWork{})
 		}
 		done, err = p.delete(ctx, executions, found)
 		return err

@@ -218,7 +218,7 @@ func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, i
 			return fmt.Errorf("mark redriven items: %w", done.Error)
 		}
 		if done.RowsAffected != int64(len(batch)) {
-			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], core.ErrRedriven)
+			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], ports.ErrRedriven)
 		}
 	}
 	return nil

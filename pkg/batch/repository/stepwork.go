@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // StepWork implements core.BulkExplorer with two statements.
-func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
-	work := core.StepWork{Groups: map[core.StepExecutionID]core.StepGroup{}}
+func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error) {
+	work := ports.StepWork{Groups: map[core.StepExecutionID]ports.StepGroup{}}
 	if len(ids) == 0 {
 		return work, nil
 	}
@@ -28,7 +29,7 @@ func (r *Repository) StepWork(ctx context.Context, ids ...core.JobExecutionID) (
 	for _, c := range counts {
 		group, known := work.Groups[c.Step]
 		if !known {
-			group = core.StepGroup{Group: c.GroupID, States: map[string]int{}}
+			group = ports.StepGroup{Group: c.GroupID, States: map[string]int{}}
 		}
 		group.States[c.State] += c.Count
 		work.Groups[c.Step] = group

@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
@@ -30,7 +29,7 @@ func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]p
 	}
 	list := make([]ports.Placed, len(rows))
 	for i, row := range rows {
-		on, err := core.ParsePlacement(row.Wanted)
+		on, err := ports.ParsePlacement(row.Wanted)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement of task %d: %w", row.ID, err)
 		}
@@ -52,7 +51,7 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	}
 	var all []ports.Placed
 	for _, c := range classes {
-		on, err := core.ParsePlacement(c.Placement)
+		on, err := ports.ParsePlacement(c.Placement)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", c.Placement, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
@@ -161,7 +162,7 @@ func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	require.NoError(t, r.Fill(t.Context(), first, 3000))
 	at, err := r.Component().(item.Positioner).Position()
 	require.NoError(t, err)
-	require.Less(t, len(at), core.MaxPositionBytes)
+	require.Less(t, len(at), ports.MaxPositionBytes)
 	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
 	stored, err := f.context.Encode()
 	require.NoError(t, err)

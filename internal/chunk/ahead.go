@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -67,7 +67,7 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 
 // listens reports whether a component is a listener itself: it must not be called while it reads or
 // processes, nor be notified of a chunk before the next one is requested from it.
-func listens(c component) bool { return core.Listens(reflect.TypeOf(c.value)) }
+func listens(c component) bool { return model.Listens(reflect.TypeOf(c.value)) }
 
 // start begins to prepare the next work. The reader and the chains must not be used until wait,
 // exchange or discard returned.
@@ -82,7 +82,7 @@ func (a *ahead) start() {
 	a.halted.Store(false)
 	w := a.work
 	w.halted = &a.halted
-	go exception.GuardGoroutine(func() error {
+	go panics.GuardGoroutine(func() error {
 		a.filler.prepare(a.ctx, w)
 		if !a.awaited.Load() { // otherwise it is encoded there, while the next one is read here
 			a.filler.encode(w)

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -24,7 +25,7 @@ type pipeline struct {
 	components []component // reader, processors, writers: in the order of opening
 	opened     []item.Closer
 	openSinks  int
-	// revocable means that a processor is an item.Revocable.
+	// revocable means that a processor is an itemextra.Revocable.
 	revocable bool
 
 	// listeners is empty until the step is open; then it is pendingListeners.
@@ -46,17 +47,17 @@ type component struct {
 	value  any
 	opener item.Opener
 	closer item.Closer
-	warner item.Warner
+	warner itemextra.Warner
 }
 
 // sink is a writer, with its optional interfaces.
 type sink struct {
 	writer     item.Writer
-	encoder    item.Encoder
-	locator    item.Locator
-	leftOuter  item.LeftOuter
+	encoder    itemextra.Encoder
+	locator    itemextra.Locator
+	leftOuter  itemextra.LeftOuter
 	completer  item.Completer
-	tallier    item.Tallier
+	tallier    itemextra.Tallier
 	preparer   item.Preparer
 	positioner item.Positioner
 	rewinder   item.Rewinder
@@ -69,13 +70,13 @@ func optional[I any](value any) I {
 }
 
 func newComponent(value any) component {
-	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value), warner: optional[item.Warner](value)}
+	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value), warner: optional[itemextra.Warner](value)}
 }
 
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, encoder: optional[item.Encoder](w), locator: optional[item.Locator](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), tallier: optional[item.Tallier](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, encoder: optional[itemextra.Encoder](w), locator: optional[itemextra.Locator](w), leftOuter: optional[itemextra.LeftOuter](c), completer: optional[item.Completer](c), tallier: optional[itemextra.Tallier](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }
@@ -106,7 +107,7 @@ func (p *pipeline) add(parts Parts) {
 	p.components = append(p.components, newComponent(parts.Reader.Component()))
 	for _, processor := range parts.Processors {
 		p.components = append(p.components, newComponent(processor.Component()))
-		p.revocable = p.revocable || optional[item.Revocable](processor.Component()) != nil
+		p.revocable = p.revocable || optional[itemextra.Revocable](processor.Component()) != nil
 	}
 	for _, w := range parts.Writers {
 		p.components = append(p.components, newComponent(w.Component()))
@@ -228,7 +229,7 @@ func (p *pipeline) run(ctx context.Context) error {
 // nextChunk is chunk, plus the handling of its failure, or of a component that ends the goroutine (rule
 // C13).
 func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
-	exception.GuardGoroutine(func() (err error) {
+	panics.GuardGoroutine(func() (err error) {
 		last, err = p.chunk(ctx)
 		return err
 	}, func(failure error) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -128,7 +129,7 @@ func WriterPositions(at item.Position) []item.Position {
 	}
 	list := make([]item.Position, 0, len(p.Writers))
 	for i := range p.Writers {
-		list = append(list, item.InnerPositions(p.writer(i))...)
+		list = append(list, itemextra.InnerPositions(p.writer(i))...)
 	}
 	return list
 }

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -18,7 +20,7 @@ type chain struct {
 	in, out any // cells
 	moves   []item.Advance
 	// whole is the only processor, if it takes many items with one call; otherwise nil.
-	whole    item.BatchProcessor
+	whole    itemextra.BatchProcessor
 	newItems func(capacity int) item.Items
 	// buffer holds the outputs of a goroutine of its own, or of a split; then sourceIndex has the item
 	// of each.
@@ -37,7 +39,7 @@ func newChain(processors []item.Processor, size int) (*chain, error) {
 		c.out, c.moves, c.newItems = out, append(c.moves, move), processor.NewItems
 	}
 	if len(processors) == 1 {
-		c.whole = optional[item.BatchProcessor](processors[0])
+		c.whole = optional[itemextra.BatchProcessor](processors[0])
 	}
 	c.buffer = c.newItems(min(size, DefaultSize))
 	return c, nil
@@ -188,7 +190,7 @@ func (f *filler) firstAttempt(ctx context.Context, w *work, c *chain, upTo int) 
 
 // isPanic reports a panic, or the end of a goroutine, that happened ahead. It has no cure (rule C13).
 func isPanic(err error) bool {
-	_, is := err.(*exception.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
+	_, is := err.(*panics.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
 	return is
 }
 
@@ -233,7 +235,7 @@ func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err
 	for attempt := 1; ; attempt++ {
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
-			return core.Exhausted(err, attempt)
+			return model.Exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseProcess, attempt, err); err != nil {
 			return err
@@ -281,7 +283,7 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 		mine := open[min(n*share, len(open)):min((n+1)*share, len(open))]
 		running.Go(func() {
 			at := 0
-			exception.GuardGoroutine(func() error {
+			panics.GuardGoroutine(func() error {
 				f.processShare(ctx, w, c, mine, cured, failures, &at)
 				return nil
 			}, func(err error) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -13,10 +15,10 @@ import (
 )
 
 // Retry selects the failures that are retried (rules C2, C6).
-type Retry = core.Retry
+type Retry = model.Retry
 
 // RetryExhaustedError is a failure after all retries.
-type RetryExhaustedError = core.RetryExhaustedError
+type RetryExhaustedError = model.RetryExhaustedError
 
 // SkipPolicy decides whether an item may be skipped after its retries failed.
 type SkipPolicy interface {
@@ -92,7 +94,7 @@ func (e *ListenerError) Unwrap() error { return e.Err }
 // isFatal reports an error that is neither retried nor skipped, however it is classified: one that ends
 // the chunk, a panic, a reached limit.
 func isFatal(ctx context.Context, err error) bool {
-	var panicked *exception.PanicError
+	var panicked *panics.PanicError
 	var limit *SkipLimitError
 	return isFatalForChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &limit)
 }
@@ -106,7 +108,7 @@ func isFatal(ctx context.Context, err error) bool {
 func isFatalForChunk(ctx context.Context, err error) bool {
 	var fatal *fatalError
 	var listener *ListenerError
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || model.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
 		errors.As(err, &fatal) || errors.As(err, &listener)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // BranchRequest holds the inputs of Launcher.Branch other than the part.
@@ -137,7 +137,7 @@ func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignme
 		HasEnd: from.Ended, IsEarlierRound: from.History, Looped: from.Looped, OnWorkers: true,
 	})
 	var end walk.Result
-	err = exception.Guard(func() (err error) {
+	err = panics.Guard(func() (err error) {
 		end, err = w.Run(ctx)
 		return err
 	})

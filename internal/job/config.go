@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // The defaults of a lease (rule L2).
@@ -109,7 +109,7 @@ func (c Config) complete() (Config, error) {
 		spawn = func(work func()) error { go work(); return nil }
 	}
 	c.Spawn = func(work func()) error { // a panic is a refusal
-		return exception.Guard(func() error { return spawn(work) })
+		return panics.Guard(func() error { return spawn(work) })
 	}
 	return c, nil
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -62,7 +62,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	var end *ending
 	err := a.listen(ctx)
 	if err == nil {
-		err = exception.Guard(func() (err error) {
+		err = panics.Guard(func() (err error) {
 			end, err = a.perform(ctx)
 			return err
 		})
@@ -79,7 +79,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 // workAlone is work on a goroutine of its own; done is called however it ends.
 func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	var end *ending
-	exception.GuardGoroutine(func() error {
+	panics.GuardGoroutine(func() error {
 		end = a.work(ctx)
 		return nil
 	}, func(ended error) {
@@ -87,7 +87,7 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 			done(end)
 			return
 		}
-		exception.GuardGoroutine(func() error {
+		panics.GuardGoroutine(func() error {
 			end = a.failed(ctx, ended)
 			return nil
 		}, func(again error) {
@@ -308,5 +308,5 @@ func causeOf(ctx context.Context, err error) error {
 
 // safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
 func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
-	return exception.Guard(func() error { return s.Execute(ctx, run) })
+	return panics.Guard(func() error { return s.Execute(ctx, run) })
 }

@@ -83,7 +83,7 @@ func (end *ending) note(err error) {
 // and notes the reason if that is not the failure itself.
 func (end *ending) keepStorable(s *core.StepExecution) {
 	if err := core.CheckExitCode(end.exit); err != nil {
-		end.exit = core.ExitOf(end.status)
+		end.exit = exitOf(end.status)
 		end.noteOnce(err)
 	}
 	s.ExitCode = end.exit
@@ -198,4 +198,18 @@ func (e *SimpleStepExecutor) inGroup(ctx context.Context, end *ending) (where co
 	}
 	current, in := tx.From(ctx, e.database)
 	return ctx, !in || current.ReadOnly()
+}
+
+// exitOf is the default exit code of an ended status.
+func exitOf(s core.Status) string {
+	switch s {
+	case core.StatusStopped:
+		return core.ExitStopped
+	case core.StatusUnknown:
+		return core.ExitUnknown
+	case core.StatusCompleted:
+		return core.ExitCompleted
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusFailed, core.StatusAbandoned:
+	}
+	return core.ExitFailed
 }

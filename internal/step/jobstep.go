@@ -164,7 +164,7 @@ func (s *JobStep) completed(run *model.StepRun, complete *ports.InstanceComplete
 }
 
 func (s *JobStep) outcome(run *model.StepRun, child *core.JobExecution) error {
-	if child.ExitCode != core.ExitOf(child.Status) {
+	if child.ExitCode != exitOf(child.Status) {
 		run.Step.ExitCode = child.ExitCode
 	}
 	switch child.Status {

@@ -82,7 +82,7 @@ func newObserving(r registered, v *secret.Vault) observing {
 			list = append(list, eventlog.New(log))
 		}
 	}
-	return observing{core.Masked(core.Observers(list...), v.Values)}
+	return observing{secret.Masked(core.Observers(list...), v.Values)}
 }
 
 type controller interface {

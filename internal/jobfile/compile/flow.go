@@ -341,13 +341,13 @@ func (c *compiler) setRetrySkip(s *tree.Step, to *chunk.Config) error {
 	return nil
 }
 
-func (c *compiler) retry(s *tree.Step) (core.Retry, error) {
+func (c *compiler) retry(s *tree.Step) (model.Retry, error) {
 	if s.Retry == nil {
-		return core.Retry{}, nil
+		return model.Retry{}, nil
 	}
 	rules, err := c.deps.Registry.Matchers().RetryRules(s.Retry.Errors, s.Retry.Except)
 	if err != nil {
-		return core.Retry{}, fmt.Errorf("retry: %w", err)
+		return model.Retry{}, fmt.Errorf("retry: %w", err)
 	}
-	return core.Retry{Limit: s.Retry.Limit, Retryable: rules.Match, Unasked: rules.Unasked, Backoff: s.Retry.Backoff}, nil
+	return model.Retry{Limit: s.Retry.Limit, Retryable: rules.Match, Unasked: rules.Unasked, Backoff: s.Retry.Backoff}, nil
 }

@@ -69,17 +69,3 @@ func (s Status) IsRunning() bool {
 
 // IsOver reports whether work has ended; PARKED work has not.
 func (s Status) IsOver() bool { return !s.IsRunning() && s != StatusParked }
-
-// ExitOf is the default exit code of an ended status.
-func ExitOf(s Status) string {
-	switch s {
-	case StatusStopped:
-		return ExitStopped
-	case StatusUnknown:
-		return ExitUnknown
-	case StatusCompleted:
-		return ExitCompleted
-	case StatusStarting, StatusStarted, StatusParked, StatusStopping, StatusFailed, StatusAbandoned:
-	}
-	return ExitFailed
-}

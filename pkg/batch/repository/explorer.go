@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
-const DefaultPageSize = 50
+// defaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
+const defaultPageSize = 50
 
 // batchSize is the number of executions whose IDs one statement has: below the databases' limits of
 // bind variables.
@@ -112,7 +112,7 @@ func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilt
 // subquery, as they always are for several statuses.
 func (r *Repository) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
 	where, args := r.selected(filter)
 	query = r.store.session(ctx).Limit(filter.Limit)

@@ -28,7 +28,7 @@ func (r *Repository) Instance(ctx context.Context, jobName, key string) (*ports.
 // Instances implements ports.Explorer: one statement, by key, never by offset.
 func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
 	query := r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
 	if filter.JobName != "" {

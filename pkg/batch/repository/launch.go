@@ -319,7 +319,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	confinement, err := core.EncodeConfinement(l.req.Confinement)
+	confinement, err := encodeConfinement(l.req.Confinement)
 	if err != nil {
 		return err
 	}

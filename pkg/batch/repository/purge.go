@@ -13,12 +13,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
-// filter sets one, and MaxPurgeBatch the maximum. Executions of one instance are always deleted
+// defaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
+// filter sets one, and maxPurgeBatch the maximum. Executions of one instance are always deleted
 // together.
 const (
-	DefaultPurgeBatch = 500
-	MaxPurgeBatch     = batchSize
+	defaultPurgeBatch = 500
+	maxPurgeBatch     = batchSize
 )
 
 // Purge implements ports.Operations, in batches: each is a transaction that locks the instances, as
@@ -68,9 +68,9 @@ func checkPurge(filter *ports.PurgeFilter) error {
 		}
 	}
 	if filter.Batch == 0 {
-		filter.Batch = DefaultPurgeBatch
+		filter.Batch = defaultPurgeBatch
 	}
-	filter.Batch = min(filter.Batch, MaxPurgeBatch)
+	filter.Batch = min(filter.Batch, maxPurgeBatch)
 	return nil
 }
 

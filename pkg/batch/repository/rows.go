@@ -180,7 +180,7 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 	if j.TaskID != nil {
 		task = *j.TaskID
 	}
-	confinement, err := core.DecodeConfinement(j.Confinement)
+	confinement, err := decodeConfinement(j.Confinement)
 	if err != nil {
 		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}

@@ -122,7 +122,7 @@ func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.Ste
 // offset.
 func (r *Repository) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
 	where, args := skipsWhere(filter)
 	items, err := r.skipped(ctx, where+" ORDER BY k.id LIMIT ?", append(args, filter.Limit)...)

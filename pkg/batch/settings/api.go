@@ -49,8 +49,8 @@ const (
 	Viewer   Role = "viewer"   // read
 )
 
-// MinToken is in characters.
-const MinToken = 16
+// minToken is in characters.
+const minToken = 16
 
 func tokenSections() map[string]Role {
 	return map[string]Role{"api.operator_tokens": Operator, "api.viewer_tokens": Viewer}
@@ -109,8 +109,8 @@ func (l *loader) clients(s *Settings) {
 			switch {
 			case !clientName.MatchString(name):
 				l.wrong(key, fmt.Errorf("%q is not a valid client name (letters, digits, _ and -)", name))
-			case len(token) < MinToken || !bearer.MatchString(token):
-				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", MinToken))
+			case len(token) < minToken || !bearer.MatchString(token):
+				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", minToken))
 			case owner[token] != "":
 				l.wrong(key, fmt.Errorf("it has the token of %s: each client needs its own", owner[token]))
 			case slices.ContainsFunc(s.API.Clients, func(c Client) bool { return c.Name == name }):

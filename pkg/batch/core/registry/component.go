@@ -147,9 +147,3 @@ func OnDatabase[C, T any](named func(*C) string, build func(db tx.Database, conf
 		return build(db, *c)
 	}
 }
-
-// Sender configs send texts to others, such as a webhook.
-type Sender interface {
-	// SendsRowData: its job.error is the whole message, maybe with row values (rule OP7).
-	SendsRowData() bool
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
@@ -108,7 +109,7 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	restart := func(accept bool) ([]int64, error) {
 		r := f.reader(t, nil)
 		if accept {
-			r.Component().(item.ChangesAccepter).AcceptChanges()
+			r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 		}
 		if err := r.Component().(item.Opener).Open(t.Context(), at); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -65,16 +66,16 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Connections implements registry.Connector.
-func (c *Config) Connections() []registry.Connection {
-	use := registry.Between
+// Connections implements trait.Connector.
+func (c *Config) Connections() []trait.Connection {
+	use := trait.Between
 	if c.Snapshot {
-		use = registry.Kept
+		use = trait.Kept
 	}
-	return []registry.Connection{{Database: c.Database, Use: use}}
+	return []trait.Connection{{Database: c.Database, Use: use}}
 }
 
-// CannotResume implements registry.NotResumable.
+// CannotResume implements trait.NotResumable.
 func (c *Config) CannotResume() (key string) {
 	if c.Snapshot {
 		return "snapshot"

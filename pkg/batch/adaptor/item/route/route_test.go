@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
@@ -107,7 +108,7 @@ func TestTheWriterKeepsTheContractOfWriters(t *testing.T) {
 func inner(positions []item.Position) []item.Position {
 	var list []item.Position
 	for _, at := range positions {
-		list = append(list, item.InnerPositions(at)...)
+		list = append(list, itemextra.InnerPositions(at)...)
 	}
 	return list
 }

@@ -28,7 +28,7 @@ type encoding struct {
 
 var errNoPlan = errors.New("there is no plan to write the records")
 
-// NewEncoding implements item.RecordEncoder.
+// NewEncoding separates encoding from writing.
 func (w *Writer) NewEncoding() item.RecordEncoding {
 	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
@@ -49,7 +49,7 @@ func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) erro
 	return nil
 }
 
-// WriteEncoded implements item.RecordEncoder. An encoding by another plan cannot be used.
+// WriteEncoded separates encoding from writing. An encoding by another plan cannot be used.
 func (w *Writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
 	e, ok := of.(*encoding)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -25,7 +26,7 @@ type Sync struct {
 	of      core.Attempt
 	resumed bool
 	at      syncPosition
-	tally   item.Tally
+	tally   itemextra.Tally
 }
 
 type syncPosition struct {
@@ -167,8 +168,8 @@ func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error
 	return nil
 }
 
-// Tally implements item.Tallier.
-func (s *Sync) Tally(t item.Tally) { s.tally = t }
+// Tally implements itemextra.Tallier.
+func (s *Sync) Tally(t itemextra.Tally) { s.tally = t }
 
 // Complete implements item.Completer: it deletes the rows with keys that did not come.
 func (s *Sync) Complete(ctx context.Context) error {
@@ -308,11 +309,11 @@ func (s *Sync) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// CountLeftOut implements item.LeftOuter.
+// CountLeftOut implements itemextra.LeftOuter.
 func (s *Sync) CountLeftOut() { s.writer.CountLeftOut() }
 
-// LeftOut implements item.LeftOuter.
+// LeftOut implements itemextra.LeftOuter.
 func (s *Sync) LeftOut() int64 { return s.writer.LeftOut() }
 
-// LeftOutError implements item.LeftOuter.
+// LeftOutError implements itemextra.LeftOuter.
 func (s *Sync) LeftOutError(n, of int64) error { return s.writer.LeftOutError(n, of) }

@@ -21,7 +21,7 @@ type Components[I, O any] struct {
 	Writer    item.ItemWriter[O]
 }
 
-// Chunk configures the chunk step of [Step]: Size, Retry, Skip and what else a file says.
+// Chunk configures the chunk step of [Step]: Size, Retry, Skip and the other keys of a file.
 type Chunk = chunk.Config
 
 // Step runs a chunk step of these components, as c configures it; Name, Database and Assemble are filled in

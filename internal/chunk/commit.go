@@ -220,7 +220,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	at = w.next
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
-		at, err = p.filler.positionAfter(w, u.upTo, u.withTrailingSkips)
+		at, err = p.filler.source.positionAfter(w, u.upTo, u.withTrailingSkips)
 	}
 	at.Writers, at.Processors, at.Bound = slices.Clone(p.at.Writers), p.at.Processors, p.at.Bound
 	return at, err

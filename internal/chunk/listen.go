@@ -99,20 +99,6 @@ func call[L any](name string, list []L, callback func(L) error) error {
 	return nil
 }
 
-// notedError is a failure with the error of a listener that was called with it. Only the failure
-// decides what happens.
-type notedError struct{ failure, note error }
-
-func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
-func (e *notedError) Unwrap() error { return e.failure }
-
-func noted(failure, note error) error {
-	if note == nil {
-		return failure
-	}
-	return &notedError{failure, note}
-}
-
 // listenerError reports the error of a listener that was called with a failure: a retry or skip of the failure
 // would hide it (rule C16a).
 func (l *listeners) listenerError(ctx context.Context, failure, note error) error {

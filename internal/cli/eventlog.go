@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -174,7 +175,7 @@ func pick(line core.Line, keys string) []slog.Attr {
 			a.Key = name
 		}
 		if key == "error" || key == "reason" {
-			a.Value = slog.StringValue(wording.OneLine(a.Value.String()))
+			a.Value = slog.StringValue(humanize.OneLine(a.Value.String()))
 		}
 		attrs = append(attrs, a)
 	}

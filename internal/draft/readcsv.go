@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -142,7 +143,7 @@ func (s *Shape) sure() error {
 
 func (s *Shape) noteWidths(other misfits) {
 	if other.count > 0 {
-		s.note("%s %s a different number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)
+		s.note("%s %s a different number of fields: %s", humanize.Count(other.count), plural(other.count, "record has", "records have"), other.first)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -245,7 +246,7 @@ func (t *tree) member(n *node, quoted, raw []byte) error {
 		n.members[string(quoted)], n.order = m, append(n.order, m)
 		switch {
 		case n.depth == 0 && len(n.order) > maxTopFields:
-			return fmt.Errorf("its objects have more than %s keys: are some of them data?", thousands(maxTopFields))
+			return fmt.Errorf("its objects have more than %s keys: are some of them data?", humanize.Count(maxTopFields))
 		case n.depth > 0:
 			t.inner++
 			n.whole = n.whole || len(n.order) > maxKeys

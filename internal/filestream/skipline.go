@@ -5,22 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
-
-// Skipped is a line that SkipLine threw away.
-type Skipped struct {
-	Offset int64
-	Length int64  // without the line end
-	Head   []byte // its first bytes, void at the next SkipLine
-}
-
-// Raw returns the line as the text of an item that could not be read.
-func (s Skipped) Raw() item.RawText {
-	return item.RawText{Text: string(s.Head), Offset: s.Offset, Length: s.Length}
-}
 
 // Skipped returns the line that the last SkipLine skipped.
 func (in *Input) Skipped() Skipped { return in.skipped }
@@ -74,9 +61,4 @@ func (in *Input) dropReturn() {
 	if head, is := bytes.CutSuffix(s.Head, []byte{'\r'}); is && int64(len(s.Head)) == s.Length {
 		s.Head, s.Length = head, s.Length-1
 	}
-}
-
-// TextInput returns the Input of one item that is read again, at offset of its source.
-func TextInput(text string, offset int64) *Input {
-	return &Input{encoding: plainText, src: strings.NewReader(text), first: offset, base: offset, keep: offset}
 }

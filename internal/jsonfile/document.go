@@ -14,11 +14,11 @@ type document struct{ index, row, longest int64 }
 
 func (document) input(*filestream.InputConfig, int64) {}
 
-func (document) begin(context.Context, *Reader) error { return nil }
+func (document) begin(context.Context, *cursor) error { return nil }
 
-func (d document) next(ctx context.Context, r *Reader) ([]byte, error) {
+func (d document) next(ctx context.Context, c *cursor) ([]byte, error) {
 	for {
-		err := r.in.More(ctx)
+		err := c.in.More(ctx)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -26,20 +26,20 @@ func (d document) next(ctx context.Context, r *Reader) ([]byte, error) {
 			return nil, err
 		}
 	}
-	start := r.at.Offset
-	text := r.in.Buffered(start)
+	start := c.at.Offset
+	text := c.in.Buffered(start)
 	doc := bytes.TrimLeft(text, blanks)
 	start += int64(len(text) - len(doc))
 	doc = bytes.TrimRight(doc, blanks)
-	r.line = r.at.Lines + r.in.Lines(r.at.Offset, start) + 1
-	r.advance(r.at.Offset + int64(len(text)))
+	c.line = c.at.Lines + c.in.Lines(c.at.Offset, start) + 1
+	c.advance(c.at.Offset + int64(len(text)))
 	if len(doc) == 0 {
 		return nil, io.EOF
 	}
-	r.found(start, doc, d.index)
-	r.row = d.row
+	c.found(start, doc, d.index)
+	c.row = d.row
 	if size := int64(len(text)); d.longest > 0 && size > d.longest {
-		return nil, r.tooLong(size, d.longest)
+		return nil, c.tooLong(size, d.longest)
 	}
 	return doc, nil
 }

@@ -116,7 +116,7 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 	}
 	for _, status := range r.Statuses {
 		if !slices.Contains(core.Statuses(), status) {
-			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: statusNames()}
+			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: StatusNames()}
 		}
 	}
 	if r.Running {
@@ -146,7 +146,8 @@ func cutPage[T any](found []T, asked int) (page []T, more bool) {
 	return found[:asked-1], true
 }
 
-func statusNames() []string {
+// StatusNames returns the names of all statuses.
+func StatusNames() []string {
 	var names []string
 	for _, s := range core.Statuses() {
 		names = append(names, string(s))

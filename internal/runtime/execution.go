@@ -191,7 +191,7 @@ func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide
 		if err != nil || len(ended.Opened) == 0 {
 			return err
 		}
-		return tasks.Engine.Enqueue(ctx, deliveries(ended.Opened)...)
+		return tasks.Engine.Enqueue(ctx, taskDeliveries(ended.Opened)...)
 	})
 	return ended, errors.Join(err, refused)
 }

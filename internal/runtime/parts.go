@@ -18,33 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Parts configures how a worker runs parts, and resumes parked executions.
-type Parts struct {
-	Repository ports.JobRepository
-	// Required.
-	Engine engine.Engine
-	// Job rebuilds an execution's job. If it fails, the worker leaves that
-	// definition to others for a while.
-	Job func(ctx context.Context, exec core.JobExecution) (*model.Job, error)
-	// Executor records a partition's end in transitions.
-	Executor func(transitions ports.Transitions) model.StepExecutor
-	// Services are Stores, Observer, Owners and Spawner.
-	Services model.StepServices
-	// Resume resumes an execution, or begins a child job; may be nil. A
-	// *core.TransitionError means that another process does. On stop, it parks
-	// it again.
-	Resume func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error
-	// Branch walks the branch of a split, and returns the ended part, or nil if
-	// it gave it back, as on stop. since is the time of the request. nil
-	// refuses such parts.
-	Branch func(ctx context.Context, j *model.Job, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
-	// Owner is required.
-	Owner core.Owner
-	// The leader assigns work to Worker; "" means none.
-	Worker      string
-	MaxAttempts int
-}
-
 type partSource struct {
 	parts                  Parts
 	lease, heartbeat, poll time.Duration

@@ -141,7 +141,7 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 		if accepted.Warnings, err = s.warnings(ctx, sub, accepted.Warnings); err != nil {
 			return err
 		}
-		return s.engine.Enqueue(ctx, deliveries(waiting)...)
+		return s.engine.Enqueue(ctx, taskDeliveries(waiting)...)
 	})
 	if err != nil {
 		return nil, refusalOf(err)
@@ -243,7 +243,7 @@ func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, er
 		if err != nil {
 			return answer, err
 		}
-		return answer, s.engine.Cancel(ctx, deliveries([]taskports.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
+		return answer, s.engine.Cancel(ctx, taskDeliveries([]taskports.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
 	})
 }
 
@@ -264,7 +264,7 @@ func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, err
 		if err != nil {
 			return answer, err
 		}
-		return answer, s.engine.Enqueue(ctx, deliveries(waiting)...)
+		return answer, s.engine.Enqueue(ctx, taskDeliveries(waiting)...)
 	})
 }
 

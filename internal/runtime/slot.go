@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // heldSlot is a core.Slot: the execution holds it once, while at least one of
@@ -124,5 +125,19 @@ func (p *heldSlot) end() {
 	if p.held {
 		p.held = false
 		<-p.slots
+	}
+}
+
+// A poll for parts may hold it.
+func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return false
 	}
 }

@@ -195,7 +195,7 @@ func (s *StepTasks) resubmit(ctx context.Context, id task.GroupID, step core.Ste
 		if err := store(ctx, id); err != nil {
 			return err
 		}
-		return s.config.Service.engine.Enqueue(ctx, deliveries(waiting)...)
+		return s.config.Service.engine.Enqueue(ctx, taskDeliveries(waiting)...)
 	})
 }
 
@@ -256,7 +256,7 @@ type groupSource struct {
 
 func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.Delivery, error) {
 	found, err := g.repository.DueOf(ctx, g.id, limit)
-	return deliveries(found), err
+	return taskDeliveries(found), err
 }
 
 // Execute implements step.TaskGroups: a worker here takes the group's tasks, as

@@ -174,7 +174,7 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 		if err != nil || len(waiting) == 0 {
 			return nil, err
 		}
-		missing, err := s.engine.Missing(ctx, deliveries(waiting)...)
+		missing, err := s.engine.Missing(ctx, taskDeliveries(waiting)...)
 		if err != nil || len(missing) == 0 {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) 
 			return err
 		}
 		n = len(found)
-		return s.engine.Enqueue(ctx, deliveries(found)...)
+		return s.engine.Enqueue(ctx, taskDeliveries(found)...)
 	})
 	return n, err
 }

@@ -14,31 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// Tasks configures how a worker takes tasks.
-type Tasks struct {
-	Repository taskports.Repository
-	// Engine is the same as in Config.Parts, if both are set.
-	Engine   engine.Engine
-	Database tx.Database
-	Catalog  *Catalog
-	// Types: nil means all of the catalog. Without any it has a heartbeat only.
-	Types []string
-	// Worker is unique, Version its program's.
-	Worker, Version string
-	// Labels are compared with placements. Owner is the parts' owner.
-	Labels map[string]string
-	Owner  core.Owner
-	// LeaveBehind bounds how long a handler may run after its context; 0 means
-	// DefaultLeaveBehind.
-	LeaveBehind time.Duration
-	Observer    core.Observer
-}
-
-// DefaultLeaveBehind is the time of rule L8.
-const DefaultLeaveBehind = 30 * time.Second
 
 type taskSource struct {
 	config   Config
@@ -289,24 +265,6 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 		return nil, engine.Drop(), false
 	}
 	return t, engine.Answer{}, true
-}
-
-// unknownPause leaves deliveries to others if the handler or decider is missing
-// here.
-const unknownPause = 10 * time.Second
-
-// A poll for parts may hold it.
-func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return false
-	}
 }
 
 // A delivery may come twice.

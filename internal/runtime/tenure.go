@@ -181,12 +181,3 @@ func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 func (s *taskSource) heartbeatFailed(err error) {
 	s.tasks.Observer.Observe(context.Background(), core.HeartbeatFailed{Err: err})
 }
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}

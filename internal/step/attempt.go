@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// Transactional is implemented by steps that work in one transaction, which the executor opens. Steps
+// without it own their transactions.
+type Transactional interface {
+	Transaction() (*tx.Manager, tx.Attr)
+}
+
 // attempt is one execution of a step, on the step's own goroutine until it returns.
 type attempt struct {
-	executor *SimpleStepExecutor
-	step     model.Step
-	run      *model.StepRun // private
-	began    time.Time
+	step  model.Step
+	run   *model.StepRun // private
+	began time.Time
+
+	repository ports.Transitions
+	database   string // of the repository
+	observer   core.Observer
 
 	// exit is the exit code that the step itself gave to its failure.
 	exit      string
@@ -114,7 +124,7 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	defer cancel()
 	err := errors.Join(a.close(ctx), a.keepOutcome())
 	if err == nil {
-		err = a.executor.repository.SaveStepContext(ctx, a.run.Ref, a.run.Step.Context)
+		err = a.repository.SaveStepContext(ctx, a.run.Ref, a.run.Step.Context)
 	}
 	if err != nil {
 		return a.failed(ctx, err)
@@ -219,30 +229,14 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	return end, nil
 }
 
-// plainResults converts the results to the values that a restart would read. Those that cannot be
-// stored are left out, with the reason.
-func plainResults(s *core.StepExecution) (err error) {
-	s.Out, err = core.Results(s.Out).Plain()
-	return err
-}
-
-// contextFits reports a context that is too large to be stored.
-func contextFits(s *core.StepExecution) error {
-	if s.Context == nil {
-		return nil
-	}
-	_, err := s.Context.Encode()
-	return err
-}
-
 // recordInside records the success in the step's transaction, if that is one of the repository's
 // database.
 func (a *attempt) recordInside(ctx context.Context, database string, end *ending) error {
-	current, in := tx.From(ctx, a.executor.database)
-	if !in || database != a.executor.database || current.ReadOnly() {
+	current, in := tx.From(ctx, a.database)
+	if !in || database != a.database || current.ReadOnly() {
 		return nil
 	}
-	answer, err := a.executor.repository.EndStep(ctx, a.run.Ref, end.change)
+	answer, err := a.repository.EndStep(ctx, a.run.Ref, end.change)
 	if err != nil {
 		return err
 	}
@@ -309,4 +303,33 @@ func causeOf(ctx context.Context, err error) error {
 // safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
 func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
 	return panics.Guard(func() error { return s.Execute(ctx, run) })
+}
+
+func (a *attempt) completed() outcome {
+	return outcome{status: core.StatusCompleted, exit: cmp.Or(a.run.Step.ExitCode, core.ExitCompleted)}
+}
+
+// outcomeOf returns the outcome of a failure. The step's own exit code counts if the step gave it to
+// this failure, not to a success that did not commit.
+func (a *attempt) outcomeOf(failure error) outcome {
+	switch {
+	case errors.Is(failure, ports.ErrLostCommit) && errors.Is(failure, ports.ErrNoReply) && a.isJudgedHere():
+		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
+	case errors.Is(failure, ports.ErrUnknownOutcome):
+		lost := errors.Is(failure, ports.ErrLostCommit)
+		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
+	case errors.Is(failure, ports.ErrExpect):
+		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
+	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):
+		return outcome{status: core.StatusStopped, exit: cmp.Or(a.exit, core.ExitStopped), message: "stopped on request"}
+	}
+	return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error()}
+}
+
+// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its end
+// waits for the transaction that may still commit, and the row's position and counters are final with
+// it: the step has failed as if its process had died then (rule C10).
+func (a *attempt) isJudgedHere() bool {
+	_, composite := a.step.(model.Composite)
+	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.database
 }

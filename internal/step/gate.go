@@ -29,7 +29,7 @@ func (a *attempt) gate(ctx context.Context) error {
 	v.Step = &seen
 	held, gate, err := expecting.Expect().Check(ctx, v)
 	a.run.Step.Gate = gate
-	a.executor.observer.Observe(ctx, core.GateChecked{
+	a.observer.Observe(ctx, core.GateChecked{
 		Execution: a.run.Data.Job.ID, JobName: a.run.Data.Job.JobName, Step: a.run.Step.Name, Gate: gate, Held: held,
 	})
 	switch {

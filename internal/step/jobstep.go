@@ -123,7 +123,7 @@ func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 
 // run runs the child. While another execution has its key (rule L12), it waits.
 func (s *JobStep) run(ctx context.Context, run *model.StepRun, child *model.Job, params core.Parameters) (*core.JobExecution, error) {
-	w := keyWait{step: s, run: run, begin: time.Now()}
+	w := keyWait{job: s.config.Job.Name, run: run, begin: time.Now()}
 	for {
 		exec, err := s.runNow(ctx, run, child, params)
 		refused, is := errors.AsType[*ports.ExclusiveError](err)
@@ -180,13 +180,6 @@ func (s *JobStep) outcome(run *model.StepRun, child *core.JobExecution) error {
 	default:
 		return fmt.Errorf("child job %s is %s (execution %d): %s", s.config.Job.Name, child.Status, child.ID, child.Error)
 	}
-}
-
-func unknownOutcome(settles bool) error {
-	if settles {
-		return ports.ErrLostCommit
-	}
-	return ports.ErrUnknownOutcome
 }
 
 // refused explains why the child did not run, or could not be recorded. A child that was taken over

@@ -22,7 +22,7 @@ const (
 // holds no slot of a worker and no connection. A stop, the step's timeout and the loss of the execution
 // end it.
 type keyWait struct {
-	step   *JobStep
+	job    string // the child's name
 	run    *model.StepRun
 	begin  time.Time
 	holder core.JobExecutionID // 0 if it has not waited
@@ -37,7 +37,7 @@ func (w *keyWait) wait(ctx context.Context, refused *ports.ExclusiveError) error
 			return err
 		}
 		w.run.Services.Observer.Observe(ctx, core.LaunchWaits{
-			Execution: w.run.Data.Job.ID, JobName: w.step.config.Job.Name, Step: w.run.Step.Name, Reason: refused.Error(),
+			Execution: w.run.Data.Job.ID, JobName: w.job, Step: w.run.Step.Name, Reason: refused.Error(),
 		})
 	}
 	needed, err := w.run.Services.Jobs.NeedsUs(ctx, w.holder, w.run.Data.Job.ID)

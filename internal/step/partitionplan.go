@@ -21,12 +21,6 @@ import (
 // maxPartName bounds the name of a partition, in bytes.
 const maxPartName = 200
 
-// plan is the work of this attempt, and the finished work of earlier ones.
-type plan struct {
-	due    []model.PlannedPartition
-	passed []core.StepExecution
-}
-
 // plan returns the work to do, and stores it: all partitions at once before any of them starts, so that
 // after a kill either all are known or none.
 func (s *PartitionStep) plan(ctx context.Context, run *model.StepRun) (plan, error) {
@@ -331,14 +325,4 @@ func misnamed(name string) string {
 		return fmt.Sprintf("has the character %q (allowed: letters, digits and _ - . /)", r)
 	}
 	return ""
-}
-
-// fewest is the number of items of a long list that a message names.
-const fewest = 5
-
-func few(texts []string, separator string) string {
-	if len(texts) <= fewest {
-		return strings.Join(texts, separator)
-	}
-	return strings.Join(texts[:fewest], separator) + separator + fmt.Sprintf("and %d more", len(texts)-fewest)
 }

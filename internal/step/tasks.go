@@ -229,9 +229,6 @@ func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
 
-// longestPoll is the longest pause between two polls of a step that is not parked.
-const longestPoll = time.Second
-
 func (w *taskWait) follow(ctx context.Context) error {
 	handler, elsewhere, err := w.groups.Executors(ctx, w.id) // the file's handler may be another one by now
 	if err != nil {

@@ -13,8 +13,8 @@ type Component struct {
 	inline *Code
 }
 
-// Use is a registered component. config is a [Config], the value of the main key, or its
-// configuration struct without zero fields.
+// Use is a registered component. config is a [Config], the value of the main key, or a
+// struct with the tags of its configuration; zero fields are left out.
 func Use(name string, config ...any) Component {
 	c := Component{name: name}
 	if len(config) > 0 {

@@ -26,8 +26,8 @@ const Type = "http_request"
 // of the answer's body
 const maxArtifactBytes = 256 << 10
 
-// Payload is the payload of a task.
-type Payload struct {
+// taskPayload is the payload of a task.
+type taskPayload struct {
 	Method  string            `json:"method,omitempty"` // "" means GET, or POST if there is a body
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -82,7 +82,7 @@ func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error
 }
 
 func read(payload json.RawMessage) (r httpcall.Request, err error) {
-	var p Payload
+	var p taskPayload
 	if len(payload) == 0 {
 		return r, errors.New(`the payload has none: write "payload": {"url": "https://example.com/data.json"}; the goal is not used`)
 	}

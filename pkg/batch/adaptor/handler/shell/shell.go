@@ -26,8 +26,8 @@ const Type = "shell"
 // of the ends of stdout and stderr
 const maxArtifactBytes = 64 << 10
 
-// Payload is the payload of a task.
-type Payload struct {
+// taskPayload is the payload of a task.
+type taskPayload struct {
 	// Command is the program and its arguments; Script is a text for sh.
 	Command []string `json:"command,omitempty"`
 	Script  string   `json:"script,omitempty"`
@@ -90,7 +90,7 @@ func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error)
 }
 
 func read(payload json.RawMessage) (c process.Command, err error) {
-	var p Payload
+	var p taskPayload
 	if len(payload) == 0 {
 		return c, errors.New(`the payload has none: write "payload": {"script": "echo hello"} or {"command": ["echo", "hello"]}; the goal is not used`)
 	}

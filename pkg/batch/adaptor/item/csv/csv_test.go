@@ -51,7 +51,7 @@ func strike(t testing.TB) item.Type {
 // outcomes reads all items as texts joined by |, and consumed errors as "!" and their text.
 func outcomes(t testing.TB, cfg ReaderConfig, itemType item.Type, at item.Position) []string {
 	t.Helper()
-	r, err := NewReader(cfg, itemType)
+	r, err := newReader(cfg, itemType)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), at))
 	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
@@ -101,7 +101,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 			itemtest.Reader(t, itemtest.ReaderConfig{
 				Source: path,
 				New: func(t testing.TB) item.Reader {
-					r, err := NewReader(cfg, itemType)
+					r, err := newReader(cfg, itemType)
 					require.NoError(t, err)
 					return r
 				},
@@ -143,7 +143,7 @@ func TestRealStrikesRestartAnywhere(t *testing.T) {
 	require.FileExists(t, path)
 	cfg := ReaderConfig{Path: path, Header: HeaderExact}
 	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, strike(t))
+		r, err := newReader(cfg, strike(t))
 		require.NoError(t, err)
 		return r
 	}})
@@ -161,7 +161,7 @@ func TestWithoutItemEveryColumnIsAStringKnownWhenOpen(t *testing.T) {
 	out, err := Components()[0].Types(&cfg, nil)
 	require.NoError(t, err)
 	require.True(t, out.Schema().IsOpen())
-	r, err := NewReader(cfg, out)
+	r, err := newReader(cfg, out)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 	defer r.Component().(item.Closer).Close(context.Background()) //nolint:errcheck // read only
@@ -192,7 +192,7 @@ func TestAStructIsReadWithoutRows(t *testing.T) {
 	path := file(t, "in.csv", "memo,Paid At,id,other\nhello,20261121,1,x\n,,2,x\n,,300,x\n,,4,x\n")
 	itemtest.Reader(t, itemtest.ReaderConfig{
 		New: func(t testing.TB) item.Reader {
-			r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, item.TypeOf[order]("order"))
+			r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, item.TypeOf[order]("order"))
 			require.NoError(t, err)
 			return r
 		},
@@ -219,7 +219,7 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, "in.csv", c.content)
-			r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
+			r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
 			require.NoError(t, err)
 			err = r.Component().(item.Opener).Open(context.Background(), nil)
 			require.Error(t, err)
@@ -233,7 +233,7 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 func TestALooseHeaderIsFoundWithoutCaseAndBlanks(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "paid", Kind: row.String, From: "Paid On"})
-	cfg := ReaderConfig{Header: HeaderLoose}
+	cfg := ReaderConfig{Header: headerLoose}
 	for content, want := range map[string]string{
 		" ID ,paid\u00a0on,x\n1,a,b\n": "1|a", "PAIDON,\ufeffId\na,1\n": "1|a", "ID,id,Paid  On\n1,2,a\n": "2|a",
 	} {
@@ -241,14 +241,14 @@ func TestALooseHeaderIsFoundWithoutCaseAndBlanks(t *testing.T) {
 		require.Equal(t, []string{want}, outcomes(t, cfg, itemType, nil))
 	}
 	cfg.Path = file(t, "in.csv", "ID,Id,Paid On\n1,2,a\n")
-	r, err := NewReader(cfg, itemType)
+	r, err := newReader(cfg, itemType)
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `column "id" is there twice (field id)`)
 }
 
 func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
 	t.Parallel()
-	r, err := NewReader(ReaderConfig{Path: "not/there.csv", Header: HeaderExact}, nil)
+	r, err := newReader(ReaderConfig{Path: "not/there.csv", Header: HeaderExact}, nil)
 	require.NoError(t, err)
 	err = r.Component().(item.Opener).Open(context.Background(), nil)
 	abs, _ := filepath.Abs("not/there.csv")
@@ -263,7 +263,7 @@ func TestARestartTellsWhatChanged(t *testing.T) {
 	change := func(content string, when time.Time, want string) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		require.NoError(t, os.Chtimes(path, when, when))
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
 		require.NoError(t, err)
 		err = r.Component().(item.Opener).Open(context.Background(), at)
 		var changed *filestream.ChangedError
@@ -283,7 +283,7 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 	at := positionBehind(t, path, 1)
 	open := func(content string) (*reader, error) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
 		require.NoError(t, err)
 		r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 		return r.Component().(*reader), r.Component().(item.Opener).Open(context.Background(), at)
@@ -301,7 +301,7 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 
 func positionBehind(t testing.TB, path string, n int) item.Position {
 	t.Helper()
-	r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+	r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 	require.NoError(t, r.Fill(context.Background(), r.NewItems(n), n))
@@ -329,7 +329,7 @@ func TestAVeryWideHeaderIsReadAgainInsteadOfStored(t *testing.T) {
 	content := strings.Join(names, ",") + "\n" + strings.Repeat(strings.Repeat("1,", len(names)-1)+"1\n", 5)
 	path := file(t, "wide.csv", content)
 	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
 		require.NoError(t, err)
 		return r
 	}})
@@ -342,7 +342,7 @@ func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 	require.ErrorContains(t, err, `comment: "\"" is not a single character`)
 	require.ErrorContains(t, err, "max_line: it is negative")
 	require.ErrorContains(t, err, `encoding: unknown encoding "klingon"`)
-	require.ErrorContains(t, (&WriterConfig{Delimiter: "\n"}).Validate(), "delimiter")
+	require.ErrorContains(t, (&writerConfig{Delimiter: "\n"}).Validate(), "delimiter")
 
 	_, err = Components()[0].Types(&ReaderConfig{Item: item.TypeOf[[]int]("ints")}, nil)
 	var key *registry.ConfigError
@@ -354,7 +354,7 @@ func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 
 func TestTheSchemaListsTheEncodingsThatThereAre(t *testing.T) {
 	t.Parallel()
-	for _, config := range []any{ReaderConfig{}, WriterConfig{}} {
+	for _, config := range []any{ReaderConfig{}, writerConfig{}} {
 		f, _ := reflect.TypeOf(config).FieldByName("Encoding")
 		require.Equal(t, filestream.Encodings(), reflect.Zero(f.Type).Interface().(registry.Choice).Values())
 	}
@@ -385,7 +385,7 @@ func TestACutOffFileFailsAgainAndAgainAndIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	content := zip(t, "a,b\n1,2\n3,4\n5,")
 	path := file(t, "in.csv.gz", content[:len(content)-4])
-	r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+	r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
 	require.NoError(t, err)
 	c := r.Component().(*reader)
 	require.NoError(t, c.Open(context.Background(), nil))

@@ -26,9 +26,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func formWriter(t testing.TB, cfg WriterConfig, itemType item.Type) (item.Writer, *writer) {
+func formWriter(t testing.TB, cfg writerConfig, itemType item.Type) (item.Writer, *writer) {
 	t.Helper()
-	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
+	w, err := newWriter(cfg, registry.BuildContext{In: itemType})
 	require.NoError(t, err)
 	return w, w.Component().(*writer)
 }
@@ -40,7 +40,7 @@ func nulls(t testing.TB, w item.Writer, itemType item.Type) error {
 }
 
 // begun commits a record and returns the position.
-func begun(t testing.TB, cfg WriterConfig, itemType, items item.Type) item.Position {
+func begun(t testing.TB, cfg writerConfig, itemType, items item.Type) item.Position {
 	t.Helper()
 	w, c := formWriter(t, cfg, itemType)
 	require.NoError(t, c.Open(t.Context(), nil))
@@ -67,28 +67,28 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 		}
 		return texts(t, append(names, last)...)
 	}
-	usual, ab := WriterConfig{Header: true}, texts(t, "a", "b")
+	usual, ab := writerConfig{Header: true}, texts(t, "a", "b")
 	for _, c := range []struct {
-		from, to         WriterConfig
+		from, to         writerConfig
 		fromType, toType item.Type
 		has, now         string // both empty: it is the same form
 	}{
-		{usual, WriterConfig{Header: true, Delimiter: ",", LineEnd: "lf", Quote: "minimal", Encoding: "utf-8", Compression: "none"}, ab, ab, "", ""},
-		{WriterConfig{Encoding: "latin1"}, WriterConfig{Encoding: "iso-8859-1"}, ab, ab, "", ""},
+		{usual, writerConfig{Header: true, Delimiter: ",", LineEnd: "lf", Quote: "minimal", Encoding: "utf-8", Compression: "none"}, ab, ab, "", ""},
+		{writerConfig{Encoding: "latin1"}, writerConfig{Encoding: "iso-8859-1"}, ab, ab, "", ""},
 		{usual, usual, ab, texts(t, "a", "c"), "columns a, b", "columns a, c"},
 		{usual, usual, ab, texts(t, "b", "a"), "columns a, b", "columns b, a"},
-		{WriterConfig{}, WriterConfig{}, ab, texts(t, "a", "b", "c"), "columns a, b", "columns a, b, c"},
+		{writerConfig{}, writerConfig{}, ab, texts(t, "a", "b", "c"), "columns a, b", "columns a, b, c"},
 		{usual, usual, ab, texts(t, "a,b"), "columns a, b", `columns "a,b"`},
 		{usual, usual, long("x"), long("y"), "columns column_0, ", "columns column_0, "},
 		{usual, usual, field(row.Field{Kind: row.DateKind}), field(row.Field{Kind: row.DateKind, Format: "dd.MM.yyyy"}), "columns id, day", "columns id, day (format dd.MM.yyyy)"},
 		{usual, usual, field(row.Field{Kind: row.Int}), field(row.Field{Kind: row.Int, Nulls: []string{"NA"}}), "columns id, day", `columns id, day (null "NA")`},
 		{usual, usual, field(row.Field{Kind: row.Int}), field(row.Field{Kind: row.String, Nulls: []string{""}}), "", ""},
-		{usual, WriterConfig{}, ab, ab, "header true", "header false"},
-		{usual, WriterConfig{Header: true, Delimiter: "tab", Quote: "all"}, ab, ab, `delimiter ","; quote minimal`, `delimiter "\t"; quote all`},
-		{usual, WriterConfig{Header: true, LineEnd: "crlf"}, ab, ab, "line_end lf", "line_end crlf"},
-		{usual, WriterConfig{Header: true, Nulls: "NULL"}, ab, ab, `nulls ""`, `nulls "NULL"`},
-		{usual, WriterConfig{Header: true, Encoding: "utf-16"}, ab, ab, "encoding utf-8", "encoding utf-16"},
-		{usual, WriterConfig{Header: true, Compression: "gzip"}, ab, ab, "compression none", "compression gzip"},
+		{usual, writerConfig{}, ab, ab, "header true", "header false"},
+		{usual, writerConfig{Header: true, Delimiter: "tab", Quote: "all"}, ab, ab, `delimiter ","; quote minimal`, `delimiter "\t"; quote all`},
+		{usual, writerConfig{Header: true, LineEnd: "crlf"}, ab, ab, "line_end lf", "line_end crlf"},
+		{usual, writerConfig{Header: true, Nulls: "NULL"}, ab, ab, `nulls ""`, `nulls "NULL"`},
+		{usual, writerConfig{Header: true, Encoding: "utf-16"}, ab, ab, "encoding utf-8", "encoding utf-16"},
+		{usual, writerConfig{Header: true, Compression: "gzip"}, ab, ab, "compression none", "compression gzip"},
 	} {
 		path := filepath.Join(t.TempDir(), "out.csv")
 		c.from.Path, c.to.Path = path, path
@@ -120,7 +120,7 @@ func TestTheFirstItemOfAnOpenSchemaTellsAnotherForm(t *testing.T) {
 	open, err := row.Open()
 	require.NoError(t, err)
 	any := item.RowOf("", open)
-	cfg := WriterConfig{Header: true, Path: filepath.Join(t.TempDir(), "out.csv")}
+	cfg := writerConfig{Header: true, Path: filepath.Join(t.TempDir(), "out.csv")}
 	at := begun(t, cfg, any, texts(t, "a"))
 	w, c := formWriter(t, cfg, any)
 	require.NoError(t, c.Open(t.Context(), at))
@@ -147,7 +147,7 @@ func TestAFileOfWhichNothingIsCommittedTakesTheNewForm(t *testing.T) {
 		if declared {
 			first, second = texts(t, "a"), texts(t, "a", "b")
 		}
-		cfg := WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}
+		cfg := writerConfig{Path: filepath.Join(t.TempDir(), "out.csv")}
 		at := begun(t, cfg, first, nil)
 		cfg.Header = true
 		w, c := formWriter(t, cfg, second)
@@ -191,7 +191,7 @@ func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int,
 		Name: "export", Size: 2, Database: e.Database, Skip: skipWrites{}, Isolate: chunk.IsolateBisect,
 		Retry: chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
 		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
-			out, err := NewWriter(WriterConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[T]("line"), Attempt: chunk.AttemptOf(run)})
+			out, err := newWriter(writerConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[T]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: item.EraseReader(&poisoned[T]{left: items, cured: cured}), Writers: []item.Writer{out}}, err
 		},
 	})

@@ -33,7 +33,7 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 		itemtest.Reader(t, itemtest.ReaderConfig{
 			Source: cfg.Path,
 			New: func(t testing.TB) item.Reader {
-				r, err := NewReader(cfg, itemType)
+				r, err := newReader(cfg, itemType)
 				require.NoError(t, err)
 				return r
 			},
@@ -53,7 +53,7 @@ func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
 	}
 	cfg := ReaderConfig{Path: file(t, "in.csv", text.String()), Header: HeaderExact}
 	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, nil)
+		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
 		return r
 	}})
@@ -67,7 +67,7 @@ func TestLineEndsInQuotesAreData(t *testing.T) {
 		for _, end := range []string{"\n", "\r\n", "\r"} {
 			content := "id,note" + end + "1,\"" + note + "\"" + end + "x,\"" + note + "\"" + end + "2,b" + end
 			cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}
-			r, err := NewReader(cfg, ids)
+			r, err := newReader(cfg, ids)
 			require.NoError(t, err)
 			require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 			items := r.NewItems(1)
@@ -118,7 +118,7 @@ func TestARecordThatWasNotCompleteAtOpenFailsTheStep(t *testing.T) {
 		"id,name\n1,a\n\n":      "",
 	} {
 		cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}
-		r, err := NewReader(cfg, nil)
+		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 		f, err := os.OpenFile(cfg.Path, os.O_WRONLY|os.O_APPEND, 0)

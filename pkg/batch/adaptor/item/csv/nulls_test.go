@@ -60,7 +60,7 @@ func TestABlankLineOfOneColumnIsNull(t *testing.T) {
 		require.Equal(t, []string{"null", "x", "null", "null", "", "null"}, outcomes(t, cfg, nullable, nil))
 		require.Equal(t, []string{"x", ""}, outcomes(t, cfg, plain, nil))
 		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-			r, err := NewReader(cfg, nullable)
+			r, err := newReader(cfg, nullable)
 			require.NoError(t, err)
 			return r
 		}})
@@ -83,29 +83,29 @@ func TestTheWriterTellsNullFromText(t *testing.T) {
 		{row.StringValue("NA"), row.StringValue("0"), row.IntValue(1), row.StringValue("NA")},
 	}
 	for _, c := range []struct {
-		cfg  WriterConfig
+		cfg  writerConfig
 		want string
 	}{
-		{WriterConfig{}, ",,,-\n\"\",NA,0,\"-\"\nNA,0,1,NA\n"},
-		{WriterConfig{Nulls: "NA"}, "NA,,NA,-\n\"\",\"NA\",0,\"-\"\n\"NA\",0,1,\"NA\"\n"},
-		{WriterConfig{Nulls: "0"}, "0,,0,-\n\"\",NA,\"0\",\"-\"\nNA,\"0\",1,NA\n"},
-		{WriterConfig{Quote: "all"}, ",\"\",,-\n\"\",\"NA\",\"0\",\"-\"\n\"NA\",\"0\",\"1\",\"NA\"\n"},
+		{writerConfig{}, ",,,-\n\"\",NA,0,\"-\"\nNA,0,1,NA\n"},
+		{writerConfig{Nulls: "NA"}, "NA,,NA,-\n\"\",\"NA\",0,\"-\"\n\"NA\",0,1,\"NA\"\n"},
+		{writerConfig{Nulls: "0"}, "0,,0,-\n\"\",NA,\"0\",\"-\"\nNA,\"0\",1,NA\n"},
+		{writerConfig{Quote: "all"}, ",\"\",,-\n\"\",\"NA\",\"0\",\"-\"\n\"NA\",\"0\",\"1\",\"NA\"\n"},
 	} {
 		c.cfg.Path = filepath.Join(t.TempDir(), "out.csv")
 		require.Equal(t, c.want, writeRows(t, c.cfg, schema(t, list...), rows))
 	}
 	one := schema(t, list[2])
-	require.Equal(t, "\n0\n", writeRows(t, WriterConfig{Path: filepath.Join(t.TempDir(), "one.csv")}, one, [][]row.Value{{{}}, {row.IntValue(0)}}))
-	require.ErrorContains(t, (&WriterConfig{Nulls: "a,b"}).Validate(), `nulls: a null is written without quotes: "a,b" contains a delimiter, a quote or a line end`)
+	require.Equal(t, "\n0\n", writeRows(t, writerConfig{Path: filepath.Join(t.TempDir(), "one.csv")}, one, [][]row.Value{{{}}, {row.IntValue(0)}}))
+	require.ErrorContains(t, (&writerConfig{Nulls: "a,b"}).Validate(), `nulls: a null is written without quotes: "a,b" contains a delimiter, a quote or a line end`)
 }
 
-func writeRows(t require.TestingT, cfg WriterConfig, itemType item.Type, rows [][]row.Value) string {
+func writeRows(t require.TestingT, cfg writerConfig, itemType item.Type, rows [][]row.Value) string {
 	list := make([]item.Row, len(rows))
 	for i, values := range rows {
 		list[i] = row.New(itemType.Schema(), values)
 	}
 	ctx := context.Background()
-	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
+	w, err := newWriter(cfg, registry.BuildContext{In: itemType})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -156,7 +156,7 @@ func TestOneItemTypeReadsWhatItWrites(t *testing.T) {
 				}
 			}
 		}
-		w := WriterConfig{
+		w := writerConfig{
 			Path: filepath.Join(dir, "x.csv"), Header: rapid.Bool().Draw(t, "header"), Quote: rapid.SampledFrom([]string{"minimal", "all"}).Draw(t, "quote"),
 			LineEnd: rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"), Nulls: rapid.SampledFrom([]string{"", "NA", `\N`, "0", "true", "null"}).Draw(t, "nulls"),
 		}
@@ -165,7 +165,7 @@ func TestOneItemTypeReadsWhatItWrites(t *testing.T) {
 		if w.Nulls != "" {
 			cfg.Nulls = []string{w.Nulls}
 		}
-		r, err := NewReader(cfg, itemType)
+		r, err := newReader(cfg, itemType)
 		require.NoError(t, err)
 		c := r.Component().(*reader)
 		require.NoError(t, c.Open(context.Background(), nil))

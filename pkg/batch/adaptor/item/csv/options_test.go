@@ -21,7 +21,7 @@ import (
 func contract(t *testing.T, cfg ReaderConfig, itemType item.Type) {
 	t.Helper()
 	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, itemType)
+		r, err := newReader(cfg, itemType)
 		require.NoError(t, err)
 		return r
 	}})
@@ -57,7 +57,7 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 			}
 		}
 	}
-	r, err := NewReader(ReaderConfig{Path: file(t, "in.csv", "a,b\n"), Header: HeaderExact, FooterLines: 1}, nil)
+	r, err := newReader(ReaderConfig{Path: file(t, "in.csv", "a,b\n"), Header: HeaderExact, FooterLines: 1}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "its first line must name the columns")
 	one := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true})
@@ -118,7 +118,7 @@ func TestAFirstLineSaysTheDelimiter(t *testing.T) {
 		cfg.SkipLines = 1
 		require.Equal(t, want, outcomes(t, cfg, nil, nil), "it is one of the lines")
 		cfg.Delimiter = "|"
-		r, err := NewReader(cfg, nil)
+		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `in.csv:1: the first line, sep=;, sets the delimiter to ";", but the key delimiter is "|"`)
 	}
@@ -154,7 +154,7 @@ func TestOtherQuotesAndDelimitersAreReadBack(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		itemType := item.RowOf("", must(row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String})))
-		w := WriterConfig{
+		w := writerConfig{
 			Path: filepath.Join(dir, "x.csv"), Header: true, Delimiter: rapid.SampledFrom([]string{",", "||", "=>", "§", "é|", "tab"}).Draw(t, "delimiter"),
 			Quote: rapid.SampledFrom([]string{"minimal", "all", "'", "$"}).Draw(t, "quote"), QuoteAll: rapid.Bool().Draw(t, "all"),
 			Escape: rapid.SampledFrom([]string{"", `\`, "^"}).Draw(t, "escape"), Nulls: rapid.SampledFrom([]string{"", `\N`}).Draw(t, "nulls"),
@@ -178,7 +178,7 @@ func TestOtherQuotesAndDelimitersAreReadBack(t *testing.T) {
 		if w.Nulls != "" {
 			cfg.Nulls = []string{w.Nulls}
 		}
-		r, err := NewReader(cfg, itemType)
+		r, err := newReader(cfg, itemType)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 		items := r.NewItems(len(rows) + 1)
@@ -211,7 +211,7 @@ func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int})
 	cfg := ReaderConfig{Path: file(t, "in.csv", "id,new,é\n1,2,3\n"), Header: HeaderExact, Unknown: "error"}
-	r, err := NewReader(cfg, itemType)
+	r, err := newReader(cfg, itemType)
 	require.NoError(t, err)
 	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+`: the item has no field for the columns "new", "é" (set unknown: ignore to leave them out)`)
 	stored := core.NewExecutionContext()
@@ -232,6 +232,6 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 	}
 	require.ErrorContains(t, (&ReaderConfig{Quote: "none", Escape: `\`}).Validate(), "escape: without quotes there is nothing to escape")
 	require.ErrorContains(t, (&ReaderConfig{Delimiter: "|'", Quote: "'", Comment: "|"}).Validate(), "quote: the delimiter contains it, too")
-	require.ErrorContains(t, (&WriterConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for readers only")
-	require.ErrorContains(t, (&WriterConfig{Quote: "some"}).Validate(), "(allowed: minimal, all, or a character)")
+	require.ErrorContains(t, (&writerConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for readers only")
+	require.ErrorContains(t, (&writerConfig{Quote: "some"}).Validate(), "(allowed: minimal, all, or a character)")
 }

@@ -81,7 +81,7 @@ func export(t *testing.T, e *testengine.Engine, path, text string, n int, writer
 	s, err := chunk.New(chunk.Config{
 		Name: "export", Size: 2, Database: e.Database,
 		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
-			out, err := NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[line]("line"), Attempt: chunk.AttemptOf(run)})
+			out, err := newWriter(writerConfig{Path: path}, registry.BuildContext{In: item.TypeOf[line]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: item.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
 		},
 	})

@@ -98,7 +98,7 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 // walk reads all outcomes with the position before the first and after each.
 func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []string, at []item.Position) {
 	ctx := context.Background()
-	r, err := NewReader(cfg, nil)
+	r, err := newReader(cfg, nil)
 	require.NoError(t, err)
 	c := r.Component().(*reader)
 	if err := c.Open(ctx, from); err != nil {
@@ -189,7 +189,7 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 		path := filepath.Join(dir, "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var good []string
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
+		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 		errs := 0

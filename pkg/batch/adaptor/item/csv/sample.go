@@ -23,7 +23,7 @@ type Sample struct {
 
 // OpenSample opens the file at its first record. Item is ignored.
 func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
-	made, err := NewReader(cfg, nil)
+	made, err := newReader(cfg, nil)
 	if err != nil {
 		return nil, err
 	}

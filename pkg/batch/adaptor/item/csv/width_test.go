@@ -28,7 +28,7 @@ func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	}
 	require.Equal(t, want, outcomes(t, cfg, people(t), nil))
 	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, people(t))
+		r, err := newReader(cfg, people(t))
 		require.NoError(t, err)
 		return r
 	}})
@@ -38,7 +38,7 @@ func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	require.Equal(t, []string{"!:1: the record has 3 fields, not 4", "2|Doe|Rome"}, outcomes(t, cfg, people(t), nil))
 	require.Equal(t, []string{"!:1: the record has 3 fields, not 4", "2|Doe|Rome|x"}, outcomes(t, cfg, nil, nil))
 	cfg.Columns = 2
-	r, err := NewReader(cfg, people(t))
+	r, err := newReader(cfg, people(t))
 	require.NoError(t, err)
 	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+": the records have 2 fields, but the item has 3")
 	require.ErrorContains(t, (&ReaderConfig{Columns: -1}).Validate(), "columns: it is negative")
@@ -60,12 +60,12 @@ func TestARedrivenRecordIsAsWideAsItsFile(t *testing.T) {
 	for _, more := range []string{"", wide} { // the names of many columns are not stored
 		path := filepath.Join(t.TempDir(), "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte("1,Smith,Paris"+more+"\n2,Doe, John,Rome"+more+"\n"), 0o600))
-		r, err := NewReader(ReaderConfig{Path: path}, people(t))
+		r, err := newReader(ReaderConfig{Path: path}, people(t))
 		require.NoError(t, err)
 		unread := itemtest.UnreadItems(t, r)
 		require.Len(t, unread, 1)
 		require.Equal(t, more == "", unread[0].Raw.Columns != nil)
-		r, err = NewReader(ReaderConfig{Path: path}, people(t))
+		r, err = newReader(ReaderConfig{Path: path}, people(t))
 		require.NoError(t, err)
 		open := r.Component().(item.RawOpener)
 		require.NoError(t, open.OpenRaw(t.Context(), item.Meta{Path: path, Line: 2}, unread[0].Raw))

@@ -16,7 +16,7 @@ import (
 )
 
 type reader struct {
-	config  Config
+	config  config
 	context func() *core.ExecutionContext // nil means that the list is only in memory
 	open    func(ctx context.Context, path string) (item.Reader, error)
 	none    item.Reader

@@ -39,7 +39,7 @@ null
 
 func readingLines(path string, itemType item.Type) func(testing.TB) item.Reader {
 	return func(t testing.TB) item.Reader {
-		r, err := NewLinesReader(LinesReaderConfig{Path: path}, itemType)
+		r, err := newLinesReader(linesReaderConfig{Path: path}, itemType)
 		require.NoError(t, err)
 		return r
 	}
@@ -104,7 +104,7 @@ func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 	long := `{"id":2,"name":"` + strings.Repeat("x", 500<<10) + "\"}\n"
 	for _, max := range []registry.Size{100, 200 << 10} {
 		path := file(t, "in.jsonl", "{\"id\":1}\n"+long+"{\"id\":3}\n"+long)
-		r, err := NewLinesReader(LinesReaderConfig{Path: path, MaxLine: max}, rows(t))
+		r, err := newLinesReader(linesReaderConfig{Path: path, MaxLine: max}, rows(t))
 		require.NoError(t, err)
 		all := linesOutcomes(t, r, path, nil)
 		require.Len(t, all, 4)
@@ -140,7 +140,7 @@ func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 }
 
 func writingLines(t testing.TB, path string, attempt core.Attempt) item.Writer {
-	w, err := NewLinesWriter(WriterConfig{Path: path}, itemtest.Use(item.TypeOf[tagged]("thing"), attempt))
+	w, err := newLinesWriter(writerConfig{Path: path}, itemtest.Use(item.TypeOf[tagged]("thing"), attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -186,7 +186,7 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 		path := filepath.Join(dir, "in.jsonl")
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 		open := func() item.Reader {
-			r, err := NewLinesReader(LinesReaderConfig{Path: path}, rows(t))
+			r, err := newLinesReader(linesReaderConfig{Path: path}, rows(t))
 			require.NoError(t, err)
 			return r
 		}
@@ -246,13 +246,13 @@ func TestAFileThatAnotherWriterBeganIsRefusedBeforeAnythingIsWritten(t *testing.
 	ctx, itemType := t.Context(), item.TypeOf[thing]("thing")
 	writers := map[string]func(path string) (item.Writer, error){
 		"json": func(path string) (item.Writer, error) {
-			return NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: itemType})
+			return newArrayWriter(writerConfig{Path: path}, registry.BuildContext{In: itemType})
 		},
 		"jsonl": func(path string) (item.Writer, error) {
-			return NewLinesWriter(WriterConfig{Path: path}, registry.BuildContext{In: itemType})
+			return newLinesWriter(writerConfig{Path: path}, registry.BuildContext{In: itemType})
 		},
 		"zipped": func(path string) (item.Writer, error) {
-			return NewLinesWriter(WriterConfig{Path: path, Compression: "gzip"}, registry.BuildContext{In: itemType})
+			return newLinesWriter(writerConfig{Path: path, Compression: "gzip"}, registry.BuildContext{In: itemType})
 		},
 	}
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ import (
 // right row without a left row.
 type reader struct {
 	*plan
-	cfg         Config
+	cfg         config
 	left, right *side
 
 	// the right rows with the key of the current left row
@@ -48,8 +48,8 @@ type position struct {
 	Events     int64       `json:"events,omitempty"`
 }
 
-// New returns a reader of joined rows.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader, error) {
+// newReader returns a reader of joined rows.
+func newReader(ctx context.Context, cfg config, b registry.BuildContext) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

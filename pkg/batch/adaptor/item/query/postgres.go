@@ -102,18 +102,6 @@ type postgresPage struct {
 	cells   []cell
 }
 
-// Numeric is received as text, since its field may be any number.
-func (c *resultColumn) isText() bool {
-	switch c.kind {
-	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
-		return true
-	default:
-		return c.kind.IsList()
-	}
-}
-
-func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
-
 // from is -1 for a null
 type cell struct{ from, to int32 }
 

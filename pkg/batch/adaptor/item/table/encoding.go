@@ -21,15 +21,15 @@ type batch interface {
 
 // encoding is the encoded form of one chunk's records (rule C20b).
 type encoding struct {
-	writer *Writer
+	writer *writer
 	plan   *plan
 	batch  batch
 }
 
 var errNoPlan = errors.New("there is no plan to write the records")
 
-// NewEncoding separates encoding from writing.
-func (w *Writer) NewEncoding() item.RecordEncoding {
+// NewEncoding implements item.RecordEncoder.
+func (w *writer) NewEncoding() item.RecordEncoding {
 	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
 	}
@@ -49,8 +49,8 @@ func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) erro
 	return nil
 }
 
-// WriteEncoded separates encoding from writing. An encoding by another plan cannot be used.
-func (w *Writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
+// WriteEncoded implements item.RecordEncoder. An encoding by another plan cannot be used.
+func (w *writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
 	e, ok := of.(*encoding)
 	if !ok {
 		return false, fmt.Errorf("table %s: a %T is not an encoding of this writer", w.config.Name, of)

@@ -19,10 +19,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Writer writes records into one table. Not for concurrent use.
-type Writer struct {
+// writer writes records into one table. Not for concurrent use.
+type writer struct {
 	db      tx.Database
-	config  Config
+	config  config
 	schema  *row.Schema
 	engine  engine
 	batch   batch
@@ -66,7 +66,7 @@ type relation struct {
 	drops, rekeys bool
 	// The rows that a view of SQLite takes are not counted.
 	uncounted bool
-	refuses   map[Mode]string
+	refuses   map[writeMode]string
 }
 
 func (r *relation) indexOf(name string, d tx.Dialect) int {
@@ -105,14 +105,14 @@ type column struct {
 	collation string
 }
 
-// AbsentTableError reports that the table is missing, and how to make it.
-type AbsentTableError struct {
+// absentTableError reports that the table is missing, and how to make it.
+type absentTableError struct {
 	Table     string
 	Statement string
 }
 
 // Error prints the statement.
-func (e *AbsentTableError) Error() string {
+func (e *absentTableError) Error() string {
 	text := "table " + e.Table + " does not exist"
 	if e.Statement != "" {
 		text += "; set `create: true`, or create it:\n" + e.Statement
@@ -120,24 +120,24 @@ func (e *AbsentTableError) Error() string {
 	return text
 }
 
-// New checks config against the schema of the items: for an open schema, with the first chunk. The modes
-// truncate and replace belong to [NewRefill].
-func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
+// newWriter checks config against the schema of the items: for an open schema, with the first chunk. The modes
+// truncate and replace belong to [newRefill].
+func newWriter(db tx.Database, cfg config, schema *row.Schema) (*writer, error) {
 	if schema == nil {
 		return nil, errors.New("table: the items have no record form")
 	}
-	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
+	if err := errors.Join(cfg.Validate(), cfg.check(schema)); err != nil {
 		return nil, err
 	}
-	if config.refills() {
-		return nil, fmt.Errorf("table: mode %s needs a position: use NewRefill", config.Mode)
+	if cfg.refills() {
+		return nil, fmt.Errorf("table: mode %s needs a position: use NewRefill", cfg.Mode)
 	}
-	w := &Writer{db: db, config: config, schema: schema}
+	w := &writer{db: db, config: cfg, schema: schema}
 	switch db.Dialect() {
 	case tx.Postgres:
-		w.engine = &postgres{zone: config.zone}
+		w.engine = &postgres{zone: cfg.zone}
 	case tx.SQLite:
-		w.engine = &sqlite{zone: config.zone}
+		w.engine = &sqlite{zone: cfg.zone}
 	default:
 		return nil, fmt.Errorf("table: the dialect %s has no table writer", db.Dialect())
 	}
@@ -147,7 +147,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 
 // Open checks the table. An absent one is created in the transaction of the first chunk, so that a failure
 // leaves none (rule TW5).
-func (w *Writer) Open(ctx context.Context, _ item.Position) error {
+func (w *writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
 	if err := w.readCatalog(ctx, conn, nil); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 }
 
 // WriteRecords writes the records in the chunk's transaction.
-func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+func (w *writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
 		return w.noTransaction()
@@ -205,7 +205,7 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return nil
 }
 
-func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.write(ctx, conn, records, part)
 	if errors.Is(err, errRepeated) {
 		err = w.writeLayers(ctx, conn, records, part)
@@ -213,7 +213,7 @@ func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]
 	return err
 }
 
-func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.batch.encode(w.plan, part)
 	if err == nil {
 		err = w.batch.send(ctx, conn, w.plan)
@@ -225,7 +225,7 @@ var errRepeated = errors.New("a key is repeated")
 
 // writeLayers writes repeated keys with one statement for the first record of each key, one for the second,
 // and so on: the last one of a key stays (rule D8).
-func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	for _, layer := range w.layers(part, true) {
 		if err := w.write(ctx, conn, records, layer); err != nil {
 			return err
@@ -236,7 +236,7 @@ func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part []
 
 // If the predicate of an index decides whether two rows of one key conflict, PostgreSQL refuses the second
 // one in a statement.
-func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
+func (w *writer) rounds(records [][]row.Value) [][][]row.Value {
 	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
 		return [][][]row.Value{records}
 	}
@@ -244,7 +244,7 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 }
 
 // Without exact keys, each record is a layer.
-func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
+func (w *writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	var list [][][]row.Value
 	var keys lasts
 	times := map[string]int{}
@@ -263,7 +263,7 @@ func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	return list
 }
 
-func (w *Writer) failed(err error) error {
+func (w *writer) failed(err error) error {
 	w.leftOut = 0
 	if isOfValue(err) {
 		err = exception.InvalidItem("", exception.ClassInvalidItem, err)
@@ -275,35 +275,35 @@ func (w *Writer) failed(err error) error {
 	return fmt.Errorf("table %s: %s: %w%s", w.config.Name, w.config.mode(), err, earlier)
 }
 
-// CountLeftOut implements item.LeftOuter.
-func (w *Writer) CountLeftOut() { w.counted = true }
+// CountLeftOut implements itemextra.LeftOuter.
+func (w *writer) CountLeftOut() { w.counted = true }
 
-// LeftOut implements item.LeftOuter.
-func (w *Writer) LeftOut() int64 {
+// leftOutPolicy implements itemextra.LeftOuter.
+func (w *writer) LeftOut() int64 {
 	n := w.leftOut
 	w.leftOut = 0
 	return n
 }
 
-// LeftOutError implements item.LeftOuter.
-func (w *Writer) LeftOutError(n, of int64) error {
-	if w.config.LeftOut == LeftOutIgnore {
+// leftOutError implements itemextra.LeftOuter.
+func (w *writer) LeftOutError(n, of int64) error {
+	if w.config.LeftOut == leftOutIgnore {
 		return nil
 	}
 	return fmt.Errorf("table %s: %w", w.config.Name, leftOut(n, of))
 }
 
-func (w *Writer) forgetOld(t tx.Tx) {
+func (w *writer) forgetOld(t tx.Tx) {
 	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
 		w.table, w.plan, w.createdIn = relation{}, nil, nil
 	}
 }
 
-func (w *Writer) noTransaction() error {
+func (w *writer) noTransaction() error {
 	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another database", w.config.Name, w.db.Name())
 }
 
-func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+func (w *writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if err := w.readCatalog(ctx, conn, schema); err != nil {
 		return err
 	}
@@ -330,7 +330,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+func (w *writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if !w.table.absent() {
 		return nil
 	}
@@ -351,15 +351,15 @@ func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Sche
 	return describe()
 }
 
-func (w *Writer) present(schema *row.Schema) error {
+func (w *writer) present(schema *row.Schema) error {
 	if !w.table.absent() {
 		if why, refused := w.table.refuses[w.config.mode()]; refused {
 			return fmt.Errorf("table %s: %s", w.config.Name, why)
 		}
 		return nil
 	}
-	e := &AbsentTableError{Table: w.config.Name}
-	if schema != nil && w.config.mode() != Update && w.config.mode() != Delete {
+	e := &absentTableError{Table: w.config.Name}
+	if schema != nil && w.config.mode() != modeUpdate && w.config.mode() != modeDelete {
 		e.Statement = w.createStatement(schema)
 	}
 	return e

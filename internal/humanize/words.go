@@ -1,8 +1,7 @@
-// Package wording is how Surfin speaks to people: sentences about executions,
-// plans, dry runs and next commands, and their numbers, times and lists.
-// Layout, colors and streams are internal/cli's. It imports operator, for the
-// data, and core.
-package wording
+// Package humanize writes numbers, times, lists and long texts as people read them.
+//
+// It imports the standard library only.
+package humanize
 
 import (
 	"fmt"
@@ -11,13 +10,11 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Count formats a number with commas: 1,234,567.
-func Count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
+func Count[N ~int | ~int64](n N) string {
+	digits := strconv.FormatInt(int64(n), 10)
 	sign := ""
 	if n < 0 {
 		sign, digits = "-", digits[1:]
@@ -57,15 +54,6 @@ func Time(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// Parameters formats parameters as words of a command line.
-func Parameters(ps []core.Parameter) string {
-	words := make([]string, len(ps))
-	for i, p := range ps {
-		words[i] = Quote(Parameter(p))
-	}
-	return strings.Join(words, " ")
-}
-
 // Plural formats "1 row", "2 rows".
 func Plural(n int, one string) string {
 	if n == 1 {
@@ -85,12 +73,6 @@ func Clip(text string, width int) string {
 	}
 	return string(runes[:width-1]) + "…"
 }
-
-// Parameter formats NAME=VALUE.
-func Parameter(p core.Parameter) string { return p.Name + "=" + p.Text() }
-
-// ID formats the number of an execution.
-func ID(id core.JobExecutionID) string { return strconv.FormatInt(int64(id), 10) }
 
 // Seconds formats a number of seconds like Duration.
 func Seconds(seconds float64) string {
@@ -118,14 +100,15 @@ func OneLine(text string) string {
 	return b.String()
 }
 
-const maxNames = 8
+// MaxNames is the longest list that Few returns.
+const MaxNames = 8
 
 // Few returns the first names, and the number of the others, including more.
 func Few(names []string, more int) []string {
-	if len(names)+more <= maxNames {
+	if len(names)+more <= MaxNames {
 		return names
 	}
-	return append(names[:maxNames-1:maxNames-1], fmt.Sprintf("%d more", len(names)+more-maxNames+1))
+	return append(names[:MaxNames-1:MaxNames-1], fmt.Sprintf("%d more", len(names)+more-MaxNames+1))
 }
 
 // And formats "a, b and c".

@@ -61,7 +61,7 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 
 // silent is a repository that does not report how a COMMIT ended.
 type silent struct {
-	ports.JobRepository
+	ports.CheckpointStore
 	err error
 }
 
@@ -92,7 +92,7 @@ func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 				first := true
 				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) {
 					if c.silent != nil {
-						config.Repository = silent{config.Repository, c.silent}
+						config.Repository.CheckpointStore = silent{config.Repository.CheckpointStore, c.silent}
 					}
 				})
 				e.Exec("create table out(id bigint)")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -45,7 +46,7 @@ func (c taskCommands) listCommand() *cobra.Command {
 
 func stateNames() []string {
 	var names []string
-	for _, s := range task.States() {
+	for _, s := range taskports.States() {
 		names = append(names, strings.ToLower(string(s)))
 	}
 	return names

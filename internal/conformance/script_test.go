@@ -121,7 +121,7 @@ func (s *script) take() (a act, n int) {
 var errScripted = errors.New("the scenario says FAILED")
 
 type stage struct {
-	repository ports.JobRepository
+	repository ports.Repository
 	// blocked is called when a step begins to work until it is stopped; may be
 	// nil.
 	blocked func()

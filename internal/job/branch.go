@@ -100,7 +100,7 @@ func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *sharedSp
 	r.ref = ports.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
 	r.part, r.branchLog, r.changedSteps = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
-	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository, lease: r.lease})
+	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository.Transitions, lease: r.lease})
 	return r
 }
 

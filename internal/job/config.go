@@ -29,7 +29,7 @@ const recordTime = 30 * time.Second
 
 // Config holds the dependencies and settings of a launcher.
 type Config struct {
-	Repository ports.JobRepository
+	Repository ports.Repository
 	Executor   model.StepExecutor
 	// Stores keep checkpoints in other databases (rule C18); nil refuses such
 	// steps.
@@ -85,7 +85,7 @@ type Options struct {
 }
 
 func (c Config) complete() (Config, error) {
-	if c.Repository == nil || c.Executor == nil {
+	if c.Repository.Launches == nil || c.Executor == nil {
 		return c, errors.New("a launcher needs a repository and a step executor")
 	}
 	c.Lease = cmp.Or(c.Lease, DefaultLease)
@@ -120,7 +120,7 @@ func (c *Config) checkDefinition(ctx context.Context, j *model.Job, last *core.J
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
 	}
-	history := ports.History{Records: c.Repository, Database: c.Repository.Database()}
+	history := ports.History{Records: c.Repository.Explorer, Database: c.Repository.Database()}
 	if c.Stores != nil {
 		history.Checkpoints = c.Stores
 	}

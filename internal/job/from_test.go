@@ -255,7 +255,7 @@ type froms struct {
 	began  int
 }
 
-func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
+func (f *froms) next(ctx context.Context, reads journal.Repository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
 	}

@@ -158,7 +158,7 @@ func (l *live) stepRun(w *walk.Walk, at *model.StepElement) *model.StepRun {
 			AcceptChanges: r.acceptChanges,
 		},
 		Services: model.StepServices{
-			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
+			Checkpoints: r.config.Repository.CheckpointStore, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
 			Jobs: r.children, Attempts: r.config.Repository, Owners: model.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
 			Stop: stepStop{r}, Spawner: model.SpawnerFunc(r.config.Spawn), Promoter: model.PromoterFunc(r.promote), Lease: r.lease,
 		},

@@ -381,7 +381,7 @@ func (w *weather) launch(j *model.Job) (*core.JobExecution, error) {
 	stop := make(chan struct{})
 	r.stop = sync.OnceFunc(func() { close(stop) })
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: r, Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), w.observer), Observer: w.observer,
+		Repository: r.Ports(), Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), w.observer), Observer: w.observer,
 		Dead: func(core.Owner) bool { return true },
 	})
 	if err != nil {

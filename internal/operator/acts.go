@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
-	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -24,7 +23,7 @@ type acts struct {
 	active   *runnings
 	records  actRecords
 	launcher *job.Launcher // may be nil
-	tasks    jobfile.Tasks
+	tasks    OpenTasks     // may be nil
 	notify   func(ctx context.Context, exec core.JobExecution) error
 	actor    actor
 }

@@ -52,7 +52,7 @@ func newDesk(t *testing.T, url string, change ...func(*operator.Config)) *desk {
 	}
 	d.load.Incrementer = job.Count("run")
 	config := operator.Config{
-		Repository: d.e.Repository, Launcher: d.e.Launcher, Actor: "ada",
+		Repository: d.e.Repository.Ports(), Launcher: d.e.Launcher, Actor: "ada",
 		Jobs: func(_ context.Context, name string) (*model.Job, error) {
 			if name != "load" {
 				return nil, fmt.Errorf("%s: %w", name, ports.ErrNoSuchJob)
@@ -347,7 +347,7 @@ func TestAServiceWithoutALauncherStartsNothing(t *testing.T) {
 	require.ErrorContains(t, err, "no launcher")
 	_, err = operator.New(operator.Config{})
 	require.ErrorContains(t, err, "repository")
-	o, err := operator.New(operator.Config{Repository: d.e.Repository})
+	o, err := operator.New(operator.Config{Repository: d.e.Repository.Ports()})
 	require.NoError(t, err)
 	_, err = o.Start(t.Context(), operator.RunRequest{Name: "load"})
 	require.ErrorIs(t, err, ports.ErrNoSuchJob)
@@ -374,7 +374,7 @@ func ExampleService() {
 	r := repository.New(db, repository.Options{})
 	testexample.Check(r.Migrate(ctx))
 	launcher := testexample.Must(job.NewLauncher(job.Config{
-		Repository: r, Executor: step.NewSimpleStepExecutor(r, db.Name(), nil),
+		Repository: r.Ports(), Executor: step.NewSimpleStepExecutor(r, db.Name(), nil),
 	}))
 	fails := true
 	report := testexample.Must(step.NewTasklet(step.TaskletConfig{
@@ -394,7 +394,7 @@ func ExampleService() {
 		Flow:       model.Flow{Elements: []model.Element{&model.StepElement{Step: report}}},
 	}
 	service := testexample.Must(operator.New(operator.Config{
-		Repository: r, Launcher: launcher, Actor: "ada",
+		Repository: r.Ports(), Launcher: launcher, Actor: "ada",
 		Jobs: func(_ context.Context, name string) (*model.Job, error) {
 			if name != daily.Name {
 				return nil, ports.ErrNoSuchJob

@@ -25,7 +25,7 @@ type dryRun struct {
 	uses     []jobfile.Used
 	job      *model.Job
 	steps    []*DryStep
-	handlers jobfile.Tasks
+	handlers OpenTasks
 }
 
 func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
@@ -208,7 +208,7 @@ func partitionsOf(ctx context.Context, s model.Step, run *model.StepRun) ([]core
 var errCaught = errors.New("a dry run stores no plan")
 
 type planCatcher struct {
-	ports.PartitionPlans
+	model.Plans
 	parts []core.Partition
 }
 

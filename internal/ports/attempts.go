@@ -25,6 +25,4 @@ type Attempts interface {
 	Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error)
 	// LeftBehind returns the leftovers of attempts of the instance's steps that did not complete.
 	LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]LeftBehind, error)
-	// A step that reports skipped items reads them here.
-	SkipReader
 }

@@ -13,6 +13,9 @@ type PlacedWork interface {
 	// PlacedOf returns the work of the executions that no worker has begun: their parts and child jobs,
 	// and themselves.
 	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]Placed, error)
+	// GiveBack takes the assignment of a part or an execution that it has not begun from a worker which cannot begin it:
+	// the leader assigns it again (rule PL4). One that the worker does not have, or has begun, stays as it is.
+	GiveBack(ctx context.Context, work Ready, worker string) error
 }
 
 // Places is work that the leader assigns to workers (rule PL2). Its methods work in the transaction that ctx carries.

@@ -67,7 +67,7 @@ const (
 	Invalid Reason = "invalid"
 	// UnknownType: no process would execute the task.
 	UnknownType Reason = "unknown_type"
-	// task.ErrOtherSubmission.
+	// taskports.ErrOtherSubmission.
 	OtherSubmission Reason = "other_submission"
 )
 

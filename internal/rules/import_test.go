@@ -77,7 +77,7 @@ func rooms() []room {
 		{path: ports, may: []string{core, "internal/calendar"}, std: true},
 		{path: model, may: []string{core, ports, "internal/workslot", "internal/panics"}, std: true},
 		{path: "internal/workslot", std: true},
-		{path: "pkg/batch/core/task", may: []string{core, "internal/calendar", "internal/workslot"}, std: true},
+		{path: "pkg/batch/core/task", may: []string{core, "internal/workslot"}, std: true},
 		{path: core, may: []string{"internal/jsontext", "internal/calendar", "internal/panics"}, std: true},
 		{path: tx, std: true},
 		{path: "internal/chunk/...", may: []string{model, ports, core, tx, "internal/itemextra", "internal/panics"}},

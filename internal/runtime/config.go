@@ -67,7 +67,7 @@ func (c *Config) fill() {
 
 // Parts configures how a worker runs parts, and resumes parked executions.
 type Parts struct {
-	Repository ports.JobRepository
+	Repository ports.Repository
 	// Required.
 	Engine engine.Engine
 	// Job rebuilds an execution's job. If it fails, the worker leaves that
@@ -94,7 +94,8 @@ type Parts struct {
 
 // Tasks configures how a worker takes tasks.
 type Tasks struct {
-	Repository taskports.Repository
+	Executions  taskports.Executions
+	Maintenance taskports.Maintenance
 	// Engine is the same as in Config.Parts, if both are set.
 	Engine   engine.Engine
 	Database tx.Database

@@ -55,21 +55,17 @@ type BudgetForm struct {
 
 // SpecForm is the JSON form of a task.Spec.
 type SpecForm struct {
-	Type             string          `json:"type,omitempty"`
-	Payload          json.RawMessage `json:"payload,omitempty"`
-	Title            string          `json:"title,omitempty"`
-	Intent           string          `json:"intent,omitempty"`
-	Goal             json.RawMessage `json:"goal,omitempty"`
-	Constraints      json.RawMessage `json:"constraints,omitempty"`
-	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
-	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
-	Key              string          `json:"key,omitempty"`
-	After            []string        `json:"after,omitempty"`
-	Priority         int             `json:"priority,omitempty"`
-	On               *core.Placement `json:"on,omitempty" doc:"Which workers may execute it: an object of labels, such as {\"disk\": \"eu1\"}, or the name of a worker; without it any worker"`
-	Delay            Span            `json:"delay,omitzero"`
-	Timeout          Span            `json:"timeout,omitzero"`
-	IdempotencyKey   string          `json:"idempotency_key,omitempty"`
+	Type    string          `json:"type,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Title   string          `json:"title,omitempty"`
+	task.Hints
+	Key            string          `json:"key,omitempty"`
+	After          []string        `json:"after,omitempty"`
+	Priority       int             `json:"priority,omitempty"`
+	On             *core.Placement `json:"on,omitempty" doc:"Which workers may execute it: an object of labels, such as {\"disk\": \"eu1\"}, or the name of a worker; without it any worker"`
+	Delay          Span            `json:"delay,omitzero"`
+	Timeout        Span            `json:"timeout,omitzero"`
+	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 }
 
 // ReadSubmission reads a SubmitRequest, or a list of SpecForms. An unknown key
@@ -129,8 +125,7 @@ func (r SubmitRequest) Submission() task.Submission {
 // sent again, also one stored by an older program.
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
-		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
-		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Hints: f.Hints, Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
 }
@@ -138,8 +133,7 @@ func (f SpecForm) spec() task.Spec {
 // SpecView returns the spec as JSON has it.
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
-		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
-		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority, On: s.On,
+		Type: s.Type, Payload: s.Payload, Title: s.Title, Hints: s.Hints, Key: s.Key, After: s.After, Priority: s.Priority, On: s.On,
 		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
 	}
 }
@@ -234,9 +228,11 @@ func unknownIn(where string, object json.RawMessage, form reflect.Type) error {
 		return nil
 	}
 	var known, unknown []string
-	for i := range form.NumField() {
-		name, _, _ := strings.Cut(form.Field(i).Tag.Get("json"), ",")
-		known = append(known, name)
+	for _, field := range reflect.VisibleFields(form) {
+		if !field.Anonymous {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			known = append(known, name)
+		}
 	}
 	for key := range fields {
 		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, key) }) { // as the decoder compares

@@ -30,7 +30,7 @@ type partSource struct {
 
 func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
 	p := *config.Parts
-	if p.Repository == nil || p.Engine == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
+	if p.Repository.Assignments == nil || p.Engine == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
 		return nil, errors.New("a worker for parts needs a repository, an engine, jobs, an executor and an owner")
 	}
 	p.Services.Fill()
@@ -265,7 +265,7 @@ func (p *partSource) partition(ctx context.Context, inner model.Step, run *model
 	keeper := p.newLease(a, since, asked, cancel)
 	keeper.Start(ctx)
 	run.Services.Stop, run.Services.Lease = asked, keeper
-	ends := &leaving{JobRepository: p.parts.Repository, stop: asked, lease: keeper}
+	ends := &leaving{Transitions: p.parts.Repository.Transitions, parts: p.parts.Repository.Assignments, stop: asked, lease: keeper}
 	record, err := p.parts.Executor(ends).Execute(model.WithPatience(working, keeper), inner, run)
 	keeper.Stop()
 	keeper.Wait()
@@ -307,7 +307,7 @@ func (p *partSource) rebuild(j *model.Job, a *ports.Assignment) (model.Step, *mo
 	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier
 	data.Part = partOf(a)
 	services := p.parts.Services
-	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository, p.parts.Repository, p.parts.Repository
+	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository.CheckpointStore, p.parts.Repository, p.parts.Repository
 	ref := refOf(a)
 	services.Promoter = model.PromoterFunc(func(ctx context.Context, values map[string]any) error {
 		promoted := core.NewExecutionContext()

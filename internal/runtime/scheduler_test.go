@@ -62,7 +62,7 @@ func (p *planned) leader(holder string) (stop func()) {
 		},
 	})
 	require.NoError(p, err)
-	leadership, err := tasks.New(p.db, repository.DefaultPrefix, nil)
+	leadership, err := tasks.New(p.db, repository.DefaultPrefix, tasks.Options{})
 	require.NoError(p, err)
 	leader, err := runtime.NewLeader(runtime.LeaderConfig{
 		Leadership: leadership, Database: p.db, Holder: holder, Lease: 400 * time.Millisecond, Heartbeat: 20 * time.Millisecond,

@@ -46,7 +46,7 @@ type taskSource struct {
 
 func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	t := *config.Tasks
-	if t.Repository == nil || t.Engine == nil || t.Database == nil || t.Catalog == nil || t.Worker == "" {
+	if t.Executions == nil || t.Maintenance == nil || t.Engine == nil || t.Database == nil || t.Catalog == nil || t.Worker == "" {
 		return nil, errors.New("a worker for tasks needs a repository, its database, an engine, a catalog and a name")
 	}
 	t.Observer = core.Observers(t.Observer)
@@ -64,7 +64,7 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep, err := NewSweep(t.Database, t.Repository, t.Engine, t.Catalog)
+	sweep, err := NewSweep(t.Database, t.Maintenance, t.Engine, t.Catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 func (s *taskSource) notifyDraining(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
-	if _, err := s.tasks.Repository.Heartbeat(ctx, s.claimant(), nil); err != nil {
+	if _, err := s.tasks.Executions.Heartbeat(ctx, s.claimant(), nil); err != nil {
 		s.heartbeatFailed(err)
 	}
 }
@@ -187,7 +187,7 @@ func (s *taskSource) notifyDraining(ctx context.Context) {
 func (s *taskSource) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
-	if err := s.tasks.Repository.Leave(ctx, s.tasks.Worker); err != nil {
+	if err := s.tasks.Executions.Leave(ctx, s.tasks.Worker); err != nil {
 		s.config.Report(Event{What: "failed", Err: fmt.Errorf("record that the worker stops: %w", err)})
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Waiting finds deliveries that wait in the repository, for an engine without
 // its own table.
 type Waiting struct {
-	Tasks taskports.Executions
+	Tasks taskports.Deliveries
 	// Tasks of groups with other deciders are left to other processes.
 	Deciders []string
 	Parts    ports.Parks

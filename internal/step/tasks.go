@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -123,7 +124,7 @@ func (s *TasksStep) Items(ctx context.Context, run *model.StepRun) ([]json.RawMe
 	}
 	specs, err := s.config.Specs(items)
 	if err == nil {
-		_, err = task.Submission{Tasks: specs}.Order()
+		_, err = model.TaskOrder(task.Submission{Tasks: specs})
 	}
 	return items, err
 }
@@ -288,7 +289,7 @@ func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 func (w *taskWait) cancel(ctx context.Context) error {
 	w.canceled = true
 	err := w.groups.Cancel(ctx, w.id, fmt.Sprintf("execution %d of job %s was stopped", w.run.Data.Job.ID, w.run.Data.Job.JobName))
-	if _, over := errors.AsType[*task.GroupOverError](err); over {
+	if _, over := errors.AsType[*taskports.GroupOverError](err); over {
 		return nil
 	}
 	return err

@@ -103,9 +103,9 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 }
 
 // The engine is notified of parts planned here.
-func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, ports.JobRepository) {
+func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, ports.Repository) {
 	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
-	return r, repository.Patient{Repository: r}
+	return r, r.Patient()
 }
 
 // For steps in other databases (rule C18).
@@ -113,10 +113,10 @@ func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *reposi
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
 
-func newLauncher(r ports.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
+func newLauncher(r ports.Repository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
 	return job.NewLauncher(job.Config{
 		Repository: r, Stores: c, Observer: o.Observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Executor: step.NewSimpleStepExecutor(r, r.Database(), o.Observer), RemoveLeft: removeLeft,
+		Executor: step.NewSimpleStepExecutor(r.Transitions, r.Database(), o.Observer), RemoveLeft: removeLeft,
 		Apart: func(ctx context.Context) (context.Context, error) { return tx.Apart(ctx, p.Names()) },
 	})
 }
@@ -192,9 +192,9 @@ func newService(p serviceParts) (*operator.Service, error) {
 		return nil, err
 	}
 	return operator.New(operator.Config{
-		Files: files, Repository: repository.Patient{Repository: p.Repository}, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
+		Files: files, Repository: p.Repository.Patient(), Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
-		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
+		Definitions: p.Repository, Tasks: p.Steps, OpenTasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
 		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
 	})
 }
@@ -203,7 +203,7 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 	if reader, ok := core.Observers(r.List...).(core.FiguresReader); ok {
 		reader.ReadFigures(p.Service.Figures)
 	}
-	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
+	a := &App{Service: p.Service, Repository: p.Repository.Ports(), Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

@@ -316,7 +316,7 @@ func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, execution.Status, execution.Error)
 }
 
-func awaitHeartbeat(ctx context.Context, r ports.JobRepository, id core.JobExecutionID) error {
+func awaitHeartbeat(ctx context.Context, r ports.Repository, id core.JobExecutionID) error {
 	before, err := r.Execution(ctx, id)
 	if err != nil {
 		return err

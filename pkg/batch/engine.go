@@ -12,7 +12,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -29,18 +28,15 @@ type engines struct {
 	Deciders []deciderName  `group:"surfin.decidernames"`
 }
 
-func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, taskports.Repository, error) {
-	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
-	if err == nil {
-		t = t.Masking(v.Values)
+func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, error) {
+	options := tasks.Options{Observer: o.Observer, Mask: v.Values}
+	if s.Tasks.Logs != "" {
+		options.Logs = logfolder.New(s.Tasks.Logs)
 	}
-	if err == nil && s.Tasks.Logs != "" {
-		t = t.WithLogs(logfolder.New(s.Tasks.Logs))
-	}
-	return t, t, err
+	return tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), options)
 }
 
-func newEngine(h history, t taskports.Repository, s Settings, built engines) (engine.Engine, error) {
+func newEngine(h history, t *tasks.Repository, s Settings, built engines) (engine.Engine, error) {
 	if isLocal(s) {
 		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read
 		deciders := []string{runtime.DefaultDecider}

@@ -30,11 +30,13 @@ func ExampleApp_submitTasks() {
 		Type: "shell",
 		Tasks: []task.Spec{
 			{
-				Title:          "Download file",
-				Intent:         "Fetch data from API",
-				Goal:           json.RawMessage(`{"url": "https://example.com/data.json"}`),
-				SeedActionHint: json.RawMessage(`{"type": "http_request"}`),
-				Payload:        json.RawMessage(`{"url": "https://example.com/data.json"}`),
+				Title: "Download file",
+				Hints: task.Hints{
+					Intent:         "Fetch data from API",
+					Goal:           json.RawMessage(`{"url": "https://example.com/data.json"}`),
+					SeedActionHint: json.RawMessage(`{"type": "http_request"}`),
+				},
+				Payload: json.RawMessage(`{"url": "https://example.com/data.json"}`),
 			},
 			{Title: "Process downloaded data", Payload: json.RawMessage(`{"script": "echo done"}`)},
 		},

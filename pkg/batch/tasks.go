@@ -16,7 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -203,7 +202,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
+		Repository: stored.Repository, Engine: e, Database: h.Database, Catalog: catalog, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
 		Events: events, Places: places(stored, n.Executions), Leader: stored.Leader,
 	})
 	if err != nil {
@@ -211,8 +210,8 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	stored.SetWaiters(n.Executions)
 	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
-		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
-		Tasks: runtime.Tasks{Repository: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
+		Service: service, Deliveries: stored, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
+		Tasks: runtime.Tasks{Executions: stored, Maintenance: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
 		Name: func() (string, error) {
 			owner, err := job.CurrentOwner()
 			return workerName(owner), err
@@ -224,7 +223,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
 }
 
-func places(stored taskports.Repository, executions *repository.Repository) []ports.Places {
+func places(stored ports.Places, executions *repository.Repository) []ports.Places {
 	return []ports.Places{stored, executions}
 }
 
@@ -242,13 +241,13 @@ func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context
 }
 
 // stockHandlers returns every application's handlers. shell is off by default: its submitter runs any command.
-func stockHandlers(jobs *operator.Service, queries taskports.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
+func stockHandlers(jobs *operator.Service, stored operator.SubmittedTasks, s Settings, v *secret.Vault) []runtime.NamedHandler {
 	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
 	if s.Tasks.Shell {
 		off = ""
 	}
 	return []runtime.NamedHandler{
-		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
+		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, stored), nil }},
 		{Type: shell.Type, New: func() (task.Handler, error) {
 			return shell.New(func() []string { return v.Environ(os.Environ()) }), nil
 		}, Off: off},

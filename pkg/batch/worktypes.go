@@ -10,7 +10,7 @@ import (
 type Operator = operator.Service
 
 // JobRepository reads and moves the history.
-type JobRepository = ports.JobRepository
+type JobRepository = ports.Repository
 
 // WorkOptions configure App.Work.
 type WorkOptions = runtime.Options

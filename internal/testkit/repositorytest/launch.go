@@ -250,7 +250,7 @@ func launchedAgain(b *bench) {
 
 func oneWins(b *bench) {
 	const rounds, racers = 5, 20
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	for round := range int64(rounds) {
 		type result struct {
 			launched ports.Launched

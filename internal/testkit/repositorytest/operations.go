@@ -55,7 +55,7 @@ func abandonsTheNewestOnly(b *bench) {
 	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	require.NoError(b, b.repo.Abandon(b.ctx, newest.ID, operator))
 
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	for day := range int64(5) {
 		last := b.ended("a", 10+day, core.StatusFailed)
 		abandoned := make(chan error, 1)
@@ -192,7 +192,7 @@ func abandonWaitsForChunk(b *bench) {
 
 func oneAbandons(b *bench) {
 	ref, _ := b.stopping()
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	const racers = 10
 	errs := make([]error, racers)
 	var group sync.WaitGroup
@@ -309,7 +309,7 @@ func oneRecovers(b *bench) {
 		b.step(ref, "load", nil)
 		lost[exec.ID] = exec
 	}
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	results := make([][]core.JobExecution, racers)
 	errs := make([]error, racers+instances)
 	var group sync.WaitGroup

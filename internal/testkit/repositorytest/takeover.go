@@ -189,7 +189,7 @@ type taking struct {
 	err      error
 }
 
-func (b *bench) takeOver(repo ports.JobRepository) *taking {
+func (b *bench) takeOver(repo ports.Repository) *taking {
 	t := &taking{done: make(chan struct{})}
 	req := b.request("b", 1)
 	req.Dead = dead
@@ -325,7 +325,7 @@ func takesOverNotRestartable(b *bench) {
 
 func oneTakesOver(b *bench) {
 	lost := b.launch("lost", 1)
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	const racers = 10
 	errs := make(chan error, racers)
 	for i := range racers {

@@ -201,7 +201,7 @@ func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]strin
 
 const workerPoll = 20 * time.Millisecond
 
-func (o orders) describe(ctx context.Context, repo ports.JobRepository, id core.JobExecutionID) string {
+func (o orders) describe(ctx context.Context, repo ports.Repository, id core.JobExecutionID) string {
 	exec, err := repo.Execution(ctx, id)
 	if err != nil {
 		return err.Error()

@@ -154,7 +154,7 @@ func (e *Env) Database(name string) tx.Database {
 }
 
 // Repository returns the history of executions.
-func (e *Env) Repository() ports.JobRepository { return e.app.Repository }
+func (e *Env) Repository() ports.Repository { return e.app.Repository }
 
 // Job runs a job file on a fresh SQLite file: New(t).Job(file, params...).
 func Job(t testing.TB, file string, params ...string) *Run {

@@ -10,8 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-var _ ports.Acts = (*Repository)(nil)
-
 // Acts of both tables share one list: one table's numbers are even, the other's odd.
 const (
 	jobActs = `SELECT 2 * a.id AS id, a.at, a.verb, a.person AS actor, a.job_execution_id AS execution, 0 AS task, a.detail,
@@ -22,8 +20,11 @@ const (
 
 const actPage = 50
 
+// acts implements ports.Acts.
+type acts struct{ store *store }
+
 // Acts implements ports.Acts: one statement, and one more for a page after the first.
-func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
+func (r *acts) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
 	conditions, args := []string{"1 = 1"}, []any{}
 	where := func(holds bool, condition string, list ...any) {
 		if holds {
@@ -76,12 +77,12 @@ func likeText(text string) string {
 }
 
 // NoteAct implements ports.Acts.
-func (r *Repository) NoteAct(ctx context.Context, verb, actor, detail string) error {
-	return r.auditDefinition(ctx, verb, actor, "", storable(detail))
+func (r *acts) NoteAct(ctx context.Context, verb, actor, detail string) error {
+	return r.store.auditDefinition(ctx, verb, actor, "", storable(detail))
 }
 
 // PurgeActs implements ports.Acts. It reads the oldest rows only, however many younger ones exist.
-func (r *Repository) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+func (r *acts) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	for _, table := range []string{"{audit}", "{task_audit}"} {
 		done := r.store.exec(ctx, "DELETE FROM "+table+" WHERE id IN (SELECT id FROM (SELECT id, at FROM "+table+" ORDER BY id LIMIT ?) AS oldest WHERE at < {later})",
 			limit, -age.Microseconds())

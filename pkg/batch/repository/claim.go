@@ -46,9 +46,9 @@ type CheckpointOptions struct {
 // instance, PREFIXcheckpoint_skip the skipped items that are not in the repository yet.
 // Repositories may share the tables: each has its own identity.
 type Checkpoints struct {
-	repository *Repository
-	provider   tx.Provider
-	options    CheckpointOptions
+	history  *store
+	provider tx.Provider
+	options  CheckpointOptions
 }
 
 var _ model.CheckpointStores = (*Checkpoints)(nil)
@@ -61,7 +61,7 @@ func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptio
 	if options.Every == 0 {
 		options.Every = time.Second
 	}
-	return &Checkpoints{repository: r, provider: provider, options: options}
+	return &Checkpoints{history: r.store, provider: provider, options: options}
 }
 
 // Migrate creates or updates the tables in a database.
@@ -88,7 +88,7 @@ func (c *Checkpoints) store(database string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(db, c.repository.store.prefix).masking(c.repository.store.mask), nil
+	return newStore(db, c.history.prefix).masking(c.history.mask), nil
 }
 
 func checkpointTables(p *store) tableSet {
@@ -120,7 +120,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *model.StepRun, database st
 	if err := c.prepare(ctx, p); err != nil {
 		return nil, err
 	}
-	s := &claimed{store: p, repository: c.repository, run: run, ref: claimRef(run.Ref), every: c.options.Every, notifiedAt: time.Now()}
+	s := &claimed{store: p, history: c.history, run: run, ref: claimRef(run.Ref), every: c.options.Every, notifiedAt: time.Now()}
 	if err := s.identify(ctx, run.Data.Job.InstanceID, run.Step.Name); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *model.StepRun, database st
 
 // HasCommitted implements model.CheckpointStores.
 func (c *Checkpoints) HasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error) {
-	if database == c.repository.Database() {
+	if database == c.history.db.Name() {
 		return false, nil
 	}
 	found, err := c.hasCommitted(ctx, database, instance, step, first)
@@ -164,7 +164,7 @@ func (c *Checkpoints) hasCommitted(ctx context.Context, database string, instanc
 		}
 		return false, err
 	}
-	s := &claimed{store: p, repository: c.repository}
+	s := &claimed{store: p, history: c.history}
 	if err := s.identify(ctx, instance, step); err != nil {
 		return false, err
 	}
@@ -300,16 +300,4 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	}
 	owner := ports.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
-}
-
-// identity returns the ID of this repository, which its checkpoints in other databases carry too.
-func (r *Repository) identity(ctx context.Context) (string, error) {
-	var uids []string
-	if err := r.store.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {
-		return "", fmt.Errorf("read the identity of the repository: %w", err)
-	}
-	if len(uids) != 1 {
-		return "", fmt.Errorf("the repository has %d identities, but needs one", len(uids))
-	}
-	return uids[0], nil
 }

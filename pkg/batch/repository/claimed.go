@@ -18,7 +18,7 @@ import (
 // It is used by one goroutine at a time.
 type claimed struct {
 	store       *store
-	repository  *Repository
+	history     *store // of the repository
 	run         *model.StepRun
 	key         checkpointKey
 	identity    string        // of the instance

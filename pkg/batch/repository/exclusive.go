@@ -8,8 +8,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CheckExclusive implements core.Launches by the query of a launch.
-func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
+// CheckExclusive implements ports.Launches by the query of a launch.
+func (r *launches) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
 	if key == "" {
 		return nil
 	}
@@ -22,22 +22,12 @@ func (r *Repository) CheckExclusive(ctx context.Context, jobName string, key cor
 
 // holder returns the active execution that has the key, or nil. Its conditions match the partial
 // index.
-func (r *Repository) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
-	held, err := r.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
+func (r *launches) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
+	held, err := r.reads.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
 	if err != nil {
 		return nil, fmt.Errorf("find the running execution with the key of job %s: %w", jobName, err)
 	}
 	return held, nil
-}
-
-// excludes returns why no other execution with the key may run; nil means that this one's owner is
-// lost.
-func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) bool) error {
-	exec := core.JobExecution{Owner: ports.ParseOwner(s.Row.Owner)}
-	if s.attempt(exec, dead).Lost {
-		return nil
-	}
-	return &ports.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
 }
 
 // claimKey makes sure that no other execution runs with the launch's key. It ends one with a lost

@@ -17,12 +17,35 @@ import (
 // defaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
 const defaultPageSize = 50
 
-// batchSize is the number of executions whose IDs one statement has: below the databases' limits of
-// bind variables.
-const batchSize = 1000
+// explorer implements ports.Explorer.
+type explorer struct {
+	store *store
+	// records caches a long SQL text, keyed by brief: the SELECT list of an execution.
+	records map[bool]string
+}
+
+func newExplorer(s *store) *explorer {
+	r := &explorer{store: s}
+	r.records = map[bool]string{true: r.selectList(true), false: r.selectList(false)}
+	return r
+}
+
+// selectList returns the columns of a record; brief leaves out those that
+// core.ExecutionFilter.Brief does.
+func (r *explorer) selectList(brief bool) string {
+	unread := []string{"status_before", "active", "step_count", "last_epoch"}
+	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
+	columns := slices.DeleteFunc(r.store.columnNames(&jobExecution{}), func(name string) bool {
+		return slices.Contains(unread, name) || brief && slices.Contains(unlisted, name)
+	})
+	if brief {
+		columns = append(columns, "CASE WHEN definition_path = '' THEN definition_text ELSE '' END AS definition_text")
+	}
+	return strings.Join(columns, ", ") + r.store.sql(", "+paramsColumn)
+}
 
 // Execution implements ports.Explorer; it returns core.ErrNotFound for an unknown ID.
-func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
+func (r *explorer) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	found, err := r.executions(r.store.session(ctx).Where("id = ?", id), false, 1)
 	if err != nil {
 		return nil, fmt.Errorf("read job execution %d: %w", id, err)
@@ -34,7 +57,7 @@ func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*co
 }
 
 // LastExecution implements ports.Explorer; it returns core.ErrNotFound if there is none.
-func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
+func (r *explorer) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
 	found, err := r.executions(r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1), false, 1)
 	if err != nil {
 		return nil, fmt.Errorf("read the last execution of job %s: %w", jobName, err)
@@ -45,12 +68,12 @@ func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*c
 	return &found[0], nil
 }
 
-func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
+func (r *explorer) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
 // Executions implements ports.Explorer: newest first, by key, never by offset, with one statement.
-func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
+func (r *explorer) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query, limit := r.filtered(ctx, filter, timed)
 	found, err := r.executions(query, filter.Brief, limit)
@@ -60,9 +83,18 @@ func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilte
 	return found, nil
 }
 
+// before returns the execution of the instance before this one, or nil.
+func (r *explorer) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+	list, err := r.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
 // ExecutionIDs implements ports.Explorer with one statement, or with two if the filter has only
 // CreatedFrom and the newest page has older executions too.
-func (r *Repository) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
+func (r *explorer) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
 	ids, known, err := r.newestSince(ctx, filter)
 	if err != nil || known {
 		return ids, err
@@ -89,7 +121,7 @@ type createdAt struct {
 // since the filter's time: then it is the page of the filter. IDs mostly follow the order of
 // creation, but the database does not know that: it would read all executions since that time, and
 // sort them by ID.
-func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
+func (r *explorer) newestSince(ctx context.Context, filter ports.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
 	from := filter.CreatedFrom
 	if !onlySince(filter) {
 		return nil, false, nil
@@ -110,7 +142,7 @@ func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilt
 
 // filtered returns the query of a page, and its size. With apart, the page's IDs are selected in a
 // subquery, as they always are for several statuses.
-func (r *Repository) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
+func (r *explorer) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
 		filter.Limit = defaultPageSize
 	}
@@ -140,7 +172,7 @@ func newestFirst(filter ports.ExecutionFilter) string {
 }
 
 // selected returns the conditions of the filter without the statuses.
-func (r *Repository) selected(filter ports.ExecutionFilter) (where []string, args []any) {
+func (r *explorer) selected(filter ports.ExecutionFilter) (where []string, args []any) {
 	and := func(condition string, values ...any) {
 		where, args = append(where, r.store.sql(condition)), append(args, values...)
 	}
@@ -181,7 +213,7 @@ func (r *Repository) selected(filter ports.ExecutionFilter) (where []string, arg
 // Each is read from the end of an index. An IN of statuses would have to choose between sorting the
 // frequent ones and searching for the rare ones. Times do not follow the order of IDs: for a range
 // of times only the IDs are sorted, from an index.
-func (r *Repository) pages(where []string, args []any, filter ports.ExecutionFilter) (string, []any) {
+func (r *explorer) pages(where []string, args []any, filter ports.ExecutionFilter) (string, []any) {
 	var parts []string
 	var all []any
 	page := func(where []string, values ...any) {
@@ -199,9 +231,9 @@ func (r *Repository) pages(where []string, args []any, filter ports.ExecutionFil
 
 // executions runs a query of executions. It allocates about as many rows at once: a slice that
 // grows row by row would take twice the memory.
-func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
+func (r *explorer) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
 	rows := make([]executionRow, 0, min(about, batchSize))
-	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.store.records[brief]), &rows); err != nil {
+	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.records[brief]), &rows); err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
@@ -219,7 +251,7 @@ func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.J
 
 // Steps implements ports.Explorer. For an unknown execution, as for one without steps, the list is
 // empty.
-func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
+func (r *explorer) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
 	var rows []stepExecution
 	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of job execution %d: %w", id, err)
@@ -242,7 +274,7 @@ type stepHistory struct {
 
 // LastSteps implements ports.Explorer with one statement, which reads the wide
 // columns (position, context) of the newest rows only.
-func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
+func (r *explorer) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	var rows []stepHistory
 	err := r.store.session(ctx).Model(&stepExecution{}).
 		Select(r.store.columns(&stepExecution{})+", h.attempts").

@@ -10,12 +10,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// CheckFormer implements core.Launches.
-func (r *Repository) CheckFormer(ctx context.Context, jobName string, params core.Parameters) error {
+// CheckFormer implements ports.Launches.
+func (r *launches) CheckFormer(ctx context.Context, jobName string, params core.Parameters) error {
 	if params.FormerKey() == "" {
 		return nil
 	}
-	_, err := r.Instance(ctx, jobName, params.Key())
+	_, err := r.reads.Instance(ctx, jobName, params.Key())
 	switch {
 	case errors.Is(err, core.ErrNotFound): // it would be a new instance
 		return r.refuseFormer(ctx, jobName, params, params.FormerKey())
@@ -41,7 +41,7 @@ func (l *launch) refuseFormer(ctx context.Context) error {
 
 // refuseFormer refuses a launch whose parameters name another instance than they named before timestamps were read in the
 // time zone of the job, if the instance with this key was made by such a program. One that was abandoned does not count.
-func (r *Repository) refuseFormer(ctx context.Context, jobName string, params core.Parameters, key string) error {
+func (r *launches) refuseFormer(ctx context.Context, jobName string, params core.Parameters, key string) error {
 	if params.FormerKey() == "" {
 		return nil
 	}
@@ -52,7 +52,7 @@ func (r *Repository) refuseFormer(ctx context.Context, jobName string, params co
 	}
 	var last *newestExecution
 	if err == nil {
-		last, err = r.newest(r.ofInstance(ctx, jobName, key))
+		last, err = r.reads.newest(r.reads.ofInstance(ctx, jobName, key))
 	}
 	if err != nil {
 		return fmt.Errorf("launch job %s: %w", jobName, err)

@@ -12,7 +12,7 @@ import (
 )
 
 // Instance implements ports.Explorer; it returns core.ErrNotFound if there is none.
-func (r *Repository) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
+func (r *explorer) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
 	var rows []jobInstance
 	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *Repository) Instance(ctx context.Context, jobName, key string) (*ports.
 }
 
 // Instances implements ports.Explorer: one statement, by key, never by offset.
-func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
+func (r *explorer) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
 	if filter.Limit <= 0 {
 		filter.Limit = defaultPageSize
 	}
@@ -61,7 +61,7 @@ func (r *Repository) Instances(ctx context.Context, filter ports.InstanceFilter)
 }
 
 // LastPurged implements ports.Explorer: one statement.
-func (r *Repository) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
+func (r *explorer) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
 	var rows []struct {
 		Param      jobExecutionParam `gorm:"embedded"`
 		InstanceID core.JobInstanceID
@@ -90,7 +90,7 @@ const someJobs = 16
 
 // Jobs implements ports.Explorer. For each job it reads index entries only: the next name, and the
 // last entry of that name.
-func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
+func (r *explorer) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 	list, err := r.executions(r.store.session(ctx).Where(r.store.sql(`id IN (
 		WITH RECURSIVE jobs(name) AS (
 			SELECT MIN(job_name) FROM {job_execution}
@@ -100,21 +100,5 @@ func (r *Repository) Jobs(ctx context.Context) ([]core.JobExecution, error) {
 		return nil, fmt.Errorf("list jobs: %w", err)
 	}
 	slices.SortFunc(list, func(a, b core.JobExecution) int { return strings.Compare(a.JobName, b.JobName) })
-	return list, nil
-}
-
-// Audit implements ports.Operations: one statement.
-func (r *Repository) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
-	var rows []audit
-	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
-		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
-	}
-	list := make([]ports.AuditEntry, len(rows))
-	for i, row := range rows {
-		list[i] = ports.AuditEntry{
-			At: row.At.Time, Act: row.Act, Actor: row.Actor, Step: row.StepExecutionID,
-			From: row.FromStatus, To: row.ToStatus, Epoch: row.Epoch, Detail: row.Detail,
-		}
-	}
 	return list, nil
 }

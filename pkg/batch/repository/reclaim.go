@@ -13,29 +13,29 @@ import (
 // It waits for the row as long as ctx allows. Then the transaction with the failed COMMIT has
 // ended, and because of the new epoch nothing of it can commit later (rule C10). If the reply is
 // lost it can be repeated: the row records that this very transition raised the epoch.
-func (r *Repository) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
-	return r.raiseEpoch(ctx, ref, ports.MoveReclaim)
+func (r *ownCheckpoints) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return r.store.raiseEpoch(ctx, ref, ports.MoveReclaim)
 }
 
 // Fence implements ports.Transitions. Reclaim protects an attempt that continues; Fence does the
 // same against one that was abandoned: no write with an older epoch is accepted any more (rule L8).
-func (r *Repository) Fence(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
-	return r.raiseEpoch(ctx, ref, ports.MoveFence)
+func (r *transitions) Fence(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return r.store.raiseEpoch(ctx, ref, ports.MoveFence)
 }
 
-func (r *Repository) raiseEpoch(ctx context.Context, ref ports.StepRef, move string) (raised ports.StepRef, found ports.Checkpoint, err error) {
-	raised, found, err = r.tryRaiseEpoch(ctx, ref, move)
+func (s *store) raiseEpoch(ctx context.Context, ref ports.StepRef, move string) (raised ports.StepRef, found ports.Checkpoint, err error) {
+	raised, found, err = s.tryRaiseEpoch(ctx, ref, move)
 	if err != nil {
 		return ref, ports.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
 	}
 	return raised, found, nil
 }
 
-func (r *Repository) tryRaiseEpoch(ctx context.Context, ref ports.StepRef, move string) (ports.StepRef, ports.Checkpoint, error) {
+func (s *store) tryRaiseEpoch(ctx context.Context, ref ports.StepRef, move string) (ports.StepRef, ports.Checkpoint, error) {
 	m := ports.Executions().Move(move)
 	var rows []stepExecution
-	err := r.store.transact(ctx, func(ctx context.Context) error {
-		return r.store.scan(ctx, &rows, "UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
+	err := s.transact(ctx, func(ctx context.Context) error {
+		return s.scan(ctx, &rows, "UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
 			"owner = ? AND (epoch = ? OR last_move IN ? AND last_epoch = ?) AND status IN ? RETURNING "+
 			strings.Join(counterColumns(), ", ")+", position, context, epoch",
 			move, ref.Epoch, ref.ID, ref.Owner.String(), ref.Epoch, repeatable(move), ref.Epoch, m.From)

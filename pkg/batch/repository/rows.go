@@ -1,10 +1,12 @@
 package repository
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -294,4 +296,21 @@ func paramRows(id core.JobExecutionID, params core.Parameters) ([]jobExecutionPa
 // settles reports whether a checkpoint determines the outcome of an UNKNOWN execution.
 func settles(s core.Status, lastMove string) bool {
 	return s == core.StatusUnknown && lastMove == ports.MoveLoseCommit
+}
+
+// steps returns the records of the steps that the condition selects.
+func (s *store) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
+	var rows []stepExecution
+	if err := gormtx.Find(s.session(ctx).Where(condition, args...).Order("id"), &rows); err != nil {
+		return nil, err
+	}
+	records := make([]core.StepExecution, len(rows))
+	for i, row := range rows {
+		record, err := row.record()
+		if err != nil {
+			return nil, err
+		}
+		records[i] = *record
+	}
+	return records, nil
 }

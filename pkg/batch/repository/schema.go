@@ -35,17 +35,20 @@ var ErrSchemaTooOld = errors.New("the repository's schema comes from a build bef
 //go:embed migrations
 var migrations embed.FS
 
+// tables creates, migrates and checks the tables of the repository.
+type tables struct{ store *store }
+
 // CheckSchema returns an error unless the tables have the version that this binary needs (rule R4):
 // core.ErrSchemaMissing if they are absent, outdated or half-way through a migration,
 // ErrSchemaTooOld if they cannot be migrated, ErrSchemaNewer if their major version is newer. A
 // newer minor is accepted.
-func (r *Repository) CheckSchema(ctx context.Context) error { return r.tables().check(ctx) }
+func (r *tables) CheckSchema(ctx context.Context) error { return r.set().check(ctx) }
 
 // Migrate creates the tables or migrates them to this binary's version. A schema at that version or
 // a newer minor is left unchanged. Concurrent migrations wait for each other.
-func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migrate(ctx) }
+func (r *tables) Migrate(ctx context.Context) error { return r.set().migrate(ctx) }
 
-func (r *Repository) tables() tableSet {
+func (r *tables) set() tableSet {
 	return tableSet{
 		store: r.store, what: "the repository", command: "surfin migrate", version: schemaVersion, oldest: oldestSchema,
 		files: migrations, dir: "migrations", record: "schema_migrations", again: true,

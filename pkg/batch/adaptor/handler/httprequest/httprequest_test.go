@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -85,12 +86,12 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 	require.Equal(t, task.OutcomeSuccess, o.Kind)
 	_, err = do(t, taskPayload{URL: s.URL + "/slow", Timeout: "20ms"})
 	require.ErrorContains(t, err, "no response within 20ms")
-	require.False(t, task.OutcomeOf(task.Outcome{}, err).Fatal)
+	require.False(t, taskports.OutcomeOf(task.Outcome{}, err).Fatal)
 	s.Close()
 	_, err = do(t, taskPayload{URL: strings.Replace(s.URL, "http://", "http://me:secret@", 1)})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "secret")
-	require.False(t, task.OutcomeOf(task.Outcome{}, err).Fatal)
+	require.False(t, taskports.OutcomeOf(task.Outcome{}, err).Fatal)
 }
 
 func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
@@ -101,7 +102,7 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	} {
 		o, err := New(nil).Execute(context.Background(), task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
 		require.ErrorContains(t, err, want)
-		require.True(t, task.OutcomeOf(o, err).Fatal, payload)
+		require.True(t, taskports.OutcomeOf(o, err).Fatal, payload)
 	}
 }
 
@@ -130,7 +131,7 @@ func TestSecretsOfATaskAreSentToTheirHostOnly(t *testing.T) {
 	} {
 		o, err := send(p)
 		require.Error(t, err)
-		require.True(t, task.OutcomeOf(o, err).Fatal)
+		require.True(t, taskports.OutcomeOf(o, err).Fatal)
 	}
 	_, err = do(t, taskPayload{URL: s.URL, Headers: map[string]string{"X-A": "${secret.hook}"}})
 	require.ErrorContains(t, err, "no secret store is configured for tasks")

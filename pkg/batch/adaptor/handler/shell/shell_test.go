@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -52,7 +53,7 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	} {
 		o, err := execute(t.Context(), payload)
 		require.ErrorContains(t, err, want)
-		require.True(t, task.OutcomeOf(o, err).Fatal)
+		require.True(t, taskports.OutcomeOf(o, err).Fatal)
 	}
 }
 
@@ -61,7 +62,7 @@ func TestAProcessDoesNotGetWhatConfiguresTheWorker(t *testing.T) {
 	t.Parallel()
 	h := New(func() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "BUILD_KEY=1"} })
 	run := func(client *task.Client) string {
-		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Client: client}})
+		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Origin: task.Origin{Client: client}}})
 		require.NoError(t, err)
 		return o.Artifacts[0].Text
 	}

@@ -212,7 +212,7 @@ func TestTheModuleAppendsToTheFileOfTheSettings(t *testing.T) {
 
 func TestTheGuideShowsTheCatalog(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "howto", "observability.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "reference", "events.md"))
 	require.NoError(t, err)
-	require.Contains(t, string(page), events.Table(), "docs/howto/observability.md is to have this table")
+	require.Contains(t, string(page), events.Table(), "docs/reference/events.md is to have this table")
 }

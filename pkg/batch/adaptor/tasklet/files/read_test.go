@@ -49,7 +49,7 @@ func write(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o640))
 }
 
-// Rule TL3b.
+// Rule TL3a.
 func TestOnlyFilesThatAStepHasReadAreDealtWithWhereverItDies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

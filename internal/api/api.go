@@ -6,7 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -108,3 +110,5 @@ func (a *api) problem(ctx context.Context, err error) error {
 }
 
 const documentPath = "/openapi.json"
+
+func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }

@@ -16,12 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
-	header := csv.HeaderExact
-	if s.NoHeader {
-		header = csv.HeaderNone
-	}
-	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, SkipLines: s.SkipLines, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
+func (s *Shape) csvConfig(delimiter string) csv.SampleConfig {
+	return csv.SampleConfig{Path: s.Path, Delimiter: delimiter, NoHeader: s.NoHeader, SkipLines: s.SkipLines, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
 }
 
 func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {

@@ -17,7 +17,7 @@ import (
 // Settings are values of a configuration by the keys of job files.
 type Settings map[string]any
 
-// Nested returns the component of a kind with a configuration. What cannot be configured panics.
+// Nested returns the component of a kind with a configuration. It panics if there is none.
 func Nested(components []registry.Component, kind registry.Kind, settings Settings) registry.Nested {
 	for _, c := range components {
 		if c.Kind == kind {

@@ -251,6 +251,6 @@ func stockHandlers(jobs *operator.Service, stored operator.SubmittedTasks, s Set
 		{Type: shell.Type, New: func() (task.Handler, error) {
 			return shell.New(func() []string { return v.Environ(os.Environ()) }), nil
 		}, Off: off},
-		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil).WithSecrets(secretsOf(s.Tasks, v)), nil }},
+		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil, secretsOf(s.Tasks, v)), nil }},
 	}
 }

@@ -25,12 +25,8 @@ type acts struct{ store *store }
 
 // Acts implements ports.Acts: one statement, and one more for a page after the first.
 func (r *acts) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
-	conditions, args := []string{"1 = 1"}, []any{}
-	where := func(holds bool, condition string, list ...any) {
-		if holds {
-			conditions, args = append(conditions, condition), append(args, list...)
-		}
-	}
+	c := &conditions{}
+	c.add(true, "1 = 1")
 	if f.Before != 0 {
 		var at []struct{ At instant }
 		table, id := "{audit}", f.Before/2
@@ -43,12 +39,12 @@ func (r *acts) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error)
 		if len(at) == 0 {
 			return nil, fmt.Errorf("list acts before %d: %w", f.Before, core.ErrNotFound)
 		}
-		where(true, "(at < ? OR at = ? AND id < ?)", at[0].At, at[0].At, f.Before)
+		c.add(true, "(at < ? OR at = ? AND id < ?)", at[0].At, at[0].At, f.Before)
 	}
-	where(!f.Since.IsZero(), "at >= ?", instant{Time: f.Since})
-	where(f.Verb != "", "verb = ?", f.Verb)
-	where(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, "API client "+f.Actor, likeText(f.Actor)+" (%")
-	where(f.JobName != "", "job_name = ?", f.JobName)
+	c.add(!f.Since.IsZero(), "at >= ?", instant{Time: f.Since})
+	c.add(f.Verb != "", "verb = ?", f.Verb)
+	c.add(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, "API client "+f.Actor, likeText(f.Actor)+" (%")
+	c.add(f.JobName != "", "job_name = ?", f.JobName)
 	if f.Limit <= 0 {
 		f.Limit = actPage
 	}
@@ -59,8 +55,8 @@ func (r *acts) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error)
 		Execution                    core.JobExecutionID
 		Task                         int64
 	}
-	err := r.store.scan(ctx, &rows, "SELECT * FROM ("+jobActs+" UNION ALL "+taskActs+") AS acts WHERE "+strings.Join(conditions, " AND ")+
-		" ORDER BY at DESC, id DESC LIMIT ?", append(args, f.Limit)...)
+	err := r.store.scan(ctx, &rows, "SELECT * FROM ("+jobActs+" UNION ALL "+taskActs+") AS acts WHERE "+c.text()+
+		" ORDER BY at DESC, id DESC LIMIT ?", append(c.args, f.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list acts: %w", err)
 	}

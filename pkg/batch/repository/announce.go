@@ -7,7 +7,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 const announceBatch = 1000
@@ -66,13 +65,9 @@ func (r *announcements) announceStop(ctx context.Context, id core.JobExecutionID
 // end of a partition does (managerFirst): a concurrent park of the step waits or is waited for, and
 // one of the two sees the other's changes.
 func (r *announcements) TasksEnded(ctx context.Context, step core.StepExecutionID) error {
-	lock := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		lock = " FOR NO KEY UPDATE"
-	}
 	var locked []stepExecution
 	err := r.store.scan(ctx, &locked, `SELECT id, job_execution_id, status FROM {step_execution} WHERE id = ? OR status = 'PARKED' AND
-		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id`+lock, step, step)
+		job_execution_id = (SELECT job_execution_id FROM {step_execution} WHERE id = ?) ORDER BY id {for no key update}`, step, step)
 	if err != nil {
 		return fmt.Errorf("lock executions that wait for tasks: %w", err)
 	}

@@ -117,7 +117,7 @@ func (r *assignments) assign(ctx context.Context, c assignable, dead bool, req p
 	}
 	m.set("epoch = epoch + 1")
 	if m.move.Name == ports.MoveAssign {
-		m.condition, m.conditionArgs = r.store.unlessStopped(), []any{c.Row.ID, c.Row.ID}
+		m.condition, m.conditionArgs = unlessStopped, []any{c.Row.ID, c.Row.ID}
 	}
 	if c.Row.Owner != "" && !dead {
 		m.condition = strings.TrimPrefix(m.condition+" AND lease_until <= {now}", " AND ")

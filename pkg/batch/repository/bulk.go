@@ -39,14 +39,11 @@ func (r *bulk) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[cor
 	if err := gormtx.Find(r.store.session(ctx).Where(r.store.sql("job_execution_id {among}"), listed(ids)).Order("job_execution_id, id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
 	}
-	for i := range rows {
-		record, err := rows[i].record()
-		if err != nil {
-			return nil, err
-		}
-		steps[record.JobExecutionID] = append(steps[record.JobExecutionID], *record)
+	records, err := stepRecords(rows)
+	for _, s := range records {
+		steps[s.JobExecutionID] = append(steps[s.JobExecutionID], s)
 	}
-	return steps, nil
+	return steps, err
 }
 
 // LastExecutions implements ports.BulkExplorer with one statement, over the index of the

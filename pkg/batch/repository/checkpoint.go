@@ -102,6 +102,45 @@ func (r *ownCheckpoints) checkpointSQL(withContext bool) string {
 		" RETURNING " + r.store.stopRequested())
 }
 
+// Reclaim implements ports.CheckpointStore with one guarded UPDATE, which touches no indexed column.
+// It waits for the row as long as ctx allows. Then the transaction with the failed COMMIT has
+// ended, and because of the new epoch nothing of it can commit later (rule C10). If the reply is
+// lost it can be repeated: the row records that this very transition raised the epoch.
+func (r *ownCheckpoints) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return r.store.raiseEpoch(ctx, ref, ports.MoveReclaim)
+}
+
+func (s *store) raiseEpoch(ctx context.Context, ref ports.StepRef, move string) (ports.StepRef, ports.Checkpoint, error) {
+	var rows []stepExecution
+	err := s.transact(ctx, func(ctx context.Context) error {
+		return s.scan(ctx, &rows, "UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
+			"owner = ? AND (epoch = ? OR last_move IN ? AND last_epoch = ?) AND status IN ? RETURNING "+
+			strings.Join(counterColumns(), ", ")+", position, context, epoch",
+			move, ref.Epoch, ref.ID, ref.Owner.String(), ref.Epoch, repeatable(move), ref.Epoch, ports.Executions().Move(move).From)
+	})
+	if err == nil && len(rows) == 0 {
+		err = core.ErrLostOwner
+	}
+	var found *core.StepExecution
+	if err == nil {
+		found, err = rows[0].record()
+	}
+	if err != nil {
+		return ref, ports.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
+	}
+	ref.Epoch = found.Epoch
+	return ref, ports.Checkpoint{Counters: found.Counters, Position: found.Position, Context: found.Context}, nil
+}
+
+// repeatable returns the transitions after which one that raises the epoch may be made from the
+// older epoch: itself, if its reply was lost, and for a fence also a reclaim.
+func repeatable(move string) []string {
+	if move == ports.MoveFence {
+		return []string{ports.MoveFence, ports.MoveReclaim}
+	}
+	return []string{move}
+}
+
 // fence is the condition that an UPDATE runs in the transaction that was begun, identified by the
 // nonce in bind variable n (rule T8a): after a ROLLBACK in a script, the UPDATE would commit by
 // itself. SQLite needs none.

@@ -128,7 +128,7 @@ func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.S
 	if err != nil {
 		return fmt.Errorf("count stored skips: %w", err)
 	}
-	counters := row.counters()
+	counters := row.Counts.counters()
 	gone := counters.Skips() - int64(len(skips)) // staged once, already moved
 	if have < gone {
 		have = gone
@@ -142,7 +142,7 @@ func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.S
 // updateRunning writes the committed state of the running attempt into its record, and calls onStop
 // if a stop was requested. It fails with core.ErrLostOwner if the guard finds no record.
 func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, error) {
-	set, args := setList(counterColumns(), "%s = ?", counterValues(row.counters()))
+	set, args := setList(counterColumns(), "%s = ?", counterValues(row.Counts.counters()))
 	args = append(args, row.Position, row.Context, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
 	var stop []bool
 	err := s.history.scan(ctx, &stop, "UPDATE {step_execution} SET "+set+
@@ -165,7 +165,7 @@ func (s *claimed) updateEarlier(ctx context.Context, row *checkpoint) (bool, err
 	}
 	greater := "%[1]s = CASE WHEN %[1]s < CAST(? AS bigint) THEN CAST(? AS bigint) ELSE %[1]s END"
 	var twice []any
-	for _, value := range counterValues(row.counters()) {
+	for _, value := range counterValues(row.Counts.counters()) {
 		twice = append(twice, value, value)
 	}
 	set, args := setList(counterColumns(), greater, twice)
@@ -185,7 +185,7 @@ func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	missed := countersAhead(rows[0].counters(), row.counters())
+	missed := countersAhead(rows[0].Counts.counters(), row.Counts.counters())
 	if missed == (core.Counters{}) {
 		return nil
 	}

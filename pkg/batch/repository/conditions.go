@@ -1,6 +1,8 @@
 package repository
 
 import (
+	"strings"
+
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -55,3 +57,17 @@ const (
 
 // running are the states in which an owner holds a lease: the states that can fail.
 func running() []core.Status { return ports.MoveTo(core.StatusFailed).From }
+
+// conditions are those of a filter, joined by AND.
+type conditions struct {
+	texts []string
+	args  []any
+}
+
+func (c *conditions) add(holds bool, text string, args ...any) {
+	if holds {
+		c.texts, c.args = append(c.texts, text), append(c.args, args...)
+	}
+}
+
+func (c *conditions) text() string { return strings.Join(c.texts, " AND ") }

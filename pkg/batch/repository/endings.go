@@ -124,7 +124,7 @@ func (r *endings) stopUnbegun(ctx context.Context, id core.JobExecutionID, l *le
 func (r *endings) countEnded(ctx context.Context, steps []stepExecution) error {
 	counts := map[core.StepExecutionID]int{}
 	for _, s := range steps {
-		if id := idOf(s.ManagerID); id != 0 {
+		if id := orZero(s.ManagerID); id != 0 {
 			counts[id]++
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // jobGuard locks the row of a job execution under its guard.
@@ -40,17 +39,13 @@ func (r *jobGuard) holdJob(ctx context.Context, job ports.JobRef, steps int, alw
 // under its guard: a process that takes the partition from its worker either comes before it, and
 // the step is refused, or after it, and finds the step.
 func (r *jobGuard) holdBranch(ctx context.Context, job ports.JobRef) (bool, error) {
-	lock := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		lock = " FOR NO KEY UPDATE"
-	}
 	var found []int64
-	err := r.store.scan(ctx, &found, "SELECT id FROM {job_execution} WHERE id = ? AND active = 1"+lock, job.ID)
+	err := r.store.scan(ctx, &found, "SELECT id FROM {job_execution} WHERE id = ? AND active = 1 {for no key update}", job.ID)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
 	found = nil
-	err = r.store.scan(ctx, &found, "SELECT id FROM {step_execution} WHERE id = ? AND "+ownEpoch+" AND status IN ?"+lock,
+	err = r.store.scan(ctx, &found, "SELECT id FROM {step_execution} WHERE id = ? AND "+ownEpoch+" AND status IN ? {for no key update}",
 		job.Branch, job.Owner.String(), job.Epoch, job.Epoch, stepStates())
 	return len(found) > 0, err
 }
@@ -60,12 +55,9 @@ func stepStates() []core.Status { return ports.MoveTo(core.StatusCompleted).From
 // refuseStep returns why holdJob found no row. No answer is benign: without its own row the step
 // must not run.
 func (r *jobGuard) refuseStep(ctx context.Context, job ports.JobRef) (verdict, error) {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: ports.MoveTo(core.StatusStarted),
-		guard: &guard{job.Owner.String(), job.Epoch},
-	}
+	m := ownJobMove(job, ports.MoveTo(core.StatusStarted), actStartStep)
 	if job.Branch != 0 {
-		m.machine, m.table, m.id = stepMachine, "{step_execution}", int64(job.Branch)
+		m = stepMove(ports.StepRef{ID: job.Branch, Owner: job.Owner, Epoch: job.Epoch}, m.move, m.act)
 	}
 	v, err := r.classify(ctx, m, ports.Executions())
 	if err != nil {
@@ -99,13 +91,7 @@ func (r *jobGuard) isStopped(ctx context.Context, id core.JobExecutionID) (bool,
 // requested, or the partition belongs to a step of `finally`. Both bind variables are the
 // partition's ID. It locks the job's row before the partition's, as every start does, so that a
 // request either comes first and is seen, or finds the partition begun.
-func (s *store) unlessStopped() string {
-	lock := ""
-	if s.db.Dialect() == tx.Postgres {
-		lock = " FOR SHARE"
-	}
-	return s.sql(`(NOT (SELECT j.stop_requested FROM {job_execution} j
-			WHERE j.id = (SELECT p.job_execution_id FROM {step_execution} p WHERE p.id = ?)` + lock + `)
+const unlessStopped = `(NOT (SELECT j.stop_requested FROM {job_execution} j
+			WHERE j.id = (SELECT p.job_execution_id FROM {step_execution} p WHERE p.id = ?) {for share})
 		OR EXISTS (SELECT 1 FROM {step_execution} p JOIN {step_execution} m ON m.id = p.manager_id
-			WHERE p.id = ? AND m.flow = '` + ports.FlowFinally + `'))`)
-}
+			WHERE p.id = ? AND m.flow = '` + ports.FlowFinally + `'))`

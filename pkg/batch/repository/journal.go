@@ -70,12 +70,12 @@ func (r *journal) StepsByID(ctx context.Context, ids []core.StepExecutionID) (ma
 		if err := gormtx.Find(r.store.session(ctx).Where("id IN ?", batch), &rows); err != nil {
 			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)
 		}
-		for i := range rows {
-			record, err := rows[i].record()
-			if err != nil {
-				return nil, err
-			}
-			steps[record.ID] = *record
+		records, err := stepRecords(rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range records {
+			steps[s.ID] = s
 		}
 	}
 	return steps, nil

@@ -61,12 +61,17 @@ func (r *auditor) recorded(ctx context.Context, actor string, f func(ctx context
 		if err := f(ctx, l); err != nil {
 			return err
 		}
-		return r.writeAudit(ctx, l)
+		if len(l.audits) == 0 {
+			return nil
+		}
+		return r.store.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.notifyAll(ctx, l)
+	for _, e := range l.events {
+		r.notify(ctx, e)
+	}
 	return l, nil
 }
 
@@ -86,20 +91,6 @@ func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[cor
 		l.note(stepMachine, int64(s.ID), audit{
 			JobExecutionID: s.JobExecutionID, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
 		}, act, move)
-	}
-}
-
-func (r *auditor) writeAudit(ctx context.Context, l *ledger) error {
-	if len(l.audits) == 0 {
-		return nil
-	}
-	return r.store.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
-}
-
-// notifyAll passes the events to the observer when the transaction that ctx carries commits.
-func (r *auditor) notifyAll(ctx context.Context, l *ledger) {
-	for _, e := range l.events {
-		r.notify(ctx, e)
 	}
 }
 

@@ -42,6 +42,16 @@ type guardedMove struct {
 	conditionArgs []any
 }
 
+func jobMove(id core.JobExecutionID, move core.Move[core.Status], act string) *guardedMove {
+	return &guardedMove{machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: act, move: move}
+}
+
+func ownJobMove(ref ports.JobRef, move core.Move[core.Status], act string) *guardedMove {
+	m := jobMove(ref.ID, move, act)
+	m.guard = &guard{ref.Owner.String(), ref.Epoch}
+	return m
+}
+
 func stepMove(ref ports.StepRef, move core.Move[core.Status], act string) *guardedMove {
 	return &guardedMove{
 		machine: stepMachine, table: "{step_execution}", job: "job_execution_id", id: int64(ref.ID), act: act,
@@ -82,6 +92,10 @@ func (m *guardedMove) where() (string, []any) {
 		return "id = ? AND " + ownEpoch, []any{m.id, m.guard.owner, m.guard.epoch, m.guard.epoch}
 	}
 	return "id = ? AND owner = ? AND epoch = ?", []any{m.id, m.guard.owner, m.guard.epoch}
+}
+
+func (m *guardedMove) refusal(current core.Status) *core.TransitionError {
+	return &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, From: m.move.From, To: m.move.To, Current: current}
 }
 
 // transition makes the transition. Observers receive it when it commits (rule R7), and a rejection
@@ -140,9 +154,9 @@ func (r *moves) apply(ctx context.Context, m *guardedMove) (verdict, error) {
 		}
 		v, err := r.classify(ctx, m, machine)
 		if err == nil && v.answer == core.Applied && m.condition != "" {
-			v = verdict{answer: core.Rejected, current: v.current, err: &core.TransitionError{
-				Machine: m.machine, ID: m.id, Move: m.move.Name, From: m.move.From, To: m.move.To, Current: v.current, Reason: "not now",
-			}}
+			refused := m.refusal(v.current)
+			refused.Reason = "not now"
+			v = verdict{answer: core.Rejected, current: v.current, err: refused}
 		}
 		if err != nil || v.answer != core.Applied {
 			return v, err
@@ -264,7 +278,7 @@ func (r *moves) classify(ctx context.Context, m *guardedMove, machine core.Machi
 	if err != nil {
 		return verdict{}, err
 	}
-	refused := &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, From: m.move.From, To: m.move.To}
+	refused := m.refusal("")
 	if len(rows) == 0 {
 		return verdict{answer: core.Rejected, err: fmt.Errorf("%w: %w", refused, core.ErrNotFound)}, nil
 	}
@@ -285,4 +299,47 @@ func (r *moves) classify(ctx context.Context, m *guardedMove, machine core.Machi
 func (s *stepExecution) isOf(g *guard) bool {
 	own := s.Epoch == g.epoch || s.LastMove == ports.MoveReclaim && s.LastEpoch == g.epoch
 	return s.Owner == g.owner && own
+}
+
+// walkOf is a walk with steps that move together: a job's walk, or the walk of a branch by a
+// worker.
+type walkOf struct {
+	column string
+	id     int64
+}
+
+// condition leaves the steps of branches that workers walk out of the steps of a job.
+func (w walkOf) condition() string {
+	if w.column == ofJob {
+		return " AND branch_id IS NULL"
+	}
+	return ""
+}
+
+// parkSteps parks the unfinished steps of a job's own walk, or of a branch.
+func (r *moves) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
+	park := ports.Executions().Move(ports.MovePark)
+	var steps []stepExecution
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
+		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
+		WHERE `+of.column+` = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL`+of.condition()+`
+		RETURNING id, job_execution_id, status_before, epoch`, park.To, park.Name, of.id, park.From)
+	l.noteSteps(steps, actPark, park)
+	return err
+}
+
+// resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
+func (r *moves) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
+	resume := ports.Executions().Move(ports.MoveResume)
+	var steps []stepExecution
+	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
+		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
+		WHERE `+of.column+` = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL`+of.condition()+`
+		RETURNING id, job_execution_id, status_before, epoch`, resume.To, resume.Name, owner.String(), of.id, core.StatusParked)
+	l.noteSteps(steps, actResume, resume)
+	refs := make([]ports.StepRef, len(steps))
+	for i, s := range steps {
+		refs[i] = ports.StepRef{ID: s.ID, Owner: owner, Epoch: s.Epoch}
+	}
+	return refs, err
 }

@@ -33,10 +33,8 @@ const jobAbandoned = "the job was abandoned"
 // abandoned. An older one is refused with a *ports.NotNewestError, a running or completed one with a
 // *core.TransitionError and a *ports.AlreadyRunningError, an unknown one with a core.ErrNotFound.
 func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
-		move: ports.MoveTo(core.StatusAbandoned), actor: actor, reason: jobAbandoned,
-	}
+	m := jobMove(id, ports.MoveTo(core.StatusAbandoned), actAbandon)
+	m.actor, m.reason = actor, jobAbandoned
 	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
 	m.set("ended_at = COALESCE(ended_at, {now})")
 	m.set("active = NULL")
@@ -62,9 +60,7 @@ func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 		return nil
 	}
 	if refused == nil { // completed, which is not an error if its end came late
-		refused = &core.TransitionError{
-			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
-		}
+		refused = m.refusal(exec.Status)
 	}
 	return &notAbandonedError{refused: refused, running: ports.AlreadyRunningError{
 		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,

@@ -21,16 +21,13 @@ type parks struct {
 // Park implements ports.Parks: the guarded UPDATE of the job, one of its open steps that are not
 // partitions, and with Stopping one of the partitions that no worker has taken.
 func (r *parks) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
-		move: ports.Executions().Move(ports.MovePark), guard: &guard{ref.Owner.String(), ref.Epoch}, visits: p.Visits,
-	}
+	m := ownJobMove(ref, ports.Executions().Move(ports.MovePark), actPark)
+	m.merge, m.visits = p.Context, p.Visits
 	if !p.Stopping {
 		m.condition = "NOT stop_requested"
 	}
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
-	m.merge = p.Context
 	var answer core.Answer
 	_, err := r.recorded(ctx, ref.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
 		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied {
@@ -145,8 +142,8 @@ func (r *parks) Resume(ctx context.Context, id core.JobExecutionID, req ports.Re
 func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
 	start, stop := ports.Executions().Move(ports.MoveResume), ports.Executions().Move(ports.MoveResumeToStop)
 	var rows []struct {
-		jobExecution `gorm:"embedded"`
-		Placed       bool
+		Row    jobExecution `gorm:"embedded"`
+		Placed bool
 	}
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
@@ -164,17 +161,17 @@ func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports
 			return err
 		}
 		if !own { // the transaction is rolled back
-			return &core.TransitionError{
-				Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: rows[0].StatusBefore, Epoch: rows[0].Epoch, Reason: errNotAssigned.Error(),
-			}
+			refused := jobMove(id, start, actResume).refusal(rows[0].Row.StatusBefore)
+			refused.Epoch, refused.Reason = rows[0].Row.Epoch, errNotAssigned.Error()
+			return refused
 		}
 	}
 	if len(rows) > 0 {
 		move := start
-		if rows[0].Status == stop.To {
+		if rows[0].Row.Status == stop.To {
 			move = stop
 		}
-		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].StatusBefore, Epoch: rows[0].Epoch}, actResume, move)
+		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].Row.StatusBefore, Epoch: rows[0].Row.Epoch}, actResume, move)
 		return nil
 	}
 	var found []jobExecution
@@ -187,10 +184,10 @@ func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports
 	case found[0].Owner == req.Owner.String() && (found[0].LastMove == start.Name || found[0].LastMove == stop.Name):
 		return nil // the reply was lost
 	}
-	return &core.TransitionError{
-		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
-		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, waits for partitions, tasks or child jobs, or has a placement and is not assigned to this worker",
-	}
+	refused := jobMove(id, start, actResume).refusal(found[0].Status)
+	refused.Epoch, refused.Last = found[0].Epoch, core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}
+	refused.Reason = "it has an owner, waits for partitions, tasks or child jobs, or has a placement and is not assigned to this worker"
+	return refused
 }
 
 // RecoverChildren implements ports.Parks.

@@ -295,7 +295,7 @@ func (r *plans) BeginStep(ctx context.Context, ref ports.StepRef) error {
 func (r *plans) beginStep(ctx context.Context, ref ports.StepRef, again bool) error {
 	m := stepMove(ref, ports.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")
-	m.condition, m.conditionArgs, m.race = r.store.unlessStopped(), []any{ref.ID, ref.ID}, true
+	m.condition, m.conditionArgs, m.race = unlessStopped, []any{ref.ID, ref.ID}, true
 	answer, err := r.transition(ctx, m)
 	if err == nil && (answer == core.Applied || again && answer == core.Duplicate) {
 		return nil

@@ -61,11 +61,6 @@ func writing(ctx context.Context, p patience, f func(ctx context.Context) error)
 	return err
 }
 
-type raised struct {
-	ref ports.StepRef
-	at  ports.Checkpoint
-}
-
 type patientLaunches struct {
 	ports.Launches
 	patience
@@ -123,12 +118,9 @@ func (r patientTransitions) EndStep(ctx context.Context, ref ports.StepRef, chan
 }
 
 // Fence implements ports.Transitions.
-func (r patientTransitions) Fence(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
-	found, err := reading(ctx, r.patience, func(ctx context.Context) (f raised, err error) {
-		f.ref, f.at, err = r.Transitions.Fence(ctx, ref)
-		return f, err
-	})
-	return found.ref, found.at, err
+func (r patientTransitions) Fence(ctx context.Context, ref ports.StepRef) (raised ports.StepRef, at ports.Checkpoint, err error) {
+	err = writing(ctx, r.patience, func(ctx context.Context) (err error) { raised, at, err = r.Transitions.Fence(ctx, ref); return err })
+	return raised, at, err
 }
 
 // SaveJobContext implements ports.Transitions.
@@ -147,12 +139,12 @@ type patientCheckpoints struct {
 }
 
 // Reclaim implements ports.CheckpointStore.
-func (r patientCheckpoints) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
-	found, err := reading(ctx, r.patience, func(ctx context.Context) (f raised, err error) {
-		f.ref, f.at, err = r.CheckpointStore.Reclaim(ctx, ref)
-		return f, err
+func (r patientCheckpoints) Reclaim(ctx context.Context, ref ports.StepRef) (raised ports.StepRef, at ports.Checkpoint, err error) {
+	err = writing(ctx, r.patience, func(ctx context.Context) (err error) {
+		raised, at, err = r.CheckpointStore.Reclaim(ctx, ref)
+		return err
 	})
-	return found.ref, found.at, err
+	return raised, at, err
 }
 
 type patientPlans struct {
@@ -342,9 +334,9 @@ func (r patientAttempts) LeftBehind(ctx context.Context, instance core.JobInstan
 
 // OpenAttempts implements ports.Attempts.
 func (r patientAttempts) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (repository string, owners []core.Owner, err error) {
-	owners, err = reading(ctx, r.patience, func(ctx context.Context) (list []core.Owner, err error) {
-		repository, list, err = r.Attempts.OpenAttempts(ctx, instance, step, first, before)
-		return list, err
+	err = writing(ctx, r.patience, func(ctx context.Context) (err error) {
+		repository, owners, err = r.Attempts.OpenAttempts(ctx, instance, step, first, before)
+		return err
 	})
 	return repository, owners, err
 }

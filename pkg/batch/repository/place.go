@@ -11,7 +11,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	guarded "github.com/surfin-batch/surfin/pkg/batch/guard"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Placements of partitions and child jobs have their own rows (rules PL1 to PL5): the transitions
@@ -106,16 +105,23 @@ func (r *placements) placed(ctx context.Context, text string, args ...any) ([]po
 		}
 		list[i] = ports.Placed{
 			Kind: ports.PlacedPart, ID: row.Part, Name: row.Name, Execution: row.Execution, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker,
-			Attempt: row.Attempt, Priority: defaultPriority, Since: row.Since.Time,
+			Attempt: row.Attempt, Parent: orZero(row.Parent), Priority: defaultPriority, Since: row.Since.Time,
 		}
 		if row.Part == 0 {
 			list[i].Kind, list[i].ID = ports.PlacedExecution, row.Child
 		}
-		if row.Parent != nil {
-			list[i].Parent = *row.Parent
-		}
 	}
 	return list, nil
+}
+
+// placedBoth returns child jobs, then parts, by conditions with the same bind variables.
+func (r *placements) placedBoth(ctx context.Context, child, part string, args ...any) ([]ports.Placed, error) {
+	children, err := r.placed(ctx, selectPlacedChild+child, args...)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := r.placed(ctx, selectPlacedPart+part, args...)
+	return append(children, parts...), err
 }
 
 // defaultPriority is the default of tasks: partitions and executions queue with them.
@@ -139,15 +145,11 @@ func (r *placements) Unassigned(ctx context.Context, room func(ports.PlacedClass
 		}
 		const which = "WHERE (p.state = 'PENDING' OR p.state = 'ORPHANED' AND (p.attempt < ? OR p.assigned_at <= {later})) AND p.wants = ? AND "
 		args := []any{has.Workers, -has.Pause.Microseconds(), wants, has.Free}
-		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", args...)
+		found, err := r.placedBoth(ctx, which+waitingChild+" ORDER BY p.id LIMIT ?", which+waitingPart+" ORDER BY p.id LIMIT ?", args...)
 		if err != nil {
 			return nil, err
 		}
-		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", args...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(all, children...), parts...)
+		all = append(all, found...)
 	}
 	return all, nil
 }
@@ -161,10 +163,6 @@ func (r *placements) led(epoch int64) guarded.Condition {
 // AssignPlaced implements ports.Places. It raises the epoch of the work, so that its deliveries to
 // another worker find nothing.
 func (r *placements) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
-	skip := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		skip = " FOR NO KEY UPDATE SKIP LOCKED"
-	}
 	var text, column string
 	switch work.Kind {
 	case ports.PlacedTask:
@@ -172,10 +170,10 @@ func (r *placements) AssignPlaced(ctx context.Context, work ports.Placed, worker
 	case ports.PlacedPart:
 		column = "part_id"
 		text = `UPDATE {step_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {step_execution} WHERE id = ? AND epoch = ? AND ` + openStep + `
-			AND (owner = '' OR lease_until <= {now})` + skip + `) RETURNING epoch`
+			AND (owner = '' OR lease_until <= {now}) {for no key update} {skip locked}) RETURNING epoch`
 	case ports.PlacedExecution:
 		column = "child_id"
-		text = `UPDATE {job_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {job_execution} WHERE id = ? AND epoch = ? AND owner = '' AND active = 1` + skip + `) RETURNING epoch`
+		text = `UPDATE {job_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {job_execution} WHERE id = ? AND epoch = ? AND owner = '' AND active = 1 {for no key update} {skip locked}) RETURNING epoch`
 	}
 	var epoch int64
 	err := r.store.transact(ctx, func(ctx context.Context) error {
@@ -254,13 +252,8 @@ func (r *placements) AssignedTo(ctx context.Context, worker string, limit int) (
 	if err != nil || len(some) == 0 { // as nearly always
 		return nil, err
 	}
-	const which = "WHERE p.state = 'ASSIGNED' AND p.worker = ? "
-	children, err := r.placed(ctx, selectPlacedChild+which+"ORDER BY p.id LIMIT ?", worker, limit)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := r.placed(ctx, selectPlacedPart+which+"ORDER BY p.id LIMIT ?", worker, limit)
-	return append(children, parts...), err
+	const which = "WHERE p.state = 'ASSIGNED' AND p.worker = ? ORDER BY p.id LIMIT ?"
+	return r.placedBoth(ctx, which, which, worker, limit)
 }
 
 // LoadOf implements ports.Places: it counts partitions that workers have, work assigned to them, and

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -43,12 +42,6 @@ type Repository struct {
 	store *store
 	plans *plans // for Patient
 }
-
-var (
-	_ ports.Acts            = (*Repository)(nil)
-	_ ports.Places          = (*Repository)(nil)
-	_ taskports.Definitions = (*Repository)(nil)
-)
 
 // New returns the repository in db. It does no I/O: CheckSchema reports whether the tables exist.
 func New(db tx.Database, options Options) *Repository {

@@ -34,11 +34,7 @@ func (r *requests) ClaimRequest(ctx context.Context, key ports.RequestKey, finge
 	case row.Fingerprint != fingerprint:
 		return ports.ClientRequest{}, &ports.KeyReusedError{Key: key.Key}
 	}
-	known := ports.ClientRequest{Answer: row.Answer}
-	if row.JobExecutionID != nil {
-		known.Execution = *row.JobExecutionID
-	}
-	return known, nil
+	return ports.ClientRequest{Answer: row.Answer, Execution: orZero(row.JobExecutionID)}, nil
 }
 
 // AnswerRequest implements ports.Requests.

@@ -127,8 +127,8 @@ func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]co
 	if filter.Limit <= 0 {
 		filter.Limit = defaultPageSize
 	}
-	where, args := skipsWhere(filter)
-	items, err := r.skipped(ctx, where+" ORDER BY k.id LIMIT ?", append(args, filter.Limit)...)
+	where := skipsWhere(filter)
+	items, err := r.skipped(ctx, where.text()+" ORDER BY k.id LIMIT ?", append(where.args, filter.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list skipped items: %w", err)
 	}
@@ -137,8 +137,8 @@ func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]co
 
 // LastSkipped implements ports.SkipReader.
 func (r *skips) LastSkipped(ctx context.Context, filter ports.SkipFilter) (id int64, err error) {
-	where, args := skipsWhere(filter)
-	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where, args...); err != nil {
+	where := skipsWhere(filter)
+	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where.text(), where.args...); err != nil {
 		return 0, fmt.Errorf("find the last skipped item: %w", err)
 	}
 	return id, nil
@@ -146,38 +146,20 @@ func (r *skips) LastSkipped(ctx context.Context, filter ports.SkipFilter) (id in
 
 const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
 
-func skipsWhere(filter ports.SkipFilter) (condition string, args []any) {
-	where, args := []string{"k.id > ?"}, []any{filter.After}
-	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
-	if filter.UpTo != 0 {
-		and("k.id <= ?", filter.UpTo)
-	}
-	if filter.Execution != 0 {
-		and("k.job_execution_id = ?", filter.Execution)
-	}
-	if filter.Instance != 0 {
-		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)", filter.Instance)
-	}
-	if filter.Job != "" {
-		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
-	}
-	switch part := core.PartName(filter.Step, ""); {
-	case filter.Step == "":
-	case filter.Parts:
-		and("(s.name = ? OR substr(s.name, 1, ?) = ?)", filter.Step, utf8.RuneCountInString(part), part)
-	default:
-		and("s.name = ?", filter.Step)
-	}
-	if filter.Phase != "" {
-		and("k.phase = ?", filter.Phase)
-	}
-	if filter.Index != 0 {
-		and("k.element_index = ?", filter.Index)
-	}
-	if filter.Left {
-		and("k.redriven_by IS NULL")
-	}
-	return strings.Join(where, " AND "), args
+func skipsWhere(filter ports.SkipFilter) *conditions {
+	c := &conditions{}
+	c.add(true, "k.id > ?", filter.After)
+	c.add(filter.UpTo != 0, "k.id <= ?", filter.UpTo)
+	c.add(filter.Execution != 0, "k.job_execution_id = ?", filter.Execution)
+	c.add(filter.Instance != 0, "k.job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)", filter.Instance)
+	c.add(filter.Job != "", "k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
+	part := core.PartName(filter.Step, "")
+	c.add(filter.Step != "" && filter.Parts, "(s.name = ? OR substr(s.name, 1, ?) = ?)", filter.Step, utf8.RuneCountInString(part), part)
+	c.add(filter.Step != "" && !filter.Parts, "s.name = ?", filter.Step)
+	c.add(filter.Phase != "", "k.phase = ?", filter.Phase)
+	c.add(filter.Index != 0, "k.element_index = ?", filter.Index)
+	c.add(filter.Left, "k.redriven_by IS NULL")
+	return c
 }
 
 // SkippedItem implements ports.SkippedItems.

@@ -73,12 +73,21 @@ func (s *store) attr() tx.Attr {
 }
 
 // sql fills in the names of the tables ({job_execution} and so on) and the database's clock: {now},
-// and {later}, which is now plus a bind variable in microseconds; and {among}, the condition that
-// the preceding column is in an idList.
+// and {later}, which is now plus a bind variable in microseconds; {among}, the condition that
+// the preceding column is in an idList; and the locks of rows, such as {for share}.
 func (s *store) sql(text string) string { return s.names.Replace(text) }
 
 func (s *store) replacer() *strings.Replacer {
-	pairs := []string{"{now}", gormtx.Now(s.db.Dialect()), "{later}", gormtx.Later(s.db.Dialect()), "{among}", among(s.db.Dialect())}
+	lock := func(clause string) string {
+		if s.db.Dialect() != tx.Postgres { // SQLite has one writer
+			return ""
+		}
+		return clause
+	}
+	pairs := []string{
+		"{for no key update}", lock("FOR NO KEY UPDATE"), "{for share}", lock("FOR SHARE"), "{skip locked}", lock("SKIP LOCKED"),
+		"{now}", gormtx.Now(s.db.Dialect()), "{later}", gormtx.Later(s.db.Dialect()), "{among}", among(s.db.Dialect()),
+	}
 	for _, table := range tableNames() {
 		pairs = append(pairs, "{"+table+"}", s.db.Dialect().Quote(s.prefix+table))
 	}

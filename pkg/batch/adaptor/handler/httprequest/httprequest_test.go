@@ -47,7 +47,7 @@ func do(t *testing.T, p taskPayload) (task.Outcome, error) {
 	t.Helper()
 	payload, err := json.Marshal(p)
 	require.NoError(t, err)
-	o, err := New(nil).Execute(t.Context(), task.Task{Spec: task.Spec{Payload: payload}})
+	o, err := New(nil, nil).Execute(t.Context(), task.Task{Spec: task.Spec{Payload: payload}})
 	return o, err
 }
 
@@ -100,7 +100,7 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 		``: "the payload has none", `{"url": "ftp://x"}`: "url: it must begin with http", `{"uri": "http://x"}`: `unknown field "uri"`,
 		`{"url": "http://x", "timeout": "soon"}`: `"soon" is not a duration`, `{"url": "http://x", "method": "A B"}`: "invalid method",
 	} {
-		o, err := New(nil).Execute(context.Background(), task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
+		o, err := New(nil, nil).Execute(context.Background(), task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
 		require.ErrorContains(t, err, want)
 		require.True(t, taskports.OutcomeOf(o, err).Fatal, payload)
 	}
@@ -111,7 +111,7 @@ func TestSecretsOfATaskAreSentToTheirHostOnly(t *testing.T) {
 	t.Parallel()
 	s := server(t)
 	host := strings.TrimPrefix(s.URL, "http://")
-	h := New(nil).WithSecrets(func(_ context.Context, name, to string) (string, error) {
+	h := New(nil, func(_ context.Context, name, to string) (string, error) {
 		if name != "hook" || to != host {
 			return "", errors.New("tasks must not send " + name + " to " + to)
 		}

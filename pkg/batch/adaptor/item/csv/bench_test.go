@@ -109,7 +109,7 @@ func benchRead(b *testing.B, itemType item.Type) {
 	path := benchFile(b)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, itemType)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, nil))
@@ -163,7 +163,7 @@ func benchCopy(b *testing.B, item item.Type, durable bool) {
 	path := benchFile(b)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, item)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, item)
 		require.NoError(b, err)
 		w, err := newWriter(writerConfig{Path: path + ".out", Header: true}, registry.BuildContext{In: item})
 		require.NoError(b, err)
@@ -192,7 +192,7 @@ func BenchmarkSeek(b *testing.B) {
 	at := positionBehind(b, path, benchRows-1)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := newReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, at))

@@ -71,10 +71,10 @@ so their types must allow that. A string field ` + "`record`" + ` that has no co
 read together with the last record that it counts: if they disagree, the step fails before the chunk of that record
 commits (rule C15p).`,
 			Example: readerExample,
-			Config:  reflect.TypeFor[ReaderConfig](),
+			Config:  reflect.TypeFor[readerConfig](),
 			Types:   readerTypes,
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return newStepReader(*cfg.(*ReaderConfig), b.Out, b.StepContext)
+				return newStepReader(*cfg.(*readerConfig), b.Out, b.StepContext)
 			},
 		},
 		{
@@ -97,11 +97,11 @@ frozen. If another program has changed the file meanwhile, the step fails and le
 }
 
 func readerTypes(cfg any, _ item.Type) (item.Type, error) {
-	if c := cfg.(*ReaderConfig); c.Records != nil {
+	if c := cfg.(*readerConfig); c.Records != nil {
 		_, err := compileRecords(c, c.Item)
 		return c.Item, err
 	}
-	itemType := cfg.(*ReaderConfig).Item
+	itemType := cfg.(*readerConfig).Item
 	if itemType == nil {
 		open, err := row.Open()
 		return item.RowOf("", open), err
@@ -112,11 +112,11 @@ func readerTypes(cfg any, _ item.Type) (item.Type, error) {
 func writerTypes(_ any, in item.Type) (item.Type, error) { return in, hasColumns(in, "") }
 
 // newReader returns a reader of items of the type; nil means rows with string columns, known after Open.
-func newReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
+func newReader(cfg readerConfig, itemType item.Type) (item.Reader, error) {
 	return newStepReader(cfg, itemType, nil)
 }
 
-func newStepReader(cfg ReaderConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
+func newStepReader(cfg readerConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
 	r, itemType, err := recordReader(cfg, itemType)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func TestAnEmptyFieldIsNullWithoutQuotesOnly(t *testing.T) {
 		{Name: "a", Kind: row.String, Nullable: true}, {Name: "b", Kind: row.String}, {Name: "c", Kind: row.BytesKind, Nullable: true},
 		{Name: "d", Kind: row.Int, Nullable: true}, {Name: "e", Kind: row.String, Nullable: true, Nulls: []string{""}},
 	}
-	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}
+	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact}
 	require.Equal(t, []string{"null||null|null|null", "|||null|null"}, outcomes(t, cfg, schema(t, fields...), nil))
 	require.Equal(t, []string{"||||", "||||"}, outcomes(t, cfg, nil, nil), "columns without a type are strings")
 	cfg.Trim = true
@@ -38,7 +38,7 @@ func TestMarkersOfTheFileCountWithoutQuotesThoseOfAFieldAlways(t *testing.T) {
 	fields := []row.Field{
 		{Name: "a", Kind: row.String, Nullable: true}, {Name: "b", Kind: row.String, Nullable: true, Nulls: []string{"-", `\N`}}, {Name: "n", Kind: row.Int, Nullable: true},
 	}
-	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact, Nulls: []string{"NA", `\N`}}
+	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact, Nulls: []string{"NA", `\N`}}
 	require.Equal(t, []string{
 		"null|null|null", "NA|NA|1", "||null", `!:5: column 7: field n: "-" is not an int`, `null|\N|2`,
 	}, outcomes(t, cfg, schema(t, fields...), nil))
@@ -55,8 +55,8 @@ func TestABlankLineOfOneColumnIsNull(t *testing.T) {
 	t.Parallel()
 	nullable, plain := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true}), schema(t, row.Field{Name: "a", Kind: row.String})
 	content := "a\n\nx\r\n\r\n# no\n\n\"\"\n\n"
-	for header, from := range map[string]int{HeaderExact: 0, HeaderNone: 2} {
-		cfg := ReaderConfig{Header: header, Comment: "#", Path: file(t, "in.csv", content[from:])}
+	for header, from := range map[string]int{headerExact: 0, headerNone: 2} {
+		cfg := readerConfig{Header: header, Comment: "#", Path: file(t, "in.csv", content[from:])}
 		require.Equal(t, []string{"null", "x", "null", "null", "", "null"}, outcomes(t, cfg, nullable, nil))
 		require.Equal(t, []string{"x", ""}, outcomes(t, cfg, plain, nil))
 		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
@@ -65,9 +65,9 @@ func TestABlankLineOfOneColumnIsNull(t *testing.T) {
 			return r
 		}})
 	}
-	cfg := ReaderConfig{Header: HeaderExact, Path: file(t, "in.csv", "a,b\n\n1,2\n\n")}
+	cfg := readerConfig{Header: headerExact, Path: file(t, "in.csv", "a,b\n\n1,2\n\n")}
 	require.Equal(t, []string{"1"}, outcomes(t, cfg, nullable, nil), "the file has two columns")
-	cfg = ReaderConfig{Header: HeaderExact, Path: file(t, "in.csv", "a\r\r1\r\"\"\r")}
+	cfg = readerConfig{Header: headerExact, Path: file(t, "in.csv", "a\r\r1\r\"\"\r")}
 	require.Equal(t, []string{"null", "1", ""}, outcomes(t, cfg, nullable, nil))
 }
 
@@ -161,7 +161,7 @@ func TestOneItemTypeReadsWhatItWrites(t *testing.T) {
 			LineEnd: rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"), Nulls: rapid.SampledFrom([]string{"", "NA", `\N`, "0", "true", "null"}).Draw(t, "nulls"),
 		}
 		written := writeRows(t, w, itemType, rows)
-		cfg := ReaderConfig{Path: w.Path, Header: strconv.FormatBool(w.Header)}
+		cfg := readerConfig{Path: w.Path, Header: strconv.FormatBool(w.Header)}
 		if w.Nulls != "" {
 			cfg.Nulls = []string{w.Nulls}
 		}

@@ -12,10 +12,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Empty is HeaderNone in Go.
+// Empty is headerNone in Go.
 const (
-	HeaderNone  = "false"
-	HeaderExact = "exact"
+	headerNone  = "false"
+	headerExact = "exact"
 	headerLoose = "loose"
 )
 
@@ -30,7 +30,7 @@ const (
 	delimiterBlanks = "blanks"
 )
 
-func (c *ReaderConfig) hasHeader() bool { return c.Header != "" && c.Header != HeaderNone }
+func (c *readerConfig) hasHeader() bool { return c.Header != "" && c.Header != headerNone }
 
 type problems struct{ errs []error }
 
@@ -47,7 +47,7 @@ func (p *problems) addIf(wrong bool, key, text string) {
 }
 
 // Validate reports an invalid value of a key.
-func (c *ReaderConfig) Validate() error {
+func (c *readerConfig) Validate() error {
 	var p problems
 	comma, _, err := c.delimiter()
 	p.add("delimiter", err)
@@ -109,7 +109,7 @@ func (c *writerConfig) Validate() error {
 }
 
 // runs means any number of blanks.
-func (c *ReaderConfig) delimiter() (comma string, runs bool, err error) {
+func (c *readerConfig) delimiter() (comma string, runs bool, err error) {
 	if c.Delimiter == delimiterBlanks {
 		return " ", true, nil
 	}
@@ -196,8 +196,8 @@ func mark(text string) (byte, error) {
 	return text[0], nil
 }
 
-// ReaderConfig configures the csv reader.
-type ReaderConfig struct {
+// readerConfig configures the csv reader.
+type readerConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type                  `key:"item" doc:"The type of the items. Columns are matched by the header, or by position if there is none; other columns are ignored. Without it every column is a string field."`
 	Delimiter   string                     `key:"delimiter" default:"," doc:"The text between fields: one or more characters, tab, or blanks (runs of spaces and tabs). A first line sep=; sets it, too."`

@@ -22,7 +22,7 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 		if name != "in.csv" {
 			path = file(t, name, zip(t, content))
 		}
-		cfg := ReaderConfig{Path: path, Header: HeaderExact, Comment: "#", MaxLine: 100}
+		cfg := readerConfig{Path: path, Header: headerExact, Comment: "#", MaxLine: 100}
 		r, err := newReader(cfg, ids)
 		require.NoError(t, err)
 		var texts []string
@@ -44,7 +44,7 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 func TestACorrectedTextIsReadWithoutTheFile(t *testing.T) {
 	t.Parallel()
 	ids := schema(t, row.Field{Name: "note", Kind: row.String}, row.Field{Name: "id", Kind: row.Int, From: "Number"})
-	r, err := newReader(ReaderConfig{Path: "gone.csv", Header: HeaderExact, Delimiter: ";"}, ids)
+	r, err := newReader(readerConfig{Path: "gone.csv", Header: headerExact, Delimiter: ";"}, ids)
 	require.NoError(t, err)
 	opener := r.Component().(item.RawOpener)
 	raw := item.RawText{Text: "12;\"a;b\"", Offset: 70, Length: 9, Columns: []string{"Number", "note"}}
@@ -59,7 +59,7 @@ func TestACorrectedTextIsReadWithoutTheFile(t *testing.T) {
 	require.Same(t, items.At(0).(item.Row).Schema(), items.At(1).(item.Row).Schema())
 
 	raw.Columns = nil
-	other, err := newReader(ReaderConfig{Path: "gone.csv", Header: HeaderExact}, ids)
+	other, err := newReader(readerConfig{Path: "gone.csv", Header: headerExact}, ids)
 	require.NoError(t, err)
 	require.ErrorContains(t, other.Component().(item.RawOpener).OpenRaw(t.Context(), item.Meta{}, raw), "gone.csv")
 }
@@ -79,7 +79,7 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 		"S3CRET,x,1,true,2026-11-20T00:00:00Z", "12345,x,1,true,2026-11-20T00:00:00Z", "1,x,S3CRET,true,2026-11-20T00:00:00Z", "1,x,1,S3CRET,2026-11-20T00:00:00Z",
 		"1,x,1,true,S3CRET", "1,S3CRET\xff,1,true,2026-11-20T00:00:00Z", "1,S3CRET,1", `1,"S3CRET"x,1,true,2026-11-20T00:00:00Z`,
 	}
-	r, err := newReader(ReaderConfig{Path: file(t, "in.csv", "id,iban,amount,open,day\n"+strings.Join(lines, "\n")), Header: HeaderExact}, item.TypeOf[account]("account"))
+	r, err := newReader(readerConfig{Path: file(t, "in.csv", "id,iban,amount,open,day\n"+strings.Join(lines, "\n")), Header: headerExact}, item.TypeOf[account]("account"))
 	require.NoError(t, err)
 	unread := itemtest.UnreadItems(t, r)
 	require.Len(t, unread, len(lines))

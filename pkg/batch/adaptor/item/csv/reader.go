@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, error) {
+func recordReader(cfg readerConfig, itemType item.Type) (*reader, item.Type, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
@@ -47,7 +47,7 @@ func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, err
 }
 
 type reader struct {
-	cfg    ReaderConfig
+	cfg    readerConfig
 	want   *row.Schema
 	schema *row.Schema
 

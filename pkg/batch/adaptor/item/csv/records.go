@@ -25,7 +25,7 @@ type types struct {
 }
 
 // compileRecords returns nil if the file has only one type.
-func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
+func compileRecords(cfg *readerConfig, itemType item.Type) (*types, error) {
 	if cfg.Records == nil {
 		return nil, nil
 	}

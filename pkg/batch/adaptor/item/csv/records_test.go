@@ -29,8 +29,8 @@ func orderLine(t require.TestingT) item.Type {
 	return item.RowOf("line", schema)
 }
 
-func orderConfig(path string) ReaderConfig {
-	return ReaderConfig{Path: path, Delimiter: ";", Header: HeaderExact, Records: map[string]recordType{
+func orderConfig(path string) readerConfig {
+	return readerConfig{Path: path, Delimiter: ";", Header: headerExact, Records: map[string]recordType{
 		"FILE":  {As: "header", Columns: map[string]int{"day": 2}},
 		"ORDER": {As: "header", Of: "FILE", Columns: map[string]int{"customer": 3}},
 		"LINE":  {Columns: map[string]int{"article": 2, "amount": 3}},
@@ -238,7 +238,7 @@ func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	cfg := orderConfig("in.csv")
 	_, err := newReader(cfg, nil)
 	require.ErrorContains(t, err, "item: the item type is missing: a file with several record types has no header")
-	cfg.Columns, cfg.Header = 3, HeaderNone
+	cfg.Columns, cfg.Header = 3, headerNone
 	_, err = newReader(cfg, orderLine(t))
 	require.ErrorContains(t, err, "columns: each record type has its own fields")
 	cfg.Columns, cfg.Records, cfg.TypeAt = 0, nil, 2
@@ -251,7 +251,7 @@ func TestNullsOfDelimitedRecordsGoByTheirQuotes(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "x", Kind: row.String, Nullable: true})
 	require.NoError(t, err)
-	cfg := ReaderConfig{Path: ordersOf(t, "H,,\"\"\n\nD,\nD,\"\"\n"), Records: map[string]recordType{
+	cfg := readerConfig{Path: ordersOf(t, "H,,\"\"\n\nD,\nD,\"\"\n"), Records: map[string]recordType{
 		"H": {As: "header", Columns: map[string]int{"a": 2, "b": 3}}, "D": {Columns: map[string]int{"x": 2}},
 	}}
 	open := func() item.Reader {

@@ -21,7 +21,7 @@ const otherWidth = " like the first one (see the key columns)"
 
 func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	t.Parallel()
-	cfg := ReaderConfig{Path: file(t, "in.csv", "5,\"x\ny,z\nA,B\n1,Smith,Paris\n2,Doe, John,Rome\n3,Roe,Oslo,,\n4,Poe,Kiel\n")}
+	cfg := readerConfig{Path: file(t, "in.csv", "5,\"x\ny,z\nA,B\n1,Smith,Paris\n2,Doe, John,Rome\n3,Roe,Oslo,,\n4,Poe,Kiel\n")}
 	want := []string{
 		`!:1: a quoted field is malformed at line 7, column 12: extraneous or missing " in quoted-field`, "!:2: the record has 2 fields, at least 3 are needed", "!:3: the record has 2 fields, at least 3 are needed",
 		"1|Smith|Paris", "!:5: the record has 4 fields, not 3" + otherWidth, "!:6: the record has 5 fields, not 3" + otherWidth, "4|Poe|Kiel",
@@ -41,13 +41,13 @@ func TestWithoutHeaderAllRecordsAreAsWideAsTheFirst(t *testing.T) {
 	r, err := newReader(cfg, people(t))
 	require.NoError(t, err)
 	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+": the records have 2 fields, but the item has 3")
-	require.ErrorContains(t, (&ReaderConfig{Columns: -1}).Validate(), "columns: it is negative")
-	require.ErrorContains(t, (&ReaderConfig{Columns: 3, Header: HeaderExact}).Validate(), "columns: the header determines")
+	require.ErrorContains(t, (&readerConfig{Columns: -1}).Validate(), "columns: it is negative")
+	require.ErrorContains(t, (&readerConfig{Columns: 3, Header: headerExact}).Validate(), "columns: the header determines")
 }
 
 func TestAnOlderPositionGetsTheWidthOfTheFirstRecord(t *testing.T) {
 	t.Parallel()
-	cfg := ReaderConfig{Path: file(t, "in.csv", "1,Smith,Paris\n2,Doe, John,Rome\n")}
+	cfg := readerConfig{Path: file(t, "in.csv", "1,Smith,Paris\n2,Doe, John,Rome\n")}
 	_, at := walk(t, cfg, nil)
 	old := strings.Replace(string(at[1]), `,"width":3`, "", 1)
 	require.NotEqual(t, string(at[1]), old)
@@ -60,12 +60,12 @@ func TestARedrivenRecordIsAsWideAsItsFile(t *testing.T) {
 	for _, more := range []string{"", wide} { // the names of many columns are not stored
 		path := filepath.Join(t.TempDir(), "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte("1,Smith,Paris"+more+"\n2,Doe, John,Rome"+more+"\n"), 0o600))
-		r, err := newReader(ReaderConfig{Path: path}, people(t))
+		r, err := newReader(readerConfig{Path: path}, people(t))
 		require.NoError(t, err)
 		unread := itemtest.UnreadItems(t, r)
 		require.Len(t, unread, 1)
 		require.Equal(t, more == "", unread[0].Raw.Columns != nil)
-		r, err = newReader(ReaderConfig{Path: path}, people(t))
+		r, err = newReader(readerConfig{Path: path}, people(t))
 		require.NoError(t, err)
 		open := r.Component().(item.RawOpener)
 		require.NoError(t, open.OpenRaw(t.Context(), item.Meta{Path: path, Line: 2}, unread[0].Raw))

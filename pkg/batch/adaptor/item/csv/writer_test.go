@@ -276,7 +276,7 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 		}
 		got, err := write(t, cfg, item, want...)
 		require.NoError(t, err)
-		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: HeaderExact, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
+		back, _ := walk(t, readerConfig{Path: cfg.Path, Header: headerExact, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
 		require.Len(t, back, len(want))
 		for i := range want {
 			require.Equal(t, want[i][0]+"|"+want[i][1], back[i])

@@ -6,35 +6,10 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-func (c *resultColumn) differ(a, b row.Value) bool {
-	switch {
-	case a == b:
-		return false
-	case c.exact:
-		return true
-	case a.Kind() != b.Kind():
-		return false
-	case c.isNumeric():
-		return trimZeros(a.String()) != trimZeros(b.String())
-	}
-	return isExact(a.Kind())
-}
-
-// Numeric is received as text, since its field may be any number.
-func (c *resultColumn) isText() bool {
-	switch c.kind {
-	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
-		return true
-	default:
-		return c.kind.IsList()
-	}
-}
-
-func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
 type resultColumn struct {
 	name string
@@ -83,6 +58,32 @@ type cursor interface {
 	next(ctx context.Context, n int) (page, error)
 	close() error
 }
+
+func (c *resultColumn) differ(a, b row.Value) bool {
+	switch {
+	case a == b:
+		return false
+	case c.exact:
+		return true
+	case a.Kind() != b.Kind():
+		return false
+	case c.isNumeric():
+		return trimZeros(a.String()) != trimZeros(b.String())
+	}
+	return isExact(a.Kind())
+}
+
+// Numeric is received as text, since its field may be any number.
+func (c *resultColumn) isText() bool {
+	switch c.kind {
+	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
+		return true
+	default:
+		return c.kind.IsList()
+	}
+}
+
+func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
 func isExact(k row.Kind) bool {
 	switch k {

@@ -53,6 +53,13 @@ func (k keyColumn) direction() string {
 	return ""
 }
 
+func (k keyColumn) comparison() string {
+	if k.desc {
+		return "<"
+	}
+	return ">"
+}
+
 // keyset is a statement whose rows are read along a key, page by page.
 type keyset struct {
 	dialect tx.Dialect
@@ -131,13 +138,6 @@ func (k *keyset) after() string {
 		}
 	}
 	return condition
-}
-
-func (k keyColumn) comparison() string {
-	if k.desc {
-		return "<"
-	}
-	return ">"
 }
 
 // keyColumn names a key by its column, which may differ from the field's name because of the item's `from`.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -263,4 +265,10 @@ func (r *reader) resume(p position) error {
 	}
 	r.read = p.Read
 	return nil
+}
+
+// IsPadded reports, after Open, whether a field comes from a column of type char(n), which ignores trailing
+// blanks.
+func (r *reader) IsPadded(field int) bool {
+	return field < len(r.columns) && r.columns[field].oid == pgtype.BPCharOID
 }

@@ -10,15 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-type batch interface {
-	// encode replaces the content by the records (not empty). The plan may be
-	// in use on another goroutine: it is not changed.
-	encode(p *plan, records [][]row.Value) error
-	send(ctx context.Context, conn tx.Conn, p *plan) error
-	// forget drops the records.
-	forget()
-}
-
 // encoding is the encoded form of one chunk's records (rule C20b).
 type encoding struct {
 	writer *writer

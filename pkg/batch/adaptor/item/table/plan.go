@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -172,30 +171,6 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
 }
 
-func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
-
-func hint(v row.Value, kind row.Kind) string {
-	if v.Kind() != row.String {
-		return ""
-	}
-	switch kind {
-	case row.DateKind:
-		return "expected yyyy-MM-dd; for another format declare the field as date, with its format"
-	case row.Timestamp:
-		return "expected yyyy-MM-ddTHH:mm:ss.SSSSSSXXX; for another format declare the field as timestamp, with its format"
-	case row.Float:
-		return "expected a number of at most 17 digits with a decimal point"
-	case row.Int, row.DecimalKind:
-		return "expected a number with a decimal point and no separators; for another format declare the field as " + kind.String()
-	default:
-		return ""
-	}
-}
-
-func isArray(v row.Value) bool {
-	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
-}
-
 // keepsDigits refuses a decimal if the column would silently drop some of its digits.
 func (p *plan) keepsDigits(v row.Value, i int) error {
 	c, name := &p.cols[i], p.schema.Field(p.fields[i]).Name
@@ -235,27 +210,6 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
-}
-
-func (c *column) isDecimal() bool {
-	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
-}
-
-func numberOf(v row.Value) row.Value {
-	if d, err := row.ParseDecimal(string(v.JSON())); err == nil {
-		return row.DecimalValue(d)
-	}
-	return row.Value{}
-}
-
-func isMultiple(d row.Decimal, zeros int) bool {
-	text := d.String()
-	return d.Scale() == 0 && (text == "0" || len(text)-len(strings.TrimRight(text, "0")) >= zeros)
-}
-
-func isInt64(d row.Decimal) bool {
-	_, _, whole := d.Int()
-	return whole
 }
 
 func (p *plan) key(record []row.Value) string {

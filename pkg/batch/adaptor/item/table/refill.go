@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -35,14 +34,6 @@ type refillPosition struct {
 	Done bool `json:"done,omitempty"`
 }
 
-type refillable struct {
-	isTable    bool
-	referredBy []string
-	toItself   bool
-}
-
-const maxName = 63
-
 // newRefill returns the writer of the modes truncate and replace. All attempts of one step of one instance
 // have one shadow table, named by attempt (from registry.BuildContext).
 func newRefill(db tx.Database, cfg config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*refillWriter, error) {
@@ -59,7 +50,7 @@ func newRefill(db tx.Database, cfg config, schema *row.Schema, attempt func(ctx 
 	return r, err
 }
 
-func refill(ctx context.Context, db tx.Database, c config, b registry.BuildContext) (any, error) {
+func refillOf(ctx context.Context, db tx.Database, c config, b registry.BuildContext) (any, error) {
 	if b.RedriveOf != 0 {
 		return addTo(ctx, db, c, b)
 	}
@@ -327,5 +318,3 @@ func shadowName(table string, attempt core.Attempt) string {
 	}
 	return schema + shadow
 }
-
-var errNoText = errors.New("the statement that created it cannot be parsed")

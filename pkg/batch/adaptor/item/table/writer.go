@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -42,82 +42,6 @@ type writer struct {
 	earlier string
 	// the target of the rows instead of the table, or empty
 	into string
-}
-
-type engine interface {
-	// describe returns no columns if the table is absent.
-	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
-	typeName(kind row.Kind) string
-	oneByOne(create string) string
-	newBatch() batch
-	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
-	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
-	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error
-	exclude(ctx context.Context, conn tx.Conn, table string) error
-}
-
-// relation is a table, view, ... Everything that decides how it is written is here, so that chunks of one
-// item and of a thousand are written alike.
-type relation struct {
-	columns []column
-	// COPY has the effect of INSERT (PostgreSQL).
-	copies bool
-	// Triggers may leave rows out (drops), or change keys (rekeys) (PostgreSQL).
-	drops, rekeys bool
-	// The rows that a view of SQLite takes are not counted.
-	uncounted bool
-	refuses   map[writeMode]string
-}
-
-func (r *relation) indexOf(name string, d tx.Dialect) int {
-	return slices.IndexFunc(r.columns, func(c column) bool { return c.name == name || d == tx.SQLite && strings.EqualFold(c.name, name) })
-}
-
-func (r *relation) absent() bool { return len(r.columns) == 0 }
-
-type column struct {
-	name  string
-	typ   string
-	shown string
-	oid   uint32
-	// why no value can be written
-	refused string
-	// Values are sent as an array of texts with a cast, since an array of the type would be read
-	// differently (PostgreSQL).
-	asText bool
-	// Null means any
-	kind row.Kind
-	// for times without an offset
-	zone *time.Location
-	// of numeric(p, s)
-	scale *int
-	// The column stores decimals, or JSON numbers, as floats (SQLite).
-	binary bool
-	// The database takes values of kind for equal only if they are equal in Go; it decides where duplicates
-	// are removed from an upsert.
-	exact bool
-	limit *limit
-	// the shape of arrays and composites with texts that are parsed into parts (PostgreSQL)
-	taken *shape
-	// A text of the kind is stored unchanged (JSON of PostgreSQL).
-	verbatim bool
-	// a nondeterministic one of PostgreSQL, quoted
-	collation string
-}
-
-// absentTableError reports that the table is missing, and how to make it.
-type absentTableError struct {
-	Table     string
-	Statement string
-}
-
-// Error prints the statement.
-func (e *absentTableError) Error() string {
-	text := "table " + e.Table + " does not exist"
-	if e.Statement != "" {
-		text += "; set `create: true`, or create it:\n" + e.Statement
-	}
-	return text
 }
 
 // newWriter checks config against the schema of the items: for an open schema, with the first chunk. The modes
@@ -220,8 +144,6 @@ func (w *writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.
 	}
 	return inOrder(err, records, part)
 }
-
-var errRepeated = errors.New("a key is repeated")
 
 // writeLayers writes repeated keys with one statement for the first record of each key, one for the second,
 // and so on: the last one of a key stays (rule D8).
@@ -365,92 +287,17 @@ func (w *writer) present(schema *row.Schema) error {
 	return e
 }
 
-type lasts struct {
-	one  map[row.Value]int
-	many map[string]int
-	buf  []byte
-	keep [][]row.Value
-}
-
-func (l *lasts) forget() {
-	clear(l.one)
-	clear(l.many)
-	clear(l.keep[:cap(l.keep)])
-}
-
-func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
-	if ascending(p, records) {
-		return records
-	}
-	distinct := 0
-	if len(p.keys) == 1 {
-		if l.one == nil {
-			l.one = make(map[row.Value]int, len(records))
-		}
-		clear(l.one)
-		at := p.fields[p.keys[0]]
-		for i, r := range records {
-			l.one[r[at]] = i
-		}
-		distinct = len(l.one)
-	} else {
-		if l.many == nil {
-			l.many = make(map[string]int, len(records))
-		}
-		clear(l.many)
-		for i, r := range records {
-			l.many[string(l.text(p, r))] = i
-		}
-		distinct = len(l.many)
-	}
-	if distinct == len(records) {
-		return records
-	}
-	l.keep = l.keep[:0]
-	for i, r := range records {
-		if l.indexOf(p, r) == i {
-			l.keep = append(l.keep, r)
-		}
-	}
-	return l.keep
-}
-
-// In pages by key, clearly no two keys are equal.
-func ascending(p *plan, records [][]row.Value) bool {
-	at := p.fields[p.keys[0]]
-	if len(p.keys) > 1 || p.schema.Field(at).Kind != row.Int {
+// isOfValue reports an error caused by a value though its code is one of
+// statements ('a b' as tsquery, 'nope' as regclass): it has no position in a
+// statement.
+func isOfValue(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Position != 0 || pg.InternalPosition != 0 || pg.InternalQuery != "" || strings.Contains(pg.Where, "PL/") {
 		return false
 	}
-	for i := 1; i < len(records); i++ {
-		if records[i-1][at].Int() >= records[i][at].Int() || records[i][at].IsNull() {
-			return false
-		}
+	switch pg.Code {
+	case "42601", "42602", "42P01", "42703", "42704", "42883", "42725", "3F000":
+		return true
 	}
-	return !records[0][at].IsNull()
-}
-
-func (l *lasts) indexOf(p *plan, record []row.Value) int {
-	if len(p.keys) == 1 {
-		return l.one[record[p.fields[p.keys[0]]]]
-	}
-	return l.many[string(l.text(p, record))]
-}
-
-// Every part ends with a NUL, which no value contains.
-func (l *lasts) text(p *plan, record []row.Value) []byte {
-	l.buf = l.buf[:0]
-	for _, i := range p.keys {
-		l.buf = append(sqlvalue.AppendText(l.buf, record[p.fields[i]]), 0)
-	}
-	return l.buf
-}
-
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-func quotedList(names []string) string {
-	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = quoted(n)
-	}
-	return strings.Join(q, ", ")
+	return false
 }

@@ -3,12 +3,19 @@ package repository
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+type instant = gormtx.Instant
+
+// clock is the database's time at the write, plus d.
+func clock(d time.Duration) instant { return gormtx.Clock(d) }
 
 // idList passes any number of IDs as one bind variable, for [among]. A connection then prepares one
 // text; IN would need one for each number of IDs.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -51,14 +52,14 @@ func problemOf(r *operator.Refusal) *Problem {
 	return p
 }
 
-func parameterErrors(err error) []*core.ParameterError {
+func parameterErrors(err error) []*ports.ParameterError {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked
 	case nil:
 		return nil
-	case *core.ParameterError:
-		return []*core.ParameterError{e}
+	case *ports.ParameterError:
+		return []*ports.ParameterError{e}
 	case interface{ Unwrap() []error }:
-		var all []*core.ParameterError
+		var all []*ports.ParameterError
 		for _, one := range e.Unwrap() {
 			all = append(all, parameterErrors(one)...)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type definitionsCommands struct{ env *environment }
@@ -288,7 +288,7 @@ func (c definitionsCommands) switchAll(ctx context.Context, names []string,
 	err := c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		for _, name := range names {
 			view, err := act(ctx, s.Service, name)
-			if errors.Is(err, core.ErrNoSuchJob) {
+			if errors.Is(err, ports.ErrNoSuchJob) {
 				err = c.notRegistered(ctx, s, name)
 			}
 			if err != nil {

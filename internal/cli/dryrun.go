@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -109,7 +110,7 @@ func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (er
 	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) (err error) {
 		plan, err = s.Service.Plan(ctx, req)
 		switch {
-		case errors.As(err, new(*core.ParameterError)) && req.Execution == 0:
+		case errors.As(err, new(*ports.ParameterError)) && req.Execution == 0:
 			return usage(err, "parameters:  "+c.env.app.Name+" run "+humanize.Quote(req.File)+" --help")
 		case errors.As(err, new(*operator.Refusal)):
 			return c.env.refusal(err)

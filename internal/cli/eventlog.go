@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 type eventLog struct {
@@ -309,7 +309,7 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 }
 
 func (l *eventLog) recordStack(err error) {
-	var p *exception.PanicError
+	var p *panics.PanicError
 	if !errors.As(err, &p) {
 		return
 	}

@@ -150,11 +150,11 @@ func (e *cliError) Is(target error) bool { return strings.Contains(e.text, targe
 
 func (e *cliError) As(target any) bool {
 	switch target := target.(type) {
-	case **core.InstanceCompleteError:
-		*target = &core.InstanceCompleteError{}
+	case **ports.InstanceCompleteError:
+		*target = &ports.InstanceCompleteError{}
 		return strings.Contains(e.text, "is already complete")
-	case **core.AlreadyRunningError:
-		*target = &core.AlreadyRunningError{}
+	case **ports.AlreadyRunningError:
+		*target = &ports.AlreadyRunningError{}
 		return strings.Contains(e.text, "is already running")
 	}
 	return false

@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -211,7 +212,7 @@ func (r *lifeRun) operator(a *action) *operator.Service {
 			if job, known := r.jobs[name]; known {
 				return job(ctx)
 			}
-			return nil, fmt.Errorf("job %s: %w", name, core.ErrNoSuchJob)
+			return nil, fmt.Errorf("job %s: %w", name, ports.ErrNoSuchJob)
 		},
 	}
 	if a.StopHook != "" {

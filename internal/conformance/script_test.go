@@ -145,7 +145,7 @@ func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error 
 	case actStopped, actStopping, actInterrupted:
 		return fmt.Errorf("the scenario says %s: %w", a.word, core.ErrStopped)
 	case actUnknown:
-		return fmt.Errorf("the scenario says %s: %w", a.word, core.ErrUnknownOutcome)
+		return fmt.Errorf("the scenario says %s: %w", a.word, ports.ErrUnknownOutcome)
 	case actPanic:
 		panic("the scenario says PANIC")
 	case actStopRequested:

@@ -73,7 +73,7 @@ func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []by
 		}
 	}
 	if err := t.scan.Valid(doc); err != nil {
-		return item.Consumed(in.Meta(), item.BadDocument(doc, err))
+		return item.Consumed(in.Meta(), jsontext.BadDocument(doc, err))
 	}
 	if doc = bytes.TrimSpace(doc); doc[0] != '{' {
 		return item.Consumed(in.Meta(), fmt.Errorf("not a JSON object: %s", jsontext.Shorten(doc)))

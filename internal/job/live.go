@@ -72,7 +72,7 @@ func (l *live) Noop(ctx context.Context, w *walk.Walk, at *model.StepElement) (w
 func (l *live) Step(ctx context.Context, w *walk.Walk, at *model.StepElement, before ports.StepHistory) (walk.Result, error) {
 	run := l.stepRun(w, at)
 	if l.group == nil && (run.Data.MayPark || l.run.part != nil && w.ID == l.run.branchLog) && l.run.releasing() {
-		return walk.Result{}, core.ErrParked
+		return walk.Result{}, ports.ErrParked
 	}
 	_, composite := at.Step.(model.Composite)
 	run.Services.Stop = l.stopOf(w, run.Data.MayPark, composite)

@@ -282,7 +282,7 @@ func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 			}
 			unknown := e.Tasklet("u", beside, func(_ context.Context, c *core.StepContribution) error {
 				request(c)
-				return fmt.Errorf("sent: %w", core.ErrUnknownOutcome)
+				return fmt.Errorf("sent: %w", ports.ErrUnknownOutcome)
 			})
 			unknown.Next = []model.Transition{{Pattern: "*", Target: model.Target{Kind: model.TargetEnd}}}
 			stops := e.Tasklet("stops", beside, func(_ context.Context, c *core.StepContribution) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -80,7 +81,7 @@ flow:
 	_, err := s.Parameters(s.Cron.Next(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)))
 	require.NoError(t, err)
 	_, err = s.Parameters(s.Cron.Next(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)))
-	var wrong *core.ParameterError
+	var wrong *ports.ParameterError
 	require.ErrorAs(t, err, &wrong)
 	require.ErrorContains(t, err, "parameter day: job.yaml:4:47: 2027-01-01 is more than 2026-12-31")
 }

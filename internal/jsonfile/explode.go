@@ -60,7 +60,7 @@ func (e *exploded) next(ctx context.Context, frame framing, c *cursor) ([]byte, 
 // begin checks no more than it must: text that is not strict JSON is found in its row.
 func (e *exploded) begin(c *cursor, doc []byte, before docPosition) error {
 	if err := e.find.Locate(doc); err != nil {
-		return exception.InvalidItem("", exception.ClassParse, item.BadDocument(doc, err))
+		return exception.InvalidItem("", exception.ClassParse, jsontext.BadDocument(doc, err))
 	}
 	array := e.find.Found[0]
 	if array == nil || array[0] == 'n' {

@@ -12,6 +12,7 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -35,7 +36,7 @@ type Reader struct {
 	cfg     Config
 	frame   framing
 	longest int64
-	keys    *item.DocumentKeys // that some document must have
+	keys    *jsontext.WantedKeys // that some document must have
 
 	unknown *unknownKeys // nil means no warnings
 	rows    *exploded    // nil means that each document is one item
@@ -69,9 +70,9 @@ func newReader(cfg Config, frame framing) *Reader {
 }
 
 // ExpectKeys makes Open look for keys.
-func (r *Reader) ExpectKeys(keys item.DocumentKeys) { r.keys = &keys }
+func (r *Reader) ExpectKeys(keys jsontext.WantedKeys) { r.keys = &keys }
 
-// AcceptChanges implements item.ChangesAccepter.
+// AcceptChanges implements itemextra.ChangesAccepter.
 func (r *Reader) AcceptChanges() { r.accept = true }
 
 // Open opens the file and finds the first document.
@@ -230,7 +231,7 @@ func (r *Reader) Close(context.Context) error {
 func (r *Reader) UnknownKeys() func(path string) error {
 	switch r.cfg.Unknown {
 	case UnknownError:
-		return func(path string) error { return &item.UnknownKeyError{Path: path} }
+		return func(path string) error { return &jsontext.UnknownKeyError{Path: path} }
 	case UnknownWarn:
 		r.unknown = &unknownKeys{seen: map[string]bool{}}
 		return func(path string) error {
@@ -241,7 +242,7 @@ func (r *Reader) UnknownKeys() func(path string) error {
 	return nil
 }
 
-// Warnings implements item.Warner.
+// Warnings implements itemextra.Warner.
 func (r *Reader) Warnings() []string {
 	if r.unknown == nil {
 		return nil

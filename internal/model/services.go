@@ -260,7 +260,7 @@ func (refusing) Newest(context.Context, core.JobInstanceID, string) ([]core.Step
 	return nil, fmt.Errorf("read the executions of the step: %w", ErrNoService)
 }
 
-func (refusing) LeftBehind(context.Context, core.JobInstanceID) ([]core.LeftBehind, error) {
+func (refusing) LeftBehind(context.Context, core.JobInstanceID) ([]ports.LeftBehind, error) {
 	return nil, fmt.Errorf("find the results of earlier attempts: %w", ErrNoService)
 }
 

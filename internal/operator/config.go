@@ -30,7 +30,7 @@ type Config struct {
 
 	// Files are the job files of the application, by job name; may be nil.
 	Files map[string]*jobfile.File
-	// Jobs finds a job of Go code, or returns core.ErrNoSuchJob; may be nil.
+	// Jobs finds a job of Go code, or returns ports.ErrNoSuchJob; may be nil.
 	Jobs func(ctx context.Context, name string) (*model.Job, error)
 
 	// Database is the repository's; empty means tx.Default.

@@ -39,7 +39,7 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 			var r *Refusal
 			require.ErrorAs(t, err, &r)
 			require.Equal(t, refusal.Exclusive, r.Reason)
-			require.ErrorAs(t, err, new(*core.ExclusiveError))
+			require.ErrorAs(t, err, new(*ports.ExclusiveError))
 			id := running.Execution.ID
 			require.Equal(t, []Action{{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActRecover}}, r.Actions)
 		}

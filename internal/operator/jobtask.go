@@ -350,6 +350,6 @@ func refusedTask(err error) task.Outcome {
 }
 
 func isRunning(err error) bool {
-	_, running := errors.AsType[*core.AlreadyRunningError](err)
+	_, running := errors.AsType[*ports.AlreadyRunningError](err)
 	return running
 }

@@ -24,7 +24,7 @@ type historyRecords interface {
 	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	Jobs(ctx context.Context) ([]core.JobExecution, error)
-	Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error)
+	Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error)
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
 	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
@@ -123,7 +123,7 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 		if len(r.Statuses) > 0 {
 			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are set as well: set only one of them"}
 		}
-		filter.Statuses = core.ActiveStatuses()
+		filter.Statuses = ports.ActiveStatuses()
 	}
 	return filter, nil
 }
@@ -198,7 +198,7 @@ func (s *history) Instances(ctx context.Context, req InstancesRequest) (Instance
 	return page, nil
 }
 
-func instanceView(instance core.JobInstance, last core.JobExecution) InstanceView {
+func instanceView(instance ports.JobInstance, last core.JobExecution) InstanceView {
 	return InstanceView{
 		ID: instance.ID, JobName: instance.JobName, Params: Parameters{last.Params.Identifying()},
 		Attempts: last.Attempt, Execution: last.ID, Status: last.Status, ExitCode: last.ExitCode,

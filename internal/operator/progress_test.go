@@ -228,7 +228,7 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	m.earlier[1] = &earlier{}
 	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, ports.NewestAttempt{}, []core.StepExecution{
 		step("load", core.StatusStarted, 0), step("load:a", core.StatusCompleted, 30), step("load:b", core.StatusStarted, 20), step("load:c", core.StatusStarting, 0),
-	}, core.StepWork{}, map[core.StepExecutionID]measured{})
+	}, ports.StepWork{}, map[core.StepExecutionID]measured{})
 	require.Len(t, records, 1)
 	require.Equal(t, int64(50), records[0].Read)
 	require.Equal(t, []int{1, 3}, []int{records[0].PartitionsDone, records[0].Partitions})

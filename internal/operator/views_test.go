@@ -281,7 +281,7 @@ func TestADryRunIsAView(t *testing.T) {
 		require.Empty(t, s.executions())
 		require.NoFileExists(t, filepath.Join(s.dir, "out.csv"))
 		_, err = s.s.Plan(ctx, PlanRequest{File: filepath.Join(s.dir, "copy.yaml")})
-		require.ErrorAs(t, err, new(*core.ParameterError))
+		require.ErrorAs(t, err, new(*ports.ParameterError))
 	})
 }
 

@@ -54,9 +54,9 @@ type Explorer interface {
 	// its attempts, of the job executions from since on.
 	LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]StepHistory, error)
 	// Instance returns an instance by its key; ErrNotFound if there is none.
-	Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error)
+	Instance(ctx context.Context, jobName, key string) (*JobInstance, error)
 	// Instances lists the instances of a job, newest first.
-	Instances(ctx context.Context, filter InstanceFilter) ([]core.JobInstance, error)
+	Instances(ctx context.Context, filter InstanceFilter) ([]JobInstance, error)
 	// LastPurged returns the newest instance of a job among the deleted ones: an execution with only
 	// the instance and the parameters. Redrives and repetitions do not count. ErrNotFound if there is
 	// none.
@@ -106,7 +106,7 @@ type BulkExplorer interface {
 	Judged(ctx context.Context, req JudgedRequest) ([]JudgedExecution, error)
 	// StepWork returns the work that the steps of several job executions have submitted, apart from
 	// partitions.
-	StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error)
+	StepWork(ctx context.Context, ids ...core.JobExecutionID) (StepWork, error)
 	// LastExecutions returns the newest execution of each of the instances that has one,
 	// in brief (ExecutionFilter).
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)

@@ -31,7 +31,7 @@ type Purged struct {
 	Instances, Executions, Steps, SkippedItems int64
 	// Left are the leftovers of the deleted executions outside any database. A dry run does not look
 	// for them.
-	Left []core.LeftBehind
+	Left []LeftBehind
 }
 
 // Operations are the acts of operators on executions, from any process (rule L3). Each is guarded and

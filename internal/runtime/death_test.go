@@ -277,7 +277,7 @@ func (s *scene) manager() {
 	p.die()
 	s.holdsNoConnection()
 	switch {
-	case errors.As(err, new(*core.InstanceCompleteError)):
+	case errors.As(err, new(*ports.InstanceCompleteError)):
 		s.over, err = s.Repository.LastExecution(s.T.Context(), s.name, core.Parameters{}.Key())
 		require.NoError(s.T, err)
 	case err == nil && exec.Status.IsOver():

@@ -331,6 +331,6 @@ func innerStep(j *model.Job, name string) (model.Step, error) {
 }
 
 func partOf(a *ports.Assignment) *core.Partition {
-	part := core.PartitionOf(a.Manager.Name, a.Step)
+	part := ports.PartitionOf(a.Manager.Name, a.Step)
 	return &part
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -203,7 +204,7 @@ func (c Commands) change(a operator.Action, id string) actionText {
 	}
 }
 
-func workText(open core.OpenWork) actionText {
+func workText(open ports.OpenWork) actionText {
 	var of []string
 	for _, kind := range []struct {
 		n    int64

@@ -83,7 +83,7 @@ func newObserving(r registered, v *secret.Vault) observing {
 			list = append(list, eventlog.New(log))
 		}
 	}
-	return observing{core.Masked(core.Observers(list...), v.Values)}
+	return observing{secret.Masked(core.Observers(list...), v.Values)}
 }
 
 type controller interface {
@@ -122,7 +122,7 @@ func newLauncher(r ports.Repository, c *repository.Checkpoints, p tx.Provider, s
 	})
 }
 
-func removeLeft(_ context.Context, left core.LeftBehind) error {
+func removeLeft(_ context.Context, left ports.LeftBehind) error {
 	var errs []error
 	for _, at := range chunk.WriterPositions(left.Position) {
 		errs = append(errs, filestream.RemoveLeft(left.Attempt, at))

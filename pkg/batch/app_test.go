@@ -187,7 +187,7 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 		require.Equal(t, core.Counters{Read: 1, Write: 1, Commit: 1}, steps[0].Counters)
 
 		_, err = app.Run(t.Context(), batch.RunRequest{File: file, Params: map[string]string{"discount": "10"}})
-		var complete *core.InstanceCompleteError
+		var complete *ports.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 		require.Equal(t, second.ID, complete.Execution.ID)
 	})
@@ -245,7 +245,7 @@ flow:
 	require.Contains(t, problems[0].Msg, "processor audit: ")
 
 	_, err = app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: x\nparameters: {n: {type: int}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n"), Params: map[string]string{"n": "x"}})
-	var parameter *core.ParameterError
+	var parameter *ports.ParameterError
 	require.ErrorAs(t, err, &parameter)
 	executions, err := app.Repository.Executions(t.Context(), ports.ExecutionFilter{Limit: 10})
 	require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/assembly"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -98,7 +99,7 @@ func listener() signature {
 	return signature{
 		erase: func(made any) (any, bool) { return made, !isNil(made) },
 		fits: func(t reflect.Type) error {
-			if !core.Listens(t) {
+			if !model.Listens(t) {
 				return fmt.Errorf("%v, which implements no listener interface (package core: BeforeJob, AfterStep, AfterChunk, OnSkipRead, ...)", t)
 			}
 			return nil

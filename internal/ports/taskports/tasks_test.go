@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -72,7 +73,7 @@ func TestTheOutcomeOfAnError(t *testing.T) {
 	require.Equal(t, task.Outcome{Kind: task.OutcomeFailure, Reason: "broken", Artifacts: []task.Artifact{task.Stderr("x")}}, o)
 	require.True(t, taskports.OutcomeOf(task.Outcome{}, fmt.Errorf("a: %w", exception.Fatal("op", errors.New("x")))).Fatal)
 	require.False(t, taskports.OutcomeOf(task.Outcome{}, exception.Retryable("op", errors.New("x"))).Fatal)
-	require.False(t, taskports.OutcomeOf(task.Outcome{}, &exception.PanicError{}).Fatal, "a panic is a failure")
+	require.False(t, taskports.OutcomeOf(task.Outcome{}, &panics.PanicError{}).Fatal, "a panic is a failure")
 	wrong := taskports.OutcomeOf(task.Outcome{Kind: "DONE"}, nil)
 	require.Equal(t, task.OutcomeFailure, wrong.Kind)
 	require.Contains(t, wrong.Reason, `kind: it is "DONE" (allowed: SUCCESS, FAILURE or BLOCKED)`)

@@ -61,7 +61,7 @@ func parkAndResume(b *bench) {
 	req := b.request("b", 1)
 	req.Dead = dead
 	_, err = b.repo.Launch(b.ctx, req)
-	running, ok := errors.AsType[*core.AlreadyRunningError](err)
+	running, ok := errors.AsType[*ports.AlreadyRunningError](err)
 	require.True(b, ok, "%v", err)
 	require.True(b, running.Parked)
 	require.EqualValues(b, len(planned), running.Open.Parts)

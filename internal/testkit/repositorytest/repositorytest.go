@@ -101,7 +101,7 @@ func (b *bench) params(ps ...core.Parameter) core.Parameters {
 }
 
 func definition() core.Definition {
-	return core.NewDefinition("job: load\n", "/jobs/load.yaml", []core.DefinitionFile{
+	return ports.NewDefinition("job: load\n", "/jobs/load.yaml", []core.DefinitionFile{
 		{Name: "parts/b.yaml", Text: "job: b # \"ü\"\n", Path: "/jobs/parts/b.yaml"}, {Name: "a.yaml", Text: "job: a\n"},
 	})
 }

@@ -161,11 +161,11 @@ func (b *bench) act(repo ports.Repository, random *rand.Rand) error {
 }
 
 func onlyRefused(err error) error {
-	var running *core.AlreadyRunningError
-	var complete *core.InstanceCompleteError
+	var running *ports.AlreadyRunningError
+	var complete *ports.InstanceCompleteError
 	var refused *core.TransitionError
 	if errors.As(err, &running) || errors.As(err, &complete) || errors.As(err, &refused) ||
-		errors.Is(err, core.ErrAbandoned) || errors.Is(err, core.ErrNotMostRecent) || errors.Is(err, core.ErrLostOwner) {
+		errors.Is(err, ports.ErrAbandoned) || errors.Is(err, ports.ErrNotMostRecent) || errors.Is(err, core.ErrLostOwner) {
 		return nil
 	}
 	return err

@@ -96,7 +96,7 @@ func takesOverDead(b *bench) {
 		return false
 	}
 	_, err := b.repo.Launch(b.ctx, req)
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	require.ErrorAs(b, err, &running)
 	require.Positive(b, asked)
 
@@ -304,7 +304,7 @@ func renewedLeaseIsSeen(b *bench) {
 		return nil
 	}))
 	<-t.done
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	require.ErrorAs(b, t.err, &running)
 	require.Equal(b, exec.ID, running.ExecutionID)
 	require.Equal(b, b.execution(exec.ID).LeaseUntil, running.LeaseUntil)
@@ -316,7 +316,7 @@ func takesOverNotRestartable(b *bench) {
 	req.Dead, req.Restartable = dead, false
 	for range 2 {
 		_, err := b.repo.Launch(b.ctx, req)
-		require.ErrorIs(b, err, core.ErrNotRestartable)
+		require.ErrorIs(b, err, ports.ErrNotRestartable)
 		require.Equal(b, core.StatusFailed, b.execution(ref.ID).Status)
 	}
 	require.Equal(b, 1, b.count("%sjob_execution"))
@@ -343,7 +343,7 @@ func oneTakesOver(b *bench) {
 			won++
 			continue
 		}
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(b, err, &running)
 		require.NotEqual(b, lost.ID, running.ExecutionID)
 	}

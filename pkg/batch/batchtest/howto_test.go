@@ -14,7 +14,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -77,7 +76,7 @@ func TestOrdersAreLoadedWithTheirDiscount(t *testing.T) {
 
 func TestADiscountIsATenth(t *testing.T) {
 	sink := &batchtest.Sink[Order]{}
-	batchtest.Step(batchtest.New(t), chunk.Config{Size: 10}, batchtest.Components[Order, Order]{
+	batchtest.Step(batchtest.New(t), batchtest.Chunk{Size: 10}, batchtest.Components[Order, Order]{
 		Reader:    batchtest.Slice(Order{1, 999}, Order{2, 1000}, Order{3, 0}),
 		Processor: NewDiscount(),
 		Writer:    sink,

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/internal/panics"
 )
 
 // ahead prepares the work after the current one, on a goroutine of its own (rule C19). Its methods are
@@ -35,7 +35,7 @@ func (a *ahead) start() {
 	a.halted.Store(false)
 	w := a.work
 	w.halted = &a.halted
-	go exception.GuardGoroutine(func() error {
+	go panics.GuardGoroutine(func() error {
 		a.filler.prepare(a.ctx, w)
 		if !a.awaited.Load() { // otherwise it is encoded there, while the next one is read here
 			a.filler.encode(w)

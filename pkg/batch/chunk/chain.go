@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -12,7 +13,7 @@ type chain struct {
 	in, out any // cells
 	moves   []item.Advance
 	// whole is the only processor, if it takes many items with one call; otherwise nil.
-	whole    item.BatchProcessor
+	whole    itemextra.BatchProcessor
 	newItems func(capacity int) item.Items
 	// buffer holds the outputs of a goroutine of its own, or of a split; then sourceIndex has the item
 	// of each.
@@ -31,7 +32,7 @@ func newChain(processors []item.Processor, size int) (*chain, error) {
 		c.out, c.moves, c.newItems = out, append(c.moves, move), processor.NewItems
 	}
 	if len(processors) == 1 {
-		c.whole = optional[item.BatchProcessor](processors[0])
+		c.whole = optional[itemextra.BatchProcessor](processors[0])
 	}
 	c.buffer = c.newItems(min(size, DefaultSize))
 	return c, nil

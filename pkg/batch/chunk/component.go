@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -13,21 +14,21 @@ type component struct {
 	value  any
 	opener item.Opener
 	closer item.Closer
-	warner item.Warner
+	warner itemextra.Warner
 }
 
 func newComponent(value any) component {
-	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value), warner: optional[item.Warner](value)}
+	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value), warner: optional[itemextra.Warner](value)}
 }
 
 // sink is a writer, with its optional interfaces.
 type sink struct {
 	writer     item.Writer
-	encoder    item.Encoder
-	locator    item.Locator
-	leftOuter  item.LeftOuter
+	encoder    itemextra.Encoder
+	locator    itemextra.Locator
+	leftOuter  itemextra.LeftOuter
 	completer  item.Completer
-	tallier    item.Tallier
+	tallier    itemextra.Tallier
 	preparer   item.Preparer
 	positioner item.Positioner
 	rewinder   item.Rewinder
@@ -37,7 +38,7 @@ type sink struct {
 func newSink(w item.Writer) sink {
 	c := w.Component()
 	return sink{
-		writer: w, encoder: optional[item.Encoder](w), locator: optional[item.Locator](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), tallier: optional[item.Tallier](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
+		writer: w, encoder: optional[itemextra.Encoder](w), locator: optional[itemextra.Locator](w), leftOuter: optional[itemextra.LeftOuter](c), completer: optional[item.Completer](c), tallier: optional[itemextra.Tallier](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
 		releaser: optional[item.Releaser](c),
 	}
 }
@@ -64,4 +65,4 @@ func optional[I any](value any) I {
 }
 
 // guarded calls a component and turns its panic into an error (rule C13).
-func guarded(f func() error) error { return exception.Guard(f) }
+func guarded(f func() error) error { return panics.Guard(f) }

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -41,7 +42,7 @@ func (e *SkipLimitError) Unwrap() error { return e.Err }
 // isFatal reports an error that is neither retried nor skipped, however it is classified: one that ends
 // the chunk, a panic, a reached limit.
 func isFatal(ctx context.Context, err error) bool {
-	var panicked *exception.PanicError
+	var panicked *panics.PanicError
 	var limit *SkipLimitError
 	return isFatalForChunk(ctx, err) || errors.As(err, &panicked) || errors.As(err, &limit)
 }
@@ -55,7 +56,7 @@ func isFatal(ctx context.Context, err error) bool {
 func isFatalForChunk(ctx context.Context, err error) bool {
 	var fatal *fatalError
 	var listener *ListenerError
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || model.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
 		errors.As(err, &fatal) || errors.As(err, &listener)
 }

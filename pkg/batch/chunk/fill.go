@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -21,7 +22,7 @@ type filler struct {
 	listeners *listeners
 	source    source
 	// encoders are the writers; empty means that nothing is encoded ahead.
-	encoders []item.Encoder
+	encoders []itemextra.Encoder
 	chains   []*chain // one per processing goroutine; empty means no processors
 	// states are the processors with a position, and committed their positions in the last commit.
 	states    []state
@@ -51,7 +52,7 @@ type source struct {
 	positioner item.Positioner
 	marker     item.Marker
 	skipper    item.Skipper
-	accepter   item.ChangesAccepter
+	accepter   itemextra.ChangesAccepter
 	raw        item.RawReader
 	trust      trust
 	// hidesRaw means that no text may be stored: fields of the items are redacted.
@@ -60,7 +61,7 @@ type source struct {
 
 // trustIn returns the trust in a reader, and starts watching its position if a Read may be retried.
 func trustIn(r item.Reader, retries bool) trust {
-	watcher, unknown := r.(item.PositionWatcher)
+	watcher, unknown := r.(itemextra.PositionWatcher)
 	c := r.Component()
 	switch {
 	case !unknown, optional[item.Skipper](c) != nil, optional[item.Rereader](c) != nil:
@@ -75,7 +76,7 @@ func newSource(r item.Reader, retries bool) source {
 	c := r.Component()
 	return source{
 		reader: r, trust: trustIn(r, retries), positioner: optional[item.Positioner](c), marker: optional[item.Marker](c), skipper: optional[item.Skipper](c),
-		accepter: optional[item.ChangesAccepter](c), raw: optional[item.RawReader](c), hidesRaw: item.HidesFields(r.NewItems(0)),
+		accepter: optional[itemextra.ChangesAccepter](c), raw: optional[item.RawReader](c), hidesRaw: item.HidesFields(r.NewItems(0)),
 	}
 }
 
@@ -222,7 +223,7 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 		attempt++
 		err = f.listeners.onReadError(ctx, err)
 		if retries := f.step.mayRetry(ctx, err, attempt, began); !retries || !f.source.mayReadAgain(err) {
-			return core.Exhausted(f.consumption(ctx, err, retries), attempt)
+			return model.Exhausted(f.consumption(ctx, err, retries), attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseRead, attempt, err); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -56,7 +57,7 @@ func newListeners(registered, components []any, report func(context.Context, err
 			}
 			seen[c] = true
 		}
-		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
+		if !l.add(c) && i < len(registered) && !(c != nil && model.Listens(reflect.TypeOf(c))) {
 			return nil, fmt.Errorf("listener %d is a %T, which implements no listener interface", i+1, c)
 		}
 	}

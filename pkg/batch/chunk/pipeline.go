@@ -7,10 +7,11 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -76,7 +77,7 @@ type pipeline struct {
 	components []component // reader, processors, writers: in the order of opening
 	opened     []item.Closer
 	openSinks  int
-	// revocable means that a processor is an item.Revocable.
+	// revocable means that a processor is an itemextra.Revocable.
 	revocable bool
 
 	// listeners is empty until the step is open; then it is pendingListeners.
@@ -119,7 +120,7 @@ func (p *pipeline) add(parts Parts) {
 	p.components = append(p.components, newComponent(parts.Reader.Component()))
 	for _, processor := range parts.Processors {
 		p.components = append(p.components, newComponent(processor.Component()))
-		p.revocable = p.revocable || optional[item.Revocable](processor.Component()) != nil
+		p.revocable = p.revocable || optional[itemextra.Revocable](processor.Component()) != nil
 	}
 	for _, w := range parts.Writers {
 		p.components = append(p.components, newComponent(w.Component()))
@@ -264,12 +265,12 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 
 // listens reports whether a component is a listener itself: it must not be called while it reads or
 // processes, nor be notified of a chunk before the next one is requested from it.
-func listens(c component) bool { return core.Listens(reflect.TypeOf(c.value)) }
+func listens(c component) bool { return model.Listens(reflect.TypeOf(c.value)) }
 
 // nextChunk is chunk, plus the handling of its failure, or of a component that ends the goroutine (rule
 // C13).
 func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
-	exception.GuardGoroutine(func() (err error) {
+	panics.GuardGoroutine(func() (err error) {
 		last, err = p.chunk(ctx)
 		return err
 	}, func(failure error) {
@@ -385,7 +386,7 @@ type leftOutError struct{ err error }
 
 func (e *leftOutError) Error() string { return e.err.Error() }
 
-func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
+func (e *leftOutError) Unwrap() []error { return []error{ports.ErrExpect, e.err} }
 
 // failed adds the current chunk's consumption to the counters of the record that the step executor
 // writes (rule C11), calls the listeners of its skips and of the failure, and returns the failure with

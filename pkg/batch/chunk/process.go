@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -129,7 +130,7 @@ func (f *filler) firstAttempt(ctx context.Context, w *work, c *chain, upTo int) 
 
 // isPanic reports a panic, or the end of a goroutine, that happened ahead. It has no cure (rule C13).
 func isPanic(err error) bool {
-	_, is := err.(*exception.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
+	_, is := err.(*panics.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
 	return is
 }
 
@@ -174,7 +175,7 @@ func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err
 	for attempt := 1; ; attempt++ {
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
-			return core.Exhausted(err, attempt)
+			return model.Exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseProcess, attempt, err); err != nil {
 			return err
@@ -222,7 +223,7 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 		mine := open[min(n*share, len(open)):min((n+1)*share, len(open))]
 		running.Go(func() {
 			at := 0
-			exception.GuardGoroutine(func() error {
+			panics.GuardGoroutine(func() error {
 				f.processShare(ctx, w, c, mine, cured, failures, &at)
 				return nil
 			}, func(err error) {

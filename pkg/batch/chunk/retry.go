@@ -3,15 +3,15 @@ package chunk
 import (
 	"fmt"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Retry selects the failures that are retried (rules C2, C6).
-type Retry = core.Retry
+type Retry = model.Retry
 
 // RetryExhaustedError is a failure after all retries.
-type RetryExhaustedError = core.RetryExhaustedError
+type RetryExhaustedError = model.RetryExhaustedError
 
 // SkipPolicy decides whether an item may be skipped after its retries failed.
 type SkipPolicy interface {

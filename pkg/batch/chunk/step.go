@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -70,7 +71,7 @@ type Config struct {
 	// files, without making them; nil means none.
 	Targets func(ctx context.Context, run *model.StepRun) ([]string, error)
 
-	// CreatesTargets means that a writer is an item.PartsPreparer.
+	// CreatesTargets means that a writer is an itemextra.PartsPreparer.
 	CreatesTargets bool
 
 	// Retry selects the failures that are retried; zero means none.
@@ -222,7 +223,7 @@ func (s *Step) PrepareParts(ctx context.Context, run *model.StepRun) error {
 	}
 	return s.tx.Do(ctx, s.config.Attr, func(ctx context.Context) error {
 		for _, w := range parts.Writers {
-			p := optional[item.PartsPreparer](w.Component())
+			p := optional[itemextra.PartsPreparer](w.Component())
 			if p == nil {
 				continue
 			}

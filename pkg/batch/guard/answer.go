@@ -54,13 +54,13 @@ func (t *Table[S]) classify(ctx context.Context, move *line[S], key any, r Reque
 		refused.Reason = fmt.Sprintf("requested for epoch %d, but it is in epoch %d", epoch, result.Epoch)
 		return result, refused, fmt.Errorf("%w: %w", refused, core.ErrLostOwner), nil
 	case !starts && !t.options.strict:
-		switch t.machine.Relation(result.State, move.To) {
-		case core.Passed, core.Rests:
+		switch moves[S](t.machine.Moves()).relation(result.State, move.To) {
+		case passed, rests:
 			result.Answer = core.Duplicate
 			return result, nil, nil, nil
-		case core.Early:
+		case early:
 			refused.Early = true
-		case core.Unrelated:
+		case unrelated:
 		}
 	}
 	for i, c := range r.Where {

@@ -33,9 +33,9 @@ type Columns struct {
 	LastMove, LastEpoch string
 }
 
-// DefaultColumns returns the default columns: id, state, state_before, version, epoch, last_move and
+// defaultColumns returns the default columns: id, state, state_before, version, epoch, last_move and
 // last_epoch.
-func DefaultColumns() Columns {
+func defaultColumns() Columns {
 	return Columns{ID: "id", State: "state", StateBefore: "state_before", Version: "version", Epoch: "epoch", LastMove: "last_move", LastEpoch: "last_epoch"}
 }
 

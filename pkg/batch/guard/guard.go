@@ -24,10 +24,10 @@ type Table[S core.StateType] struct {
 }
 
 // NewTable returns the table of a database, by its unquoted name. observer is notified of each answer,
-// as core.Transitioned, and may be nil. Without options the table has DefaultColumns. A mistake in the
+// as core.Transitioned, and may be nil. Without options the table has defaultColumns. A mistake in the
 // options is the error of every call.
 func NewTable[S core.StateType](db tx.Database, table string, machine core.Machine[S], observer core.Observer, opts ...Option) *Table[S] {
-	o := options{columns: DefaultColumns(), wait: defaultWait}
+	o := options{columns: defaultColumns(), wait: defaultWait}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -70,7 +70,7 @@ type assignable struct {
 }
 
 func (c assignable) isDead(dead func(core.Owner) bool) bool {
-	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
+	return c.Row.Owner != "" && dead != nil && dead(ports.ParseOwner(c.Row.Owner))
 }
 
 // assignable reads the candidates for the request: the partition that it names, with any
@@ -92,7 +92,7 @@ func (r *assignments) assignable(ctx context.Context, req ports.AssignRequest) (
 // assign makes the transition that is due for a partition. It reports whether the caller owns the
 // partition now, and returns the steps of a branch that it resumes.
 func (r *assignments) assign(ctx context.Context, c assignable, dead bool, req ports.AssignRequest) (taken bool, resumed []ports.StepRef, err error) {
-	ref := ports.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
+	ref := ports.StepRef{ID: c.Row.ID, Owner: ports.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, ports.Executions().Move(ports.MoveAssign), actAssign)
 	m.race = true
 	switch {

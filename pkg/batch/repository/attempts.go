@@ -7,6 +7,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -32,7 +33,7 @@ func (r *attempts) OpenAttempts(ctx context.Context, instance core.JobInstanceID
 	var owners []core.Owner
 	for _, row := range rows {
 		if row.Owner != "" {
-			owners = append(owners, core.ParseOwner(row.Owner))
+			owners = append(owners, ports.ParseOwner(row.Owner))
 		}
 	}
 	return scopeOf(rows[0].UID, rows[0].Instance), owners, nil
@@ -104,7 +105,7 @@ func (r *attempts) Newest(ctx context.Context, instance core.JobInstanceID, step
 }
 
 // LeftBehind implements ports.Attempts with one statement, and a second one if the first finds rows.
-func (r *attempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
+func (r *attempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]ports.LeftBehind, error) {
 	left, err := r.store.ofEarlier(ctx, "e.instance_id = ?", instance)
 	if err != nil {
 		return nil, fmt.Errorf("read the results of earlier steps of job instance %d: %w", instance, err)
@@ -112,7 +113,7 @@ func (r *attempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) 
 	return left, nil
 }
 
-func (s *store) ofEarlier(ctx context.Context, condition string, args ...any) ([]core.LeftBehind, error) {
+func (s *store) ofEarlier(ctx context.Context, condition string, args ...any) ([]ports.LeftBehind, error) {
 	var rows []struct {
 		InstanceID core.JobInstanceID
 		Name       string
@@ -130,9 +131,9 @@ func (s *store) ofEarlier(ctx context.Context, condition string, args ...any) ([
 	if err != nil {
 		return nil, err
 	}
-	left := make([]core.LeftBehind, len(rows))
+	left := make([]ports.LeftBehind, len(rows))
 	for i, row := range rows {
-		left[i] = core.LeftBehind{
+		left[i] = ports.LeftBehind{
 			Attempt:  core.Attempt{Repository: scopeOf(uid, row.Instance), Instance: row.InstanceID, Step: row.Name, ID: row.ID},
 			Position: item.Position(row.Position),
 		}

@@ -145,8 +145,8 @@ func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, e
 }
 
 // StepWork implements ports.BulkExplorer with two statements.
-func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
-	work := core.StepWork{Groups: map[core.StepExecutionID]core.StepGroup{}}
+func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error) {
+	work := ports.StepWork{Groups: map[core.StepExecutionID]ports.StepGroup{}}
 	if len(ids) == 0 {
 		return work, nil
 	}
@@ -165,7 +165,7 @@ func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.S
 	for _, c := range counts {
 		group, known := work.Groups[c.Step]
 		if !known {
-			group = core.StepGroup{Group: c.GroupID, States: map[string]int{}}
+			group = ports.StepGroup{Group: c.GroupID, States: map[string]int{}}
 		}
 		group.States[c.State] += c.Count
 		work.Groups[c.Step] = group

@@ -32,7 +32,7 @@ func (r *ownCheckpoints) Database() string { return r.store.db.Name() }
 
 // Checkpoint implements ports.CheckpointStore with exactly one statement, in the transaction that
 // ctx must carry (tx.ErrNoTransaction otherwise), and one more for every batch of skipped items. A
-// position above core.MaxPositionBytes or a context above core.MaxContextBytes is refused before
+// position above ports.MaxPositionBytes or a context above core.MaxContextBytes is refused before
 // that (core.ErrContextTooLarge).
 //
 // The context is written only if it changed. Only the caller knows whether the transaction
@@ -183,8 +183,8 @@ func (s *store) stopRequested() string {
 }
 
 func checkPosition(p item.Position) error {
-	if len(p) > core.MaxPositionBytes {
-		return fmt.Errorf("position: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(p), core.MaxPositionBytes)
+	if len(p) > ports.MaxPositionBytes {
+		return fmt.Errorf("position: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(p), ports.MaxPositionBytes)
 	}
 	return nil
 }

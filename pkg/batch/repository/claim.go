@@ -21,16 +21,16 @@ const checkpointsVersion = 1001
 //go:embed checkpoints
 var checkpointMigrations embed.FS
 
-// DefaultClaimWait is the default of CheckpointOptions.Wait: how long a claim waits for the open
+// defaultClaimWait is the default of CheckpointOptions.Wait: how long a claim waits for the open
 // transaction of the previous attempt.
-const DefaultClaimWait = time.Minute
+const defaultClaimWait = time.Minute
 
 // CheckpointOptions adjust Checkpoints.
 type CheckpointOptions struct {
 	// AutoMigrate reports for which dialects Acquire creates or updates the tables; nil means none.
 	AutoMigrate func(tx.Dialect) bool
 	// Wait bounds how long Acquire waits for an open transaction of the previous attempt: two
-	// leases are enough on PostgreSQL (rule L7). 0 means DefaultClaimWait.
+	// leases are enough on PostgreSQL (rule L7). 0 means defaultClaimWait.
 	Wait time.Duration
 	// Every is the time between two reports of a running attempt to the repository. 0 means a
 	// second.
@@ -56,7 +56,7 @@ var _ model.CheckpointStores = (*Checkpoints)(nil)
 // NewCheckpoints returns the checkpoints of r in the databases of provider.
 func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptions) *Checkpoints {
 	if options.Wait == 0 {
-		options.Wait = DefaultClaimWait
+		options.Wait = defaultClaimWait
 	}
 	if options.Every == 0 {
 		options.Every = time.Second
@@ -298,6 +298,6 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	if err != nil || row == nil || row.Owner == "" { // no owner is known
 		return failure
 	}
-	owner := core.ParseOwner(row.Owner)
+	owner := ports.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
 }

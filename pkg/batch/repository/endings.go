@@ -20,7 +20,7 @@ type endings struct {
 }
 
 // lostOwner is the reason shown by an execution that was taken over.
-const lostOwner = core.LostOwner
+const lostOwner = ports.LostOwner
 
 // jobIsOver is the reason shown by a step that was unfinished when its job ended.
 const jobIsOver = "the job ended before the step did"

@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
-const DefaultPageSize = 50
+// defaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
+const defaultPageSize = 50
 
 // explorer implements ports.Explorer.
 type explorer struct {
@@ -144,7 +144,7 @@ func (r *explorer) newestSince(ctx context.Context, filter ports.ExecutionFilter
 // subquery, as they always are for several statuses.
 func (r *explorer) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
 	where := selected(filter)
 	query = r.store.session(ctx).Limit(filter.Limit)
@@ -267,7 +267,7 @@ func (r *explorer) LastSteps(ctx context.Context, id core.JobInstanceID, since c
 }
 
 // Instance implements ports.Explorer; it returns core.ErrNotFound if there is none.
-func (r *explorer) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
+func (r *explorer) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
 	var rows []jobInstance
 	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
 	if err != nil {
@@ -281,9 +281,9 @@ func (r *explorer) Instance(ctx context.Context, jobName, key string) (*core.Job
 }
 
 // Instances implements ports.Explorer: one statement, by key, never by offset.
-func (r *explorer) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
+func (r *explorer) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
 	where := &conditions{}
 	where.add(filter.JobName != "", "job_name = ?", filter.JobName)
@@ -300,7 +300,7 @@ func (r *explorer) Instances(ctx context.Context, filter ports.InstanceFilter) (
 	if err := gormtx.Find(query, &rows); err != nil {
 		return nil, fmt.Errorf("list job instances: %w", err)
 	}
-	list := make([]core.JobInstance, len(rows))
+	list := make([]ports.JobInstance, len(rows))
 	for i := range rows {
 		list[i] = rows[i].record()
 	}

@@ -127,7 +127,7 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return err
 	}
 	if last == nil {
-		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
+		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, ports.ErrIllegalState)}
 	}
 	previous, err := last.Row.with(last.Params)
 	if err != nil {
@@ -198,7 +198,7 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	refused := attempt.Refusal(l.req.Restartable)
 	if from := l.req.From; from != nil {
 		if last.Row.ID != from.After {
-			return &refusalError{&core.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
+			return &refusalError{&ports.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
 		}
 		if from.IfComplete {
 			refused = attempt.RefusalIfComplete(l.req.Restartable)
@@ -242,7 +242,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	confinement, err := core.EncodeConfinement(l.req.Confinement)
+	confinement, err := encodeConfinement(l.req.Confinement)
 	if err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func (r *launches) explainConflict(ctx context.Context, req ports.LaunchRequest,
 	row, err := r.reads.active(ctx, req)
 	if err == nil && row == nil {
 		err = r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
-		var refused *core.ExclusiveError
+		var refused *ports.ExclusiveError
 		if errors.As(err, &refused) {
 			return refused
 		}
@@ -324,5 +324,5 @@ func (r *launches) explainConflict(ctx context.Context, req ports.LaunchRequest,
 	if row == nil {
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
-	return alreadyRunning(row, core.OpenWork{})
+	return alreadyRunning(row, ports.OpenWork{})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -32,7 +33,7 @@ func (l *launch) refuseFormer(ctx context.Context) error {
 		key = params.FormerKey()
 	}
 	err := l.repo.refuseFormer(ctx, l.req.JobName, params, key)
-	if errors.As(err, new(*core.FormerInstanceError)) {
+	if errors.As(err, new(*ports.FormerInstanceError)) {
 		return &refusalError{err}
 	}
 	return err
@@ -59,7 +60,7 @@ func (r *launches) refuseFormer(ctx context.Context, jobName string, params core
 	if last == nil || last.Row.Status == core.StatusAbandoned {
 		return nil
 	}
-	return &core.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params, Taken: key == params.Key()}
+	return &ports.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params, Taken: key == params.Key()}
 }
 
 // CheckExclusive implements ports.Launches by the query of a launch.
@@ -98,7 +99,7 @@ func (l *launch) claimKey(ctx context.Context) error {
 	if err := holder.excludes(l.req.Exclusive, l.req.Dead); err != nil {
 		return &refusalError{err}
 	}
-	dead := l.req.Dead != nil && l.req.Dead(core.ParseOwner(holder.Row.Owner))
+	dead := l.req.Dead != nil && l.req.Dead(ports.ParseOwner(holder.Row.Owner))
 	_, err = l.repo.endLost(ctx, &holder.Row, dead, actTakeOver, l.ledger)
 	return err
 }

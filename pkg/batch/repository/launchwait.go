@@ -49,7 +49,7 @@ func (r *launches) wrapOwner(ctx context.Context, req ports.LaunchRequest, failu
 	if err != nil || row == nil { // no owner is known
 		return fmt.Errorf("%w (another program is writing to the file of database %s: end it, or try again)", failure, r.store.db.Name())
 	}
-	return fmt.Errorf("%w (waited for the only writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, core.OpenWork{}))
+	return fmt.Errorf("%w (waited for the only writer of database %s; %w)", failure, r.store.db.Name(), alreadyRunning(row, ports.OpenWork{}))
 }
 
 // Heartbeat implements ports.Launches with one guarded UPDATE, which touches no indexed column and

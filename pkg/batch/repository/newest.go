@@ -65,22 +65,22 @@ func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) 
 	}
 }
 
-func (s *newestExecution) open() core.OpenWork {
-	return core.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
+func (s *newestExecution) open() ports.OpenWork {
+	return ports.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
 }
 
 // excludes returns why no other execution with the key may run; nil means that this one's owner is
 // lost.
 func (s *newestExecution) excludes(key core.ExclusiveKey, dead func(core.Owner) bool) error {
-	exec := core.JobExecution{Owner: core.ParseOwner(s.Row.Owner)}
+	exec := core.JobExecution{Owner: ports.ParseOwner(s.Row.Owner)}
 	if s.attempt(exec, dead).Lost {
 		return nil
 	}
-	return &core.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
+	return &ports.ExclusiveError{JobName: s.Row.JobName, Key: key, Running: *alreadyRunning(&s.Row, s.open())}
 }
 
-func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningError {
-	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,
+func alreadyRunning(row *jobExecution, open ports.OpenWork) *ports.AlreadyRunningError {
+	return &ports.AlreadyRunningError{
+		ExecutionID: row.ID, JobName: row.JobName, Owner: ports.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,
 	}
 }

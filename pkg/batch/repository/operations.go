@@ -30,8 +30,8 @@ const jobAbandoned = "the job was abandoned"
 // execution succeeds.
 //
 // The instance is locked as by a launch, so that the execution is still the newest when it is
-// abandoned. An older one is refused with a *core.NotNewestError, a running or completed one with a
-// *core.TransitionError and a *core.AlreadyRunningError, an unknown one with a core.ErrNotFound.
+// abandoned. An older one is refused with a *ports.NotNewestError, a running or completed one with a
+// *core.TransitionError and a *ports.AlreadyRunningError, an unknown one with a core.ErrNotFound.
 func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
 	m := jobMove(id, ports.MoveTo(core.StatusAbandoned), actAbandon)
 	m.actor, m.reason = actor, jobAbandoned
@@ -62,7 +62,7 @@ func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	if refused == nil { // completed, which is not an error if its end came late
 		refused = m.refusal(exec.Status)
 	}
-	return &notAbandonedError{refused: refused, running: core.AlreadyRunningError{
+	return &notAbandonedError{refused: refused, running: ports.AlreadyRunningError{
 		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,
 	}}
 }
@@ -79,7 +79,7 @@ func (r *operations) lockNewest(ctx context.Context, id core.JobExecutionID) err
 	}
 	err = r.store.scan(ctx, &newest, "SELECT id, status FROM {job_execution} WHERE instance_id = ? ORDER BY id DESC LIMIT 1", named[0].InstanceID)
 	if err == nil && len(newest) > 0 && newest[0].ID != id {
-		return &core.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
+		return &ports.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
 	}
 	return err
 }
@@ -88,7 +88,7 @@ func (r *operations) lockNewest(ctx context.Context, id core.JobExecutionID) err
 // AlreadyRunningError in both cases: the execution does not wait for a decision.
 type notAbandonedError struct {
 	refused *core.TransitionError
-	running core.AlreadyRunningError
+	running ports.AlreadyRunningError
 }
 
 func (e *notAbandonedError) Error() string {

@@ -300,10 +300,10 @@ func (r *plans) beginStep(ctx context.Context, ref ports.StepRef, again bool) er
 	if err == nil && (answer == core.Applied || again && answer == core.Duplicate) {
 		return nil
 	}
-	if found, mine := core.FoundIn(err); mine && found == core.StatusStarting {
+	if found, mine := ports.FoundIn(err); mine && found == core.StatusStarting {
 		return fmt.Errorf("start step execution %d: a stop of its execution was requested: %w", ref.ID, core.ErrStopped)
 	}
-	if _, mine := core.FoundIn(err); err == nil || mine {
+	if _, mine := ports.FoundIn(err); err == nil || mine {
 		err = fmt.Errorf("start step execution %d: it was started before: %w", ref.ID, core.ErrLostOwner)
 	}
 	return err

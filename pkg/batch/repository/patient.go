@@ -241,13 +241,13 @@ func (r patientExplorer) LastSteps(ctx context.Context, id core.JobInstanceID, s
 }
 
 // Instance implements ports.Explorer.
-func (r patientExplorer) Instance(ctx context.Context, jobName, key string) (*core.JobInstance, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) (*core.JobInstance, error) { return r.Explorer.Instance(ctx, jobName, key) })
+func (r patientExplorer) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (*ports.JobInstance, error) { return r.Explorer.Instance(ctx, jobName, key) })
 }
 
 // Instances implements ports.Explorer.
-func (r patientExplorer) Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) ([]core.JobInstance, error) { return r.Explorer.Instances(ctx, filter) })
+func (r patientExplorer) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.JobInstance, error) { return r.Explorer.Instances(ctx, filter) })
 }
 
 // LastExecution implements ports.Explorer.
@@ -282,8 +282,8 @@ func (r patientBulk) Judged(ctx context.Context, req ports.JudgedRequest) ([]por
 }
 
 // StepWork implements ports.BulkExplorer.
-func (r patientBulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) (core.StepWork, error) { return r.BulkExplorer.StepWork(ctx, ids...) })
+func (r patientBulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (ports.StepWork, error) { return r.BulkExplorer.StepWork(ctx, ids...) })
 }
 
 type patientSkips struct {
@@ -328,8 +328,8 @@ func (r patientAttempts) Newest(ctx context.Context, instance core.JobInstanceID
 }
 
 // LeftBehind implements ports.Attempts.
-func (r patientAttempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) ([]core.LeftBehind, error) { return r.Attempts.LeftBehind(ctx, instance) })
+func (r patientAttempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]ports.LeftBehind, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.LeftBehind, error) { return r.Attempts.LeftBehind(ctx, instance) })
 }
 
 // OpenAttempts implements ports.Attempts.

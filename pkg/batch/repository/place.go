@@ -99,7 +99,7 @@ func (r *placements) placed(ctx context.Context, text string, args ...any) ([]po
 	}
 	list := make([]ports.Placed, len(rows))
 	for i, row := range rows {
-		on, err := core.ParsePlacement(row.Wants)
+		on, err := ports.ParsePlacement(row.Wants)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement of %s of job execution %d: %w", row.Name, row.Execution, err)
 		}
@@ -135,7 +135,7 @@ func (r *placements) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	}
 	var all []ports.Placed
 	for _, wants := range classes {
-		on, err := core.ParsePlacement(wants)
+		on, err := ports.ParsePlacement(wants)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", wants, err)
 		}

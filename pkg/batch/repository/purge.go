@@ -13,12 +13,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
-// filter sets one, and MaxPurgeBatch the maximum. Executions of one instance are always deleted
+// defaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
+// filter sets one, and maxPurgeBatch the maximum. Executions of one instance are always deleted
 // together.
 const (
-	DefaultPurgeBatch = 500
-	MaxPurgeBatch     = batchSize
+	defaultPurgeBatch = 500
+	maxPurgeBatch     = batchSize
 )
 
 // Purge implements ports.Operations, in batches: each is a transaction that locks the instances, as
@@ -32,7 +32,7 @@ const (
 // child job that a restart of its parent would pass or resume (rule F2a).
 //
 // A single instance that the filter names is deleted whatever its age and status, unless it runs or
-// its skipped items are being redriven (*core.AlreadyRunningError).
+// its skipped items are being redriven (*ports.AlreadyRunningError).
 //
 // For each job the parameters of the newest deleted instance stay, for LastPurged.
 //
@@ -68,9 +68,9 @@ func checkPurge(filter *ports.PurgeFilter) error {
 		}
 	}
 	if filter.Batch == 0 {
-		filter.Batch = DefaultPurgeBatch
+		filter.Batch = defaultPurgeBatch
 	}
-	filter.Batch = min(filter.Batch, MaxPurgeBatch)
+	filter.Batch = min(filter.Batch, maxPurgeBatch)
 	return nil
 }
 
@@ -230,7 +230,7 @@ func (p *purge) one(ctx context.Context) error {
 		case len(found) == 0:
 			return fmt.Errorf("job instance %d: %w", id, core.ErrNotFound)
 		case len(running) > 0:
-			return alreadyRunning(&running[0], core.OpenWork{})
+			return alreadyRunning(&running[0], ports.OpenWork{})
 		}
 		done, err = p.delete(ctx, executions, found)
 		return err

@@ -84,7 +84,7 @@ func TestLaunchSeesWhatItWaitedForWhateverTheServersDefaultIsolation(t *testing.
 		if err := <-errs; err == nil {
 			won++
 		} else {
-			var running *core.AlreadyRunningError
+			var running *ports.AlreadyRunningError
 			require.ErrorAs(t, err, &running)
 		}
 	}

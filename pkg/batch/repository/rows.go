@@ -158,8 +158,8 @@ type audit struct {
 // requested while it was.
 func (j *jobExecution) isParked() bool { return j.Owner == "" && !j.Status.IsOver() }
 
-func (i *jobInstance) record() core.JobInstance {
-	return core.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey, BaseKey: i.BaseKey}
+func (i *jobInstance) record() ports.JobInstance {
+	return ports.JobInstance{ID: i.ID, JobName: i.JobName, Key: i.InstanceKey, BaseKey: i.BaseKey}
 }
 
 // record returns the record without parameters.
@@ -172,7 +172,7 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 	if err != nil {
 		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
-	confinement, err := core.DecodeConfinement(j.Confinement)
+	confinement, err := decodeConfinement(j.Confinement)
 	if err != nil {
 		return core.JobExecution{}, fmt.Errorf("job execution %d: %w", j.ID, err)
 	}
@@ -181,7 +181,7 @@ func (j *jobExecution) record() (core.JobExecution, error) {
 		ID: j.ID, InstanceID: j.InstanceID, JobName: j.JobName,
 		Status: j.Status, ExitCode: j.ExitCode, Error: j.ErrorText, Settles: settles(j.Status, j.LastMove),
 		Definition: core.Definition{Hash: j.DefinitionHash, Text: j.DefinitionText, Path: j.DefinitionPath, Files: files}, Context: context,
-		Owner: core.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
+		Owner: ports.ParseOwner(j.Owner), Epoch: j.Epoch, LeaseUntil: j.LeaseUntil.Time, StopRequested: j.StopRequested,
 		Attempt: j.Attempt, Time: j.JobTime.Time, CreatedAt: j.CreatedAt.Time, StartedAt: j.StartedAt.Time, EndedAt: j.EndedAt.Time,
 	}, nil
 }
@@ -219,7 +219,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 		Status: s.Status, ExitCode: s.ExitCode, Error: s.ErrorText, Settles: settles(s.Status, s.LastMove),
 		Visit:    core.Visit{Flow: s.Flow, Ordinal: s.Ordinal, Element: s.Element},
 		Counters: s.Counts.counters(), Before: before, InHand: inHand, Gate: s.Gate, Position: position, Context: context, Out: out,
-		Owner: core.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
+		Owner: ports.ParseOwner(s.Owner), Epoch: s.Epoch, StartedAt: s.StartedAt.Time, EndedAt: s.EndedAt.Time,
 		Manager: orZero(s.ManagerID), Branch: orZero(s.BranchID), LeaseUntil: s.LeaseUntil.Time, Assigned: s.AssignedCount, OpenParts: s.OpenParts,
 		AssignedFrom: s.assignedFrom(),
 	}, nil
@@ -228,7 +228,7 @@ func (s *stepExecution) record() (*core.StepExecution, error) {
 func (s *stepExecution) assignedFrom() []core.Owner {
 	var owners []core.Owner
 	for _, text := range strings.Fields(s.AssignedFrom) {
-		owners = append(owners, core.ParseOwner(text))
+		owners = append(owners, ports.ParseOwner(text))
 	}
 	return owners
 }

@@ -125,7 +125,7 @@ type skips struct{ store *store }
 // offset.
 func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
 	where := skipsWhere(filter)
 	items, err := r.skipped(ctx, where.text()+" ORDER BY k.id LIMIT ?", append(where.args, filter.Limit)...)
@@ -203,7 +203,7 @@ func (r *skips) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []
 			return fmt.Errorf("mark redriven items: %w", done.Error)
 		}
 		if done.RowsAffected != int64(len(batch)) {
-			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], core.ErrRedriven)
+			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], ports.ErrRedriven)
 		}
 	}
 	return nil

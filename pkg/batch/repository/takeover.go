@@ -19,7 +19,7 @@ func (r *takeovers) lostOf(ctx context.Context, condition string, dead func(core
 		return nil, err
 	}
 	for _, c := range held {
-		c.dead = dead != nil && c.Row.Owner != "" && dead(core.ParseOwner(c.Row.Owner))
+		c.dead = dead != nil && c.Row.Owner != "" && dead(ports.ParseOwner(c.Row.Owner))
 		if c.dead || c.Expired {
 			lost = append(lost, c)
 		}

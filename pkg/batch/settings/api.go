@@ -41,8 +41,8 @@ const (
 	Viewer   Role = "viewer"   // read
 )
 
-// MinToken is in characters.
-const MinToken = 16
+// minToken is in characters.
+const minToken = 16
 
 func tokenSections() map[string]Role {
 	return map[string]Role{"api.operator_tokens": Operator, "api.viewer_tokens": Viewer}

@@ -160,7 +160,7 @@ func Reference() [][4]string {
 		rows = append(rows, [4]string{c.key, variable(c.key), c.fallback, c.doc})
 	}
 	for _, section := range sortedKeys(tokenSections()) {
-		doc := fmt.Sprintf("token of a client of the API with the role %s: a secret of at least %d characters", tokenSections()[section], MinToken)
+		doc := fmt.Sprintf("token of a client of the API with the role %s: a secret of at least %d characters", tokenSections()[section], minToken)
 		rows = append(rows, [4]string{section + ".NAME", variable(section) + "_NAME", "", doc})
 	}
 	return append(rows,

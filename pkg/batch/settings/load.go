@@ -253,8 +253,8 @@ func (l *loader) clients(s *Settings) {
 			switch {
 			case !clientName.MatchString(name):
 				l.wrong(key, fmt.Errorf("%q is not a valid client name (letters, digits, _ and -)", name))
-			case len(token) < MinToken || !bearer.MatchString(token):
-				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", MinToken))
+			case len(token) < minToken || !bearer.MatchString(token):
+				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", minToken))
 			case owner[token] != "":
 				l.wrong(key, fmt.Errorf("it has the token of %s: each client needs its own", owner[token]))
 			case slices.ContainsFunc(s.API.Clients, func(c Client) bool { return c.Name == name }):

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -72,7 +72,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	var end *ending
 	err := a.listen(ctx)
 	if err == nil {
-		err = exception.Guard(func() (err error) {
+		err = panics.Guard(func() (err error) {
 			end, err = a.perform(ctx)
 			return err
 		})
@@ -80,7 +80,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	switch {
 	case err == nil:
 		return end
-	case errors.Is(err, core.ErrParked), a.isReleased(err):
+	case errors.Is(err, ports.ErrParked), a.isReleased(err):
 		return a.parked(ctx)
 	}
 	return a.failed(ctx, err)
@@ -89,7 +89,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 // workAlone is work on a goroutine of its own; done is called however it ends.
 func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	var end *ending
-	exception.GuardGoroutine(func() error {
+	panics.GuardGoroutine(func() error {
 		end = a.work(ctx)
 		return nil
 	}, func(ended error) {
@@ -97,7 +97,7 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 			done(end)
 			return
 		}
-		exception.GuardGoroutine(func() error {
+		panics.GuardGoroutine(func() error {
 			end = a.failed(ctx, ended)
 			return nil
 		}, func(again error) {
@@ -129,7 +129,7 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	if err != nil {
 		return a.failed(ctx, err)
 	}
-	return &ending{err: core.ErrParked}
+	return &ending{err: ports.ErrParked}
 }
 
 // keepOutcome stores the outcome of the flow with a step of `finally`: the process that resumes it does
@@ -145,7 +145,7 @@ func (a *attempt) keepOutcome() error {
 	if a.run.Step.Context == nil {
 		a.run.Step.Context = core.NewExecutionContext()
 	}
-	return a.run.Step.Context.Put(core.OutcomeKey, text)
+	return a.run.Step.Context.Put(ports.OutcomeKey, text)
 }
 
 // performOnce runs the step in its transaction, with everything that decides whether the transaction
@@ -255,7 +255,7 @@ func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	return fmt.Errorf("%w: %w", ports.ErrUnknownOutcome, err)
 }
 
 // failed ends an attempt after its work was rolled back, or did not happen. An abandoned attempt only
@@ -302,7 +302,7 @@ func causeOf(ctx context.Context, err error) error {
 
 // safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
 func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
-	return exception.Guard(func() error { return s.Execute(ctx, run) })
+	return panics.Guard(func() error { return s.Execute(ctx, run) })
 }
 
 func (a *attempt) completed() outcome {
@@ -313,12 +313,12 @@ func (a *attempt) completed() outcome {
 // this failure, not to a success that did not commit.
 func (a *attempt) outcomeOf(failure error) outcome {
 	switch {
-	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
+	case errors.Is(failure, ports.ErrLostCommit) && errors.Is(failure, ports.ErrNoReply) && a.isJudgedHere():
 		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
-	case errors.Is(failure, core.ErrUnknownOutcome):
-		lost := errors.Is(failure, core.ErrLostCommit)
+	case errors.Is(failure, ports.ErrUnknownOutcome):
+		lost := errors.Is(failure, ports.ErrLostCommit)
 		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
-	case errors.Is(failure, core.ErrExpect):
+	case errors.Is(failure, ports.ErrExpect):
 		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
 	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):
 		return outcome{status: core.StatusStopped, exit: cmp.Or(a.exit, core.ExitStopped), message: "stopped on request"}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 // ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
@@ -27,9 +27,9 @@ const longestPoll = time.Second
 
 func unknownOutcome(settles bool) error {
 	if settles {
-		return core.ErrLostCommit
+		return ports.ErrLostCommit
 	}
-	return core.ErrUnknownOutcome
+	return ports.ErrUnknownOutcome
 }
 
 // fewest is the number of items of a long list that a message names.

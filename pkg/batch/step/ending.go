@@ -54,7 +54,7 @@ func (end *ending) note(err error) {
 // and notes the reason if that is not the failure itself.
 func (end *ending) keepStorable(s *core.StepExecution) {
 	if err := core.CheckExitCode(end.exit); err != nil {
-		end.exit = core.ExitOf(end.status)
+		end.exit = exitOf(end.status)
 		end.noteOnce(err)
 	}
 	s.ExitCode = end.exit
@@ -108,4 +108,18 @@ func contextFits(s *core.StepExecution) error {
 	}
 	_, err := s.Context.Encode()
 	return err
+}
+
+// exitOf is the default exit code of an ended status.
+func exitOf(s core.Status) string {
+	switch s {
+	case core.StatusStopped:
+		return core.ExitStopped
+	case core.StatusUnknown:
+		return core.ExitUnknown
+	case core.StatusCompleted:
+		return core.ExitCompleted
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusFailed, core.StatusAbandoned:
+	}
+	return core.ExitFailed
 }

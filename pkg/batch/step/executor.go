@@ -78,8 +78,8 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *mod
 	}
 
 	end := e.limited(working, s, run)
-	if errors.Is(end.err, core.ErrParked) {
-		return record, core.ErrParked
+	if errors.Is(end.err, ports.ErrParked) {
+		return record, ports.ErrParked
 	}
 	if err := e.record(ctx, s.Kind(), run, end); err != nil {
 		return record, fmt.Errorf("step %s: record its end: %w", name, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -13,7 +14,7 @@ type gateError struct{ gate string }
 
 func (e *gateError) Error() string { return "expect: " + e.gate }
 
-func (e *gateError) Unwrap() error { return core.ErrExpect }
+func (e *gateError) Unwrap() error { return ports.ErrExpect }
 
 // gate checks the step's expectation. The condition sees the step as it would be recorded.
 func (a *attempt) gate(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -28,7 +29,7 @@ func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *model
 		}
 	}
 	err := e.write(ctx, run, end)
-	if found, mine := core.FoundIn(err); mine && found.IsOver() && end.success != nil {
+	if found, mine := ports.FoundIn(err); mine && found.IsOver() && end.success != nil {
 		err, end.outcome, end.promoted, end.err = nil, end.success.outcome, end.success.promoted, nil
 	}
 	if err != nil {

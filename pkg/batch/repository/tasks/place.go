@@ -8,7 +8,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
@@ -36,7 +35,7 @@ func (r placements) Unassigned(ctx context.Context, room func(ports.PlacedClass)
 	}
 	var all []ports.Placed
 	for _, c := range classes {
-		on, err := core.ParsePlacement(c.Placement)
+		on, err := ports.ParsePlacement(c.Placement)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", c.Placement, err)
 		}
@@ -103,7 +102,7 @@ func (r placements) placed(ctx context.Context, where string, args ...any) ([]po
 	}
 	list := make([]ports.Placed, len(rows))
 	for i, row := range rows {
-		on, err := core.ParsePlacement(row.Wanted)
+		on, err := ports.ParsePlacement(row.Wanted)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement of task %d: %w", row.ID, err)
 		}

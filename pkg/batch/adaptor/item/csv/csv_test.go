@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -284,7 +285,7 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 		require.NoError(t, err)
-		r.Component().(item.ChangesAccepter).AcceptChanges()
+		r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 		return r.Component().(*reader), r.Component().(item.Opener).Open(context.Background(), at)
 	}
 	_, err := open("a\n1\n2\n3\n")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -31,10 +32,10 @@ type config struct {
 	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"How to treat an item whose key was seen before: drop leaves it out and counts it as filtered; reject makes it invalid."`
 }
 
-// Connections implements registry.Connector: the table is made outside of the transaction, which a failure
+// Connections implements trait.Connector: the table is made outside of the transaction, which a failure
 // would end.
-func (c *config) Connections() []registry.Connection {
-	return []registry.Connection{{OfStep: true, Use: registry.Within}}
+func (c *config) Connections() []trait.Connection {
+	return []trait.Connection{{OfStep: true, Use: trait.Within}}
 }
 
 // Validate checks the options that need no item type.

@@ -35,7 +35,7 @@ func (c *config) Validate() error {
 	return nil
 }
 
-// ListsFiles implements registry.FileLister.
+// ListsFiles implements trait.FileLister.
 func (c *config) ListsFiles() {}
 
 // Components describes `files`.

@@ -18,6 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -106,7 +108,7 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	restart := func(accept bool) ([]int64, error) {
 		r := f.reader(t, nil)
 		if accept {
-			r.Component().(item.ChangesAccepter).AcceptChanges()
+			r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 		}
 		if err := r.Component().(item.Opener).Open(t.Context(), at); err != nil {
 			return nil, err
@@ -160,7 +162,7 @@ func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	require.NoError(t, r.Fill(t.Context(), first, 3000))
 	at, err := r.Component().(item.Positioner).Position()
 	require.NoError(t, err)
-	require.Less(t, len(at), core.MaxPositionBytes)
+	require.Less(t, len(at), ports.MaxPositionBytes)
 	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
 	stored, err := f.context.Encode()
 	require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -167,7 +168,7 @@ func (r *reader) next(ctx context.Context, at item.Position) error {
 		return err
 	}
 	component := inner.Component()
-	if accepter, ok := component.(item.ChangesAccepter); ok && r.accept && at != nil {
+	if accepter, ok := component.(itemextra.ChangesAccepter); ok && r.accept && at != nil {
 		accepter.AcceptChanges()
 	}
 	if opener, ok := component.(item.Opener); ok {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -88,7 +89,7 @@ func (r *positioned) Position() (item.Position, error) {
 }
 
 func (r *reader) AcceptChanges() {
-	if a, ok := r.source.reader.Component().(item.ChangesAccepter); ok {
+	if a, ok := r.source.reader.Component().(itemextra.ChangesAccepter); ok {
 		a.AcceptChanges()
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -99,7 +99,7 @@ func (f form) read(t *testing.T, path string, from item.Position) (all reading) 
 	for {
 		at, err := r.Component().(item.Positioner).Position()
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(at), core.MaxPositionBytes)
+		require.LessOrEqual(t, len(at), ports.MaxPositionBytes)
 		all.at = append(all.at, append(item.Position(nil), at...))
 		items := r.NewItems(1)
 		err = r.Fill(t.Context(), items, 1)

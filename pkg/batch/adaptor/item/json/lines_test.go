@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
@@ -233,7 +234,7 @@ func TestAChangedFileIsReadOnWhereChangesAreAccepted(t *testing.T) {
 	require.ErrorContains(t, r.Component().(item.Opener).Open(ctx, at), "changed")
 	require.NoError(t, r.Component().(item.Closer).Close(ctx))
 	r = newReader(t)
-	r.Component().(item.ChangesAccepter).AcceptChanges()
+	r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 	require.NoError(t, r.Component().(item.Opener).Open(ctx, at))
 	items := r.NewItems(2)
 	require.NoError(t, r.Fill(ctx, items, 2))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -92,7 +93,7 @@ func (r *positioned) Position() (item.Position, error) {
 
 func (r *reader) AcceptChanges() {
 	for _, s := range []*side{r.left, r.right} {
-		if a, ok := s.reader.Component().(item.ChangesAccepter); ok {
+		if a, ok := s.reader.Component().(itemextra.ChangesAccepter); ok {
 			a.AcceptChanges()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -60,16 +61,16 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Connections implements registry.Connector.
-func (c *config) Connections() []registry.Connection {
-	use := registry.Between
+// Connections implements trait.Connector.
+func (c *config) Connections() []trait.Connection {
+	use := trait.Between
 	if c.Snapshot {
-		use = registry.Kept
+		use = trait.Kept
 	}
-	return []registry.Connection{{Database: c.Database, Use: use}}
+	return []trait.Connection{{Database: c.Database, Use: use}}
 }
 
-// CannotResume implements registry.NotResumable.
+// CannotResume implements trait.NotResumable.
 func (c *config) CannotResume() (key string) {
 	if c.Snapshot {
 		return "snapshot"

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -108,7 +109,7 @@ func TestTheWriterKeepsTheContractOfWriters(t *testing.T) {
 func inner(positions []item.Position) []item.Position {
 	var list []item.Position
 	for _, at := range positions {
-		list = append(list, item.InnerPositions(at)...)
+		list = append(list, itemextra.InnerPositions(at)...)
 	}
 	return list
 }

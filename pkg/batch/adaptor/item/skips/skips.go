@@ -41,7 +41,7 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NamesStep implements registry.StepNamer.
+// NamesStep implements trait.StepNamer.
 func (c *config) NamesStep() (key, step string) {
 	if c.Job != "" || c.Instance != 0 {
 		return "step", ""

@@ -165,7 +165,7 @@ func (c *config) needsRows() bool { return c.mode() == modeUpdate && c.Missing !
 
 func (c *config) refills() bool { return c.mode() == modeTruncate || c.mode() == modeReplace }
 
-// Refills implements registry.Refiller.
+// Refills implements trait.Refiller.
 func (c *config) Refills() string {
 	switch {
 	case c.DeleteMissing != "":
@@ -176,7 +176,7 @@ func (c *config) Refills() string {
 	return ""
 }
 
-// Creates implements registry.Creator.
+// Creates implements trait.Creator.
 func (c *config) Creates() bool { return c.Create || c.Schema == schemaAdd }
 
 func (c *config) onlyCompares() bool { return c.mode() == modeUpdate || c.mode() == modeDelete }

@@ -41,7 +41,7 @@ func (p *plan) locateCopyError(err error, records int) error {
 	return err
 }
 
-// LocateRecord implements item.RecordLocator: it halves the records until one
+// LocateRecord halves the records until one
 // is left. Earlier ones are written first, as it may be their duplicate.
 func (w *writer) LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (int, bool) {
 	if !dberr.IsInvalidData(failure) && !dberr.IsConstraintViolation(failure) && !isOfValue(failure) {

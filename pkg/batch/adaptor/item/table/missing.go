@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -25,7 +26,7 @@ type syncWriter struct {
 	of      core.Attempt
 	resumed bool
 	at      syncPosition
-	tally   item.Tally
+	tally   itemextra.Tally
 }
 
 type syncPosition struct {
@@ -167,8 +168,8 @@ func (s *syncWriter) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err
 	return nil
 }
 
-// Tally implements item.Tallier.
-func (s *syncWriter) Tally(t item.Tally) { s.tally = t }
+// Tally implements itemextra.Tallier.
+func (s *syncWriter) Tally(t itemextra.Tally) { s.tally = t }
 
 // Complete implements item.Completer: it deletes the rows with keys that did not come.
 func (s *syncWriter) Complete(ctx context.Context) error {
@@ -308,11 +309,11 @@ func (s *syncWriter) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// CountLeftOut implements item.LeftOuter.
+// CountLeftOut implements itemextra.LeftOuter.
 func (s *syncWriter) CountLeftOut() { s.writer.CountLeftOut() }
 
-// leftOutPolicy implements item.LeftOuter.
+// leftOutPolicy implements itemextra.LeftOuter.
 func (s *syncWriter) LeftOut() int64 { return s.writer.LeftOut() }
 
-// leftOutError implements item.LeftOuter.
+// leftOutError implements itemextra.LeftOuter.
 func (s *syncWriter) LeftOutError(n, of int64) error { return s.writer.LeftOutError(n, of) }

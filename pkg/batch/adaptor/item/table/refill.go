@@ -262,13 +262,13 @@ func (r *refillWriter) exchanged(ctx context.Context, conn tx.Conn, took int64) 
 	return nil
 }
 
-// CountLeftOut implements item.LeftOuter.
+// CountLeftOut implements itemextra.LeftOuter.
 func (r *refillWriter) CountLeftOut() { r.writer.CountLeftOut() }
 
-// leftOutPolicy implements item.LeftOuter.
+// leftOutPolicy implements itemextra.LeftOuter.
 func (r *refillWriter) LeftOut() int64 { return r.writer.LeftOut() }
 
-// leftOutError implements item.LeftOuter.
+// leftOutError implements itemextra.LeftOuter.
 func (r *refillWriter) LeftOutError(n, of int64) error { return r.writer.LeftOutError(n, of) }
 
 // Position implements item.Positioner.

@@ -197,17 +197,17 @@ func (w *writer) failed(err error) error {
 	return fmt.Errorf("table %s: %s: %w%s", w.config.Name, w.config.mode(), err, earlier)
 }
 
-// CountLeftOut implements item.LeftOuter.
+// CountLeftOut implements itemextra.LeftOuter.
 func (w *writer) CountLeftOut() { w.counted = true }
 
-// leftOutPolicy implements item.LeftOuter.
+// leftOutPolicy implements itemextra.LeftOuter.
 func (w *writer) LeftOut() int64 {
 	n := w.leftOut
 	w.leftOut = 0
 	return n
 }
 
-// leftOutError implements item.LeftOuter.
+// leftOutError implements itemextra.LeftOuter.
 func (w *writer) LeftOutError(n, of int64) error {
 	if w.config.LeftOut == leftOutIgnore {
 		return nil

@@ -103,7 +103,9 @@ func begins(event core.Event) bool {
 
 // ReadFigures implements core.FiguresReader: served metrics include the history's. The text file outlives
 // them.
-func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
+func (e *Exporter) ReadFigures(read func(context.Context) (core.Figures, error)) {
+	e.metrics.ReadFigures(read)
+}
 
 // Handler serves the metrics, for the application's own HTTP server.
 func (e *Exporter) Handler() http.Handler {

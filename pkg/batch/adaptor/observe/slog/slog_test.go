@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	events "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
@@ -188,7 +189,7 @@ func TestTheModuleAppendsToTheFileOfTheSettings(t *testing.T) {
 		app, err := batch.New(t.Context(), s, events.Module())
 		require.NoError(t, err)
 		if _, err := app.Run(t.Context(), batch.RunRequest{File: job}); err != nil {
-			var complete *core.InstanceCompleteError
+			var complete *ports.InstanceCompleteError
 			require.ErrorAs(t, err, &complete)
 		}
 		require.NoError(t, app.Close(t.Context()))

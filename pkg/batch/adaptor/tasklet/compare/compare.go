@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -48,9 +49,9 @@ type config struct {
 
 const mostShown = 100
 
-// Connections implements registry.Connector: both sides are read at once.
-func (c *config) Connections() []registry.Connection {
-	return []registry.Connection{{Database: c.Left.Database, Use: registry.Kept}, {Database: c.Right.Database, Use: registry.Kept}}
+// Connections implements trait.Connector: both sides are read at once.
+func (c *config) Connections() []trait.Connection {
+	return []trait.Connection{{Database: c.Left.Database, Use: trait.Kept}, {Database: c.Right.Database, Use: trait.Kept}}
 }
 
 // Validate checks the options that need no database.

@@ -104,10 +104,10 @@ func (c *config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NamesStep implements registry.StepNamer.
+// NamesStep implements trait.StepNamer.
 func (c *config) NamesStep() (key, step string) { return "of", c.Of }
 
-// NamesFilesOf implements registry.FilesNamer.
+// NamesFilesOf implements trait.FilesNamer.
 func (c *config) NamesFilesOf() {}
 
 func results() []row.Field {

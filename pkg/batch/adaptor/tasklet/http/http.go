@@ -35,7 +35,7 @@ type config struct {
 	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, with the same value in all requests and attempts of the step."`
 }
 
-// SendsRowData implements registry.Sender.
+// SendsRowData implements trait.Sender.
 func (c *config) SendsRowData() bool { return c.RowData }
 
 // Validate checks the request.

@@ -39,7 +39,7 @@ type config struct {
 	Timeout     time.Duration `key:"timeout" default:"1m" doc:"How long sending may take."`
 }
 
-// SendsRowData implements registry.Sender.
+// SendsRowData implements trait.Sender.
 func (c *config) SendsRowData() bool { return c.RowData }
 
 const (

@@ -1,8 +1,10 @@
-package core
+package ports
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // OpenWork counts the work that a parked execution waits for.
@@ -32,7 +34,7 @@ func (w OpenWork) String() string {
 
 // StepWork is submitted by steps, apart from partitions.
 type StepWork struct {
-	Groups map[StepExecutionID]StepGroup
+	Groups map[core.StepExecutionID]StepGroup
 	// Children are not over.
 	Children []OpenChild
 }
@@ -45,8 +47,8 @@ type StepGroup struct {
 
 // OpenChild is a child job not over.
 type OpenChild struct {
-	Parent    JobExecutionID
-	Call      StepExecutionID
-	Execution JobExecutionID
-	Status    Status
+	Parent    core.JobExecutionID
+	Call      core.StepExecutionID
+	Execution core.JobExecutionID
+	Status    core.Status
 }

@@ -1,4 +1,4 @@
-package core
+package model
 
 import (
 	"go/ast"
@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 func TestEveryInterfaceOfAListenerIsKnown(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "listener.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../pkg/batch/core/listener.go", nil, 0)
 	require.NoError(t, err)
 	var want, known []string
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -31,5 +32,5 @@ func TestEveryInterfaceOfAListenerIsKnown(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(known)
 	require.Equal(t, want, known)
-	require.False(t, Listens(reflect.TypeFor[*JobExecution]()))
+	require.False(t, Listens(reflect.TypeFor[*core.JobExecution]()))
 }

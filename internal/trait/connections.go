@@ -1,4 +1,4 @@
-package registry
+package trait
 
 // Connector configs take connections in addition to the step's transaction: more than the pool has is refused
 // at compilation (rule O4).

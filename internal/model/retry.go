@@ -1,4 +1,4 @@
-package core
+package model
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -58,7 +59,7 @@ func (r Retry) Pause(ctx context.Context, stop <-chan struct{}, n int, err error
 	if d <= 0 {
 		return nil
 	}
-	return (&StepContribution{Stop: stop}).Sleep(ctx, d)
+	return (&core.StepContribution{Stop: stop}).Sleep(ctx, d)
 }
 
 // Exhausted adds the number of attempts, if above one.

@@ -1,72 +1,78 @@
-package core
+package secret
 
-import "context"
+import (
+	"context"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
 
 // Masked passes events on with mask applied to errors and outcomes; errors keep their chain. A [Scope].
-func Masked(o Observer, mask func(text string) string) Observer { return &maskedObserver{o, mask} }
+func Masked(o core.Observer, mask func(text string) string) core.Observer {
+	return &maskedObserver{o, mask}
+}
 
 type maskedObserver struct {
-	next Observer
+	next core.Observer
 	mask func(text string) string
 }
 
-func (m *maskedObserver) Observe(ctx context.Context, e Event) { m.next.Observe(ctx, m.event(e)) }
+func (m *maskedObserver) Observe(ctx context.Context, e core.Event) { m.next.Observe(ctx, m.event(e)) }
 
-func (m *maskedObserver) Enter(ctx context.Context, e Event) context.Context {
-	return Enter(ctx, m.next, m.event(e))
+func (m *maskedObserver) Enter(ctx context.Context, e core.Event) context.Context {
+	return core.Enter(ctx, m.next, m.event(e))
 }
 
-func (m *maskedObserver) event(e Event) Event {
+func (m *maskedObserver) event(e core.Event) core.Event {
 	switch e := e.(type) {
-	case JobStarted:
+	case core.JobStarted:
 		e.Execution.Error = m.mask(e.Execution.Error)
 		return e
-	case JobEnded:
+	case core.JobEnded:
 		e.Execution.Error, e.Err = m.mask(e.Execution.Error), m.err(e.Err)
 		return e
-	case StepStarted:
+	case core.StepStarted:
 		e.Step.Error = m.mask(e.Step.Error)
 		return e
-	case StepEnded:
+	case core.StepEnded:
 		e.Step.Error, e.Err = m.mask(e.Step.Error), m.err(e.Err)
 		return e
-	case GateChecked:
+	case core.GateChecked:
 		e.Gate = m.mask(e.Gate)
 		return e
 	}
 	return m.failure(e)
 }
 
-func (m *maskedObserver) failure(e Event) Event {
+func (m *maskedObserver) failure(e core.Event) core.Event {
 	switch e := e.(type) {
-	case ChunkRolledBack:
+	case core.ChunkRolledBack:
 		e.Err = m.err(e.Err)
 		return e
-	case StopFailed:
+	case core.StopFailed:
 		e.Err = m.err(e.Err)
 		return e
-	case CloseFailed:
+	case core.CloseFailed:
 		e.Err = m.err(e.Err)
 		return e
-	case ListenerFailed:
+	case core.ListenerFailed:
 		e.Err = m.err(e.Err)
 		return e
-	case EventDead:
+	case core.EventDead:
 		e.Err = m.err(e.Err)
 		return e
-	case EndNotRecorded:
+	case core.EndNotRecorded:
 		e.Err = m.err(e.Err)
 		return e
-	case ObserverFailed:
+	case core.ObserverFailed:
 		e.Err = m.err(e.Err)
 		return e
-	case HeartbeatFailed:
+	case core.HeartbeatFailed:
 		e.Err = m.err(e.Err)
 		return e
-	case LaunchWaits:
+	case core.LaunchWaits:
 		e.Reason = m.mask(e.Reason)
 		return e
-	case ComponentLate:
+	case core.ComponentLate:
 		e.Err = m.err(e.Err)
 		return e
 	}

@@ -1,4 +1,4 @@
-package registry
+package trait
 
 // StepNamer configs name a step of their job; an unknown one is refused at load.
 type StepNamer interface {
@@ -30,7 +30,7 @@ type Refiller interface {
 }
 
 // Creator configs are of writers that may create their target with their first items; partitioned steps do it
-// before (item.PartsPreparer).
+// before (itemextra.PartsPreparer).
 type Creator interface {
 	Creates() bool
 }

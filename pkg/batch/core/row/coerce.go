@@ -1,6 +1,7 @@
 package row
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,12 +33,8 @@ func (c Coerce) String() string {
 
 // CoerceByName inverts String.
 func CoerceByName(name string) (Coerce, bool) {
-	for c, known := range coerceNames {
-		if known == name {
-			return Coerce(c), true
-		}
-	}
-	return CoerceError, false
+	c := slices.Index(coerceNames[:], name)
+	return Coerce(max(c, 0)), c >= 0
 }
 
 func convert(kind Kind, text string) (Value, bool) {

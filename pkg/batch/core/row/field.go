@@ -2,6 +2,7 @@ package row
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -99,12 +100,7 @@ func (f *Field) IsNull(text string) bool {
 	if f.Nulls == nil {
 		return text == "" && f.Kind != String && f.Kind != BytesKind
 	}
-	for _, n := range f.Nulls {
-		if n == text {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.Nulls, text)
 }
 
 func (f *Field) misfit(text, why string) error { return f.unfit(quoteShort(text), why) }

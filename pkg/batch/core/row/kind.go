@@ -61,7 +61,7 @@ const listPrefix = "list of "
 // ListOf lists elem; not of lists, json or bytes.
 func ListOf(elem Kind) Kind { return elem | listBit }
 
-// Elem is a list's element kind; else false.
+// Elem is a list's element kind; else the kind itself and false.
 func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
 
 // IsList reports whether the kind is a list.

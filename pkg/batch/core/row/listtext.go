@@ -43,7 +43,7 @@ func (l lists) parse(text string) (Value, error) {
 				return v, nil
 			}
 		}
-		return l.parseAll(strings.Split(text, l.field.Separator))
+		return parseAll(l, strings.Split(text, l.field.Separator), (*Field).Parse)
 	}
 	switch {
 	case isJSON:
@@ -54,13 +54,12 @@ func (l lists) parse(text string) (Value, error) {
 	return Value{}, l.field.misfit(text, `expected a JSON array such as [1, 2]; for a;b set separator: ";"`)
 }
 
-func (l lists) parseAll(texts []string) (Value, error) {
-	e := l.element
+func parseAll[T string | json.RawMessage](l lists, texts []T, parse func(element *Field, text string) (Value, error)) (Value, error) {
 	elements := make([]Value, len(texts))
 	for i, text := range texts {
 		var err error
-		if elements[i], err = e.Parse(text); err != nil {
-			_, err = l.at(i).Parse(text)
+		if elements[i], err = parse(l.element, string(text)); err != nil {
+			_, err = parse(l.at(i), string(text))
 			return Value{}, err
 		}
 	}
@@ -84,16 +83,7 @@ func (l lists) parseArray(doc []byte) (Value, error) {
 	if err := json.Unmarshal(doc, &raws); err != nil {
 		return Value{}, l.field.misfit(string(doc), "expected a JSON array such as [1, 2]")
 	}
-	e := l.element
-	elements := make([]Value, len(raws))
-	for i, raw := range raws {
-		var err error
-		if elements[i], err = e.parseElement(string(raw)); err != nil {
-			_, err = l.at(i).parseElement(string(raw))
-			return Value{}, err
-		}
-	}
-	return l.value(elements)
+	return parseAll(l, raws, (*Field).parseElement)
 }
 
 func (f *Field) parseElement(raw string) (Value, error) {

@@ -70,8 +70,7 @@ func checkNumber(f *Field) error {
 		return nil
 	}
 	isNumber := f.Kind == DecimalKind || f.Kind == Float || f.Kind == Int
-	form := f.numbers()
-	separated := form.separated()
+	separated := f.numbers().separated()
 	switch {
 	case f.Scale != nil && f.Kind != DecimalKind:
 		return fmt.Errorf("scale is for decimal, not for %s", f.Kind)
@@ -83,7 +82,7 @@ func checkNumber(f *Field) error {
 		return fmt.Errorf("decimal_separator and thousands_separator are for decimal, float and int, not for %s", f.Kind)
 	case f.DecimalSeparator != "" && f.Kind == Int:
 		return errors.New("decimal_separator is for decimal and float, not for int")
-	case separated && form.point() == f.ThousandsSeparator:
+	case separated && f.numbers().point() == f.ThousandsSeparator:
 		return fmt.Errorf("decimal_separator and thousands_separator are both %q", f.ThousandsSeparator)
 	case strings.ContainsAny(f.DecimalSeparator+f.ThousandsSeparator, "0123456789+-eE"):
 		return errors.New("a separator must not contain a digit, sign or exponent")
@@ -99,10 +98,7 @@ func checkExact(f *Field) error {
 }
 
 func checkWords(f *Field) error {
-	kind := f.Kind
-	if elem, ok := kind.Elem(); ok {
-		kind = elem
-	}
+	kind, _ := f.Kind.Elem()
 	switch {
 	case !f.HasWords():
 		return nil

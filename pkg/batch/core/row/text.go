@@ -90,11 +90,8 @@ func (f *Field) parse(text string) (Value, error) {
 
 func whyNoTime(err error, format string) string {
 	var gap *gapError
-	switch {
-	case errors.As(err, &gap):
-		return gap.Error()
-	case errors.Is(err, errFiner):
-		return errFiner.Error()
+	if errors.As(err, &gap) || errors.Is(err, errFiner) {
+		return err.Error()
 	}
 	return "expected " + format
 }

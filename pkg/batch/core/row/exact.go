@@ -71,7 +71,7 @@ func (f *Field) inexact(shown string, v Value) error {
 		f.Name, shown, quoteShort(string(f.AppendText(nil, v))), article(f.Kind)))
 }
 
-// The text states its offset and nothing finer than a microsecond.
+// With an offset, and nothing finer than a microsecond.
 func (f times) returns(text string) bool {
 	if strings.TrimSpace(text) != text || f.epoch != 0 {
 		return false

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,12 +43,8 @@ func KindByName(name string) (Kind, bool) {
 		elem, _ := KindByName(of)
 		return ListOf(elem), isSimple(elem)
 	}
-	for k := String; int(k) < len(kindNames); k++ {
-		if kindNames[k] == name {
-			return k, true
-		}
-	}
-	return Null, false
+	k := max(slices.Index(kindNames[:], name), 0)
+	return Kind(k), k > 0
 }
 
 // KindNames are a field's kinds without lists, in order.
@@ -61,7 +58,7 @@ const listPrefix = "list of "
 // ListOf lists elem; not of lists, json or bytes.
 func ListOf(elem Kind) Kind { return elem | listBit }
 
-// Elem is a list's element kind; else the kind itself and false.
+// Elem is a list's element kind; else k, false.
 func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
 
 // IsList reports whether the kind is a list.

@@ -161,7 +161,6 @@ func (v Value) element(raw string) Value {
 	return e
 }
 
-// parseElement inverts appendElement.
 func parseElement(kind Kind, raw string) (Value, error) {
 	if raw == "null" {
 		return Value{}, nil

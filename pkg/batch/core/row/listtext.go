@@ -16,7 +16,6 @@ func (f *Field) ParseArray(doc []byte) (Value, error) { return f.lists().parseAr
 // AppendArray appends a JSON array in the field's format.
 func (f *Field) AppendArray(dst []byte, v Value) []byte { return f.lists().appendArray(dst, v) }
 
-// lists reads and writes the lists of a field.
 type lists struct{ field, element *Field }
 
 func (f *Field) lists() lists {

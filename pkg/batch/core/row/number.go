@@ -60,7 +60,6 @@ func (f *Field) numbers() numbers {
 	return numbers{decimal: f.DecimalSeparator, thousands: f.ThousandsSeparator, trailingMinus: f.TrailingMinus}
 }
 
-// numbers is the form of a field's numbers.
 type numbers struct {
 	decimal, thousands string // separators
 	trailingMinus      bool

@@ -6,16 +6,13 @@ import (
 	"strings"
 )
 
-// prepare checks the settings of a field and makes what its values need: once, when its schema is made.
+// prepare checks the settings, once.
 func prepare(f *Field) (err error) {
 	if f.elem, err = elementOf(f); err != nil {
 		return err
 	}
 	if err := checkMisfits(f); err != nil {
 		return err
-	}
-	if f.Optional && !f.Nullable && f.Default.IsNull() {
-		return fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
 	}
 	if err := errors.Join(checkNumber(f), checkExact(f), checkWords(f)); err != nil {
 		return fmt.Errorf("field %q: %w", f.Name, err)
@@ -25,7 +22,6 @@ func prepare(f *Field) (err error) {
 	return err
 }
 
-// nil unless the field is a list.
 func elementOf(f *Field) (*Field, error) {
 	kind, ok := f.Kind.Elem()
 	if !ok {
@@ -60,6 +56,8 @@ func checkMisfits(f *Field) error {
 		return fmt.Errorf("field %q: coerce is null, so its type must allow null (%s null)", f.Name, f.Kind)
 	case f.Zone != nil && !f.Kind.IsList() && f.Kind != Timestamp && !(f.Kind == DateKind && epochUnit(f.Format) != 0):
 		return fmt.Errorf("field %q: a zone is for timestamp, and for a date that is counted (epoch), not for %s", f.Name, f.Kind)
+	case f.Optional && !f.Nullable && f.Default.IsNull():
+		return fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
 	}
 	return nil
 }

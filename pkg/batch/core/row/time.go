@@ -26,7 +26,6 @@ func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a timestamp (such as 2026-11-20T08:30:00Z)", text)
 }
 
-// times is the form of a field's dates and timestamps.
 type times struct {
 	layout string         // Go's; empty means ISO 8601
 	epoch  int64          // microseconds of a unit if counted, else 0
@@ -193,7 +192,7 @@ func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-// gapError is of a time that a clock change leaves out.
+// A clock change leaves the time out.
 type gapError struct {
 	wall time.Time
 	zone *time.Location

@@ -40,36 +40,6 @@ func isArrayText(text string) bool {
 	return strings.HasSuffix(text, "}") && (strings.HasPrefix(text, "{") || arrayBounds.MatchString(text))
 }
 
-func (f *Field) parseArrayText(text string) (Value, error) {
-	var elements []Value
-	e := f.element()
-	text = strings.TrimPrefix(text, arrayBounds.FindString(text))
-	for rest := text[1 : len(text)-1]; rest != ""; {
-		part, length, err := cutElement(rest)
-		if err == nil && length < len(rest) && length+1 == len(rest) {
-			err = errors.New("an element is missing after the last comma")
-		}
-		if err != nil {
-			return Value{}, f.misfit(text, err.Error())
-		}
-		v := Value{}
-		if part != nil {
-			if *part == "t" && e.Kind == Bool {
-				*part = "true"
-			} else if *part == "f" && e.Kind == Bool {
-				*part = "false"
-			}
-			if v, err = e.Parse(*part); err != nil {
-				_, err = f.elementAt(len(elements)).Parse(*part)
-				return Value{}, err
-			}
-		}
-		elements = append(elements, v)
-		rest = rest[min(length+1, len(rest)):]
-	}
-	return f.list(elements)
-}
-
 // nil for a null.
 func cutElement(rest string) (element *string, length int, err error) {
 	if rest[0] != '"' {
@@ -102,4 +72,34 @@ func cutElement(rest string) (element *string, length int, err error) {
 		return nil, 0, fmt.Errorf("a comma is missing after element %s", strconv.Quote(text))
 	}
 	return &text, length, nil
+}
+
+func (l lists) parseArrayText(text string) (Value, error) {
+	var elements []Value
+	e := l.element
+	text = strings.TrimPrefix(text, arrayBounds.FindString(text))
+	for rest := text[1 : len(text)-1]; rest != ""; {
+		part, length, err := cutElement(rest)
+		if err == nil && length < len(rest) && length+1 == len(rest) {
+			err = errors.New("an element is missing after the last comma")
+		}
+		if err != nil {
+			return Value{}, l.field.misfit(text, err.Error())
+		}
+		v := Value{}
+		if part != nil {
+			if *part == "t" && e.Kind == Bool {
+				*part = "true"
+			} else if *part == "f" && e.Kind == Bool {
+				*part = "false"
+			}
+			if v, err = e.Parse(*part); err != nil {
+				_, err = l.at(len(elements)).Parse(*part)
+				return Value{}, err
+			}
+		}
+		elements = append(elements, v)
+		rest = rest[min(length+1, len(rest)):]
+	}
+	return l.value(elements)
 }

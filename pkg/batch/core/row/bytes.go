@@ -26,28 +26,27 @@ func HexText(b string) string {
 func IsHexText(text string) bool { return strings.HasPrefix(text, hexPrefix) }
 
 // Base64, or hex by format or \x.
-func (f *Field) parseBytes(text string) (Value, error) {
-	text = strings.TrimSpace(text)
+func parseBytes(format, text string) (v Value, why string) {
 	digits, isHex := strings.CutPrefix(text, hexPrefix)
-	if f.Format == formatHex && !isHex {
+	if format == formatHex && !isHex {
 		digits, isHex = strings.TrimPrefix(text, "0x"), true
 	}
 	if isHex {
 		b, err := hex.DecodeString(digits)
 		if err != nil {
-			return Value{}, f.misfit(text, "expected two hexadecimal digits for each byte")
+			return Value{}, "expected two hexadecimal digits for each byte"
 		}
-		return BytesValue(b), nil
+		return BytesValue(b), ""
 	}
 	b, err := decodeBase64(text)
 	if err != nil {
-		why := "expected base64"
+		why = "expected base64"
 		if _, err := hex.DecodeString(strings.TrimPrefix(text, "0x")); err == nil {
 			why = "expected base64; for hex set format: hex"
 		}
-		return Value{}, f.misfit(text, why)
+		return Value{}, why
 	}
-	return BytesValue(b), nil
+	return BytesValue(b), ""
 }
 
 // With + and /, or the URL alphabet; = is optional.
@@ -66,8 +65,8 @@ func decodeBase64(text string) ([]byte, error) {
 	return alphabet.Strict().DecodeString(digits)
 }
 
-func (f *Field) appendBytes(dst []byte, v Value) []byte {
-	if f.Format == formatHex {
+func appendBytes(format string, dst []byte, v Value) []byte {
+	if format == formatHex {
 		return hex.AppendEncode(dst, []byte(v.text))
 	}
 	return v.AppendText(dst)

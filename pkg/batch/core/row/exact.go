@@ -3,7 +3,6 @@ package row
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -20,9 +19,9 @@ func (f *Field) Returns(text string, v Value) bool {
 	}
 	switch {
 	case v.kind == Timestamp:
-		return f.returnsInstant(text)
+		return f.times().returns(text)
 	case v.kind == ListOf(Timestamp) && f.Separator == "" && !strings.ContainsAny(text, " \t\r\n"):
-		return f.returnsArray([]byte(text), v)
+		return f.lists().returns([]byte(text), v)
 	}
 	return false
 }
@@ -33,7 +32,7 @@ func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
 	case f.Kind == JSONKind:
 		return true
 	case f.Kind.IsList() && raw[0] == '[':
-		return f.returnsArray(raw, v)
+		return f.lists().returns(raw, v)
 	case raw[0] == '"':
 		text, err := jsontext.Unquote(raw)
 		return err == nil && !f.writesBare() && (f.Kind == String || f.Returns(text, v))
@@ -47,48 +46,6 @@ func (f *Field) ReturnsJSON(raw []byte, v Value) bool {
 
 func (f *Field) writesBare() bool {
 	return f.Kind == Int || f.Kind == Float || f.Kind == DecimalKind || f.Kind == Bool || f.Counts()
-}
-
-// It states its offset and nothing finer than a microsecond.
-func (f *Field) returnsInstant(text string) bool {
-	if strings.TrimSpace(text) != text || f.epoch != 0 {
-		return false
-	}
-	if f.layout != "" && !strings.Contains(f.layout, "Z07") || f.layout == "" && !hasOffset(text) {
-		return false
-	}
-	point := strings.IndexByte(text, '.')
-	if f.layout != "" && !strings.Contains(f.layout, ".0") || point < 0 {
-		return point < 0
-	}
-	digits := text[point+1:]
-	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
-		digits = digits[:end]
-	}
-	const microseconds = 6
-	return len(strings.TrimRight(digits, "0")) <= microseconds
-}
-
-func hasOffset(text string) bool {
-	return strings.HasSuffix(text, "Z") || strings.LastIndexAny(text, "+-") >= len("2006-01-02T15:04")
-}
-
-func (f *Field) returnsArray(doc []byte, v Value) bool {
-	var raws []json.RawMessage
-	elements, e := v.Elements(), f.element()
-	if err := json.Unmarshal(doc, &raws); err != nil || len(raws) != len(elements) {
-		return false
-	}
-	for i, raw := range raws {
-		if isNull := string(raw) == "null"; isNull || elements[i].IsNull() {
-			if isNull != elements[i].IsNull() {
-				return false
-			}
-		} else if !e.ReturnsJSON(raw, elements[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 func (f *Field) exactly(text string, v Value) (Value, error) {
@@ -114,9 +71,44 @@ func (f *Field) inexact(shown string, v Value) error {
 		f.Name, shown, quoteShort(string(f.AppendText(nil, v))), article(f.Kind)))
 }
 
-func (f *Field) checkExact() error {
-	if f.Exact && (f.Coerce != CoerceError || !f.Default.IsNull()) {
-		return errors.New("exact contradicts coerce and default, which change the source's values: remove exact, or remove them")
+// With an offset, and nothing finer than a microsecond.
+func (f times) returns(text string) bool {
+	if strings.TrimSpace(text) != text || f.epoch != 0 {
+		return false
 	}
-	return nil
+	if f.layout != "" && !strings.Contains(f.layout, "Z07") || f.layout == "" && !hasOffset(text) {
+		return false
+	}
+	point := strings.IndexByte(text, '.')
+	if f.layout != "" && !strings.Contains(f.layout, ".0") || point < 0 {
+		return point < 0
+	}
+	digits := text[point+1:]
+	if end := strings.IndexFunc(digits, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		digits = digits[:end]
+	}
+	const microseconds = 6
+	return len(strings.TrimRight(digits, "0")) <= microseconds
+}
+
+func hasOffset(text string) bool {
+	return strings.HasSuffix(text, "Z") || strings.LastIndexAny(text, "+-") >= len("2006-01-02T15:04")
+}
+
+func (l lists) returns(doc []byte, v Value) bool {
+	var raws []json.RawMessage
+	elements, e := v.Elements(), l.element
+	if err := json.Unmarshal(doc, &raws); err != nil || len(raws) != len(elements) {
+		return false
+	}
+	for i, raw := range raws {
+		if isNull := string(raw) == "null"; isNull || elements[i].IsNull() {
+			if isNull != elements[i].IsNull() {
+				return false
+			}
+		} else if !e.ReturnsJSON(raw, elements[i]) {
+			return false
+		}
+	}
+	return true
 }

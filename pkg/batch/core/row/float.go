@@ -1,7 +1,6 @@
 package row
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 )
@@ -27,17 +26,6 @@ const (
 	minPlain = 1e-17
 	maxPlain = 1e21
 )
-
-// Finite reports NaN and infinities, which have no text.
-func (v Value) Finite() error {
-	if v.kind != Float {
-		return nil
-	}
-	if x := v.Float(); x-x != 0 {
-		return fmt.Errorf("%v is not a finite number", x)
-	}
-	return nil
-}
 
 // Real is the float64 of x's shortest text: 0.1, not 0.10000000149011612. It converts back.
 func Real(x float32) float64 {

@@ -70,16 +70,6 @@ func twoDigits(s string) (int, bool) {
 	return int(tens)*10 + int(ones), tens <= 9 && ones <= 9
 }
 
-// Append appends yyyy-MM-dd.
-func (d Date) Append(dst []byte) []byte {
-	if d < minISO || d > maxISO {
-		return d.Time().AppendFormat(dst, time.DateOnly)
-	}
-	y, m, day := d.civil()
-	return append(dst, '0'+byte(y/1000), '0'+byte(y/100%10), '0'+byte(y/10%10), '0'+byte(y%10), '-',
-		'0'+byte(m/10), '0'+byte(m%10), '-', '0'+byte(day/10), '0'+byte(day%10))
-}
-
 // AppendMicros appends yyyy-MM-ddTHH:mm:ss.SSSSSSZ of microseconds since 1970-01-01 UTC.
 func AppendMicros(dst []byte, micros int64) []byte {
 	day := DayOfMicros(micros)
@@ -124,6 +114,32 @@ const (
 	daysToEpoch = 719_468 // from 0000-03-01
 )
 
+// From year 0; a day that does not exist becomes another.
+func dateOfCivil(year, month, day int) Date {
+	month -= 3
+	if month < 0 {
+		month += 12
+		year--
+	}
+	era := year / 400
+	if year < 0 {
+		era = (year - 399) / 400
+	}
+	yoe := year - era*400
+	doy := (153*month+2)/5 + day - 1
+	return Date(era*daysPerEra + yoe*365 + yoe/4 - yoe/100 + doy - daysToEpoch)
+}
+
+// Append appends yyyy-MM-dd.
+func (d Date) Append(dst []byte) []byte {
+	if d < minISO || d > maxISO {
+		return d.Time().AppendFormat(dst, time.DateOnly)
+	}
+	y, m, day := d.civil()
+	return append(dst, '0'+byte(y/1000), '0'+byte(y/100%10), '0'+byte(y/10%10), '0'+byte(y%10), '-',
+		'0'+byte(m/10), '0'+byte(m%10), '-', '0'+byte(day/10), '0'+byte(day%10))
+}
+
 func (d Date) civil() (year, month, day int) {
 	days := int(d) + daysToEpoch
 	era := days / daysPerEra
@@ -140,20 +156,4 @@ func (d Date) civil() (year, month, day int) {
 		year++
 	}
 	return year, month, day
-}
-
-// From year 0; a day that does not exist becomes another.
-func dateOfCivil(year, month, day int) Date {
-	month -= 3
-	if month < 0 {
-		month += 12
-		year--
-	}
-	era := year / 400
-	if year < 0 {
-		era = (year - 399) / 400
-	}
-	yoe := year - era*400
-	doy := (153*month+2)/5 + day - 1
-	return Date(era*daysPerEra + yoe*365 + yoe/4 - yoe/100 + doy - daysToEpoch)
 }

@@ -115,14 +115,6 @@ func plainest(value any) any {
 	return value
 }
 
-func (f *Field) parseJSON(text string) (Value, error) {
-	j, err := ParseJSON(text)
-	if err != nil {
-		return Value{}, f.misfit(text, err.Error())
-	}
-	return JSONValue(j), nil
-}
-
 // No value, like a database's null.
 func isJSONNull(text string) bool {
 	return len(text) >= len("null") && strings.TrimSpace(text) == "null"

@@ -3,43 +3,13 @@ package row
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/jsontext"
 )
-
-// listBit; the rest is the elements' kind.
-const listBit = 0x20
-
-const listPrefix = "list of "
-
-// ListOf lists elem; not of lists, json or bytes.
-func ListOf(elem Kind) Kind { return elem | listBit }
-
-// Elem is a list's element kind; else false.
-func (k Kind) Elem() (Kind, bool) { return k &^ listBit, k.IsList() }
-
-// IsList reports whether the kind is a list.
-func (k Kind) IsList() bool { return k&listBit != 0 && isSimple(k&^listBit) }
-
-func isSimple(k Kind) bool {
-	switch k {
-	case String, Int, Float, DecimalKind, Bool, DateKind, Timestamp, UUIDKind:
-		return true
-	default:
-		return false
-	}
-}
-
-// ListNames are all kinds of lists.
-func ListNames() []string {
-	var names []string
-	for k := String; int(k) < len(kindNames); k++ {
-		if isSimple(k) {
-			names = append(names, ListOf(k).String())
-		}
-	}
-	return names
-}
 
 // ListValue makes a list of elem or nulls. NaN, an infinity, a text not UTF-8, a year beyond 9999 is an error.
 func ListValue(elem Kind, elements []Value) (Value, error) {
@@ -184,12 +154,48 @@ func (v Value) Elements() []Value {
 
 func (v Value) element(raw string) Value {
 	elem, _ := v.kind.Elem()
-	f := Field{Name: "element", Kind: elem, Nullable: true, Nulls: []string{}}
-	e, err := f.parseElement(raw)
+	e, err := parseElement(elem, raw)
 	if err != nil {
 		panic(fmt.Sprintf("core: element %s of a %s: %v", raw, v.kind, err))
 	}
 	return e
+}
+
+func parseElement(kind Kind, raw string) (Value, error) {
+	if raw == "null" {
+		return Value{}, nil
+	}
+	text := raw
+	if raw[0] == '"' {
+		var err error
+		if text, err = jsontext.Unquote([]byte(raw)); err != nil {
+			return Value{}, err
+		}
+	}
+	switch kind {
+	case String, UUIDKind:
+		return Value{kind: kind, text: text}, nil
+	case Int:
+		i, err := strconv.ParseInt(text, 10, 64)
+		return IntValue(i), err
+	case Float:
+		x, err := ParseFloat(text)
+		return FloatValue(x), err
+	case DecimalKind:
+		d, err := ParseDecimal(text)
+		return DecimalValue(d), err
+	case Bool:
+		return BoolValue(text == "true"), nil
+	case DateKind:
+		d, err := ParseDate(text)
+		return DateValue(d), err
+	default:
+		micros, _, ok := parseISOTime(text)
+		if !ok {
+			return Value{}, errors.New("it is not a timestamp")
+		}
+		return TimestampValue(time.UnixMicro(micros)), nil
+	}
 }
 
 func (v Value) each(f func(raw string) bool) {
@@ -213,19 +219,4 @@ func (v Value) each(f func(raw string) bool) {
 		}
 		rest = rest[end+1:]
 	}
-}
-
-func canonicalList(v Value) Value {
-	if v.kind != ListOf(DecimalKind) {
-		return v
-	}
-	elements := v.Elements()
-	for i := range elements {
-		elements[i] = elements[i].Canonical()
-	}
-	list, err := ListValue(DecimalKind, elements)
-	if err != nil {
-		return v
-	}
-	return list
 }

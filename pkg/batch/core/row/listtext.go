@@ -9,108 +9,80 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-func (f *Field) element() *Field {
+// ParseArray reads a JSON array strictly: each element has its kind's JSON type, or null. With Coerce,
+// elements are converted.
+func (f *Field) ParseArray(doc []byte) (Value, error) { return f.lists().parseArray(doc) }
+
+// AppendArray appends a JSON array in the field's format.
+func (f *Field) AppendArray(dst []byte, v Value) []byte { return f.lists().appendArray(dst, v) }
+
+type lists struct{ field, element *Field }
+
+func (f *Field) lists() lists {
 	if f.elem != nil {
-		return f.elem
+		return lists{f, f.elem}
 	}
 	kind, _ := f.Kind.Elem()
-	return &Field{Name: f.Name, Kind: kind, Nullable: true, Hidden: f.Hidden, Nulls: []string{}}
+	return lists{f, &Field{Name: f.Name, Kind: kind, Nullable: true, Hidden: f.Hidden, Nulls: []string{}}}
 }
 
-func (f *Field) elementAt(i int) *Field {
-	e := *f.element()
-	e.Name = fmt.Sprintf("%s[%d]", f.Name, i)
+func (l lists) at(i int) *Field {
+	e := *l.element
+	e.Name = fmt.Sprintf("%s[%d]", l.field.Name, i)
 	return &e
 }
 
-func (f *Field) setElement() error {
-	kind, ok := f.Kind.Elem()
-	if !ok {
-		if f.Separator != "" {
-			return fmt.Errorf("field %q: a separator is for lists, not for %s: write type: list of string, or omit it", f.Name, f.Kind)
-		}
-		return nil
-	}
-	e := Field{
-		Name: f.Name, Kind: kind, Nullable: true, Format: f.Format, Scale: f.Scale, Zone: f.Zone, Hidden: f.Hidden, Nulls: []string{},
-		Trues: f.Trues, Falses: f.Falses, DecimalSeparator: f.DecimalSeparator, ThousandsSeparator: f.ThousandsSeparator, TrailingMinus: f.TrailingMinus,
-	}
-	if f.Coerce != CoerceError {
-		e.Coerce = CoerceConvert
-	}
-	if f.Separator != "" && (f.Separator == f.DecimalSeparator || f.Separator == f.ThousandsSeparator) {
-		return fmt.Errorf("field %q: the list and its numbers have the same separator: %q", f.Name, f.Separator)
-	}
-	schema, err := NewSchema(e)
-	if err == nil {
-		f.elem = schema.Field(0)
-	}
-	return err
-}
-
 // By the separator if set, else a JSON array or PostgreSQL's form.
-func (f *Field) parseList(text string) (Value, error) {
+func (l lists) parse(text string) (Value, error) {
 	text = strings.TrimSpace(text)
 	isJSON := strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]")
-	if f.Separator != "" {
+	if l.field.Separator != "" {
 		if isJSON {
-			if v, err := f.ParseArray([]byte(text)); err == nil {
+			if v, err := l.parseArray([]byte(text)); err == nil {
 				return v, nil
 			}
 		}
-		return f.listOf(strings.Split(text, f.Separator))
+		return parseAll(l, strings.Split(text, l.field.Separator), (*Field).Parse)
 	}
 	switch {
 	case isJSON:
-		return f.ParseArray([]byte(text))
+		return l.parseArray([]byte(text))
 	case isArrayText(text):
-		return f.parseArrayText(text)
+		return l.parseArrayText(text)
 	}
-	return Value{}, f.misfit(text, `expected a JSON array such as [1, 2]; for a;b set separator: ";"`)
+	return Value{}, l.field.misfit(text, `expected a JSON array such as [1, 2]; for a;b set separator: ";"`)
 }
 
-func (f *Field) listOf(texts []string) (Value, error) {
-	e := f.element()
+func parseAll[T string | json.RawMessage](l lists, texts []T, parse func(element *Field, text string) (Value, error)) (Value, error) {
 	elements := make([]Value, len(texts))
 	for i, text := range texts {
 		var err error
-		if elements[i], err = e.Parse(text); err != nil {
-			_, err = f.elementAt(i).Parse(text)
+		if elements[i], err = parse(l.element, string(text)); err != nil {
+			_, err = parse(l.at(i), string(text))
 			return Value{}, err
 		}
 	}
-	return f.list(elements)
+	return l.value(elements)
 }
 
-func (f *Field) list(elements []Value) (Value, error) {
-	v, err := ListValue(f.element().Kind, elements)
+func (l lists) value(elements []Value) (Value, error) {
+	v, err := ListValue(l.element.Kind, elements)
 	if err != nil {
-		return Value{}, exception.InvalidItem("", exception.ClassParse, FieldError(f.Name, err))
+		return Value{}, exception.InvalidItem("", exception.ClassParse, FieldError(l.field.Name, err))
 	}
 	return v, nil
 }
 
-// ParseArray reads a JSON array strictly: each element has its kind's JSON type, or null. With Coerce,
-// elements are converted.
-func (f *Field) ParseArray(doc []byte) (Value, error) {
+func (l lists) parseArray(doc []byte) (Value, error) {
 	var scan jsontext.Scanner
 	if err := scan.Valid(doc); err != nil {
-		return Value{}, f.misfit(string(doc), err.Error())
+		return Value{}, l.field.misfit(string(doc), err.Error())
 	}
 	var raws []json.RawMessage
 	if err := json.Unmarshal(doc, &raws); err != nil {
-		return Value{}, f.misfit(string(doc), "expected a JSON array such as [1, 2]")
+		return Value{}, l.field.misfit(string(doc), "expected a JSON array such as [1, 2]")
 	}
-	e := f.element()
-	elements := make([]Value, len(raws))
-	for i, raw := range raws {
-		var err error
-		if elements[i], err = e.parseElement(string(raw)); err != nil {
-			_, err = f.elementAt(i).parseElement(string(raw))
-			return Value{}, err
-		}
-	}
-	return f.list(elements)
+	return parseAll(l, raws, (*Field).parseElement)
 }
 
 func (f *Field) parseElement(raw string) (Value, error) {
@@ -158,31 +130,30 @@ func (f *Field) misfitJSON(raw, why string) error {
 }
 
 // As a JSON array if separators could not be read again.
-func (f *Field) appendList(dst []byte, v Value) []byte {
-	if f.Separator == "" {
-		return f.AppendArray(dst, v)
+func (l lists) append(dst []byte, v Value) []byte {
+	if l.field.Separator == "" {
+		return l.appendArray(dst, v)
 	}
-	begin, e := len(dst), f.element()
+	begin, e := len(dst), l.element
 	elements := v.Elements()
 	for i, element := range elements {
 		if i > 0 {
-			dst = append(dst, f.Separator...)
+			dst = append(dst, l.field.Separator...)
 		}
 		text := string(e.AppendText(nil, element))
-		if element.IsNull() || text == "" || strings.Contains(text, f.Separator) || strings.HasPrefix(text, "[") || strings.TrimSpace(text) != text {
-			return f.AppendArray(dst[:begin], v)
+		if element.IsNull() || text == "" || strings.Contains(text, l.field.Separator) || strings.HasPrefix(text, "[") || strings.TrimSpace(text) != text {
+			return l.appendArray(dst[:begin], v)
 		}
 		dst = append(dst, text...)
 	}
-	if len(elements) == 0 || f.isNull(string(dst[begin:])) {
-		return f.AppendArray(dst[:begin], v)
+	if len(elements) == 0 || l.field.IsNull(string(dst[begin:])) {
+		return l.appendArray(dst[:begin], v)
 	}
 	return dst
 }
 
-// AppendArray appends a JSON array in the field's format.
-func (f *Field) AppendArray(dst []byte, v Value) []byte {
-	e := f.element()
+func (l lists) appendArray(dst []byte, v Value) []byte {
+	e := l.element
 	if e.Format == "" {
 		return append(dst, v.text...)
 	}

@@ -3,6 +3,7 @@ package row
 import (
 	"math/big"
 	"math/bits"
+	"slices"
 )
 
 // Rounding drops digits of a decimal.
@@ -26,12 +27,8 @@ func RoundingNames() []string { return append([]string(nil), roundingNames[:]...
 
 // RoundingByName returns the rule of a name.
 func RoundingByName(name string) (Rounding, bool) {
-	for i, n := range roundingNames {
-		if n == name {
-			return Rounding(i), true
-		}
-	}
-	return 0, false
+	r := slices.Index(roundingNames[:], name)
+	return Rounding(max(r, 0)), r >= 0
 }
 
 func quotient(a, b *big.Int, mode Rounding) *big.Int {

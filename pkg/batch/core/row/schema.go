@@ -1,68 +1,10 @@
 package row
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
-
-// Field is a schema's typed column.
-type Field struct {
-	Name     string
-	Kind     Kind
-	Nullable bool
-	// From is the source's name (CSV header, JSON key); empty means Name.
-	From string
-	// Format is a date's or timestamp's [Layout], or epoch, epoch_ms, epoch_us since 1970-01-01 UTC; empty
-	// means ISO 8601. Bytes: hex or base64 (default).
-	Format string
-	// Scale is the digits after a decimal's point: fewer are filled, more invalid. nil accepts any.
-	Scale *int
-	// Separators of a decimal, float or int; empty means "." and none. Thousands may lack, and are not
-	// written.
-	DecimalSeparator, ThousandsSeparator string
-	// TrailingMinus allows 12.50-, written as -12.50.
-	TrailingMinus bool
-	// Additional texts of a bool in any case; the first is written.
-	Trues, Falses []string
-	// Separator of a list's elements; empty means a JSON array. Other settings apply to elements.
-	Separator string
-	// Zone for times without offset, and for Format; nil means UTC.
-	Zone *time.Location
-	// Default if the source has none; null means none.
-	Default Value
-	// Coerce is the treatment of a value that does not fit.
-	Coerce Coerce
-	// Nulls are read as null. nil means "" except for string and bytes.
-	Nulls []string
-	// Exact makes a text that is not written back the same (see Returns) an invalid item.
-	Exact bool
-	// Optional lets the source lack it: null, or Default.
-	Optional bool
-	// Hidden keeps values out of errors: fields are redacted.
-	Hidden bool
-
-	layout string
-	epoch  int64
-	elem   *Field
-}
-
-// Source is the name in the source.
-func (f *Field) Source() string {
-	if f.From != "" {
-		return f.From
-	}
-	return f.Name
-}
-
-// Type is as in a job file: "int null".
-func (f *Field) Type() string {
-	if f.Nullable {
-		return f.Kind.String() + " null"
-	}
-	return f.Kind.String()
-}
 
 // Schema is a row's ordered fields, immutable.
 //
@@ -88,23 +30,9 @@ func NewSchema(fields ...Field) (*Schema, error) {
 		if f.Kind == Null || int(f.Kind) >= len(kindNames) && !f.Kind.IsList() {
 			return nil, fmt.Errorf("field %q has no type (allowed: %s, and list of most of them)", f.Name, strings.Join(KindNames(), ", "))
 		}
-		if err := f.setElement(); err != nil {
+		if err := prepare(f); err != nil {
 			return nil, err
 		}
-		if err := f.checkMisfits(); err != nil {
-			return nil, err
-		}
-		if f.Optional && !f.Nullable && f.Default.IsNull() {
-			return nil, fmt.Errorf("field %q is optional, so its type must allow null (%s null)", f.Name, f.Kind)
-		}
-		if err := errors.Join(f.checkNumber(), f.checkExact(), f.checkWords()); err != nil {
-			return nil, fmt.Errorf("field %q: %w", f.Name, err)
-		}
-		layout, err := fieldLayout(f)
-		if err != nil {
-			return nil, err
-		}
-		f.layout, f.epoch = layout, epochUnit(f.Format)
 		s.index[f.Name] = i
 	}
 	return s, nil
@@ -118,10 +46,7 @@ func (s *Schema) InZone(zone *time.Location) *Schema {
 	fields, changed := s.Fields(), false
 	for i := range fields {
 		f := &fields[i]
-		kind := f.Kind
-		if elem, ok := kind.Elem(); ok {
-			kind = elem
-		}
+		kind, _ := f.Kind.Elem()
 		if f.Zone == nil && (kind == Timestamp || kind == DateKind && epochUnit(f.Format) != 0) {
 			f.Zone, changed = zone, true
 		}

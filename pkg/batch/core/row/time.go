@@ -1,12 +1,105 @@
 package row
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
+
+// ParseTimestamp (rule D5): without offset in zone (nil is UTC), the first of two instants; a time left out is
+// an error. Finer digits are cut off.
+func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
+	if zone == time.UTC {
+		zone = nil
+	}
+	t, err := times{zone: zone}.parse(text)
+	var gap *gapError
+	switch {
+	case err == nil || errors.Is(err, errFiner):
+		return t.UTC().Truncate(time.Microsecond), nil
+	case errors.As(err, &gap):
+		return time.Time{}, err
+	}
+	return time.Time{}, fmt.Errorf("%q is not a timestamp (such as 2026-11-20T08:30:00Z)", text)
+}
+
+type times struct {
+	layout string         // Go's; empty means ISO 8601
+	epoch  int64          // microseconds of a unit if counted, else 0
+	zone   *time.Location // nil means UTC
+}
+
+func (f times) parse(text string) (time.Time, error) {
+	if f.epoch != 0 {
+		t, cut, err := parseEpoch(text, f.epoch)
+		if err == nil && cut {
+			err = errFiner
+		}
+		return t, err
+	}
+	if f.layout != "" {
+		t, err := f.parseWith(f.layout, text)
+		if err == nil && t.Nanosecond()%1000 != 0 {
+			err = errFiner
+		}
+		return t, err
+	}
+	if micros, hasZone, ok := parseISOTime(text); ok && (hasZone || f.zone == nil) {
+		return time.UnixMicro(micros).UTC(), nil
+	}
+	var err error
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999Z07"} {
+		var t time.Time
+		var gap *gapError
+		if t, err = f.parseWith(layout, text); err == nil && isFiner(text) {
+			return t, errFiner
+		} else if err == nil || errors.As(err, &gap) {
+			return t, err
+		}
+	}
+	return time.Time{}, err
+}
+
+func (f times) parseDate(text string) (Date, error) {
+	if f.epoch != 0 {
+		t, _, err := parseEpoch(text, f.epoch)
+		return DateOf(t.In(cmp.Or(f.zone, time.UTC))), err
+	}
+	layout := cmp.Or(f.layout, time.DateOnly)
+	if layout == time.DateOnly {
+		if d, ok := parseISODate(text); ok {
+			return d, nil
+		}
+	}
+	t, err := time.Parse(layout, text)
+	return DateOf(t), err
+}
+
+// Without an offset in the field's zone.
+func (f times) parseWith(layout, text string) (time.Time, error) {
+	t, err := time.Parse(layout, text)
+	if err != nil || strings.Contains(layout, "07") {
+		return t, err
+	}
+	return LocalTime(t, f.zone)
+}
+
+func (f times) append(dst []byte, v Value) []byte {
+	t := v.Time().In(cmp.Or(f.zone, time.UTC))
+	if v.kind == DateKind {
+		t = v.Date().Time()
+		if f.epoch != 0 {
+			t = v.Date().Begins(f.zone)
+		}
+	}
+	if f.epoch != 0 {
+		return appendEpoch(dst, t, f.epoch)
+	}
+	return t.AppendFormat(dst, f.layout)
+}
 
 func epochUnit(format string) int64 {
 	switch format {
@@ -19,9 +112,6 @@ func epochUnit(format string) int64 {
 	}
 	return 0
 }
-
-// Counts reports whether the text is a number since 1970-01-01 UTC.
-func (f *Field) Counts() bool { return f.epoch != 0 }
 
 // Earliest and latest microsecond of the years 1 to 9999.
 const (
@@ -82,87 +172,12 @@ func appendEpoch(dst []byte, t time.Time, unit int64) []byte {
 	return dst
 }
 
-func (f *Field) parseDate(text string) (Date, error) {
-	if f.epoch != 0 {
-		t, _, err := parseEpoch(text, f.epoch)
-		return DateOf(t.In(f.zone())), err
-	}
-	layout := f.layoutOr(time.DateOnly)
-	if layout == time.DateOnly {
-		if d, ok := parseISODate(text); ok {
-			return d, nil
-		}
-	}
-	t, err := time.Parse(layout, text)
-	return DateOf(t), err
-}
-
-// Without an offset in the field's zone.
-func (f *Field) parseWith(layout, text string) (time.Time, error) {
-	t, err := time.Parse(layout, text)
-	if err != nil || f.Zone == nil || strings.Contains(layout, "07") {
-		return t, err
-	}
-	return localTime(t, f.Zone)
-}
-
-func (f *Field) zone() *time.Location {
-	if f.Zone == nil {
-		return time.UTC
-	}
-	return f.Zone
-}
-
-// gapError: a clock change leaves the time out.
-type gapError struct {
-	wall time.Time
-	zone *time.Location
-}
-
-func (e *gapError) Error() string {
-	return fmt.Sprintf("%s does not exist in %s: the clock skips it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
-}
-
-// ParseTimestamp (rule D5): without offset in zone (nil is UTC), the first of two instants; a time left out is
-// an error. Finer digits are cut off.
-func ParseTimestamp(text string, zone *time.Location) (time.Time, error) {
-	if zone == time.UTC {
-		zone = nil
-	}
-	f := Field{Kind: Timestamp, Zone: zone}
-	t, err := f.parseTime(text)
-	if err != nil && !errors.Is(err, errFiner) {
-		if why := f.whyNoTime(err); strings.HasPrefix(why, "expected ") {
-			return time.Time{}, fmt.Errorf("%q is not a timestamp (such as 2026-11-20T08:30:00Z)", text)
-		}
-		return time.Time{}, err
-	}
-	return t.UTC().Truncate(time.Microsecond), nil
-}
-
 // LocalTime is the instant when the zone's clocks show wall's UTC reading: the first of two; an error if left
 // out. nil is UTC.
 func LocalTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	if zone == nil || zone == time.UTC {
 		return wall.UTC(), nil
 	}
-	return localTime(wall, zone)
-}
-
-// Begins is the day's first instant; nil is UTC.
-func (d Date) Begins(zone *time.Location) time.Time {
-	t, err := LocalTime(d.Time(), zone)
-	if err == nil {
-		return t.UTC()
-	}
-	// Midnight is left out: the day begins at the change.
-	noon := time.Date(d.Time().Year(), d.Time().Month(), d.Time().Day(), 12, 0, 0, 0, zone)
-	start, _ := noon.ZoneBounds()
-	return start.UTC()
-}
-
-// The first, if twice.
-func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	y, m, d := wall.Date()
 	t := time.Date(y, m, d, wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone)
 	if t.Hour() != wall.Hour() || t.Minute() != wall.Minute() {
@@ -177,25 +192,24 @@ func localTime(wall time.Time, zone *time.Location) (time.Time, error) {
 	return t, nil
 }
 
-func (f *Field) appendTime(dst []byte, v Value) []byte {
-	t := v.Time().In(f.zone())
-	if v.kind == DateKind {
-		t = v.Date().Time()
-		if f.epoch != 0 {
-			t = v.Date().Begins(f.Zone)
-		}
-	}
-	if f.epoch != 0 {
-		return appendEpoch(dst, t, f.epoch)
-	}
-	return t.AppendFormat(dst, f.layout)
+// A clock change leaves the time out.
+type gapError struct {
+	wall time.Time
+	zone *time.Location
 }
 
-// Go's layouts would read it as a time.
-func plainText(format, text string) error {
-	one, other := time.Date(2034, 5, 17, 20, 18, 49, 0, time.UTC), time.Date(1978, 11, 9, 7, 33, 12, 0, time.FixedZone("X", 3600))
-	if one.Format(text) != text || other.Format(text) != text || strings.ContainsAny(text, "0123456789_") {
-		return fmt.Errorf("format %q: %q is not allowed in a format", format, text)
+func (e *gapError) Error() string {
+	return fmt.Sprintf("%s does not exist in %s: the clock skips it", e.wall.Format("2006-01-02 15:04:05"), e.zone)
+}
+
+// Begins is the day's first instant; nil is UTC.
+func (d Date) Begins(zone *time.Location) time.Time {
+	t, err := LocalTime(d.Time(), zone)
+	if err == nil {
+		return t.UTC()
 	}
-	return nil
+	// Midnight is left out: the day begins at the change.
+	noon := time.Date(d.Time().Year(), d.Time().Month(), d.Time().Day(), 12, 0, 0, 0, zone)
+	start, _ := noon.ZoneBounds()
+	return start.UTC()
 }

@@ -9,54 +9,6 @@ import (
 	"time"
 )
 
-// Kind is the type of a Value and of a schema's field.
-type Kind uint8
-
-// Null is a missing value's, never a field's.
-const (
-	Null Kind = iota
-	String
-	Int
-	Float
-	DecimalKind
-	Bool
-	DateKind
-	Timestamp
-	JSONKind
-	UUIDKind
-	BytesKind
-)
-
-var kindNames = [...]string{Null: "null", String: "string", Int: "int", Float: "float", DecimalKind: "decimal", Bool: "bool", DateKind: "date", Timestamp: "timestamp", JSONKind: "json", UUIDKind: "uuid", BytesKind: "bytes"}
-
-// String is the job file's name.
-func (k Kind) String() string {
-	if elem, ok := k.Elem(); ok {
-		return listPrefix + kindNames[elem]
-	}
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "kind(" + strconv.Itoa(int(k)) + ")"
-}
-
-// KindByName is String's inverse.
-func KindByName(name string) (Kind, bool) {
-	if of, ok := strings.CutPrefix(name, listPrefix); ok {
-		elem, _ := KindByName(of)
-		return ListOf(elem), isSimple(elem)
-	}
-	for k := String; int(k) < len(kindNames); k++ {
-		if kindNames[k] == name {
-			return k, true
-		}
-	}
-	return Null, false
-}
-
-// KindNames are a field's kinds without lists, in order.
-func KindNames() []string { return append([]string(nil), kindNames[String:]...) }
-
 // Value is a typed, possibly null value of 32 bytes, scalars without allocation; zero is null. Compare with
 // Equal: == distinguishes decimals 1.5 and 1.50, and JSON texts.
 type Value struct {
@@ -202,104 +154,15 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// Equal compares values of one kind: 1.5 and 1.50, {"a":1,"b":2} and {"b":2,"a":1.0}. A NaN equals itself.
-func (v Value) Equal(w Value) bool {
-	if v == w {
-		return true
-	}
-	if v.kind != w.kind {
-		return false
-	}
-	switch v.kind {
-	case DecimalKind:
-		return v.Decimal().Equal(w.Decimal())
-	case JSONKind:
-		return v.JSON().Equal(w.JSON())
-	default:
-		return v.kind.IsList() && canonicalList(v) == canonicalList(w)
-	}
-}
-
-// Canonical maps equal values to one map key.
-func (v Value) Canonical() Value {
-	switch v.kind {
-	case DecimalKind:
-		return DecimalValue(v.Decimal().Reduce())
-	case JSONKind:
-		return JSONValue(v.JSON().Canonical())
-	default:
-		return canonicalList(v)
-	}
-}
-
-// Any returns nil, string, int64, float64, bool, Date, time.Time, Decimal, JSON, UUID or []byte; for a list a
-// slice, of pointers if one is null. It boxes: hot paths switch on Kind.
-func (v Value) Any() any {
-	switch v.kind {
-	case Null:
+// Finite reports NaN and infinities, which have no text.
+func (v Value) Finite() error {
+	if v.kind != Float {
 		return nil
-	case String:
-		return v.text
-	case Int:
-		return v.Int()
-	case Float:
-		return v.Float()
-	case Bool:
-		return v.Bool()
-	case DateKind:
-		return v.Date()
-	case Timestamp:
-		return v.Time()
-	case DecimalKind:
-		return v.Decimal()
-	case JSONKind:
-		return v.JSON()
-	case UUIDKind:
-		return v.UUID()
-	case BytesKind:
-		return []byte(v.text)
 	}
-	return anyList(v)
-}
-
-// ValueOf inverts Any; also int, int32, float32.
-func ValueOf(x any) (Value, error) {
-	switch x := x.(type) {
-	case nil:
-		return Value{}, nil
-	case string:
-		return StringValue(x), nil
-	case []byte:
-		return BytesValue(x), nil
-	case JSON:
-		return JSONValue(x), nil
-	case UUID:
-		return UUIDValue(x), nil
-	case int64:
-		return IntValue(x), nil
-	case int:
-		return IntValue(int64(x)), nil
-	case int32:
-		return IntValue(int64(x)), nil
-	case float64:
-		return FloatValue(x), nil
-	case float32:
-		return FloatValue(Real(x)), nil
-	case bool:
-		return BoolValue(x), nil
-	case Date:
-		return DateValue(x), nil
-	case time.Time:
-		return TimestampValue(x), nil
-	case Decimal:
-		return DecimalValue(x), nil
-	case Value:
-		return x, nil
+	if x := v.Float(); x-x != 0 {
+		return fmt.Errorf("%v is not a finite number", x)
 	}
-	if v, is, err := listOfAny(x); is {
-		return v, err
-	}
-	return Value{}, fmt.Errorf("a %T is not a row value (allowed: %s, lists, null)", x, strings.Join(KindNames(), ", "))
+	return nil
 }
 
 // AppendText appends the canonical text (rule D7); nothing for a null.
@@ -327,9 +190,6 @@ func (v Value) AppendText(dst []byte) []byte {
 	return append(dst, v.text...)
 }
 
-// TimestampLayout is UTC, microseconds.
-const TimestampLayout = "2006-01-02T15:04:05.999999Z07:00"
-
 // String is the canonical text, or "null".
 func (v Value) String() string {
 	switch v.kind {
@@ -344,3 +204,6 @@ func (v Value) String() string {
 		return string(v.AppendText(nil))
 	}
 }
+
+// TimestampLayout is UTC, microseconds.
+const TimestampLayout = "2006-01-02T15:04:05.999999Z07:00"

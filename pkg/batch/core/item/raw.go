@@ -71,13 +71,4 @@ func (t RawText) Hidden() RawText {
 // IsHidden reports whether the text was left out because fields of the item are redacted.
 func (t RawText) IsHidden() bool { return t.Text == "" }
 
-// HidesFields reports whether items of the buffer have masked fields: then no text of such an item may
-// be stored, as the location of the field in it is unknown.
-func HidesFields(items Items) bool {
-	typed, ok := items.(interface{ elem() reflect.Type })
-	return !ok || hidesFields(typed.elem())
-}
-
-func hidesFields(t reflect.Type) bool { return mayRedact(t, map[reflect.Type]bool{}, false) }
-
 func (s *Slice[T]) elem() reflect.Type { return reflect.TypeFor[T]() }

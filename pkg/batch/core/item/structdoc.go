@@ -3,13 +3,10 @@ package item
 import (
 	"bytes"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jsontext"
@@ -58,25 +55,6 @@ func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentRe
 	return d
 }
 
-// structOf returns the struct that t is or points to, if encoding/json decodes it field by field; nil
-// otherwise.
-func structOf(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	own := reflect.PointerTo(t)
-	if t.Kind() != reflect.Struct || own.Implements(reflect.TypeFor[json.Unmarshaler]()) || own.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return nil
-	}
-	return t
-}
-
-// hasFrom reports whether a field is found by its tag `from` in JSON.
-func hasFrom(sf reflect.StructField) bool {
-	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
-	return sf.IsExported() && sf.Tag.Get("from") != "" && name == ""
-}
-
 func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	f := fromField{index: i, path: d.find.AddName(sf.Tag.Get("from"))}
 	f.name = d.find.AddPath([]jsontext.Step{{Key: sf.Name, Fold: true}})
@@ -93,53 +71,6 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 		f.field = *schema.Field(0)
 	}
 	return f
-}
-
-// expectFields collects the keys of t's fields that documents must have: all but the optional ones
-// (`omitempty`, `omitzero`, `optional:"true"`).
-func expectFields(keys *jsontext.WantedKeys, t reflect.Type, outer []jsontext.Step) {
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		inner := reflect.Type(nil)
-		if sf.Type.Kind() == reflect.Struct {
-			inner = structOf(sf.Type)
-		}
-		switch {
-		case sf.Tag.Get("json") == "-" || sf.Tag.Get("batch") == "-" || sf.Tag.Get("optional") == "true" || mayLack(options):
-		case sf.Anonymous && name == "":
-			if inner != nil {
-				expectFields(keys, inner, outer)
-			}
-		case !sf.IsExported():
-		case hasFrom(sf) && outer == nil:
-			keys.Add(sf.Name, sf.Tag.Get("from"))
-		default:
-			if name == "" {
-				name = sf.Name
-			}
-			steps := append(slices.Clone(outer), jsontext.Step{Key: name, Fold: true})
-			if inner != nil && inner.NumField() > 0 {
-				expectFields(keys, inner, steps)
-				continue
-			}
-			keys.Finder.AddPath(steps)
-			keys.Fields = append(keys.Fields, sf.Name)
-			keys.Names = append(keys.Names, pathText(steps))
-		}
-	}
-}
-
-func mayLack(options string) bool {
-	return slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
-}
-
-func pathText(steps []jsontext.Step) string {
-	names := make([]string, len(steps))
-	for i, s := range steps {
-		names[i] = s.Key
-	}
-	return strings.Join(names, ".")
 }
 
 func (d *documentReader[T]) source() any { return componentOf(d.r) }

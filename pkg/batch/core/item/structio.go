@@ -55,25 +55,11 @@ func (s *structReader[T]) Fill(ctx context.Context, items Items, n int) error {
 	return nil
 }
 
-// metaOf returns the origin of the last item from a family's reader.
-func metaOf(r any) Meta {
-	if m, ok := r.(MetaReader); ok {
-		return m.Meta()
-	}
-	return Meta{}
-}
-
 // structWriter is a Writer of structs over a writer of records.
 type structWriter[T any] struct {
 	plan   *structPlan
 	w      RecordWriter
 	buffer recordBuffer
-}
-
-// recordBuffer holds structs as records.
-type recordBuffer struct {
-	values  []row.Value
-	records [][]row.Value
 }
 
 func (s *structWriter[T]) Component() any { return componentOf(s.w) }
@@ -88,6 +74,44 @@ func (s *structWriter[T]) Write(ctx context.Context, items Items) error {
 		return err
 	}
 	return Placed(s.w.WriteRecords(ctx, s.plan.schema, records), items, 0)
+}
+
+// NewEncoding implements Encoder.
+func (s *structWriter[T]) NewEncoding() Encoding {
+	var buffer recordBuffer
+	return newRecordEncoding(s.w, func(items Items) (*row.Schema, [][]row.Value, error) {
+		list, err := sliceOf[T]("writer", items)
+		if err != nil {
+			return nil, nil, err
+		}
+		records, err := recordsOf(&buffer, s.plan, list.Items)
+		return s.plan.schema, records, err
+	})
+}
+
+func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (bool, error) {
+	return writeRecordEncoding(ctx, s.w, encoded)
+}
+
+// Locate implements Locator.
+func (s *structWriter[T]) Locate(ctx context.Context, items Items, failure error) (int, bool) {
+	locator, ok := s.w.(recordLocator)
+	list, err := sliceOf[T]("writer", items)
+	if !ok || err != nil || len(list.Items) == 0 {
+		return 0, false
+	}
+	var buffer recordBuffer
+	records, err := recordsOf(&buffer, s.plan, list.Items)
+	if err != nil {
+		return 0, false
+	}
+	return locator.LocateRecord(ctx, s.plan.schema, records, failure)
+}
+
+// recordBuffer holds structs as records.
+type recordBuffer struct {
+	values  []row.Value
+	records [][]row.Value
 }
 
 func recordsOf[T any](b *recordBuffer, plan *structPlan, items []T) ([][]row.Value, error) {

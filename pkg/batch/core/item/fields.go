@@ -5,10 +5,65 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
+
+// FieldName returns the name of a Go struct's field in schemas and expressions: its tag `batch:"name"`,
+// or its name in lower snake case; empty if it is left out (`batch:"-"`, or not exported).
+func FieldName(f reflect.StructField) string {
+	name := f.Tag.Get("batch")
+	switch {
+	case !f.IsExported() || name == "-":
+		return ""
+	case name == "":
+		return snakeCase(f.Name)
+	}
+	return name
+}
+
+func snakeCase(name string) string {
+	var b strings.Builder
+	runes := []rune(name)
+	upper := func(i int) bool { return i >= 0 && i < len(runes) && runes[i] >= 'A' && runes[i] <= 'Z' }
+	for i, r := range runes {
+		if upper(i) && i > 0 && (!upper(i-1) || (i+1 < len(runes) && !upper(i+1))) {
+			b.WriteByte('_')
+		}
+		b.WriteString(strings.ToLower(string(r)))
+	}
+	return b.String()
+}
+
+func goKind(t reflect.Type) (row.Kind, bool) {
+	switch t {
+	case reflect.TypeFor[row.Date]():
+		return row.DateKind, true
+	case reflect.TypeFor[time.Time]():
+		return row.Timestamp, true
+	case reflect.TypeFor[row.Decimal]():
+		return row.DecimalKind, true
+	}
+	if kind, ok := TextKind(t); ok {
+		return kind, true
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return row.String, true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return row.Int, true
+	case reflect.Float32, reflect.Float64:
+		return row.Float, true
+	case reflect.Bool:
+		return row.Bool, true
+	default:
+		return row.Null, false
+	}
+}
 
 // TextKind returns the kind of a Go type for json, a uuid, bytes or a list: row.JSON and
 // json.RawMessage, an array of 16 bytes (row.UUID, and the type of most libraries), a slice of bytes, a
@@ -40,6 +95,31 @@ func sliceKind(elem reflect.Type) (row.Kind, bool) {
 		return list, true
 	}
 	return row.Null, false
+}
+
+func fieldValue(src reflect.Value, kind row.Kind) row.Value {
+	switch kind {
+	case row.String:
+		return row.StringValue(src.String())
+	case row.Float:
+		if src.Kind() == reflect.Float32 {
+			return row.FloatValue(row.Real(float32(src.Float())))
+		}
+		return row.FloatValue(src.Float())
+	case row.Bool:
+		return row.BoolValue(src.Bool())
+	case row.DateKind:
+		return row.DateValue(row.Date(src.Int()))
+	case row.Timestamp:
+		return row.TimestampValue(*src.Addr().Interface().(*time.Time))
+	case row.DecimalKind:
+		return row.DecimalValue(*src.Addr().Interface().(*row.Decimal))
+	default:
+	}
+	if src.CanUint() {
+		return row.IntValue(int64(src.Uint()))
+	}
+	return row.IntValue(src.Int())
 }
 
 // TextValue returns the value of a Go value of such a type; a nil slice is null. Invalid JSON is an
@@ -100,6 +180,43 @@ func listValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	return row.ListValue(elem, elements)
 }
 
+// setField reports whether the value fits. dst is addressable, like the items of a slice.
+func setField(dst reflect.Value, v row.Value) bool {
+	switch dst.Kind() {
+	case reflect.String:
+		dst.SetString(v.Str())
+	case reflect.Float32, reflect.Float64:
+		if dst.OverflowFloat(v.Float()) {
+			return false
+		}
+		dst.SetFloat(v.Float())
+	case reflect.Bool:
+		dst.SetBool(v.Bool())
+	case reflect.Struct:
+		switch place := dst.Addr().Interface().(type) { // dst.Set would allocate
+		case *row.Decimal:
+			*place = v.Decimal()
+		case *time.Time:
+			*place = v.Time()
+		}
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if v.Int() < 0 || dst.OverflowUint(uint64(v.Int())) {
+			return false
+		}
+		dst.SetUint(uint64(v.Int()))
+	default:
+		n := v.Int()
+		if v.Kind() == row.DateKind {
+			n = int64(v.Date())
+		}
+		if dst.OverflowInt(n) {
+			return false
+		}
+		dst.SetInt(n)
+	}
+	return true
+}
+
 // setText sets a Go value of such a type, which is not a list.
 func setText(dst reflect.Value, v row.Value) {
 	switch {
@@ -139,4 +256,8 @@ func setList(dst reflect.Value, f *row.Field, v row.Value) error {
 		}
 	}
 	return nil
+}
+
+func unfit(f *row.Field, v row.Value, dst reflect.Value) error {
+	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
 }

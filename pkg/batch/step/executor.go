@@ -35,7 +35,7 @@ const lateTime = 5 * time.Second
 // it is recorded as FAILED. Its goroutine cannot be killed and leaks; the record says so (rule L8). Its
 // listeners are not notified: they may be the cause. The executor waits for a model.Composite.
 type SimpleStepExecutor struct {
-	// StopTimeout is DefaultStopTimeout unless set before the first Execute.
+	// StopTimeout is defaultStopTimeout unless set before the first Execute.
 	StopTimeout time.Duration
 
 	repository ports.Transitions
@@ -47,7 +47,7 @@ type SimpleStepExecutor struct {
 // repository's database; observer may be nil.
 func NewSimpleStepExecutor(repository ports.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
 	return &SimpleStepExecutor{
-		StopTimeout: DefaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
+		StopTimeout: defaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
 	}
 }
 

@@ -148,12 +148,6 @@ type Independent interface {
 	IndependentOf(database string) bool
 }
 
-// IsIndependent reports whether a component declares itself Independent of a database.
-func IsIndependent(component any, database string) bool {
-	i, ok := component.(Independent)
-	return ok && i.IndependentOf(database)
-}
-
 // Finisher is implemented by writers and processors with work to do after all items are committed and
 // before the step is COMPLETED, such as publishing a file by a rename. Before it the engine commits
 // once more, with Prepare, Position and Release: so the attempt still owned its step, and the stored
@@ -161,20 +155,6 @@ func IsIndependent(component any, database string) bool {
 // idempotent.
 type Finisher interface {
 	Finish(ctx context.Context) error
-}
-
-// publisher is implemented by Finishers that may have nothing to publish: a writer made of other
-// writers asks them.
-type publisher interface{ Publishes() bool }
-
-// Publishes reports whether a component publishes its output when its step completes: a Finisher does,
-// unless its publisher reports false.
-func Publishes(component any) bool {
-	if p, ok := component.(publisher); ok {
-		return p.Publishes()
-	}
-	_, ok := component.(Finisher)
-	return ok
 }
 
 // MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).

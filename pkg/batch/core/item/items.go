@@ -137,17 +137,6 @@ func (c *Cell[T]) Value() reflect.Value { return reflect.ValueOf(&c.Item).Elem()
 // Origin returns Meta.
 func (c *Cell[T]) Origin() Meta { return c.Meta }
 
-// AnyCell is a *Cell of a type that the caller cannot name. Processors of items of every type (filter,
-// validate) read the cell of their chain through it. Both methods concern the item currently in the
-// cell.
-type AnyCell interface {
-	// Value returns the item's location in the cell. It is the same for all items of the chain, so it
-	// is called once, and is for reading only.
-	Value() reflect.Value
-	// Origin returns the origin of the item.
-	Origin() Meta
-}
-
 func typeMismatch[T any](role string, got any) error {
 	return fmt.Errorf("a %s of %v received a %T", role, reflect.TypeFor[T](), got)
 }

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gofield"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -62,8 +63,8 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	if t.Kind() == reflect.Pointer {
 		f.pointer, t = true, t.Elem()
 	}
-	kind, ok := goKind(t)
-	if _, isText := TextKind(t); isText || !ok { // encoding/json reads these
+	kind, ok := gofield.KindOf(t)
+	if _, isText := gofield.TextKind(t); isText || !ok { // encoding/json reads these
 		return f
 	}
 	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format"), Hidden: d.hides})
@@ -143,8 +144,8 @@ func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
 		dst.Set(reflect.New(dst.Type().Elem()))
 		dst = dst.Elem()
 	}
-	if !setField(dst, value) {
-		return unfit(&f.field, value, dst)
+	if !gofield.Set(dst, value) {
+		return gofield.Unfit(&f.field, value, dst)
 	}
 	return nil
 }

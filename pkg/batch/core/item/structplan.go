@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gofield"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -24,7 +25,7 @@ type structField struct {
 	pointer  bool
 	nullable bool // nil is null: a pointer, or a slice
 	kind     row.Kind
-	isText   bool // a type of TextKind
+	isText   bool // a type of gofield.TextKind
 }
 
 func planOf(t reflect.Type) (*structPlan, error) {
@@ -39,7 +40,7 @@ func planOf(t reflect.Type) (*structPlan, error) {
 	hides := hidesFields(t)
 	for i := range p.elem.NumField() {
 		sf := p.elem.Field(i)
-		name := FieldName(sf)
+		name := gofield.Name(sf)
 		if name == "" {
 			continue
 		}
@@ -48,12 +49,12 @@ func planOf(t reflect.Type) (*structPlan, error) {
 		if ft.Kind() == reflect.Pointer {
 			f.pointer, ft = true, ft.Elem()
 		}
-		kind, ok := goKind(ft)
+		kind, ok := gofield.KindOf(ft)
 		if !ok {
 			return nil, fmt.Errorf("field %s is a %v", sf.Name, sf.Type)
 		}
 		f.kind, f.nullable = kind, f.pointer || ft.Kind() == reflect.Slice
-		_, f.isText = TextKind(ft)
+		_, f.isText = gofield.TextKind(ft)
 		p.fields = append(p.fields, f)
 		scale, err := scaleOf(sf)
 		if err != nil {
@@ -113,13 +114,13 @@ func (p *structPlan) set(item reflect.Value, values []row.Value) error {
 		}
 		switch {
 		case f.kind.IsList():
-			if err := setList(dst, p.schema.Field(i), v); err != nil {
+			if err := gofield.SetList(dst, p.schema.Field(i), v); err != nil {
 				return err
 			}
 		case f.isText:
-			setText(dst, v)
-		case !setField(dst, v):
-			return unfit(p.schema.Field(i), v, dst)
+			gofield.SetText(dst, v)
+		case !gofield.Set(dst, v):
+			return gofield.Unfit(p.schema.Field(i), v, dst)
 		}
 	}
 	return nil
@@ -146,12 +147,12 @@ func (p *structPlan) get(item reflect.Value, values []row.Value) error {
 		}
 		if f.isText {
 			var err error
-			if values[i], err = TextValue(src, f.kind); err != nil {
+			if values[i], err = gofield.TextValue(src, f.kind); err != nil {
 				return exception.InvalidItem("", exception.ClassInvalidItem, row.FieldError(p.schema.Field(i).Name, err))
 			}
 			continue
 		}
-		values[i] = fieldValue(src, f.kind)
+		values[i] = gofield.Value(src, f.kind)
 	}
 	return nil
 }

@@ -11,11 +11,11 @@ import (
 // TypeOf returns the item type of a Go type. For a struct the schema is derived from its exported
 // fields: the field's name in lower snake case, or the tag `batch:"name"` (`batch:"-"` leaves it out);
 // `from:"Header"` names it in the source, `format:"yyyyMMdd"` gives the text form of dates and times.
-// Fields may be of any string, int, uint, float or bool kind, row.Date, time.Time or row.Decimal, a
-// type of [TextKind], or a pointer to one of these, which is nullable, as a slice is. A slice of simple
-// values is a list; its `separator:";"` separates the elements in a text. `scale:"2"` is the scale of a
-// decimal. A struct with other fields, and any other type, has no schema: jsonl and json still serve it
-// through encoding/json.
+// Fields may be of any string, int, uint, float or bool kind, row.Date, time.Time, row.Decimal,
+// row.JSON or json.RawMessage, a slice of bytes, an array of 16 bytes (a uuid), or a pointer to one of
+// these, which is nullable, as a slice is. A slice of simple values is a list; its `separator:";"`
+// separates the elements in a text. `scale:"2"` is the scale of a decimal. A struct with other fields,
+// and any other type, has no schema: jsonl and json still serve it through encoding/json.
 func TypeOf[T any](name string) Type {
 	t := &structType[T]{name: name}
 	if name == "" {

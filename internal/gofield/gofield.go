@@ -1,4 +1,4 @@
-package item
+package gofield
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// FieldName returns the name of a Go struct's field in schemas and expressions: its tag `batch:"name"`,
+// Name returns the name of a Go struct's field in schemas and expressions: its tag `batch:"name"`,
 // or its name in lower snake case; empty if it is left out (`batch:"-"`, or not exported).
-func FieldName(f reflect.StructField) string {
+func Name(f reflect.StructField) string {
 	name := f.Tag.Get("batch")
 	switch {
 	case !f.IsExported() || name == "-":
@@ -38,7 +38,8 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-func goKind(t reflect.Type) (row.Kind, bool) {
+// KindOf returns the kind of the values of a Go type; false if it has none.
+func KindOf(t reflect.Type) (row.Kind, bool) {
 	switch t {
 	case reflect.TypeFor[row.Date]():
 		return row.DateKind, true
@@ -90,14 +91,15 @@ func sliceKind(elem reflect.Type) (row.Kind, bool) {
 	if elem.Kind() == reflect.Slice || elem.Kind() == reflect.Pointer {
 		return row.Null, false
 	}
-	kind, ok := goKind(elem)
+	kind, ok := KindOf(elem)
 	if list := row.ListOf(kind); ok && list.IsList() {
 		return list, true
 	}
 	return row.Null, false
 }
 
-func fieldValue(src reflect.Value, kind row.Kind) row.Value {
+// Value returns the value of a Go value that is not of a [TextKind].
+func Value(src reflect.Value, kind row.Kind) row.Value {
 	switch kind {
 	case row.String:
 		return row.StringValue(src.String())
@@ -122,7 +124,7 @@ func fieldValue(src reflect.Value, kind row.Kind) row.Value {
 	return row.IntValue(src.Int())
 }
 
-// TextValue returns the value of a Go value of such a type; a nil slice is null. Invalid JSON is an
+// TextValue returns the value of a Go value of a [TextKind]; a nil slice is null. Invalid JSON is an
 // error.
 func TextValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 	if src.Kind() == reflect.Slice && src.IsNil() {
@@ -174,14 +176,14 @@ func listValue(src reflect.Value, kind row.Kind) (row.Value, error) {
 		case e.CanUint() && e.Uint() > math.MaxInt64:
 			return row.Value{}, &row.ElementError{Index: i, Err: fmt.Errorf("%d does not fit an int", e.Uint())}
 		default:
-			elements[i] = fieldValue(e, elem)
+			elements[i] = Value(e, elem)
 		}
 	}
 	return row.ListValue(elem, elements)
 }
 
-// setField reports whether the value fits. dst is addressable, like the items of a slice.
-func setField(dst reflect.Value, v row.Value) bool {
+// Set sets a Go value that is not of a [TextKind], and reports whether the value fits. dst is addressable, like the items of a slice.
+func Set(dst reflect.Value, v row.Value) bool {
 	switch dst.Kind() {
 	case reflect.String:
 		dst.SetString(v.Str())
@@ -217,8 +219,8 @@ func setField(dst reflect.Value, v row.Value) bool {
 	return true
 }
 
-// setText sets a Go value of such a type, which is not a list.
-func setText(dst reflect.Value, v row.Value) {
+// SetText sets a Go value of a [TextKind] that is not a list.
+func SetText(dst reflect.Value, v row.Value) {
 	switch {
 	case v.Kind() == row.UUIDKind:
 		reflect.Copy(dst, reflect.ValueOf(v.UUID()))
@@ -231,8 +233,8 @@ func setText(dst reflect.Value, v row.Value) {
 	}
 }
 
-// setList sets a slice. A null element needs a slice of pointers.
-func setList(dst reflect.Value, f *row.Field, v row.Value) error {
+// SetList sets a slice. A null element needs a slice of pointers.
+func SetList(dst reflect.Value, f *row.Field, v row.Value) error {
 	elements := v.Elements()
 	dst.Set(reflect.MakeSlice(dst.Type(), len(elements), len(elements)))
 	for i, e := range elements {
@@ -248,16 +250,17 @@ func setList(dst reflect.Value, f *row.Field, v row.Value) error {
 			to = to.Elem()
 		}
 		if e.Kind() == row.UUIDKind {
-			setText(to, e)
-		} else if !setField(to, e) {
+			SetText(to, e)
+		} else if !Set(to, e) {
 			named := *f
 			named.Name = fmt.Sprintf("%s[%d]", f.Name, i)
-			return unfit(&named, e, to)
+			return Unfit(&named, e, to)
 		}
 	}
 	return nil
 }
 
-func unfit(f *row.Field, v row.Value, dst reflect.Value) error {
+// Unfit returns the error of a value that does not fit its field.
+func Unfit(f *row.Field, v row.Value, dst reflect.Value) error {
 	return exception.InvalidItem("", exception.ClassParse, fmt.Errorf("field %s: %s does not fit a %v", f.Name, f.Quoted(v.String()), dst.Type()))
 }

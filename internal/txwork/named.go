@@ -1,4 +1,4 @@
-package tx
+package txwork
 
 import "context"
 

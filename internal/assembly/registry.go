@@ -58,7 +58,7 @@ type Built struct {
 	Names      names
 }
 
-// Registry has the shipped components and those of b.
+// Registry has the shipped components and b's.
 func (b Built) Registry() (*registry.Registry, error) {
 	return assemble(b.Components, b.Names, b.Migrations)
 }
@@ -98,7 +98,7 @@ func (j Jobs) Load(r *registry.Registry) (map[string]*jobfile.File, error) {
 	return files, errors.Join(errs...)
 }
 
-// NewRegistry returns the shipped components and those of opts, to list, check and describe them. The author's
+// NewRegistry returns the shipped components and the options', to list, check and describe them. The author's
 // components have no New. Names used twice are an error.
 func NewRegistry(opts ...fx.Option) (*registry.Registry, error) {
 	r, _, err := describe(opts...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 

@@ -56,7 +56,7 @@ type Parks interface {
 	// resume clears it. An execution that is no longer parked is unchanged.
 	RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error
 	// RecoverChildren ends, as Operations.Recover does, the executions of child jobs whose
-	// owner is lost and whose parent is parked: no other process waits for them.
+	// owner is lost and with a parked parent: no other process waits for them.
 	RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error
 	// Resume takes a parked execution that waits for nothing, in the same attempt: it is STARTED again,
 	// or STOPPING if a stop was requested. Of several processes at once one succeeds; the others get a

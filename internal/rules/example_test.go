@@ -21,7 +21,7 @@ func TestExamplesImportPublicPackagesOnly(t *testing.T) {
 		n++
 		for _, i := range s.imports {
 			if slices.Contains([]string{module + "/internal/model", module + "/internal/ports", module + "/internal/ports/taskports"}, i) &&
-				slices.Contains([]string{"pkg/batch/repository", "pkg/batch/repository/tasks"}, s.dir) {
+				slices.Contains([]string{"pkg/batch/chunk", "pkg/batch/step", "pkg/batch/repository", "pkg/batch/repository/tasks"}, s.dir) {
 				continue
 			}
 			if dir, ours := strings.CutPrefix(i, module+"/internal/"); ours {

@@ -149,7 +149,7 @@ type App struct {
 	// Repository reads the history: Execution, Steps, ...
 	Repository ports.Repository
 	Tasks      *runtime.TaskService
-	// Databases are those of the settings, by name: for transactions of your own, in which a move of a guarded row
+	// Databases are by the names in the settings: for transactions of your own, in which a move of a guarded row
 	// or a submission of tasks takes part.
 	Databases tx.Provider
 	// Observer combines all observers and the log. Pass it to guard.NewTable and inbox.Options.

@@ -28,7 +28,7 @@ type Component struct {
 func (c Component) isZero() bool { return c.name == "" && c.inline == nil }
 
 // Use returns a component by its name. config is a [Config], the value of the main key, or a struct with the tags of
-// its configuration, whose zero fields are left out.
+// its configuration; zero fields are left out.
 func Use(name string, config ...any) Component {
 	c := Component{name: name}
 	if len(config) > 0 {

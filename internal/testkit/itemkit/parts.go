@@ -1,4 +1,4 @@
-// Package itemkit helps the tests of the shipped readers and writers. Those of applications have itemtest.
+// Package itemkit helps the tests of the shipped readers and writers. Applications have itemtest.
 //
 // It imports core/item and the standard library. Only tests import it.
 package itemkit

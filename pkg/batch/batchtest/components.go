@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Components are those of a chunk step under test. Processor may be nil if I and O are one type.
+// Components are the parts of a chunk step under test. Processor may be nil if I and O are one type.
 type Components[I, O any] struct {
 	Reader    item.ItemReader[I]
 	Processor item.ItemProcessor[I, O]

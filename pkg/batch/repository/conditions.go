@@ -58,7 +58,7 @@ const (
 // running are the states in which an owner holds a lease: the states that can fail.
 func running() []core.Status { return ports.MoveTo(core.StatusFailed).From }
 
-// conditions are those of a filter, joined by AND.
+// conditions belong to a filter, joined by AND.
 type conditions struct {
 	texts []string
 	args  []any

@@ -54,7 +54,7 @@ func (c *Checkpoints) collectGarbage(ctx context.Context, database string) (dele
 	}
 }
 
-// orphan is the key of a checkpoint whose instance may be gone, with its attempts.
+// orphan is the key of a checkpoint; its instance may be gone, with its attempts.
 type orphan struct {
 	InstanceID      core.JobInstanceID
 	Step            string

@@ -1,6 +1,7 @@
 package item
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -95,3 +96,68 @@ func cutText(text []byte) (quoted []byte, cut bool) {
 		return quoted, length < len(text)
 	}
 }
+
+// RawText is the text of an item that could not be read, and its location.
+type RawText struct {
+	// Text is the source text, without a line end, as UTF-8. It is stored empty if the item's type has
+	// redacted fields.
+	Text string `json:"text"`
+	// Offset and Length locate the text in the source, in bytes, after decompression, as UTF-8: in a
+	// plain UTF-8 file the file's bytes. If Length exceeds Text, Text is the beginning.
+	Offset int64 `json:"offset"`
+	Length int64 `json:"length"`
+	// Columns name the fields of the text; nil if the text itself or the reader's configuration names
+	// them.
+	Columns []string `json:"columns,omitempty"`
+	// Delimiter is the text between fields if the source itself defines it.
+	Delimiter string `json:"delimiter,omitempty"`
+	// Heads are the records above it from which the item takes values, each as TYPE=TEXT: the headers
+	// of a file with several record types.
+	Heads []string `json:"heads,omitempty"`
+}
+
+// RawReader is implemented by readers that have the text of an item that they could not read (rule
+// C12). RawText is called right after a Read that failed with a [ConsumedError]; the text is stored
+// with the skip, unless its Length is 0: there is none.
+type RawReader interface {
+	RawText() RawText
+}
+
+// RawOpener is implemented by readers that can read an item from its text alone: a redrive passes them
+// the text that a person corrected. OpenRaw is called instead of Open, and again for each text: the
+// next Read returns the item of the text, and the following one io.EOF. meta is the origin of the item.
+// Closer is called after the last text.
+type RawOpener interface {
+	OpenRaw(ctx context.Context, meta Meta, raw RawText) error
+}
+
+// Bounded returns the stored form of the text: valid UTF-8 of at most MaxPayloadBytes as JSON.
+// truncated means that it is incomplete and cannot be read again; sum is then the hex SHA-256 of the
+// whole, if known.
+func (t RawText) Bounded() (stored RawText, truncated bool, sum string) {
+	quoted, _ := cutText([]byte(t.Text))
+	whole := t.Text
+	if err := json.Unmarshal(quoted, &t.Text); err != nil { // impossible: cutText made it
+		t.Text = ""
+	}
+	known := int64(len(whole)) >= t.Length
+	if known && t.Text == whole {
+		return t, false, ""
+	}
+	if known {
+		hash := sha256.Sum256([]byte(whole))
+		sum = hex.EncodeToString(hash[:])
+	}
+	return t, true, sum
+}
+
+// Hidden returns the text without its content.
+func (t RawText) Hidden() RawText {
+	t.Text, t.Heads = "", nil
+	return t
+}
+
+// IsHidden reports whether the text was left out because fields of the item are redacted.
+func (t RawText) IsHidden() bool { return t.Text == "" }
+
+func (s *Slice[T]) elem() reflect.Type { return reflect.TypeFor[T]() }

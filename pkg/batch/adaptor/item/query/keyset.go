@@ -60,7 +60,7 @@ func (k keyColumn) comparison() string {
 	return ">"
 }
 
-// keyset is a statement whose rows are read along a key, page by page.
+// keyset is a statement that reads rows along a key, page by page.
 type keyset struct {
 	dialect tx.Dialect
 	sql     string

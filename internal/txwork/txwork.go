@@ -1,3 +1,7 @@
+// Package txwork describes the work that begins transactions: its name, its end, and whether an author wrote its
+// statements.
+//
+// It imports the standard library only.
 package txwork
 
 import (
@@ -129,4 +133,18 @@ func Without(ctx context.Context) context.Context {
 func AborterOf(ctx context.Context) *Aborter {
 	a, _ := ctx.Value(aborterKey{}).(*Aborter) //nolint:errcheck // absent is nil
 	return a
+}
+
+type workKey struct{}
+
+// WithWork names the work of ctx, such as "execution 12 of load", for a server's list of sessions: on
+// PostgreSQL it is the application_name of each transaction that begins with ctx (rule OP3).
+func WithWork(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, workKey{}, name)
+}
+
+// WorkOf returns the name of WithWork; empty if there is none.
+func WorkOf(ctx context.Context) string {
+	name, _ := ctx.Value(workKey{}).(string) //nolint:errcheck // absent is empty
+	return name
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/surfin-batch/surfin/internal/gofield"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -103,7 +105,7 @@ func (p *ItemProgram) Eval(f *Frame) (row.Value, error) {
 type Frame struct {
 	vars    map[string]any
 	rows    *item.Cell[item.Row]
-	cell    item.AnyCell
+	cell    itemextra.AnyCell
 	item    reflect.Value
 	locals  []row.Value
 	unknown func(path string) bool
@@ -116,7 +118,7 @@ func NewFrame(cell any) (*Frame, error) {
 	if rows, ok := cell.(*item.Cell[item.Row]); ok {
 		return &Frame{rows: rows}, nil
 	}
-	c, ok := cell.(item.AnyCell)
+	c, ok := cell.(itemextra.AnyCell)
 	if !ok {
 		return nil, fmt.Errorf("an expression received a %T, which is not a cell", cell)
 	}
@@ -258,7 +260,7 @@ func structFields(t reflect.Type, index []int, nullable bool, prefix string) nod
 		names: func() []string {
 			var names []string
 			for i := range t.NumField() {
-				if name := item.FieldName(t.Field(i)); name != "" {
+				if name := gofield.Name(t.Field(i)); name != "" {
 					names = append(names, name)
 				}
 			}
@@ -267,11 +269,11 @@ func structFields(t reflect.Type, index []int, nullable bool, prefix string) nod
 		members: func(name string) (node, bool) {
 			for i := range t.NumField() {
 				sf := t.Field(i)
-				if canonical := item.FieldName(sf); canonical == "" || (canonical != name && sf.Name != name) {
+				if canonical := gofield.Name(sf); canonical == "" || (canonical != name && sf.Name != name) {
 					continue
 				}
 				at := append(append([]int(nil), index...), i)
-				return structField(sf, at, nullable, prefix+"."+item.FieldName(sf)), true
+				return structField(sf, at, nullable, prefix+"."+gofield.Name(sf)), true
 			}
 			return node{}, false
 		},

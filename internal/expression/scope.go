@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/calendar"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/internal/gofield"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -132,7 +132,7 @@ func kindOf(t reflect.Type) (kind row.Kind, nullable bool) {
 	case reflect.TypeFor[row.Decimal]():
 		return row.DecimalKind, false
 	}
-	if kind, ok := item.TextKind(t); ok {
+	if kind, ok := gofield.TextKind(t); ok {
 		return kind, false
 	}
 	switch t.Kind() {
@@ -299,12 +299,12 @@ func fromReflect(src reflect.Value) (row.Value, bool) {
 	}
 	kind, _ := kindOf(src.Type())
 	if kind.IsList() {
-		v, err := item.TextValue(src, kind)
+		v, err := gofield.TextValue(src, kind)
 		return v, err == nil
 	}
 	switch kind {
 	case row.JSONKind, row.UUIDKind, row.BytesKind:
-		v, err := item.TextValue(src, kind)
+		v, err := gofield.TextValue(src, kind)
 		return v, err == nil
 	case row.String:
 		return row.StringValue(src.String()), true

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -111,7 +112,7 @@ func (t *Targets) keepFiles(run *model.StepRun, parts chunk.Parts) error {
 	if len(run.Step.Position) > 0 {
 		return nil // it continues with its own file
 	}
-	files := slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) })
+	files := slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return itemextra.Publishes(w.Component()) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, target := range t.fresh {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -132,7 +133,7 @@ const redrivenKey = "surfin.redriven"
 // checkPublishing refuses a redrive that publishes before the step has published, or after it
 // has published again (rule C12b).
 func (r Redrive) checkPublishing(ctx context.Context, run *model.StepRun, parts chunk.Parts) error {
-	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return item.Publishes(w.Component()) }) {
+	if !slices.ContainsFunc(parts.Writers, func(w item.Writer) bool { return itemextra.Publishes(w.Component()) }) {
 		return nil
 	}
 	of, err := r.newest(ctx, run)

@@ -13,9 +13,9 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/calendar"
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/gofield"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -152,7 +152,7 @@ func TypeName(t reflect.Type) string {
 	case t == reflect.TypeFor[registry.Size]():
 		return "a size"
 	}
-	if kind, ok := item.TextKind(t); ok {
+	if kind, ok := gofield.TextKind(t); ok {
 		return cmp.Or(map[row.Kind]string{row.JSONKind: "json", row.UUIDKind: "a uuid", row.BytesKind: "bytes"}[kind], "a "+kind.String())
 	}
 	switch t.Kind() {

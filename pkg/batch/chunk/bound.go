@@ -9,16 +9,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// BoundError refuses to continue committed work with other values: two sets of rows would be mixed, or
+// boundError refuses to continue committed work with other values: two sets of rows would be mixed, or
 // the rows of one step be in two targets.
-type BoundError struct {
+type boundError struct {
 	// Of is the component, Names are its values, with at least one difference.
 	Of    string
 	Names []string
 }
 
 // Error names the values and the possible solutions.
-func (e *BoundError) Error() string {
+func (e *boundError) Error() string {
 	return fmt.Sprintf("the committed work of %s used another value of %s: restart with the previous value, accept the new one (--accept-changes), or run the step from its start (--from-start)",
 		e.Of, strings.Join(e.Names, " or "))
 }
@@ -30,7 +30,7 @@ func (p *position) bind(bound []Bound, accept bool) error {
 	for i, b := range bound {
 		now[i] = b.Hash
 		if i < len(p.Bound) && p.Bound[i] != "" && b.Hash != "" && p.Bound[i] != b.Hash && !accept {
-			errs = append(errs, &BoundError{Of: b.Of, Names: b.Names})
+			errs = append(errs, &boundError{Of: b.Of, Names: b.Names})
 		}
 	}
 	if len(errs) > 0 {

@@ -34,7 +34,7 @@ func newChain(processors []item.Processor, size int) (*chain, error) {
 	if len(processors) == 1 {
 		c.whole = optional[itemextra.BatchProcessor](processors[0])
 	}
-	c.buffer = c.newItems(min(size, DefaultSize))
+	c.buffer = c.newItems(min(size, defaultSize))
 	return c, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -160,7 +161,7 @@ func (l *listeners) afterProcess(ctx context.Context, items item.Items, i int, o
 	defer l.processing.Unlock()
 	in := items.At(i)
 	var result any
-	if cell, ok := out.(item.AnyCell); ok && kept {
+	if cell, ok := out.(itemextra.AnyCell); ok && kept {
 		result = cell.Value()
 	}
 	return call("after_process", l.after.process, func(c core.AfterProcess) error { return c.AfterProcess(ctx, in, result) })

@@ -245,7 +245,7 @@ func (p *pipeline) lookAhead(ctx context.Context) {
 	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() || listens(p.components[0]) {
 		return
 	}
-	independent := func(of component) bool { return item.IsIndependent(of.value, c.Database.Name()) }
+	independent := func(of component) bool { return itemextra.IsIndependent(of.value, c.Database.Name()) }
 	if c.ReadAhead != ReadAheadOn && !independent(p.components[0]) {
 		return
 	}

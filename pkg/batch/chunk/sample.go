@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -187,14 +188,14 @@ func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 		return nil, nil
 	}
 	c := &chain{in: processors[0].NewCell()}
-	cells, moves := make([]item.AnyCell, len(processors)), make([]item.Advance, len(processors))
+	cells, moves := make([]itemextra.AnyCell, len(processors)), make([]item.Advance, len(processors))
 	at := c.in
 	for i, processor := range processors {
 		out, move, err := processor.Chain(at)
 		if err != nil {
 			return nil, fmt.Errorf("processor %d: %w", i+1, err)
 		}
-		cells[i], at, moves[i] = optional[item.AnyCell](out), out, move
+		cells[i], at, moves[i] = optional[itemextra.AnyCell](out), out, move
 	}
 	c.out = at
 	c.moves = []item.Advance{func(ctx context.Context) error {
@@ -212,7 +213,7 @@ func (m *sample) newChain(processors []item.Processor) (*chain, error) {
 	return c, nil
 }
 
-func (m *sample) addStage(cell item.AnyCell) {
+func (m *sample) addStage(cell itemextra.AnyCell) {
 	if cell == nil { // a cell of another kind cannot be read
 		m.stages = append(m.stages, json.RawMessage(`"?"`))
 		return

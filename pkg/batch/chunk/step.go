@@ -14,8 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// DefaultSize is the default number of items per chunk.
-const DefaultSize = 1000
+// defaultSize is the default number of items per chunk.
+const defaultSize = 1000
 
 // MinSkippedReads is the minimum number of skipped reads allowed per chunk (rule C1a).
 const MinSkippedReads = 1000
@@ -51,7 +51,7 @@ const (
 // Config describes a chunk step.
 type Config struct {
 	Name string
-	// Size is the number of items read per chunk; 0 means DefaultSize.
+	// Size is the number of items read per chunk; 0 means defaultSize.
 	Size int
 	// MaxSkippedReads is the number of skipped reads that also ends a chunk, as they take no place; 0
 	// means the larger of Size and MinSkippedReads (rule C1a).
@@ -143,7 +143,7 @@ type ChunkStep = Step
 // New checks the configuration. Its error lists all errors.
 func New(config Config) (*Step, error) {
 	if config.Size == 0 {
-		config.Size = DefaultSize
+		config.Size = defaultSize
 	}
 	if config.MaxSkippedReads == 0 {
 		config.MaxSkippedReads = max(config.Size, MinSkippedReads)

@@ -52,11 +52,11 @@ func (p Placement) Check() error {
 	case len(p.Worker) > maxLabelBytes || strings.ContainsFunc(p.Worker, isControl):
 		return fmt.Errorf("%q is not the name of a worker: at most %d bytes without control characters", p.Worker, maxLabelBytes)
 	}
-	return CheckLabels(p.Labels)
+	return checkLabels(p.Labels)
 }
 
-// CheckLabels reports all errors in labels.
-func CheckLabels(labels map[string]string) error {
+// checkLabels reports all errors in labels.
+func checkLabels(labels map[string]string) error {
 	var errs []error
 	if len(labels) > maxLabels {
 		errs = append(errs, fmt.Errorf("%d labels are more than the %d allowed", len(labels), maxLabels))
@@ -93,7 +93,7 @@ func ParseLabels(texts []string) (map[string]string, error) {
 		}
 		labels[key] = value
 	}
-	return labels, CheckLabels(labels)
+	return labels, checkLabels(labels)
 }
 
 // LabelsText is for display: "disk=eu1, zone=a".

@@ -9,6 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -35,7 +36,7 @@ const lateTime = 5 * time.Second
 // it is recorded as FAILED. Its goroutine cannot be killed and leaks; the record says so (rule L8). Its
 // listeners are not notified: they may be the cause. The executor waits for a model.Composite.
 type SimpleStepExecutor struct {
-	// StopTimeout is DefaultStopTimeout unless set before the first Execute.
+	// StopTimeout is defaultStopTimeout unless set before the first Execute.
 	StopTimeout time.Duration
 
 	repository ports.Transitions
@@ -47,7 +48,7 @@ type SimpleStepExecutor struct {
 // repository's database; observer may be nil.
 func NewSimpleStepExecutor(repository ports.Transitions, database string, observer core.Observer) *SimpleStepExecutor {
 	return &SimpleStepExecutor{
-		StopTimeout: DefaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
+		StopTimeout: defaultStopTimeout, repository: repository, database: database, observer: core.Observers(observer),
 	}
 }
 
@@ -118,10 +119,10 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 		ctx, cancel = context.WithTimeoutCause(ctx, limited.Timeout(), fmt.Errorf("step %s exceeded its timeout of %v", run.RecordName(s), limited.Timeout()))
 		defer cancel()
 	}
-	ctx, aborter := tx.WithAborter(ctx)
+	ctx, aborter := txwork.WithAborter(ctx)
 	defer aborter.End()
 	ctx = tx.WithHoldings(ctx, run.Services.Stop.Done(), core.ErrStopped)
-	ctx = tx.WithWork(ctx, fmt.Sprintf("execution %d of %s", run.Step.JobExecutionID, run.Step.JobName))
+	ctx = txwork.WithWork(ctx, fmt.Sprintf("execution %d of %s", run.Step.JobExecutionID, run.Step.JobName))
 	a := &attempt{step: s, run: private(run), began: time.Now(), repository: e.repository, database: e.database, observer: e.observer}
 	done := make(chan *ending, 1)
 	go a.workAlone(ctx, func(end *ending) { done <- end })
@@ -142,7 +143,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 
 // abandon disables a step that does not return: it ends its transactions, and raises the epoch of the
 // guard row. The row's content is final then.
-func (e *SimpleStepExecutor) abandon(ctx context.Context, s model.Step, run *model.StepRun, aborter *tx.Aborter) *ending {
+func (e *SimpleStepExecutor) abandon(ctx context.Context, s model.Step, run *model.StepRun, aborter *txwork.Aborter) *ending {
 	failure := fmt.Errorf("step %s: %w (%w)", run.RecordName(s), ErrAbandoned, context.Cause(ctx))
 	if err := aborter.Abort(); err != nil {
 		failure = errors.Join(failure, err)

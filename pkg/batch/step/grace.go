@@ -10,8 +10,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultStopTimeout is how long a step may continue after its context has ended.
-const DefaultStopTimeout = 30 * time.Second
+// defaultStopTimeout is how long a step may continue after its context has ended.
+const defaultStopTimeout = 30 * time.Second
 
 // ErrAbandoned is in the chain of the failure of a step that did not return in time; its goroutine
 // still runs, and can commit nothing.
@@ -25,10 +25,10 @@ func notifyLate(ctx context.Context, run *model.StepRun, step string) {
 }
 
 // callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
-// runs DefaultStopTimeout after ctx has ended (rule L8).
+// runs defaultStopTimeout after ctx has ended (rule L8).
 func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
 	own := private(run)
-	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), DefaultStopTimeout, run.Services.Lease.Late(), func() {
+	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), defaultStopTimeout, run.Services.Lease.Late(), func() {
 		notifyLate(ctx, run, run.Step.Name)
 	})
 	if !ok {

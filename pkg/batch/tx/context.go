@@ -3,6 +3,8 @@ package tx
 import (
 	"context"
 	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/txwork"
 )
 
 // From returns the current transaction of the database, if there is one that is not suspended.
@@ -77,7 +79,7 @@ func Outside(ctx context.Context, database string) (outside context.Context, ok 
 }
 
 // Apart returns a context for work that has transactions of its own, may outlive the owner of ctx, and
-// is not ended with it by an [Aborter]. It is refused in a transaction of one of the databases
+// is not ended with it by a txwork.Aborter. It is refused in a transaction of one of the databases
 // (ErrTransaction), and if it would wait for a suspended one, as the database has one writer
 // (ErrSingleWriter).
 func Apart(ctx context.Context, databases []string) (context.Context, error) {
@@ -93,7 +95,7 @@ func Apart(ctx context.Context, databases []string) (context.Context, error) {
 		}
 		ctx = context.WithValue(ctx, key{nameOr(database)}, &scope{suspended: true, singleWriter: s.singleWriter})
 	}
-	return context.WithValue(ctx, aborterKey{}, (*Aborter)(nil)), nil
+	return txwork.Without(ctx), nil
 }
 
 // Held returns how many connections of the pool the caller keeps: the physical transactions of the

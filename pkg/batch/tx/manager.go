@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/surfin-batch/surfin/internal/txwork"
 )
 
 // Manager applies the propagation rules to one database.
@@ -118,9 +120,9 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	aborter := AborterOf(ctx)
-	if !aborter.add(h) {
-		return errors.Join(ErrAborted, h.Rollback())
+	aborter := txwork.AborterOf(ctx)
+	if !aborter.Add(h) {
+		return errors.Join(txwork.ErrAborted, h.Rollback())
 	}
 	s := &scope{
 		database: m.db.Name(), handle: h, conn: h.Conn(), readOnly: attr.ReadOnly, singleWriter: m.db.SingleWriter(),
@@ -130,7 +132,7 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 	defer func() {
 		s.ended.Store(true)
 		if !returned { // a panic is on its way
-			aborter.release(h)
+			aborter.Release(h)
 			_ = h.Rollback() //nolint:errcheck // the panic is what is reported
 			s.atEnd.call(0, false)
 		}
@@ -143,10 +145,10 @@ func (m *Manager) begin(ctx context.Context, outer *scope, attr Attr, fn func(co
 }
 
 // end commits the transaction, or rolls it back if the work failed.
-func (m *Manager) end(ctx context.Context, s *scope, aborter *Aborter, err error) error {
+func (m *Manager) end(ctx context.Context, s *scope, aborter *txwork.Aborter, err error) error {
 	h := s.handle
-	if !aborter.release(h) {
-		return errors.Join(ErrAborted, err)
+	if !aborter.Release(h) {
+		return errors.Join(txwork.ErrAborted, err)
 	}
 	if err == nil {
 		err = s.doomed()

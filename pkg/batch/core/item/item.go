@@ -3,7 +3,6 @@ package item
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strconv"
 )
 
@@ -22,54 +21,6 @@ type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
 
-// ConsumedError is the error of a Read that has consumed its item (rule C1): a line that does not parse
-// stays wrong on every read, so the reader steps over it, and the next Read returns the following item.
-// To the engine it is an outcome like an item: it may be skipped and counts for the position (rule
-// C15a), but a second Read would lose an item.
-//
-// Err alone decides about retry and skip.
-type ConsumedError struct {
-	// Meta is the origin of the item; zero if unknown.
-	Meta Meta
-	// Err is the error in the item, usually made by exception.InvalidItem.
-	Err error
-}
-
-// Consumed wraps err, which a Read returns after it consumed its item. An error that is already marked
-// keeps its data.
-func Consumed(meta Meta, err error) error {
-	if IsConsumed(err) {
-		return err
-	}
-	return &ConsumedError{Meta: meta, Err: err}
-}
-
-// IsConsumed reports whether the Read that failed with err consumed its item.
-func IsConsumed(err error) bool {
-	var c *ConsumedError
-	return errors.As(err, &c)
-}
-
-// NotConsumed wraps err, which a Read returns that has consumed nothing: the next Read returns the same
-// item, so a retry loses none.
-func NotConsumed(err error) error {
-	if IsConsumed(err) || IsNotConsumed(err) {
-		return err
-	}
-	return &notConsumedError{err}
-}
-
-// IsNotConsumed reports whether the Read that failed with err is marked as having consumed nothing.
-func IsNotConsumed(err error) bool {
-	var c *notConsumedError
-	return errors.As(err, &c)
-}
-
-type notConsumedError struct{ err error }
-
-func (e *notConsumedError) Error() string { return e.err.Error() }
-func (e *notConsumedError) Unwrap() error { return e.err }
-
 // Rereader is implemented by readers that consume nothing in a failed Read, unless its error is a
 // [ConsumedError]: the engine can retry a Read without reading their Position before it (rule C1b). The
 // shipped readers implement it.
@@ -77,16 +28,18 @@ type Rereader interface {
 	Rereads()
 }
 
-// Error returns the item's origin and the cause, as "path:line: cause".
-func (e *ConsumedError) Error() string {
-	if where := e.Meta.String(); where != "" {
-		return where + ": " + e.Err.Error()
-	}
-	return e.Err.Error()
+// Skipper is implemented by readers that consume nothing in a failed Read and can step over the failed
+// item. Without it, a skippable error counts as a ConsumedError, unless the reader is a [Rereader] or
+// the error is NotConsumed: then the step fails.
+type Skipper interface {
+	SkipItem(ctx context.Context) error
 }
 
-// Unwrap returns the error in the item.
-func (e *ConsumedError) Unwrap() error { return e.Err }
+// MetaReader is implemented by readers that know an item's origin. Meta is called right after a
+// successful Read.
+type MetaReader interface {
+	Meta() Meta
+}
 
 // ItemProcessor turns one item into another.
 //
@@ -102,8 +55,11 @@ type ItemProcessor[I, O any] interface {
 	Process(ctx context.Context, item I) (O, error)
 }
 
-// ErrFilter is the error of an ItemProcessor that leaves the item out.
-var ErrFilter = errors.New("item filtered")
+// MetaProcessor is implemented by processors that need the origin of their item: ProcessMeta is called
+// instead of Process.
+type MetaProcessor[I, O any] interface {
+	ProcessMeta(ctx context.Context, item I, meta Meta) (O, error)
+}
 
 // ItemWriter writes the items of one chunk, in order, in the chunk's transaction if ctx carries one
 // (package tx).
@@ -116,18 +72,6 @@ var ErrFilter = errors.New("item filtered")
 // [Releaser] and [Finisher].
 type ItemWriter[T any] interface {
 	Write(ctx context.Context, items []T) error
-}
-
-// Position is the position of a stream: small JSON, opaque to the engine, nil at the start. It is
-// stored with every committed chunk (at most 8 KB, rule D4).
-type Position []byte
-
-// JSON returns the position as a JSON value, null if there is none.
-func (p Position) JSON() json.RawMessage {
-	if len(p) == 0 {
-		return json.RawMessage("null")
-	}
-	return json.RawMessage(p)
 }
 
 // Opener is implemented by components that acquire something when their step starts. Open is called
@@ -206,12 +150,6 @@ type Independent interface {
 	IndependentOf(database string) bool
 }
 
-// IsIndependent reports whether a component declares itself Independent of a database.
-func IsIndependent(component any, database string) bool {
-	i, ok := component.(Independent)
-	return ok && i.IndependentOf(database)
-}
-
 // Finisher is implemented by writers and processors with work to do after all items are committed and
 // before the step is COMPLETED, such as publishing a file by a rename. Before it the engine commits
 // once more, with Prepare, Position and Release: so the attempt still owned its step, and the stored
@@ -221,18 +159,19 @@ type Finisher interface {
 	Finish(ctx context.Context) error
 }
 
-// publisher is implemented by Finishers that may have nothing to publish: a writer made of other
-// writers asks them.
-type publisher interface{ Publishes() bool }
+// MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
+const MaxPayloadBytes = 64 << 10
 
-// Publishes reports whether a component publishes its output when its step completes: a Finisher does,
-// unless its publisher reports false.
-func Publishes(component any) bool {
-	if p, ok := component.(publisher); ok {
-		return p.Publishes()
+// Position is the position of a stream: small JSON, opaque to the engine, nil at the start. It is
+// stored with every committed chunk (at most 8 KB, rule D4).
+type Position []byte
+
+// JSON returns the position as a JSON value, null if there is none.
+func (p Position) JSON() json.RawMessage {
+	if len(p) == 0 {
+		return json.RawMessage("null")
 	}
-	_, ok := component.(Finisher)
-	return ok
+	return json.RawMessage(p)
 }
 
 // Meta is the origin of an item: `meta.line`, `meta.path`, `meta.index` and `meta.row` of expressions.
@@ -271,26 +210,4 @@ func (m Meta) String() string {
 		place += of.name + strconv.FormatInt(of.number, 10)
 	}
 	return place
-}
-
-// MetaReader is implemented by readers that know an item's origin. Meta is called right after a
-// successful Read.
-type MetaReader interface {
-	Meta() Meta
-}
-
-// MetaProcessor is implemented by processors that need the origin of their item: ProcessMeta is called
-// instead of Process.
-type MetaProcessor[I, O any] interface {
-	ProcessMeta(ctx context.Context, item I, meta Meta) (O, error)
-}
-
-// MaxPayloadBytes bounds the JSON of a stored skipped item (rule C12).
-const MaxPayloadBytes = 64 << 10
-
-// Skipper is implemented by readers that consume nothing in a failed Read and can step over the failed
-// item. Without it, a skippable error counts as a ConsumedError, unless the reader is a [Rereader] or
-// the error is NotConsumed: then the step fails.
-type Skipper interface {
-	SkipItem(ctx context.Context) error
 }

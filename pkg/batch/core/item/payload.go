@@ -1,23 +1,16 @@
 package item
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
-
-// redactedText replaces a text that a redact tag hides.
-const redactedText = "***"
-
-// maxItemDepth bounds the depth of redaction; encoding/json also gives up on a deeper item, as it may
-// be a cycle.
-const maxItemDepth = 1000
 
 // EncodePayload returns the stored JSON of a skipped item (rule C12): a row by its schema, as an object
 // with the keys of the source, so that [Type.FromDocuments] reads it again; anything else by
@@ -104,127 +97,67 @@ func cutText(text []byte) (quoted []byte, cut bool) {
 	}
 }
 
-// mayRedact reports whether a value of type t can hold a field to be hidden; an interface is only known
-// with its value, so the result is unknown.
-func mayRedact(t reflect.Type, seen map[reflect.Type]bool, unknown bool) bool {
-	if seen[t] {
-		return false
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Interface:
-		return unknown
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return mayRedact(t.Elem(), seen, unknown)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			if f.IsExported() || f.Anonymous {
-				if f.Tag.Get("redact") == "true" || mayRedact(f.Type, seen, unknown) {
-					return true
-				}
-			}
-		}
-	default:
-	}
-	return false
+// RawText is the text of an item that could not be read, and its location.
+type RawText struct {
+	// Text is the source text, without a line end, as UTF-8. It is stored empty if the item's type has
+	// redacted fields.
+	Text string `json:"text"`
+	// Offset and Length locate the text in the source, in bytes, after decompression, as UTF-8: in a
+	// plain UTF-8 file the file's bytes. If Length exceeds Text, Text is the beginning.
+	Offset int64 `json:"offset"`
+	Length int64 `json:"length"`
+	// Columns name the fields of the text; nil if the text itself or the reader's configuration names
+	// them.
+	Columns []string `json:"columns,omitempty"`
+	// Delimiter is the text between fields if the source itself defines it.
+	Delimiter string `json:"delimiter,omitempty"`
+	// Heads are the records above it from which the item takes values, each as TYPE=TEXT: the headers
+	// of a file with several record types.
+	Heads []string `json:"heads,omitempty"`
 }
 
-// redactor hides the tagged fields of a value. It first copies everything reached through pointers,
-// slices, maps and interfaces: only the outermost value is its own.
-type redactor struct{ hid bool }
-
-func (r *redactor) hide(v reflect.Value, depth int) error {
-	if depth > maxItemDepth {
-		return errors.New("the item is nested too deep, or in a cycle")
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		return r.hideFields(v, depth)
-	case reflect.Array:
-		return r.hideElements(v, depth)
-	case reflect.Slice:
-		if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
-			return nil
-		}
-		own := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
-		reflect.Copy(own, v)
-		v.Set(own)
-		return r.hideElements(own, depth)
-	case reflect.Map:
-		return r.hideValues(v, depth)
-	case reflect.Pointer:
-		if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
-			return nil
-		}
-		own := reflect.New(v.Type().Elem())
-		own.Elem().Set(v.Elem())
-		if !v.CanSet() {
-			return fmt.Errorf("a field of type %v cannot be redacted", v.Type())
-		}
-		v.Set(own)
-		return r.hide(own.Elem(), depth+1)
-	case reflect.Interface:
-		if v.IsNil() {
-			return nil
-		}
-		own := reflect.New(v.Elem().Type()).Elem()
-		own.Set(v.Elem())
-		if err := r.hide(own, depth+1); err != nil {
-			return err
-		}
-		v.Set(own)
-	default:
-	}
-	return nil
+// RawReader is implemented by readers that have the text of an item that they could not read (rule
+// C12). RawText is called right after a Read that failed with a [ConsumedError]; the text is stored
+// with the skip, unless its Length is 0: there is none.
+type RawReader interface {
+	RawText() RawText
 }
 
-func (r *redactor) hideFields(v reflect.Value, depth int) error {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		switch {
-		case !f.IsExported() && !f.Anonymous:
-		case f.Tag.Get("redact") == "true" && v.Field(i).CanSet():
-			r.hid = r.hid || !v.Field(i).IsZero()
-			if v.Field(i).Kind() == reflect.String { // even an empty one: its emptiness is hidden too
-				v.Field(i).SetString(redactedText)
-				r.hid = true
-			} else {
-				v.Field(i).SetZero()
-			}
-		case f.Tag.Get("redact") == "true":
-			return fmt.Errorf("field %s cannot be redacted", f.Name)
-		default:
-			if err := r.hide(v.Field(i), depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+// RawOpener is implemented by readers that can read an item from its text alone: a redrive passes them
+// the text that a person corrected. OpenRaw is called instead of Open, and again for each text: the
+// next Read returns the item of the text, and the following one io.EOF. meta is the origin of the item.
+// Closer is called after the last text.
+type RawOpener interface {
+	OpenRaw(ctx context.Context, meta Meta, raw RawText) error
 }
 
-func (r *redactor) hideElements(v reflect.Value, depth int) error {
-	for i := range v.Len() {
-		if err := r.hide(v.Index(i), depth+1); err != nil {
-			return err
-		}
+// Bounded returns the stored form of the text: valid UTF-8 of at most MaxPayloadBytes as JSON.
+// truncated means that it is incomplete and cannot be read again; sum is then the hex SHA-256 of the
+// whole, if known.
+func (t RawText) Bounded() (stored RawText, truncated bool, sum string) {
+	quoted, _ := cutText([]byte(t.Text))
+	whole := t.Text
+	if err := json.Unmarshal(quoted, &t.Text); err != nil { // impossible: cutText made it
+		t.Text = ""
 	}
-	return nil
+	known := int64(len(whole)) >= t.Length
+	if known && t.Text == whole {
+		return t, false, ""
+	}
+	if known {
+		hash := sha256.Sum256([]byte(whole))
+		sum = hex.EncodeToString(hash[:])
+	}
+	return t, true, sum
 }
 
-func (r *redactor) hideValues(v reflect.Value, depth int) error {
-	if v.IsNil() || !mayRedact(v.Type(), map[reflect.Type]bool{}, true) {
-		return nil
-	}
-	own := reflect.MakeMapWithSize(v.Type(), v.Len())
-	for entries := v.MapRange(); entries.Next(); {
-		value := reflect.New(v.Type().Elem()).Elem()
-		value.Set(entries.Value())
-		if err := r.hide(value, depth+1); err != nil {
-			return err
-		}
-		own.SetMapIndex(entries.Key(), value)
-	}
-	v.Set(own)
-	return nil
+// Hidden returns the text without its content.
+func (t RawText) Hidden() RawText {
+	t.Text, t.Heads = "", nil
+	return t
 }
+
+// IsHidden reports whether the text was left out because fields of the item are redacted.
+func (t RawText) IsHidden() bool { return t.Text == "" }
+
+func (s *Slice[T]) elem() reflect.Type { return reflect.TypeFor[T]() }

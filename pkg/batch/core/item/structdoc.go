@@ -3,15 +3,13 @@ package item
 import (
 	"bytes"
 	"context"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/gofield"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -58,25 +56,6 @@ func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentRe
 	return d
 }
 
-// structOf returns the struct that t is or points to, if encoding/json decodes it field by field; nil
-// otherwise.
-func structOf(t reflect.Type) reflect.Type {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	own := reflect.PointerTo(t)
-	if t.Kind() != reflect.Struct || own.Implements(reflect.TypeFor[json.Unmarshaler]()) || own.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
-		return nil
-	}
-	return t
-}
-
-// hasFrom reports whether a field is found by its tag `from` in JSON.
-func hasFrom(sf reflect.StructField) bool {
-	name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
-	return sf.IsExported() && sf.Tag.Get("from") != "" && name == ""
-}
-
 func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	f := fromField{index: i, path: d.find.AddName(sf.Tag.Get("from"))}
 	f.name = d.find.AddPath([]jsontext.Step{{Key: sf.Name, Fold: true}})
@@ -84,8 +63,8 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 	if t.Kind() == reflect.Pointer {
 		f.pointer, t = true, t.Elem()
 	}
-	kind, ok := goKind(t)
-	if _, isText := TextKind(t); isText || !ok { // encoding/json reads these
+	kind, ok := gofield.KindOf(t)
+	if _, isText := gofield.TextKind(t); isText || !ok { // encoding/json reads these
 		return f
 	}
 	schema, err := row.NewSchema(row.Field{Name: sf.Name, Kind: kind, Nullable: f.pointer, Format: sf.Tag.Get("format"), Hidden: d.hides})
@@ -93,53 +72,6 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 		f.field = *schema.Field(0)
 	}
 	return f
-}
-
-// expectFields collects the keys of t's fields that documents must have: all but the optional ones
-// (`omitempty`, `omitzero`, `optional:"true"`).
-func expectFields(keys *jsontext.WantedKeys, t reflect.Type, outer []jsontext.Step) {
-	for i := range t.NumField() {
-		sf := t.Field(i)
-		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		inner := reflect.Type(nil)
-		if sf.Type.Kind() == reflect.Struct {
-			inner = structOf(sf.Type)
-		}
-		switch {
-		case sf.Tag.Get("json") == "-" || sf.Tag.Get("batch") == "-" || sf.Tag.Get("optional") == "true" || mayLack(options):
-		case sf.Anonymous && name == "":
-			if inner != nil {
-				expectFields(keys, inner, outer)
-			}
-		case !sf.IsExported():
-		case hasFrom(sf) && outer == nil:
-			keys.Add(sf.Name, sf.Tag.Get("from"))
-		default:
-			if name == "" {
-				name = sf.Name
-			}
-			steps := append(slices.Clone(outer), jsontext.Step{Key: name, Fold: true})
-			if inner != nil && inner.NumField() > 0 {
-				expectFields(keys, inner, steps)
-				continue
-			}
-			keys.Finder.AddPath(steps)
-			keys.Fields = append(keys.Fields, sf.Name)
-			keys.Names = append(keys.Names, pathText(steps))
-		}
-	}
-}
-
-func mayLack(options string) bool {
-	return slices.ContainsFunc(strings.Split(options, ","), func(o string) bool { return o == "omitempty" || o == "omitzero" })
-}
-
-func pathText(steps []jsontext.Step) string {
-	names := make([]string, len(steps))
-	for i, s := range steps {
-		names[i] = s.Key
-	}
-	return strings.Join(names, ".")
 }
 
 func (d *documentReader[T]) source() any { return componentOf(d.r) }
@@ -212,8 +144,8 @@ func (d *documentReader[T]) set(f *fromField, dst reflect.Value) error {
 		dst.Set(reflect.New(dst.Type().Elem()))
 		dst = dst.Elem()
 	}
-	if !setField(dst, value) {
-		return unfit(&f.field, value, dst)
+	if !gofield.Set(dst, value) {
+		return gofield.Unfit(&f.field, value, dst)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testkit/txtest"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -152,7 +153,7 @@ func TestABorrowedSessionThatAStepHasChangedIsClosed(t *testing.T) {
 			p := openWith(t, Config{Lent: lent})
 			db, err := p.Database("")
 			require.NoError(t, err)
-			step, aborter := tx.WithAborter(t.Context())
+			step, aborter := txwork.WithAborter(t.Context())
 			_, err = db.Conn().ExecContext(step, "SET work_mem = '7MB'; SELECT pg_advisory_lock(7)")
 			require.NoError(t, err)
 			pid, now := sessionOf(step, t, db)

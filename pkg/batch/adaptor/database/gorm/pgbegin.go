@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/pgxconn"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -31,7 +32,7 @@ func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx,
 	c.nonce = strconv.FormatUint(rand.Uint64(), 36)
 	c.scripted.Store(false)
 	c.begin.held = pgxconn.Begin{begin, "set local surfin.tx = '" + c.nonce + "'", "set surfin.begun = '" + c.nonce + "'"}
-	if name := c.sessionName(tx.WorkOf(ctx)); name != c.reportedName() {
+	if name := c.sessionName(txwork.WorkOf(ctx)); name != c.reportedName() {
 		c.begin.held = append(c.begin.held, "set application_name = "+literal(name))
 	}
 	if !c.begin.late {
@@ -63,7 +64,7 @@ func (c *pgConn) sessionName(work string) string {
 
 // Another name costs a round trip. A statement without work leaves it unchanged.
 func (c *pgConn) nameSession(ctx context.Context) error {
-	work := tx.WorkOf(ctx)
+	work := txwork.WorkOf(ctx)
 	if work == "" {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testkit/txtest"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -61,7 +62,7 @@ func TestSessionsBehindAPoolerInSessionModeAreSetUp(t *testing.T) {
 			require.NoError(t, err)
 			for _, db := range []tx.Database{data, control} {
 				requireSetUp(t, db.Conn(), "pg_catalog")
-				step, aborter := tx.WithAborter(t.Context())
+				step, aborter := txwork.WithAborter(t.Context())
 				_, err := db.Conn().ExecContext(step, "SET timezone = 'Asia/Tokyo'; SET search_path = 'a'; SET datestyle = DEFAULT")
 				require.NoError(t, err)
 				aborter.End()

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
+	"github.com/surfin-batch/surfin/internal/txwork"
 )
 
 // trace records whether a step may have changed the session of its connection, so that changes do not
 // outlive the step (rule T8b): the session is renewed when the step is over, or before another one gets the
 // connection.
 //
-// For a step with statements of a job file (tx.Authored), every connection to PostgreSQL is renewed: a
+// For a step with statements of a job file (txwork.Authored), every connection to PostgreSQL is renewed: a
 // function or a view may change anything. For statements in Go the text decides; changes by a trigger, a
 // view or a quoted name go unnoticed.
 type trace struct {
@@ -29,7 +29,7 @@ type trace struct {
 	mu      sync.Mutex
 	idle    bool
 	changed bool
-	by      *tx.Aborter // nil outside of steps
+	by      *txwork.Aborter // nil outside of steps
 	broken  bool
 	session int
 }
@@ -51,7 +51,7 @@ func (t *trace) keepsSession(query string) bool {
 }
 
 func (t *trace) notice(ctx context.Context, query string) {
-	by := tx.AborterOf(ctx)
+	by := txwork.AborterOf(ctx)
 	if query != "" && !(t.distrusts && by.IsAuthored()) && t.keepsSession(query) {
 		return
 	}
@@ -65,7 +65,7 @@ func (t *trace) notice(ctx context.Context, query string) {
 }
 
 func (t *trace) acquired(ctx context.Context) error {
-	if !t.leaves(tx.AborterOf(ctx)) {
+	if !t.leaves(txwork.AborterOf(ctx)) {
 		return nil
 	}
 	if err := t.reopen(ctx); err != nil {
@@ -77,7 +77,7 @@ func (t *trace) acquired(ctx context.Context) error {
 	return nil
 }
 
-func (t *trace) leaves(by *tx.Aborter) (broken bool) {
+func (t *trace) leaves(by *txwork.Aborter) (broken bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle = false

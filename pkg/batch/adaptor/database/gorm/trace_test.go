@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -63,8 +64,8 @@ func TestASessionIsTheStepsOwnWhileItRuns(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
 	require.NoError(t, err)
-	one, endOfOne := tx.WithAborter(t.Context())
-	two, _ := tx.WithAborter(t.Context())
+	one, endOfOne := txwork.WithAborter(t.Context())
+	two, _ := txwork.WithAborter(t.Context())
 	set := func() int {
 		_, err := db.Conn().ExecContext(one, "SET work_mem = '7MB'")
 		require.NoError(t, err)
@@ -91,7 +92,7 @@ func TestAnAbortedStepLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	db, err := open(t, testdb.Postgres(t)).Database("")
 	require.NoError(t, err)
-	ctx, aborter := tx.WithAborter(t.Context())
+	ctx, aborter := txwork.WithAborter(t.Context())
 	done := make(chan error)
 	set, aborted := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -106,7 +107,7 @@ func TestAnAbortedStepLeavesNothingBehind(t *testing.T) {
 	require.NoError(t, aborter.Abort())
 	aborter.End()
 	close(aborted)
-	require.ErrorIs(t, <-done, tx.ErrAborted)
+	require.ErrorIs(t, <-done, txwork.ErrAborted)
 	var locks int
 	require.NoError(t, db.Conn().QueryRowContext(t.Context(), "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()").Scan(&locks))
 	require.Zero(t, locks)
@@ -159,7 +160,7 @@ func TestStepsThatChangeTheirSessionsWaitForEachOther(t *testing.T) {
 				go func() {
 					var err error
 					for range 20 {
-						step, aborter := tx.WithAborter(t.Context())
+						step, aborter := txwork.WithAborter(t.Context())
 						err = errors.Join(err, run(step, db.Conn(), change))
 						err = errors.Join(err, run(step, db.Conn(), "SELECT 1"))
 						aborter.End()
@@ -199,7 +200,7 @@ func TestAPreparedStatementOutlivesItsSession(t *testing.T) {
 		stmt, err := db.Conn().PrepareContext(t.Context(), "SELECT 7")
 		require.NoError(t, err)
 		for range 5 {
-			step, aborter := tx.WithAborter(t.Context())
+			step, aborter := txwork.WithAborter(t.Context())
 			require.NoError(t, run(step, db.Conn(), change))
 			aborter.End()
 			var seven int

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/pgxconn"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testproxy"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -31,17 +32,17 @@ func TestATransactionNamesItsWorkInTheSession(t *testing.T) {
 		}))
 		return named
 	}
-	work := tx.WithWork(t.Context(), "execution 12 of load")
+	work := txwork.WithWork(t.Context(), "execution 12 of load")
 	for _, late := range []bool{false, true} {
 		require.Equal(t, "surfin execution 12 of load", in(work, late))
 		require.Equal(t, "surfin execution 12 of load", in(work, late), "nothing is set again")
-		require.Equal(t, "surfin execution 13 of load", in(tx.WithWork(t.Context(), "execution 13 of load"), late))
+		require.Equal(t, "surfin execution 13 of load", in(txwork.WithWork(t.Context(), "execution 13 of load"), late))
 		require.Equal(t, "surfin", in(t.Context(), late))
 		require.ErrorIs(t, tx.NewManager(db).Do(work, tx.Attr{Late: late}, func(context.Context) error { return context.Canceled }), context.Canceled)
 		require.Equal(t, "surfin", in(t.Context(), late))
 	}
 
-	long := tx.WithWork(t.Context(), "execution 7 of l'été \\ "+strings.Repeat("x", 80))
+	long := txwork.WithWork(t.Context(), "execution 7 of l'été \\ "+strings.Repeat("x", 80))
 	require.Equal(t, ("surfin execution 7 of l'?t? \\ " + strings.Repeat("x", 80))[:63], in(long, false))
 
 	sent := func(ctx context.Context) int {
@@ -65,7 +66,7 @@ func TestASessionKeepsTheNameThatItsURLHas(t *testing.T) {
 		separator = "&"
 	}
 	db := birds(t, open(t, url+separator+"application_name=billing"))
-	require.NoError(t, tx.NewManager(db).Do(tx.WithWork(t.Context(), "execution 3 of bills"), tx.Attr{}, func(ctx context.Context) error {
+	require.NoError(t, tx.NewManager(db).Do(txwork.WithWork(t.Context(), "execution 3 of bills"), tx.Attr{}, func(ctx context.Context) error {
 		var name string
 		require.NoError(t, tx.ConnOf(ctx, db).QueryRowContext(ctx, "SELECT current_setting('application_name')").Scan(&name))
 		require.Equal(t, "billing execution 3 of bills", name)
@@ -88,7 +89,7 @@ func BenchmarkAChunkThatIsNamed(b *testing.B) {
 		for work := range best {
 			begun := time.Now()
 			for range 4 {
-				require.NoError(b, tx.NewManager(db).Do(tx.WithWork(b.Context(), work), tx.Attr{Late: true}, func(ctx context.Context) error {
+				require.NoError(b, tx.NewManager(db).Do(txwork.WithWork(b.Context(), work), tx.Attr{Late: true}, func(ctx context.Context) error {
 					return pgxconn.RunFirst(ctx, tx.ConnOf(ctx, db), "copy", func(c *pgx.Conn, begin pgxconn.Begin) error {
 						_, err := begin.CopyFrom(ctx, c, strings.NewReader(rows), "copy chunk from stdin")
 						return err

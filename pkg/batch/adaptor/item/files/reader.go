@@ -219,7 +219,7 @@ func (r *reader) Fill(ctx context.Context, items item.Items, n int) error {
 }
 
 func (r *reader) IndependentOf(database string) bool {
-	return item.IsIndependent(r.none.Component(), database)
+	return itemextra.IsIndependent(r.none.Component(), database)
 }
 
 // Position implements item.Positioner.

@@ -131,8 +131,8 @@ func notEnd(err error) error {
 
 // It depends on the reader of the rows, and their processors.
 func (r *reader) IndependentOf(database string) bool {
-	return item.IsIndependent(r.source.reader.Component(), database) &&
-		!slices.ContainsFunc(r.source.processors, func(p item.Processor) bool { return !item.IsIndependent(p.Component(), database) })
+	return itemextra.IsIndependent(r.source.reader.Component(), database) &&
+		!slices.ContainsFunc(r.source.processors, func(p item.Processor) bool { return !itemextra.IsIndependent(p.Component(), database) })
 }
 
 func (r *reader) Close(ctx context.Context) error { return r.source.close(ctx) }
@@ -203,21 +203,21 @@ func (r *reader) take(before rowPosition) (done *rowGroup, err error) {
 	key := make([]row.Value, len(r.key))
 	for i, program := range r.key {
 		if key[i], err = program.Eval(r.frame); err != nil {
-			return nil, item.Consumed(r.source.out.(item.AnyCell).Origin(), err)
+			return nil, item.Consumed(r.source.out.(itemextra.AnyCell).Origin(), err)
 		}
 	}
 	begins := r.hand == nil || !slices.EqualFunc(key, r.hand.key, row.Value.Equal)
 	if r.starts != nil {
 		v, err := r.starts.Eval(r.frame)
 		if err != nil {
-			return nil, item.Consumed(r.source.out.(item.AnyCell).Origin(), err)
+			return nil, item.Consumed(r.source.out.(itemextra.AnyCell).Origin(), err)
 		}
 		begins = begins || v.Bool()
 	}
 	if begins {
 		done = r.hand
 		if done != nil && r.sorted && slices.CompareFunc(key, done.key, row.Compare) < 0 {
-			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes after %s: the rows are not sorted by the key", r.source.out.(item.AnyCell).Origin(), shown(key), shown(done.key)))
+			r.broken = exception.Fatal("group", fmt.Errorf("%s: %s comes after %s: the rows are not sorted by the key", r.source.out.(itemextra.AnyCell).Origin(), shown(key), shown(done.key)))
 			return nil, r.broken
 		}
 		if r.start, err = r.source.fixed(before); err != nil {
@@ -241,7 +241,7 @@ func shown(key []row.Value) string {
 }
 
 func (r *reader) newGroup(key []row.Value) *rowGroup {
-	g := &rowGroup{key: key, meta: r.source.out.(item.AnyCell).Origin(), fields: make([]accumulator, len(r.fields))}
+	g := &rowGroup{key: key, meta: r.source.out.(itemextra.AnyCell).Origin(), fields: make([]accumulator, len(r.fields))}
 	for i := range r.fields {
 		g.fields[i].aggregate = &r.fields[i]
 	}

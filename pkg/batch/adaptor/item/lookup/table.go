@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -104,7 +105,7 @@ func (t *table) query(ctx context.Context, key []row.Value) (values []row.Value,
 		}
 		args[i] = t.bind(v)
 	}
-	tx.Authored(ctx)
+	txwork.Authored(ctx)
 	result, err := tx.ConnOf(ctx, t.db).QueryContext(ctx, t.statement, args...)
 	if err != nil {
 		return nil, fmt.Errorf("query the table: %w", err)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -47,7 +48,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &chain{processor: p, frame: frame, in: in.(item.AnyCell)}
+	c := &chain{processor: p, frame: frame, in: in.(itemextra.AnyCell)}
 	c.rows, _ = in.(*item.Cell[item.Row])
 	c.fixed = &shape{out: p.schema}
 	for _, a := range p.assigns {
@@ -59,7 +60,7 @@ func (p *processor) Chain(in any) (any, item.Advance, error) {
 type chain struct {
 	*processor
 	frame *expression.Frame
-	in    item.AnyCell
+	in    itemextra.AnyCell
 	rows  *item.Cell[item.Row] // nil means a Go type
 	fixed *shape
 	out   item.Cell[item.Row]

@@ -133,7 +133,7 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 }
 
 func (r *reader) IndependentOf(database string) bool {
-	return item.IsIndependent(r.left.reader.Component(), database) && item.IsIndependent(r.right.reader.Component(), database)
+	return itemextra.IsIndependent(r.left.reader.Component(), database) && itemextra.IsIndependent(r.right.reader.Component(), database)
 }
 
 func (r *reader) Close(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -85,7 +86,7 @@ func (r *reader) explain(sent string, err error) error {
 
 // Open describes the statement, refuses a null in the key, and goes to the position.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
-	tx.Authored(ctx)
+	txwork.Authored(ctx)
 	err := r.open(ctx, at)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("query: %w", err), r.Close(ctx))

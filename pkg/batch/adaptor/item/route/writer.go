@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -259,7 +260,7 @@ func (w *writer) Release(ctx context.Context) error {
 }
 
 func (w *writer) Publishes() bool {
-	return slices.ContainsFunc(w.routes, func(way *route) bool { return item.Publishes(way.component) })
+	return slices.ContainsFunc(w.routes, func(way *route) bool { return itemextra.Publishes(way.component) })
 }
 
 func (w *writer) Finish(ctx context.Context) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/partname"
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -149,7 +150,7 @@ func (p *partitioner) read(ctx context.Context) (parts []core.Partition, err err
 	if args, err = sqlvalue.Args(args, bind); err != nil {
 		return nil, err
 	}
-	tx.Authored(ctx)
+	txwork.Authored(ctx)
 	source, written := text, []string(nil)
 	if p.db.Dialect() == tx.SQLite && sqlvalue.HasZone(p.config.Item.Schema()) {
 		text, written = sqlvalue.AsWritten(ctx, tx.ConnOf(ctx, p.db), text, args)

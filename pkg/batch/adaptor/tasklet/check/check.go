@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -151,7 +152,7 @@ func newTasklet(db tx.Database, cfg config) (core.Tasklet, error) {
 
 // Execute makes all checks, and fails if one does not hold, unless they only warn.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
-	tx.Authored(ctx)
+	txwork.Authored(ctx)
 	r := &run{db: t.db, config: &t.config, step: c.Step}
 	if c.View != nil && c.View.Job != nil {
 		r.job = c.View.Job.JobName

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -35,7 +36,7 @@ type side struct {
 }
 
 func openSide(ctx context.Context, db tx.Database, from sideConfig, key []string, zone *time.Location) (*side, error) {
-	tx.Authored(ctx)
+	txwork.Authored(ctx)
 	statement := from.SQL
 	if from.Table != "" {
 		statement = registry.SQL{Parts: []string{"select * from " + db.Dialect().Quote(from.Table)}}

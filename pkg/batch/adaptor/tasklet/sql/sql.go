@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/internal/txwork"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -114,7 +115,7 @@ func newTasklet(db tx.Database, cfg config) (core.Tasklet, error) {
 
 // Execute runs it on the current transaction of ctx, or without one.
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
-	tx.Authored(ctx)
+	txwork.Authored(ctx)
 	if t.config.Query.IsZero() {
 		return t.run(ctx, c)
 	}

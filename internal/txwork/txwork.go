@@ -1,4 +1,8 @@
-package tx
+// Package txwork describes the work that begins transactions: its name, its end, and whether an author wrote its
+// statements.
+//
+// It imports the standard library only.
+package txwork
 
 import (
 	"context"
@@ -7,11 +11,14 @@ import (
 	"sync/atomic"
 )
 
+// Transaction is an open transaction of the work.
+type Transaction interface{ Rollback() error }
+
 // Aborter ends the transactions of work that does not return: a goroutine cannot be killed, but its
 // database resources can be released (rule L8).
 type Aborter struct {
 	mu      sync.Mutex
-	open    map[Handle]struct{}
+	open    map[Transaction]struct{}
 	aborted bool
 
 	// authored means that the work runs statements that an author wrote.
@@ -27,10 +34,10 @@ var ErrAborted = errors.New("the work was aborted")
 
 type aborterKey struct{}
 
-// WithAborter returns a context and an Aborter for its transactions: all that a Manager begins with it
+// WithAborter returns a context and an Aborter for its transactions: all that a tx.Manager begins with it
 // or with a derived context.
 func WithAborter(ctx context.Context) (context.Context, *Aborter) {
-	a := &Aborter{open: map[Handle]struct{}{}}
+	a := &Aborter{open: map[Transaction]struct{}{}}
 	return context.WithValue(ctx, aborterKey{}, a), a
 }
 
@@ -48,7 +55,8 @@ func (a *Aborter) Abort() error {
 	return errors.Join(errs...)
 }
 
-func (a *Aborter) add(h Handle) bool {
+// Add notes an open transaction; false if the work was aborted.
+func (a *Aborter) Add(h Transaction) bool {
 	if a == nil {
 		return true
 	}
@@ -60,8 +68,8 @@ func (a *Aborter) add(h Handle) bool {
 	return !a.aborted
 }
 
-// release returns the transaction to its owner, which ends it; false if it has ended already.
-func (a *Aborter) release(h Handle) bool {
+// Release returns the transaction to its owner, which ends it; false if it has ended already.
+func (a *Aborter) Release(h Transaction) bool {
 	if a == nil {
 		return true
 	}
@@ -116,8 +124,27 @@ func Authored(ctx context.Context) {
 // IsAuthored reports whether the work is marked Authored; false on nil.
 func (a *Aborter) IsAuthored() bool { return a != nil && a.authored.Load() }
 
+// Without returns a context with transactions that no Aborter ends.
+func Without(ctx context.Context) context.Context {
+	return context.WithValue(ctx, aborterKey{}, (*Aborter)(nil))
+}
+
 // AborterOf returns the innermost Aborter of ctx, which represents the work itself, or nil.
 func AborterOf(ctx context.Context) *Aborter {
 	a, _ := ctx.Value(aborterKey{}).(*Aborter) //nolint:errcheck // absent is nil
 	return a
+}
+
+type workKey struct{}
+
+// WithWork names the work of ctx, such as "execution 12 of load", for a server's list of sessions: on
+// PostgreSQL it is the application_name of each transaction that begins with ctx (rule OP3).
+func WithWork(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, workKey{}, name)
+}
+
+// WorkOf returns the name of WithWork; empty if there is none.
+func WorkOf(ctx context.Context) string {
+	name, _ := ctx.Value(workKey{}).(string) //nolint:errcheck // absent is empty
+	return name
 }

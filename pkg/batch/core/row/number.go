@@ -24,10 +24,12 @@ func (f *Field) FitDecimal(d Decimal) (Value, error) {
 }
 
 func (f *Field) parseNumber(text string) (Value, error) {
-	form := f.numbers()
-	plain, ok := form.plain(text)
-	if !ok {
-		return Value{}, f.misfit(text, "")
+	plain := strings.TrimSpace(text)
+	if f.TrailingMinus || f.hasSeparators() { // rare, and the form costs as much as a short number
+		var ok bool
+		if plain, ok = f.numbers().plain(text); !ok {
+			return Value{}, f.misfit(text, "")
+		}
 	}
 	switch f.Kind {
 	case Int:
@@ -47,7 +49,7 @@ func (f *Field) parseNumber(text string) (Value, error) {
 		}
 	}
 	why := ""
-	if strings.Contains(plain, ",") && !form.separated() && !f.Hidden {
+	if strings.Contains(plain, ",") && !f.hasSeparators() && !f.Hidden {
 		why = "a comma in it needs decimal_separator or thousands_separator"
 	}
 	if _, ok := convert(f.Kind, plain); ok && f.Kind == Int && why == "" {
@@ -59,6 +61,8 @@ func (f *Field) parseNumber(text string) (Value, error) {
 func (f *Field) numbers() numbers {
 	return numbers{decimal: f.DecimalSeparator, thousands: f.ThousandsSeparator, trailingMinus: f.TrailingMinus}
 }
+
+func (f *Field) hasSeparators() bool { return f.DecimalSeparator != "" || f.ThousandsSeparator != "" }
 
 type numbers struct {
 	decimal, thousands string // separators

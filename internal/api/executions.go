@@ -72,6 +72,11 @@ func (a *api) addExecutions(h huma.API) {
 				return a.Service.Explain(ctx, operator.ExplainRequest{Execution: in.id()})
 			})
 		})
+	huma.Register(h, get(h, "execution-flow", "/v1/executions/{execution}/flow", "The flow of an execution",
+		"Its elements with their places in the job file as it was, the visits that the journal has, and what a restart does with each element."),
+		func(ctx context.Context, in *ExecutionPath) (*output[operator.ExecutionFlow], error) {
+			return answer(a, ctx, func() (*operator.ExecutionFlow, error) { return a.Service.ExecutionFlow(ctx, in.id()) })
+		})
 	huma.Register(h, get(h, "list-instances", "/v1/instances", "Instances, newest first", "Each with its newest execution."),
 		func(ctx context.Context, in *instancesInput) (*output[operator.InstancePage], error) {
 			return answer(a, ctx, func() (*operator.InstancePage, error) {

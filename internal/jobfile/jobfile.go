@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/compile"
 	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/expand"
+	"github.com/surfin-batch/surfin/internal/jobfile/outline"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
@@ -76,6 +77,9 @@ func (f *File) PlaceOf(element string) (place string) {
 	})
 	return place
 }
+
+// Outline returns the elements of the flow with their edges and places.
+func (f *File) Outline() outline.Job { return outline.Of(f.def) }
 
 // Definition returns the texts of the file, its includes and child jobs, and one hash (rule F4).
 func (f *File) Definition() core.Definition { return f.def.Definition() }

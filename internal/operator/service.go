@@ -23,6 +23,7 @@ type Service struct {
 	*progress  // Progress, Meter
 	*explainer // Explain
 	*plans     // Plan
+	*flows     // JobFlow, ExecutionFlow
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -64,6 +65,9 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 	chooser := &chooser{schema: tables, judge: judge, jobs: jobs, records: r}
 	restarts := &restarts{judge: judge, jobs: jobs, admission: admission, records: r}
 	parked := &parked{jobs: jobs, launcher: c.Launcher, records: r}
+	explainer := &explainer{
+		judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
+	}
 	active := &runnings{}
 	return &Service{
 		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
@@ -76,9 +80,8 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 		},
 		requests: &requests{schema: tables, view: view, records: r},
 		progress: &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
-		explainer: &explainer{
-			judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
-		},
+		explainer: explainer,
+		flows:     &flows{jobs: jobs, explain: explainer, records: r},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.Tasks, records: r,
 		},

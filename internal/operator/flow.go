@@ -59,7 +59,7 @@ type FlowVisit struct {
 	Step   core.StepExecutionID `json:"step_execution,omitempty"`
 	Status core.Status          `json:"status,omitempty"`
 	Exit   string               `json:"exit,omitempty"`
-	// Round counts the visits of this attempt to a step of a loop, from 1.
+	// Round is the number of the visit in a loop of this attempt, from 1; 0 if it is the only one.
 	Round   int       `json:"round,omitempty"`
 	Verdict string    `json:"verdict,omitempty"`
 	Target  string    `json:"target,omitempty"`
@@ -146,17 +146,16 @@ func (s *flows) attempts(ctx context.Context, e *core.JobExecution) (map[core.Jo
 
 // stepVisits are the visits of this attempt to steps, every round of them.
 func (p *findings) stepVisits() []FlowVisit {
-	type place struct{ flow, element string }
-	rounds := map[place]int{}
+	rounds := roundsOf(p.steps)
 	var list []FlowVisit
 	for i := range p.steps {
 		s := &p.steps[i]
 		if s.Manager != 0 || s.Visit.Element == "" || s.Visit.Flow == ports.FlowFinally {
 			continue
 		}
-		at := place{s.Visit.Flow, s.Visit.Element}
-		rounds[at]++
-		v := FlowVisit{Element: s.Visit.Element, Flow: s.Visit.Flow, Ordinal: s.Visit.Ordinal, Kind: ports.VisitStep, Execution: s.JobExecutionID, Round: rounds[at]}
+		v := FlowVisit{
+			Element: s.Visit.Element, Flow: s.Visit.Flow, Ordinal: s.Visit.Ordinal, Kind: ports.VisitStep, Execution: s.JobExecutionID, Round: rounds[s.ID],
+		}
 		v.ended(s)
 		list = append(list, v)
 	}

@@ -118,6 +118,12 @@ func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	return diff.Of(ctx, f.def, r)
 }
 
+// Since returns the differences to the definition of an earlier execution of the job, and their
+// unified diff.
+func (f *File) Since(before *File, execution core.JobExecutionID, params core.Parameters) (changes []Change, unified string) {
+	return diff.Between(before.def, execution, f.def, params)
+}
+
 // Load is Load of a job file on the disk; see [Path].
 func Load(path string, reg *registry.Registry) (*File, error) { return Path(path).Load(reg) }
 

@@ -24,6 +24,7 @@ type Service struct {
 	*explainer // Explain
 	*plans     // Plan
 	*flows     // JobFlow, ExecutionFlow
+	*comparer  // Compare
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -78,10 +79,11 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 		acts: &acts{
 			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.Tasks, notify: c.Notify, actor: by,
 		},
-		requests: &requests{schema: tables, view: view, records: r},
-		progress: &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
+		requests:  &requests{schema: tables, view: view, records: r},
+		progress:  &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
 		explainer: explainer,
 		flows:     &flows{jobs: jobs, explain: explainer, records: r},
+		comparer:  &comparer{view: view, jobs: jobs, records: r},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.Tasks, records: r,
 		},

@@ -104,6 +104,7 @@ func rooms() []room {
 		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/..."}},
 		{path: "pkg/batch", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/conformance/..."}, // tests only
+		{path: "internal/picture", std: true},
 		{path: "internal/rules"},           // tests only
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},

@@ -1,6 +1,6 @@
 // Package outline is the structure of a checked job file as data: the elements of its flow in the order
-// of the file, each with its work, its transitions, its conditions and its place in the text. It imports
-// jobfile's language and tree, model, yamlfile and core.
+// of the file, each with its work, its transitions, its conditions and its place in the text.
+// It imports jobfile's language and tree, model, yamlfile and core.
 package outline
 
 import (

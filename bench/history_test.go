@@ -147,11 +147,11 @@ func (h *history) assemble(provider *gormdb.DBProvider) {
 	require.NoError(h.b, err)
 	checkpoints := repository.NewCheckpoints(h.repo, provider, repository.CheckpointOptions{AutoMigrate: func(tx.Dialect) bool { return true }})
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: h.repo, Stores: checkpoints, Observer: core.ObserverFunc(func(context.Context, core.Event) {}), Lease: 30 * time.Second, Heartbeat: 5 * time.Second,
+		Repository: h.repo.Ports(), Stores: checkpoints, Observer: core.ObserverFunc(func(context.Context, core.Event) {}), Lease: 30 * time.Second, Heartbeat: 5 * time.Second,
 		Executor: step.NewSimpleStepExecutor(h.repo, h.db.Name(), core.ObserverFunc(func(context.Context, core.Event) {})),
 	})
 	require.NoError(h.b, err)
-	service, err := operator.New(operator.Config{Repository: h.repo, Launcher: launcher, Provider: provider, Registry: components})
+	service, err := operator.New(operator.Config{Repository: h.repo.Ports(), Launcher: launcher, Provider: provider, Registry: components})
 	require.NoError(h.b, err)
 	h.session = &cli.Session{
 		Service: service, Provider: provider,

@@ -4,7 +4,7 @@
 //	make bench                             # all workloads, about ten minutes on two cores
 //	make bench FLAGS='-run w1' SIZE=20000
 //	make bench-peers                       # with Spring Batch and mattn's SQLite, too
-//	make bench FLAGS='-page docs/benchmarks.md'
+//	make bench FLAGS='-page docs/reference/benchmarks.md'
 //	make bench-lose                        # what Spring Batch loses, and who does not
 //
 // Machines differ and are noisy: the important number is the ratio to the floor of the same round, the first

@@ -11,8 +11,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	csvitem "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // w5 finds the row after the first 90 % of a file, as a restart does.
@@ -111,7 +113,8 @@ func seekWithPosition(ctx context.Context, w Work) (r Result, err error) {
 
 // openReader opens our reader of csv at a position; nil means the start.
 func openReader(ctx context.Context, w Work, at item.Position) (item.Reader, error) {
-	reader, err := csvitem.NewReader(csvitem.ReaderConfig{Path: w.Input, Header: csvitem.HeaderExact}, item.TypeOf[saleItem]("sale"))
+	reader, err := testcomponent.Make[item.Reader](csvitem.Components(), registry.KindReader,
+		testcomponent.Settings{"path": w.Input, "header": "exact"}, registry.BuildContext{Out: item.TypeOf[saleItem]("sale")})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@
 // and is observed as its settings say. The tag full adds metrics and traces, whose
 // libraries a first `go run` need not compile.
 //
-// It imports pkg/batch and what is below it, and nothing of internal.
+// It imports pkg/batch and the packages below it, and nothing of internal.
 package main
 
 import (

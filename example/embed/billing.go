@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 )
 
 // Order is the input of the service.
@@ -28,15 +26,15 @@ func billing() *batch.Job {
 		"only": true, "id": "item.id", "customer": "item.customer", "day": "params.day", "total": "div(item.amount * 119, 100)",
 	})
 	return batch.NewJob("billing").Describe("Invoices for the orders of a day.").
-		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "${today()}", Doc: "The day of the orders."}).
+		Parameter(batch.Parameter{Name: "day", Type: "date", Default: "${today()}", Doc: "The day of the orders."}).
 		Step("table", batch.Use("sql", "create table if not exists invoices(id bigint primary key, customer text, day date, total bigint)")).
 		Step("bill", batch.Chunk{
 			Size:       500,
 			Reader:     orders,
-			Processors: []batch.Component{batch.ProcessorOf[Order, Order](check), invoice},
+			Processors: []batch.Component{batch.Process(check), invoice},
 			Writers:    []batch.Component{batch.Use("table", "invoices")},
-			Retry:      &config.ItemRetryConfig{Limit: 3},
-			Skip:       &config.ItemSkipConfig{Limit: 100},
+			Retry:      &batch.Retry{Limit: 3},
+			Skip:       &batch.Skip{Limit: 100},
 		}, batch.With{Expect: "balanced"}).
 		Step("tell", batch.TaskletOf(newMail), batch.With{When: "steps.bill.written > 0"})
 }
@@ -56,7 +54,10 @@ func check(_ context.Context, o Order) (Order, error) {
 // newMail has what it needs from the application.
 func newMail(m *mailer) batch.TaskletFunc {
 	return func(_ context.Context, c *batch.StepContribution) error {
-		day, _ := c.Params.Get("day")
-		return m.send(fmt.Sprintf("the invoices of %v are ready", day.Value))
+		day, err := c.Params.Date("day")
+		if err != nil {
+			return err
+		}
+		return m.send(fmt.Sprintf("the invoices of %v are ready", day))
 	}
 }

@@ -143,7 +143,7 @@ func write(w http.ResponseWriter, status int, body any, err error) {
 	switch {
 	case errors.As(err, &refusal):
 		status, body = http.StatusConflict, refusal
-	case errors.Is(err, core.ErrNotFound):
+	case errors.Is(err, batch.ErrNotFound):
 		status, body = http.StatusNotFound, map[string]string{"error": err.Error()}
 	case err != nil:
 		slog.Error("request", "error", err)

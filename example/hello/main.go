@@ -12,8 +12,8 @@ import (
 func main() {
 	cli.Main(batch.Tasklet("hello", func() batch.TaskletFunc {
 		return func(_ context.Context, c *batch.StepContribution) error {
-			name, _ := c.Params.Get("name")
-			_, err := fmt.Printf("Hello, %v!\n", name.Value)
+			name, err := c.Params.String("name")
+			fmt.Printf("Hello, %s!\n", name)
 			return err
 		}
 	}))

@@ -80,8 +80,9 @@ func plan(url string) task.Submission {
 		Budget: task.Budget{MaxAttempts: 3, MaxTotalAttempts: 10, Deadline: time.Minute, MaxNoProgress: 50},
 		Tasks: []task.Spec{
 			{
-				Title: "Download file", Intent: "Fetch data from API", Goal: at, Payload: at,
-				SeedActionHint: json.RawMessage(`{"type": "http_request"}`), // stands for the type
+				Title: "Download file", Payload: at,
+				// The type of the hint stands for the task's.
+				Hints: task.Hints{Intent: "Fetch data from API", Goal: at, SeedActionHint: json.RawMessage(`{"type": "http_request"}`)},
 			},
 			{Title: "Count words", Type: "words", Payload: at},
 			{Title: "Say so", Type: "shell", Payload: json.RawMessage(`{"command": ["echo", "looked at it"]}`)},

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -28,11 +28,11 @@ func (w *words) Execute(ctx context.Context, t task.Task) (task.Outcome, error) 
 		URL string `json:"url"`
 	}
 	if err := t.Decode(&asked); err != nil {
-		return task.Outcome{}, exception.Fatal("words", err)
+		return task.Outcome{}, batch.Fatal("words", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, asked.URL, nil)
 	if err != nil {
-		return task.Outcome{}, exception.Fatal("words", err)
+		return task.Outcome{}, batch.Fatal("words", err)
 	}
 	answer, err := w.client.Do(request)
 	if err != nil {

@@ -97,7 +97,7 @@ func TestAKilledProcessDoesNotKeepTheKey(t *testing.T) {
 		lost, err := r.Execution(context.Background(), 1)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, lost.Status)
-		require.Equal(t, core.LostOwner, lost.Error)
+		require.Equal(t, ports.LostOwner, lost.Error)
 
 		code, out = s.run("restart", "1")
 		require.Equal(t, 4, code, out)

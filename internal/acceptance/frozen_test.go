@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/internal/testproxy"
-	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 )
 
 const exportJob = `
@@ -212,7 +212,7 @@ func (f *frozen) assertEqual() {
 	for name, data := range f.files("shaken") {
 		calm := strings.Replace(name, "shaken", "calm", 1)
 		require.True(f.t, bytes.Equal(f.want[calm], data), "%s differs: %d bytes, want %d", name, len(data), len(f.want[calm]))
-		require.Empty(f.t, itemtest.Parts(f.t, filepath.Join(f.out, name)))
+		require.Empty(f.t, itemkit.Parts(f.t, filepath.Join(f.out, name)))
 	}
 }
 

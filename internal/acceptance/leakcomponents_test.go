@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch"
 )
 
 type attempt struct {
@@ -111,7 +111,7 @@ func evilPaths(dir string) []string {
 // Rules SE1, SE3, SE4. A new component needs an attempt.
 func TestEveryComponentThatIsShippedKeepsPathsAndSecrets(t *testing.T) {
 	t.Parallel()
-	shipped, err := batch.NewRegistry()
+	shipped, err := assembly.NewRegistry()
 	require.NoError(t, err)
 	tried := attempts()
 	for _, c := range shipped.Components() {

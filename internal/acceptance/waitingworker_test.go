@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 )
@@ -135,7 +136,7 @@ func (s *scene) awaitWaiting(r *repository.Repository, kind waitKind) {
 			if step.Name != "wait" || step.Status != core.StatusStarted {
 				continue
 			}
-			_, waits := step.Context.Get(core.WaitsKey)
+			_, waits := step.Context.Get(ports.WaitsKey)
 			return waits || kind.lines == 0
 		}
 		return false

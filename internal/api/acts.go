@@ -8,19 +8,13 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type (
-	acted struct {
-		ID      core.JobExecutionID `json:"id" doc:"The execution that was started or that the request names"`
-		Status  core.Status         `json:"status" doc:"Its status after the request"`
-		Applied bool                `json:"applied" doc:"False if it was done before"`
-		Notices []operator.Notice   `json:"notices,omitempty" doc:"Notes about the run before it started"`
-		Warning string              `json:"warning,omitempty" doc:"Errors that did not prevent it"`
-	}
 	// ActInput is the input of an act on an execution.
 	ActInput struct {
 		ExecutionPath
@@ -84,16 +78,14 @@ func (a *api) addActs(h huma.API) {
 		"Asks it to stop, in any process; it finishes the current chunk. An execution that is over is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"stop-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
-				e, answered, err := a.Service.StopAnswer(ctx, in.id())
-				return actedOn(e, answered, err)
+				return actedOn(a.Service.StopAnswer(ctx, in.id()))
 			})
 		})
 	huma.Register(h, post(h, "abandon-execution", "/v1/executions/{execution}/abandon", "Abandon an execution",
 		"Its instance can never be resumed. An execution that is running or COMPLETED is refused."),
 		func(ctx context.Context, in *ActInput) (*keyed[acted], error) {
 			return once(a, ctx, in.Key, request{"abandon-execution", in.ID, nil}, func(ctx context.Context, _ ports.RequestKey) (*acted, error) {
-				e, answered, err := a.Service.AbandonAnswer(ctx, in.id())
-				return actedOn(e, answered, err)
+				return actedOn(a.Service.AbandonAnswer(ctx, in.id()))
 			})
 		})
 	huma.Register(h, post(h, "recover", "/v1/recover", "Recover executions without a process",
@@ -118,13 +110,8 @@ func actedOn(e *operator.Execution, answered core.Answer, err error) (*acted, er
 	return got, nil
 }
 
-// This server must not run other jobs of the history.
 func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKey) (*acted, error) {
-	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
-	if err != nil {
-		return nil, err
-	}
-	file, err := a.Jobs.File(shown.JobName)
+	file, err := a.fileOf(ctx, in.id())
 	if err != nil {
 		return nil, err
 	}
@@ -138,12 +125,17 @@ func (a *api) restart(ctx context.Context, in *restartInput, key ports.RequestKe
 	})
 }
 
-func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.DryRun, error) {
-	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
+// fileOf refuses the jobs of the history that this server does not offer.
+func (a *api) fileOf(ctx context.Context, id core.JobExecutionID) (*jobfile.File, error) {
+	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: id})
 	if err != nil {
 		return nil, err
 	}
-	file, err := a.Jobs.File(shown.JobName)
+	return a.Jobs.File(shown.JobName)
+}
+
+func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.DryRun, error) {
+	file, err := a.fileOf(ctx, in.id())
 	if err != nil {
 		return nil, err
 	}
@@ -155,11 +147,7 @@ func (a *api) planRestart(ctx context.Context, in *restartPlanInput) (*operator.
 }
 
 func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKey) (*acted, error) {
-	shown, err := a.Service.Show(ctx, operator.ShowRequest{Execution: in.id()})
-	if err != nil {
-		return nil, err
-	}
-	file, err := a.Jobs.File(shown.JobName)
+	file, err := a.fileOf(ctx, in.id())
 	if err != nil {
 		return nil, err
 	}

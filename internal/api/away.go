@@ -3,18 +3,9 @@ package api
 import (
 	"context"
 	"errors"
-	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
-)
-
-// (rule AP1)
-const (
-	slowTime   = 2 * time.Second
-	answerTime = 2 * time.Second
-	retryAfter = 5 * time.Second
 )
 
 var errUnavailable = errors.New("the database does not answer")
@@ -49,13 +40,4 @@ func whileAnswering(ctx context.Context, check func(ctx context.Context) error) 
 		cancel(nil)
 		expire()
 	}
-}
-
-// GetHeaders implements huma.HeadersError.
-func (p *Problem) GetHeaders() http.Header {
-	h := http.Header{}
-	if p.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
-	}
-	return h
 }

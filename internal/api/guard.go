@@ -5,23 +5,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-)
-
-const (
-	maxBody     = 1 << 20
-	maxHeaders  = 64 << 10
-	bodyTime    = 10 * time.Second
-	requestTime = time.Minute
 )
 
 // A refused request changes nothing.
@@ -139,8 +129,6 @@ func (g *guard) isStopping() bool {
 	}
 }
 
-func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
-
 func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
@@ -168,16 +156,4 @@ func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
 	}
 	g.config.Log.ErrorContext(r.Context(), "a request of the API panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
 	newProblem(http.StatusInternalServerError, "the server failed; see its log").write(w)
-}
-
-func hostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return strings.Trim(address, "[]")
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -169,11 +169,3 @@ func texts(params map[string]json.RawMessage) (map[string]string, error) {
 	}
 	return given, nil
 }
-
-func answer[T any](a *api, ctx context.Context, ask func() (*T, error)) (*output[T], error) { //nolint:revive // a method cannot have a type of its own
-	view, err := ask()
-	if err != nil {
-		return nil, a.problem(ctx, err)
-	}
-	return &output[T]{*view}, nil
-}

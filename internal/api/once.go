@@ -14,12 +14,20 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type (
 	// KeyHeader is embedded in the input of every POST that acts.
 	KeyHeader struct {
 		Key string `header:"Idempotency-Key" maxLength:"200" pattern:"^[!-~]*$" patternDescription:"visible ASCII characters" doc:"The client's key for this request, such as a UUID: a repetition with the same key returns the same response and does nothing again"`
+	}
+	acted struct {
+		ID      core.JobExecutionID `json:"id" doc:"The execution that was started or that the request names"`
+		Status  core.Status         `json:"status" doc:"Its status after the request"`
+		Applied bool                `json:"applied" doc:"False if it was done before"`
+		Notices []operator.Notice   `json:"notices,omitempty" doc:"Notes about the run before it started"`
+		Warning string              `json:"warning,omitempty" doc:"Errors that did not prevent it"`
 	}
 	keyed[T any] struct {
 		Replayed string `header:"Idempotency-Replayed" doc:"true if the response is that of an earlier request with the same key"`

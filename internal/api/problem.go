@@ -1,18 +1,19 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -33,38 +34,6 @@ func newProblem(status int, detail string) *Problem {
 	return &Problem{ErrorModel: huma.ErrorModel{Title: http.StatusText(status), Status: status, Detail: secret.Text(detail)}}
 }
 
-// Errors of the server are logged, and not shown to the client.
-func (a *api) problem(ctx context.Context, err error) error {
-	if err == nil {
-		return nil
-	}
-	var known *Problem
-	var refused *operator.Refusal
-	var wrong *operator.RequestError
-	var problems jobfile.Problems
-	switch {
-	case errors.As(err, &known):
-		return known
-	case errors.As(err, &refused):
-		return problemOf(refused)
-	case errors.As(err, &wrong):
-		p := newProblem(http.StatusUnprocessableEntity, wrong.Error())
-		p.Errors = []*huma.ErrorDetail{{Message: wrong.Reason, Location: wrong.Field, Value: wrong.Value}}
-		return p
-	case errors.Is(err, core.ErrNotFound):
-		return problemOf(&operator.Refusal{Reason: refusal.NotFound, Err: err})
-	case errors.As(err, &problems): // in a file that the parameters make invalid
-		return problemOf(&operator.Refusal{Reason: refusal.Parameters, Err: err})
-	case len(parameterErrors(err)) > 0:
-		return problemOf(&operator.Refusal{Reason: refusal.Parameters, Err: err})
-	}
-	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
-	if isUnavailable(err) || errors.Is(context.Cause(ctx), errUnavailable) {
-		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not respond in time: repeat the request later; the server's log has details")
-	}
-	return newProblem(http.StatusInternalServerError, "the server failed; see its log")
-}
-
 func problemOf(r *operator.Refusal) *Problem {
 	p := newProblem(operator.HTTPStatus(r.Reason), r.Err.Error())
 	p.Reason, p.Execution, p.Last, p.Diff, p.Actions = r.Reason, r.Execution, r.Last, secret.Text(r.Diff), r.Actions
@@ -83,14 +52,14 @@ func problemOf(r *operator.Refusal) *Problem {
 	return p
 }
 
-func parameterErrors(err error) []*core.ParameterError {
+func parameterErrors(err error) []*ports.ParameterError {
 	switch e := err.(type) { //nolint:errorlint // the tree is walked
 	case nil:
 		return nil
-	case *core.ParameterError:
-		return []*core.ParameterError{e}
+	case *ports.ParameterError:
+		return []*ports.ParameterError{e}
 	case interface{ Unwrap() []error }:
-		var all []*core.ParameterError
+		var all []*ports.ParameterError
 		for _, one := range e.Unwrap() {
 			all = append(all, parameterErrors(one)...)
 		}
@@ -118,4 +87,13 @@ func (p *Problem) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) //nolint:errcheck // the client has gone
+}
+
+// GetHeaders implements huma.HeadersError.
+func (p *Problem) GetHeaders() http.Header {
+	h := http.Header{}
+	if p.Status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+	}
+	return h
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -140,7 +141,7 @@ func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
 		require.NoError(s.t, app.Close(context.Background()))
 	})
 	require.NoError(s.t, app.Prepare(s.t.Context()))
-	registry, err := batch.NewRegistry(s.hold)
+	registry, err := assembly.NewRegistry(s.hold)
 	require.NoError(s.t, err)
 	catalog, err := catalog.New(registry, nil, s.dir)
 	require.NoError(s.t, err)

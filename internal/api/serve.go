@@ -8,18 +8,9 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
-)
-
-// An answer has more time than the work that it reports.
-const (
-	headerTime   = 5 * time.Second
-	writeTime    = requestTime + 30*time.Second
-	idleTime     = 2 * time.Minute
-	shutdownTime = 10 * time.Second
 )
 
 // Listen opens HOST:PORT. Without clients it must be a loopback address,

@@ -25,6 +25,8 @@ type App struct {
 	// Handlers returns the types of tasks that the program executes, for
 	// validate; may be nil.
 	Handlers func(s Settings) (jobfile.HandlerTypes, error)
+	// CheckNeeds reports missing dependencies of components, for validate; may be nil.
+	CheckNeeds func() error
 	// Open builds a session. The repository's schema need not exist yet.
 	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
 }

@@ -81,14 +81,14 @@ func app(more ...registry.Component) cli.App {
 		r := repository.New(db, repository.Options{Prefix: s.Repository.Prefix, Observer: observer})
 		checkpoints := repository.NewCheckpoints(r, provider, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies})
 		launcher, err := job.NewLauncher(job.Config{
-			Repository: r, Stores: checkpoints, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
+			Repository: r.Ports(), Stores: checkpoints, Observer: observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
 			Executor: step.NewSimpleStepExecutor(r, db.Name(), observer),
 		})
 		if err != nil {
 			return fail(err)
 		}
 		service, err := operator.New(operator.Config{
-			Repository: r, Launcher: launcher, Provider: provider, Registry: components, FileMode: s.Files.Mode,
+			Repository: r.Ports(), Launcher: launcher, Provider: provider, Registry: components, FileMode: s.Files.Mode,
 			Database: s.Repository.Database, Schema: r, AutoMigrate: s.AutoMigrate.Applies, Checkpoints: checkpoints,
 			Definitions: r,
 		})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c showCommands) auditCommand() *cobra.Command {
@@ -99,7 +99,7 @@ func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) er
 		if a.Task != 0 {
 			on = "task " + numberText(a.Task)
 		}
-		rows[i] = []string{wording.Time(a.At), a.Act, a.Actor, on, wording.OneLine(a.Detail)}
+		rows[i] = []string{humanize.Time(a.At), a.Act, a.Actor, on, humanize.OneLine(a.Detail)}
 	}
 	text := renderTable([]column{{title: "at"}, {title: "act"}, {title: "by"}, {title: "on"}, {title: "detail"}}, rows)
 	if page.Next != 0 {

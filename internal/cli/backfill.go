@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -127,7 +128,7 @@ func (c runCommands) printBackfill(param string, runs []operator.BackfillRun) er
 			rows[i] = []string{r.Value, "", "complete already", "", "", "", "", ""}
 		case e != nil:
 			rows[i] = []string{
-				r.Value, wording.ID(e.ID), string(e.Status), strconv.Itoa(e.Attempt), wording.Count(r.Read), wording.Count(r.Written), wording.Seconds(e.Duration),
+				r.Value, wording.ID(e.ID), string(e.Status), strconv.Itoa(e.Attempt), humanize.Count(r.Read), humanize.Count(r.Written), humanize.Seconds(e.Duration),
 				firstLine(cmp.Or(r.Problem, e.Error)),
 			}
 		default:

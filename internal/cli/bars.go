@@ -8,7 +8,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -73,14 +73,14 @@ func (b *bars) remove(id core.StepExecutionID) {
 func progressText(name string, c core.Counters, perSecond float64, took time.Duration) string {
 	text := name
 	if c.Rows() > 0 {
-		text += fmt.Sprintf("  %s read · %s written", wording.Count(c.Read), wording.Count(c.Write))
+		text += fmt.Sprintf("  %s read · %s written", humanize.Count(c.Read), humanize.Count(c.Write))
 		if c.Filter > 0 {
-			text += " · " + wording.Count(c.Filter) + " filtered"
+			text += " · " + humanize.Count(c.Filter) + " filtered"
 		}
 		if c.Skips() > 0 {
-			text += " · " + wording.Count(c.Skips()) + " skipped"
+			text += " · " + humanize.Count(c.Skips()) + " skipped"
 		}
-		text += " · " + wording.Count(int64(perSecond)) + " rows/s"
+		text += " · " + humanize.Count(int64(perSecond)) + " rows/s"
 	}
 	return fmt.Sprintf("%s · %d:%02d", text, int(took.Minutes()), int(took.Seconds())%60)
 }

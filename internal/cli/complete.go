@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -46,7 +47,7 @@ func (env *environment) completeExecution(cmd *cobra.Command, args []string, _ s
 	err := env.read(cmd.Context(), func(s *Session) error {
 		page, err := s.Service.List(cmd.Context(), operator.ListRequest{Limit: 30})
 		for _, e := range page.Executions {
-			words = append(words, wording.ID(e.ID)+"\t"+e.JobName+" "+string(e.Status)+" "+wording.Time(e.StartedAt))
+			words = append(words, wording.ID(e.ID)+"\t"+e.JobName+" "+string(e.Status)+" "+humanize.Time(e.StartedAt))
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -52,7 +53,7 @@ func (c skipsCommands) skipsCSV(items []operator.SkipView) error {
 		}
 		rows = append(rows, []string{
 			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10),
-			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, wording.OneLine(s.Error), by,
+			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, humanize.OneLine(s.Error), by,
 		})
 	}
 	return c.env.printCSV([]string{"id", "step", "phase", "path", "line", "index", "row", "class", "error", "redriven_by"}, rows)

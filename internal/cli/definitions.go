@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/internal/wording"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type definitionsCommands struct{ env *environment }
@@ -288,7 +288,7 @@ func (c definitionsCommands) switchAll(ctx context.Context, names []string,
 	err := c.env.withSession(ctx, c.env.observer(), func(s *Session) error {
 		for _, name := range names {
 			view, err := act(ctx, s.Service, name)
-			if errors.Is(err, core.ErrNoSuchJob) {
+			if errors.Is(err, ports.ErrNoSuchJob) {
 				err = c.notRegistered(ctx, s, name)
 			}
 			if err != nil {
@@ -336,7 +336,7 @@ func (c definitionsCommands) print(views []operator.DefinitionView) error {
 		if !d.Enabled {
 			state = "disabled"
 		}
-		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), wording.Time(d.Updated), d.By})
+		rows = append(rows, []string{d.Job, shortVersion(d.Version), state, scheduleText(d), humanize.Time(d.Updated), d.By})
 	}
 	switch c.env.format {
 	case formatJSON:
@@ -430,7 +430,7 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 	}
 	var rows [][]string
 	for _, r := range list {
-		in := "in " + wording.Duration(r.At.Sub(c.env.now()))
+		in := "in " + humanize.Duration(r.At.Sub(c.env.now()))
 		if r.due {
 			in = "due"
 		}
@@ -439,7 +439,7 @@ func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error
 	text := renderTable([]column{{title: "at"}, {title: "", right: true}, {title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "catch up"}, {title: "overlap"}}, rows)
 	for _, v := range views {
 		if v.Missed > 0 {
-			text += fmt.Sprintf("%s leaves out %s that were missed (catch_up: %s).\n", v.Job, strings.TrimSpace(wording.Plural(v.Missed, "time")), v.CatchUp)
+			text += fmt.Sprintf("%s leaves out %s that were missed (catch_up: %s).\n", v.Job, strings.TrimSpace(humanize.Plural(v.Missed, "time")), v.CatchUp)
 		}
 	}
 	return c.env.print(text)

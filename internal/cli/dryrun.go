@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -108,8 +110,8 @@ func (c dryRunCommand) dryRun(ctx context.Context, req operator.PlanRequest) (er
 	err = c.env.withRawSession(ctx, c.env.observer(), func(s *Session) (err error) {
 		plan, err = s.Service.Plan(ctx, req)
 		switch {
-		case errors.As(err, new(*core.ParameterError)) && req.Execution == 0:
-			return usage(err, "parameters:  "+c.env.app.Name+" run "+wording.Quote(req.File)+" --help")
+		case errors.As(err, new(*ports.ParameterError)) && req.Execution == 0:
+			return usage(err, "parameters:  "+c.env.app.Name+" run "+humanize.Quote(req.File)+" --help")
 		case errors.As(err, new(*operator.Refusal)):
 			return c.env.refusal(err)
 		case err != nil && ctx.Err() == nil:
@@ -179,7 +181,7 @@ func dryRunVerdict(plan *operator.DryRun) error {
 	for _, s := range plan.Steps {
 		switch {
 		case s.Error != "":
-			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, wording.OneLine(s.Error))}
+			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail: %s", s.Step, humanize.OneLine(s.Error))}
 		case s.Failed > 0:
 			return &exitError{code: ExitFailed, err: fmt.Errorf("step %s would fail on %s", s.Step, wording.FirstFailure(s))}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -12,11 +13,11 @@ func (c dryRunCommand) dryRunText(plan *operator.DryRun) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Dry run of job %s", plan.JobName)
 	if words := wording.Parameters(plan.Params.All()); words != "" {
-		b.WriteString(" (" + wording.Clip(words, 200) + ")")
+		b.WriteString(" (" + humanize.Clip(words, 200) + ")")
 	}
 	b.WriteString(": nothing is written.\n")
 	if plan.Refused != nil {
-		b.WriteString("A run is refused now: " + wording.OneLine(plan.Refused.Error()) + ".\n")
+		b.WriteString("A run is refused now: " + humanize.OneLine(plan.Refused.Error()) + ".\n")
 	}
 	for _, change := range plan.Changes {
 		b.WriteString("Changed since: " + change.String() + ".\n")
@@ -43,10 +44,10 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 		if s.Sampled && len(s.Partitions) > 1 {
 			first = "; the items are of the first one"
 		}
-		line("%s: %s%s", wording.Plural(len(s.Partitions), "partition"), wording.And(wording.Few(s.Partitions, 0)), first)
+		line("%s: %s%s", humanize.Plural(len(s.Partitions), "partition"), humanize.And(humanize.Few(s.Partitions, 0)), first)
 	}
 	if s.Tasks > 0 {
-		line("%s for the handler %s", wording.Plural(s.Tasks, "task"), s.Component)
+		line("%s for the handler %s", humanize.Plural(s.Tasks, "task"), s.Component)
 	}
 	for _, w := range s.Warnings {
 		line("warning: %s", w)
@@ -56,9 +57,9 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 	}
 	switch {
 	case s.Waits != "":
-		line("not sampled: %s", wording.OneLine(s.Waits))
+		line("not sampled: %s", humanize.OneLine(s.Waits))
 	case s.Error != "":
-		line("would fail: %s", wording.OneLine(s.Error))
+		line("would fail: %s", humanize.OneLine(s.Error))
 	}
 	if !s.Sampled {
 		return b.String()
@@ -80,7 +81,7 @@ func (c dryRunCommand) dryStepText(s *operator.DryStep, all []operator.PlanEntry
 func (c dryRunCommand) dryEndText(e operator.DryEnd) string {
 	text := strings.TrimSpace(e.Component + " " + e.Target)
 	if len(e.Columns) > 0 {
-		text += " (" + wording.Join(e.Columns) + ")"
+		text += " (" + humanize.Join(e.Columns) + ")"
 	}
 	if e.Database != "" {
 		text += " in " + c.env.databaseText(e.Database)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -171,7 +172,7 @@ func (env *environment) warnUnmasked(ctx context.Context) {
 
 func (env *environment) checkDatabase(name string) error {
 	if _, ok := env.settings.Databases[name]; !ok {
-		return usagef("no database %q; known: %s", name, wording.Join(env.settings.Names()))
+		return usagef("no database %q; known: %s", name, humanize.Join(env.settings.Names()))
 	}
 	return nil
 }

@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 type eventLog struct {
@@ -174,7 +175,7 @@ func pick(line core.Line, keys string) []slog.Attr {
 			a.Key = name
 		}
 		if key == "error" || key == "reason" {
-			a.Value = slog.StringValue(wording.OneLine(a.Value.String()))
+			a.Value = slog.StringValue(humanize.OneLine(a.Value.String()))
 		}
 		attrs = append(attrs, a)
 	}
@@ -308,7 +309,7 @@ func (l *eventLog) chunkCommitted(ctx context.Context, e core.ChunkCommitted) {
 }
 
 func (l *eventLog) recordStack(err error) {
-	var p *exception.PanicError
+	var p *panics.PanicError
 	if !errors.As(err, &p) {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c taskCommands) eventsCommand() *cobra.Command {
@@ -39,7 +39,7 @@ func (c taskCommands) deadEventsCommand() *cobra.Command {
 				var rows [][]string
 				for _, e := range list {
 					rows = append(rows, []string{
-						strconv.FormatInt(e.ID, 10), e.Topic, strconv.FormatInt(e.Subject, 10), e.DedupeKey, strconv.Itoa(e.Offers), wording.Time(e.DeadAt), e.LastError,
+						strconv.FormatInt(e.ID, 10), e.Topic, strconv.FormatInt(e.Subject, 10), e.DedupeKey, strconv.Itoa(e.Offers), humanize.Time(e.DeadAt), e.LastError,
 					})
 				}
 				return c.printTable([]column{

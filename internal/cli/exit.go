@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -85,5 +85,5 @@ func message(err error) string {
 	if errors.As(err, &problems) || errors.As(err, &setting) {
 		return err.Error()
 	}
-	return wording.OneLine(err.Error())
+	return humanize.OneLine(err.Error())
 }

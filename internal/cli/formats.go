@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/internal/humanize"
 )
 
 const (
@@ -27,7 +27,7 @@ func (f *formatFlag) String() string {
 func (f *formatFlag) Type() string { return "FORMAT" }
 func (f *formatFlag) Set(text string) error {
 	if !slices.Contains(f.allowed, text) {
-		return errors.New("allowed: " + wording.Join(f.allowed))
+		return errors.New("allowed: " + humanize.Join(f.allowed))
 	}
 	*f.value = text
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/draft"
-	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/internal/humanize"
 )
 
 func (c fileCommands) initAppCommand() *cobra.Command {
@@ -62,7 +62,7 @@ func (c fileCommands) startApp(app draft.Application, dir, replace string, force
 	if err != nil {
 		return err
 	}
-	first := "cd " + wording.Quote(dir)
+	first := "cd " + humanize.Quote(dir)
 	if app.Checkout == nil {
 		first += " && go mod tidy"
 	}

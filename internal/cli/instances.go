@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
@@ -103,7 +104,7 @@ func instanceTable(instances []operator.InstanceView) string {
 		params.add(i.JobName, i.Params.All())
 	}
 	for _, i := range instances {
-		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), wording.Count(int64(i.Attempts)),
+		rows = append(rows, []string{fmt.Sprint(i.ID), i.JobName, params.text(i.JobName, i.Params.All()), humanize.Count(i.Attempts),
 			wording.ID(i.Execution), wording.StatusAndExit(i.Status, i.ExitCode)})
 	}
 	return renderTable([]column{

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/secret"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -23,7 +23,7 @@ func (c runCommands) jobHelp(cmd *cobra.Command, path string) {
 	if text := strings.TrimSpace(file.Description()); text != "" {
 		b.WriteString("\n" + text + "\n")
 	}
-	fmt.Fprintf(&b, "\nUsage:\n  %s %s %s", c.env.app.Name, cmd.Name(), wording.Quote(path))
+	fmt.Fprintf(&b, "\nUsage:\n  %s %s %s", c.env.app.Name, cmd.Name(), humanize.Quote(path))
 	if len(file.Parameters()) > 0 {
 		b.WriteString(" [NAME=VALUE ...]")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -41,7 +42,7 @@ func (c showCommands) listCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.request.Job, "job", "", "only executions of the job with this `NAME`")
-	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(wording.Join(statusNames())))
+	f.StringSliceVar(&l.statuses, "status", nil, "only executions in these `STATUSES`: "+strings.ToLower(humanize.Join(operator.StatusNames())))
 	f.BoolVar(&l.request.Running, "running", false, "only unfinished executions: starting, started, stopping")
 	f.StringVar(&l.request.Exit, "exit", "", "only executions with this exit `CODE`, such as EXPECT_FAILED")
 	f.Int64Var(&l.instance, "instance", 0, "only executions of the `INSTANCE` with this number")
@@ -50,7 +51,7 @@ func (c showCommands) listCommand() *cobra.Command {
 	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
 	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
 	c.env.addListFormatFlag(cmd)
-	completeFlag(cmd, "status", statusNames()...)
+	completeFlag(cmd, "status", operator.StatusNames()...)
 	cmd.AddCommand(c.listComponentsCommand(), c.listJobsCommand(), c.listInstancesCommand())
 	return cmd
 }
@@ -143,7 +144,7 @@ func (c showCommands) parkedInVain(page []operator.Execution) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	return "\n" + wording.Join(ids) + ": parked; " + c.env.words().NoWorker(waiting) + "\n"
+	return "\n" + humanize.Join(ids) + ": parked; " + c.env.words().NoWorker(waiting) + "\n"
 }
 
 func executionTable(page []operator.Execution) string {
@@ -159,20 +160,12 @@ func executionTable(page []operator.Execution) string {
 	for _, e := range page {
 		took := "-"
 		if !e.StartedAt.IsZero() {
-			took = wording.Seconds(e.Duration)
+			took = humanize.Seconds(e.Duration)
 		}
 		rows = append(rows, []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
-			wording.StatusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), wording.Count(int64(e.Attempt)), wording.Time(e.StartedAt), took})
+			wording.StatusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), humanize.Count(e.Attempt), humanize.Time(e.StartedAt), took})
 	}
 	return renderTable(columns, rows)
-}
-
-func statusNames() []string {
-	var names []string
-	for _, s := range core.Statuses() {
-		names = append(names, string(s))
-	}
-	return names
 }
 
 func parseStatuses(texts []string) ([]core.Status, error) {
@@ -180,7 +173,7 @@ func parseStatuses(texts []string) ([]core.Status, error) {
 	for _, text := range texts {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
 		if !slices.Contains(core.Statuses(), s) {
-			return nil, usagef("--status %s: no such status; known: %s", text, wording.Join(statusNames()))
+			return nil, usagef("--status %s: no such status; known: %s", text, humanize.Join(operator.StatusNames()))
 		}
 		list = append(list, s)
 	}
@@ -197,7 +190,7 @@ func (c showCommands) listComponentsCommand() *cobra.Command {
 			return c.listComponents(registry.Kind(kind))
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+wording.Join(kindNames()))
+	cmd.Flags().StringVar(&kind, "kind", "", "only components of this `KIND`: "+humanize.Join(kindNames()))
 	c.env.addListFormatFlag(cmd)
 	completeFlag(cmd, "kind", kindNames()...)
 	return cmd
@@ -238,7 +231,7 @@ func (c showCommands) listComponents(kind registry.Kind) error {
 		}
 	}
 	if kind != "" && !slices.Contains(kindNames(), string(kind)) {
-		return usagef("--kind %s: no such kind; known: %s", kind, wording.Join(kindNames()))
+		return usagef("--kind %s: no such kind; known: %s", kind, humanize.Join(kindNames()))
 	}
 	if c.env.format == formatJSON {
 		return c.env.printJSON(shown)

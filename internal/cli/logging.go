@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/internal/humanize"
 )
 
 func newLogger(w io.Writer, level, format string) *slog.Logger {
@@ -67,7 +67,7 @@ func (h *lineHandler) Handle(ctx context.Context, r slog.Record) error {
 	line := &h.shared.line
 	line.Reset()
 	level := r.Level.String()
-	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + wording.OneLine(r.Message) + " ")
+	line.WriteString(r.Time.Format(time.DateTime+" ") + level + strings.Repeat(" ", max(6-len(level), 1)) + humanize.OneLine(r.Message) + " ")
 	if err := h.attrs.Handle(ctx, r); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -162,7 +163,7 @@ status: its work in other tables stays, and it starts again when it is next run.
 	f.BoolVar(&o.yes, "yes", false, "confirm --older-than 0s, which deletes every execution that has ended")
 	f.BoolVar(&o.req.DryRun, "dry-run", false, "delete nothing, only count")
 	c.env.addFormatFlag(cmd)
-	completeFlag(cmd, "status", statusNames()...)
+	completeFlag(cmd, "status", operator.StatusNames()...)
 	return cmd
 }
 
@@ -182,7 +183,7 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 				"how many that are:  "+c.env.command("purge", "--older-than", o.olderThan, "--dry-run"))
 		}
 		req.EndedBefore = c.env.now().Add(-age)
-		when = " that ended before " + wording.Time(req.EndedBefore)
+		when = " that ended before " + humanize.Time(req.EndedBefore)
 	}
 	purged := operator.Purged{DryRun: req.DryRun}
 	err = c.env.read(ctx, func(s *Session) (err error) {
@@ -203,8 +204,8 @@ func (c operateCommands) purge(ctx context.Context, o purgeFlags) error {
 	if req.DryRun {
 		verb = "would delete"
 	}
-	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, wording.Plural(int(purged.Executions), "execution"),
-		wording.Plural(int(purged.Instances), "instance"), wording.Plural(int(purged.Steps), "step"), wording.Plural(int(purged.SkippedItems), "skipped item"), when))
+	return c.env.print(fmt.Sprintf("%s %s, %s, %s, %s%s\n", verb, humanize.Plural(int(purged.Executions), "execution"),
+		humanize.Plural(int(purged.Instances), "instance"), humanize.Plural(int(purged.Steps), "step"), humanize.Plural(int(purged.SkippedItems), "skipped item"), when))
 }
 
 func (o purgeFlags) check() (operator.PurgeRequest, error) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -50,7 +51,7 @@ func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	}
 	text := wording.Parameters(slices.Concat(telling, others))
 	if len([]rune(text)) <= maxParameters || len(telling) == 0 {
-		return wording.Clip(text, maxParameters)
+		return humanize.Clip(text, maxParameters)
 	}
 	words := make([]string, len(telling))
 	for i, p := range telling {
@@ -59,7 +60,7 @@ func (c *parameterColumn) text(job string, params []core.Parameter) string {
 	if len(others) > 0 {
 		words = append(words, wording.Parameters(others))
 	}
-	return wording.Clip(strings.Join(words, " "), maxParameters)
+	return humanize.Clip(strings.Join(words, " "), maxParameters)
 }
 
 // The end of a path or name is more useful than its middle.

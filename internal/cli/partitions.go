@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -28,7 +29,7 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 			fmt.Fprintf(&b, "%s: worker %d on %s, %s\n", s.Step, w.PID, w.Host, wording.WorkerLease(w, env.now()))
 		}
 		if s.Error != "" {
-			fmt.Fprintf(&b, "%s: %s\n", s.Step, wording.OneLine(s.Error))
+			fmt.Fprintf(&b, "%s: %s\n", s.Step, humanize.OneLine(s.Error))
 		}
 	}
 	if left > 0 {

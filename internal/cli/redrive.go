@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
-	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c skipsCommands) redriveCommand() *cobra.Command {
@@ -75,5 +75,5 @@ func (c runCommands) logNotRedriven(ctx context.Context, n operator.Notice) {
 		c.env.log.WarnContext(ctx, "not redriven: "+item)
 	}
 	how := c.env.words().Hint(operator.Action{Kind: refusal.ActExport, Execution: n.Execution}).Text
-	c.env.log.WarnContext(ctx, wording.Plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
+	c.env.log.WarnContext(ctx, humanize.Plural(len(n.Items), "skipped item")+" cannot be redriven as stored", "how", how)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -88,10 +88,10 @@ func (c serverCommands) printRows(ctx context.Context, r *sqlResult) error {
 		if c.env.format == formatJSON {
 			return c.env.printJSON(map[string]int64{"changed": r.changed})
 		}
-		return c.env.print(wording.Plural(int(r.changed), "row") + " changed\n")
+		return c.env.print(humanize.Plural(int(r.changed), "row") + " changed\n")
 	}
 	if r.more {
-		c.env.log.WarnContext(ctx, fmt.Sprintf("only the first %s are printed: --limit 0 prints all", wording.Plural(len(r.rows), "row")))
+		c.env.log.WarnContext(ctx, fmt.Sprintf("only the first %s are printed: --limit 0 prints all", humanize.Plural(len(r.rows), "row")))
 	}
 	if c.env.format == formatJSON {
 		data, err := r.json()

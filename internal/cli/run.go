@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
@@ -205,7 +206,7 @@ func (c runCommands) runToEnd(ctx context.Context, run runFunc) error {
 		}
 		exec, failure := c.summarize(summary, s, exec, n.passed, written.All(), notices)
 		if failure != nil {
-			c.env.log.ErrorContext(ctx, "the job has ended, but its summary failed", "error", wording.OneLine(failure.Error()))
+			c.env.log.ErrorContext(ctx, "the job has ended, but its summary failed", "error", humanize.OneLine(failure.Error()))
 		}
 		return c.endOf(exec, err, n)
 	})

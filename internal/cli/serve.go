@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -116,7 +116,7 @@ func (c serverCommands) workBeside(ctx context.Context, s *Session, stop <-chan 
 	go func() {
 		defer close(done)
 		if err := s.Work(ctx, stop, o); err != nil {
-			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", wording.OneLine(err.Error()))
+			c.env.log.ErrorContext(ctx, "the worker of the server ended", "error", humanize.OneLine(err.Error()))
 		}
 	}()
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the server works as well, with %d slots", slots))
@@ -145,7 +145,7 @@ func (c serverCommands) withPlanner(ctx context.Context, serve func(planner *ope
 func (c serverCommands) announceAPI(ctx context.Context, at net.Listener, catalog *catalog.Catalog) {
 	clients := c.env.settings.API.Clients
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the API is at http://%s/v1, its description at http://%s/openapi.json", at.Addr(), at.Addr()),
-		"jobs", wording.Join(catalog.Names()), "clients", len(clients))
+		"jobs", humanize.Join(catalog.Names()), "clients", len(clients))
 	if len(clients) == 0 {
 		c.env.log.WarnContext(ctx, "without tokens the API changes nothing: set api.operator_tokens.NAME")
 	}

@@ -3,9 +3,9 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -55,7 +55,7 @@ func (c taskCommands) printSettings(all []taskports.Setting) error {
 			by = s.UpdatedBy
 		}
 		if s.UpdatedAt != nil {
-			at = wording.Time(*s.UpdatedAt)
+			at = humanize.Time(*s.UpdatedAt)
 		}
 		rows = append(rows, []string{s.Name, s.Value, s.Unit, by, at, s.Effect})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -145,9 +146,9 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 		line("child of", "execution "+wording.ID(e.Parent))
 	}
 	line("redriven by", wording.Redrives(e.Redrives))
-	line("created", wording.Time(e.CreatedAt))
-	line("started", wording.Time(e.StartedAt))
-	line("ended", wording.Time(e.EndedAt))
+	line("created", humanize.Time(e.CreatedAt))
+	line("started", humanize.Time(e.StartedAt))
+	line("ended", humanize.Time(e.EndedAt))
 	if e.Owner != nil {
 		line("owner", fmt.Sprintf("process %d on %s, %s", e.Owner.PID, e.Owner.Host, wording.Lease(e.Owner, now)))
 		if e.StopRequested {
@@ -158,15 +159,15 @@ func (c showCommands) writeFacts(b *strings.Builder, e *operator.ExecutionView, 
 	for _, p := range e.Placed {
 		line("waits", wording.Placed(p))
 	}
-	line("error", wording.OneLine(e.Error))
+	line("error", humanize.OneLine(e.Error))
 	if !strings.Contains(e.Error, e.Gate) {
-		line("expect", wording.OneLine(e.Gate))
+		line("expect", humanize.OneLine(e.Gate))
 	}
 }
 
 func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current core.JobExecutionID, allPartitions bool) {
 	if s.Error != "" {
-		fmt.Fprintf(b, "\n%s: %s\n", s.Step, wording.OneLine(s.Error))
+		fmt.Fprintf(b, "\n%s: %s\n", s.Step, humanize.OneLine(s.Error))
 	}
 	for _, text := range s.Warnings {
 		fmt.Fprintf(b, "\n%s: warning: %s\n", s.Step, text)
@@ -175,7 +176,7 @@ func (c showCommands) writeStep(b *strings.Builder, s operator.StepView, current
 		fmt.Fprintf(b, "\n%s: took its new definition, as nothing was committed by the old one\n", s.Step)
 	}
 	if s.Gate != "" && !strings.Contains(s.Error, s.Gate) {
-		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, wording.OneLine(s.Gate))
+		fmt.Fprintf(b, "\n%s: expect: %s\n", s.Step, humanize.OneLine(s.Gate))
 	}
 	if s.Child != 0 {
 		status := s.Out["status"]

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 func (c skipsCommands) skipsExportCommand() *cobra.Command {
@@ -60,7 +60,7 @@ func (c skipsCommands) exportSkips(ctx context.Context, req operator.SkipsReques
 		return err
 	}
 	if out != "" || n == 0 {
-		c.env.log.InfoContext(ctx, wording.Plural(n, "skipped item")+" exported")
+		c.env.log.InfoContext(ctx, humanize.Plural(n, "skipped item")+" exported")
 	}
 	return nil
 }

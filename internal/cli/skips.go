@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -82,7 +83,7 @@ func (f *phaseFlag) Set(text string) error {
 		*f = phaseFlag(text)
 		return nil
 	}
-	return fmt.Errorf("allowed: %s", wording.Join(phaseNames()))
+	return fmt.Errorf("allowed: %s", humanize.Join(phaseNames()))
 }
 
 func (c skipsCommands) listSkips(ctx context.Context, req operator.SkipsRequest) error {
@@ -125,7 +126,7 @@ func skipTable(page []operator.SkipView) string {
 	var rows [][]string
 	for _, s := range page {
 		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, wording.Clip(wording.OneLine(s.Error), 80), redrivenText(s),
+			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), placeText(s), s.Class, humanize.Clip(humanize.OneLine(s.Error), 80), redrivenText(s),
 		})
 	}
 	return renderTable(columns, rows)
@@ -198,8 +199,8 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 	fmt.Fprintf(&b, "skipped item %d of execution %d, step %s, phase %s\n\n", s.ID, s.Execution, s.Step, s.Phase)
 	line("where", placeText(s))
 	line("class", s.Class)
-	line("error", wording.OneLine(s.Error))
-	line("skipped", wording.Time(s.CreatedAt))
+	line("error", humanize.OneLine(s.Error))
+	line("skipped", humanize.Time(s.CreatedAt))
 	if s.RedrivenBy != 0 {
 		line("redriven", "by execution "+wording.ID(s.RedrivenBy))
 	}
@@ -228,7 +229,7 @@ func (c skipsCommands) skipPage(s operator.SkipView) string {
 }
 
 func rawPlace(s operator.SkipView) string {
-	return fmt.Sprintf("%s from byte %d on", wording.Plural(int(*s.Length), "byte"), *s.Offset)
+	return fmt.Sprintf("%s from byte %d on", humanize.Plural(int(*s.Length), "byte"), *s.Offset)
 }
 
 func sumText(s operator.SkipView) string {

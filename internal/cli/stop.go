@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -59,7 +60,7 @@ func (c operateCommands) stop(ctx context.Context, id core.JobExecutionID, wait 
 		case others && wait == 0:
 			return &exitError{code: ExitFailed, err: notEnded, hints: wording.HintLines(c.elsewhere())}
 		case others:
-			c.env.log.WarnContext(ctx, "waiting for a worker to end it", "error", wording.OneLine(notEnded.Error()))
+			c.env.log.WarnContext(ctx, "waiting for a worker to end it", "error", humanize.OneLine(notEnded.Error()))
 		case err != nil:
 			return c.env.refusal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -54,7 +55,7 @@ func headline(e operator.Execution) string {
 		text += ", exit " + e.ExitCode
 	}
 	if !e.StartedAt.IsZero() { // it may have taken less than a millisecond
-		text += " in " + wording.Seconds(e.Duration)
+		text += " in " + humanize.Seconds(e.Duration)
 	}
 	return text
 }
@@ -69,7 +70,7 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 	for _, s := range steps {
 		perSecond := "-"
 		if s.RowsPerSecond > 0 {
-			perSecond = wording.Count(int64(s.RowsPerSecond))
+			perSecond = humanize.Count(int64(s.RowsPerSecond))
 		}
 		name := s.Step
 		if s.Execution != current {
@@ -78,8 +79,8 @@ func stepTable(steps []operator.StepView, current core.JobExecutionID) string {
 		if s.Rounds > 1 {
 			name += fmt.Sprintf(" (%d times)", s.Rounds)
 		}
-		rows = append(rows, []string{name, wording.StatusAndExit(s.Status, s.Exit), wording.Count(s.Read), wording.Count(s.Written), wording.Count(s.Filtered),
-			wording.Count(s.Skipped), wording.Count(s.Commits), wording.Seconds(s.Duration), perSecond})
+		rows = append(rows, []string{name, wording.StatusAndExit(s.Status, s.Exit), humanize.Count(s.Read), humanize.Count(s.Written), humanize.Count(s.Filtered),
+			humanize.Count(s.Skipped), humanize.Count(s.Commits), humanize.Seconds(s.Duration), perSecond})
 	}
 	return renderTable(columns, rows)
 }

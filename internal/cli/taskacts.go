@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -117,7 +117,7 @@ func (c taskCommands) workersCommand() *cobra.Command {
 				}
 				var rows [][]string
 				for _, w := range workers {
-					rows = append(rows, []string{w.Name, w.State, wording.Count(int64(w.Executing)), wording.Count(int64(w.Capacity)), core.LabelsText(w.Labels), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, wording.Time(w.HeartbeatAt)})
+					rows = append(rows, []string{w.Name, w.State, humanize.Count(w.Executing), humanize.Count(w.Capacity), core.LabelsText(w.Labels), strings.Join(w.Types, " "), strings.Join(w.Deciders, " "), map[bool]string{true: "yes", false: "no"}[w.Parts], w.Version, humanize.Time(w.HeartbeatAt)})
 				}
 				return c.printTable([]column{
 					{title: "worker"}, {title: "state"}, {title: "executing", right: true}, {title: "slots", right: true}, {title: "labels"}, {title: "types"}, {title: "deciders"}, {title: "parts"}, {title: "version"}, {title: "heartbeat"},

@@ -14,10 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -152,7 +152,7 @@ func (c taskCommands) submit(ctx context.Context, file, key string, on *core.Pla
 		if accepted.Duplicate {
 			note = " (submitted before)"
 		}
-		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, wording.Plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
+		return c.env.print(fmt.Sprintf("group %d: %s, %s%s\n", accepted.Group, humanize.Plural(len(accepted.Tasks), "task"), idRange(accepted.Tasks), note))
 	})
 }
 
@@ -225,7 +225,7 @@ func (c taskCommands) wait(ctx context.Context, s *runtime.TaskService, id task.
 	}
 	switch g.State {
 	case task.GroupFailed:
-		return &exitError{code: ExitFailed, err: fmt.Errorf("group %d: %s of %d failed", id, wording.Plural(g.Failed, "task"), g.Total)}
+		return &exitError{code: ExitFailed, err: fmt.Errorf("group %d: %s of %d failed", id, humanize.Plural(g.Failed, "task"), g.Total)}
 	case task.GroupCancelled:
 		return &exitError{code: ExitStopped, err: fmt.Errorf("group %d was cancelled", id)}
 	case task.GroupCompleted, task.GroupRunning:
@@ -297,8 +297,8 @@ func groupColumns() []column {
 
 func groupRow(g task.Group) []string {
 	return []string{
-		strconv.FormatInt(int64(g.ID), 10), wording.Clip(g.Title, 40), string(g.State), wording.Count(int64(g.Total)),
-		wording.Count(int64(g.Succeeded)), wording.Count(int64(g.Failed)), wording.Count(int64(g.Canceled)), wording.Time(g.CreatedAt),
+		strconv.FormatInt(int64(g.ID), 10), humanize.Clip(g.Title, 40), string(g.State), humanize.Count(g.Total),
+		humanize.Count(g.Succeeded), humanize.Count(g.Failed), humanize.Count(g.Canceled), humanize.Time(g.CreatedAt),
 	}
 }
 
@@ -326,4 +326,4 @@ func parseNumber(what, text string) (int64, error) {
 	return n, nil
 }
 
-func jsonText(value json.RawMessage) string { return wording.OneLine(string(value)) }
+func jsonText(value json.RawMessage) string { return humanize.OneLine(string(value)) }

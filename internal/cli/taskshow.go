@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -34,7 +35,7 @@ func (c taskCommands) listCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&group, "group", 0, "only tasks of the `GROUP` with this number")
-	flags.StringVar(&state, "state", "", "only tasks in this `STATE`: "+wording.Join(stateNames()))
+	flags.StringVar(&state, "state", "", "only tasks in this `STATE`: "+humanize.Join(stateNames()))
 	flags.StringVar(&f.Type, "type", "", "only tasks of this `TYPE`")
 	flags.Int64Var(&before, "before", 0, "only tasks with a smaller number than `TASK`: the next page")
 	flags.IntVar(&f.Limit, "limit", f.Limit, "at most `N` tasks")
@@ -45,7 +46,7 @@ func (c taskCommands) listCommand() *cobra.Command {
 
 func stateNames() []string {
 	var names []string
-	for _, s := range task.States() {
+	for _, s := range taskports.States() {
 		names = append(names, strings.ToLower(string(s)))
 	}
 	return names
@@ -66,8 +67,8 @@ func (c taskCommands) list(ctx context.Context, s *runtime.TaskService, f task.F
 		view.WaitsFor = waits[t.ID]
 		views = append(views, view)
 		rows = append(rows, []string{
-			strconv.FormatInt(int64(t.ID), 10), strconv.FormatInt(int64(t.GroupID), 10), t.Spec.Type, wording.Clip(t.Spec.Title, 40),
-			string(t.State), wording.Count(int64(t.Attempts)), wording.Time(t.UpdatedAt), onText(t.Spec.On), waitsText(t, waits[t.ID]), wording.Clip(wording.OneLine(t.LastError), 60),
+			strconv.FormatInt(int64(t.ID), 10), strconv.FormatInt(int64(t.GroupID), 10), t.Spec.Type, humanize.Clip(t.Spec.Title, 40),
+			string(t.State), humanize.Count(t.Attempts), humanize.Time(t.UpdatedAt), onText(t.Spec.On), waitsText(t, waits[t.ID]), humanize.Clip(humanize.OneLine(t.LastError), 60),
 		})
 	}
 	if c.env.format == formatJSON {
@@ -135,9 +136,9 @@ func (c taskCommands) show(ctx context.Context, s *runtime.TaskService, id task.
 
 func waitsText(t task.Task, worker string) string {
 	if worker != "" {
-		return wording.OneLine(worker)
+		return humanize.OneLine(worker)
 	}
-	return wording.Clip(t.WaitsFor(), 60)
+	return humanize.Clip(t.WaitsFor(), 60)
 }
 
 func onText(on *core.Placement) string {
@@ -151,16 +152,16 @@ func taskText(r taskRecord) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "task %d of group %d: %s, %s\n", r.ID, r.GroupID, r.Spec.Type, r.State)
 	for _, line := range [][2]string{
-		{"title", r.Spec.Title}, {"key", r.Spec.Key}, {"after", strings.Join(r.Spec.After, ", ")}, {"payload", jsonText(r.Spec.Payload)}, {"last error", wording.OneLine(r.LastError)}, {"on", onText(r.Spec.On)}, {"worker", r.Worker},
+		{"title", r.Spec.Title}, {"key", r.Spec.Key}, {"after", strings.Join(r.Spec.After, ", ")}, {"payload", jsonText(r.Spec.Payload)}, {"last error", humanize.OneLine(r.LastError)}, {"on", onText(r.Spec.On)}, {"worker", r.Worker},
 		{"waits for", r.WaitsFor},
-		{"created", wording.Time(r.CreatedAt)},
+		{"created", humanize.Time(r.CreatedAt)},
 	} {
 		if line[1] != "" {
 			fmt.Fprintf(&b, "  %-11s %s\n", line[0], line[1])
 		}
 	}
 	if r.NextRunAt != nil && !r.State.IsOver() {
-		fmt.Fprintf(&b, "  %-11s %s\n", "next run", wording.Time(*r.NextRunAt))
+		fmt.Fprintf(&b, "  %-11s %s\n", "next run", humanize.Time(*r.NextRunAt))
 	}
 	for _, a := range r.History {
 		b.WriteString(attemptText(a))
@@ -182,11 +183,11 @@ func attemptText(a runtime.AttemptView) string {
 	var b strings.Builder
 	took := ""
 	if a.EndedAt != nil {
-		took = ", took " + wording.Duration(a.EndedAt.Sub(a.StartedAt))
+		took = ", took " + humanize.Duration(a.EndedAt.Sub(a.StartedAt))
 	}
-	fmt.Fprintf(&b, "attempt %d: %s on %s, %s%s\n", a.Number, a.State, a.Worker, wording.Time(a.StartedAt), took)
+	fmt.Fprintf(&b, "attempt %d: %s on %s, %s%s\n", a.Number, a.State, a.Worker, humanize.Time(a.StartedAt), took)
 	if a.Reason != "" {
-		fmt.Fprintf(&b, "  %s\n", wording.OneLine(a.Reason))
+		fmt.Fprintf(&b, "  %s\n", humanize.OneLine(a.Reason))
 	}
 	if a.Outcome == nil {
 		return b.String()
@@ -204,9 +205,9 @@ func attemptText(a runtime.AttemptView) string {
 }
 
 func decisionText(d runtime.DecisionView) string {
-	what := "try again after " + wording.Duration(timeOf(d.Decision.Delay))
+	what := "try again after " + humanize.Duration(timeOf(d.Decision.Delay))
 	if d.Decision.Dead {
 		what = "no other attempt"
 	}
-	return fmt.Sprintf("  decided by %s: %s (%s)\n", d.Policy, what, wording.OneLine(d.Decision.Reason))
+	return fmt.Sprintf("  decided by %s: %s (%s)\n", d.Policy, what, humanize.OneLine(d.Decision.Reason))
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile/testfile"
 	"github.com/surfin-batch/surfin/internal/jobtest"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -87,7 +87,7 @@ func (c fileCommands) test(ctx context.Context, paths []string, junit string) er
 		}
 	}
 	if failed > 0 {
-		return &exitError{code: ExitFailed, err: errors.New(wording.Plural(failed, "test") + " failed")}
+		return &exitError{code: ExitFailed, err: errors.New(humanize.Plural(failed, "test") + " failed")}
 	}
 	return nil
 }

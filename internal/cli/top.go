@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -166,8 +167,8 @@ func (c showCommands) progressTable(views []operator.ProgressView) string {
 	var rows [][]string
 	for _, r := range views {
 		rows = append(rows, []string{
-			wording.ID(r.Execution), r.JobName, orDash(r.Step), wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped),
-			wording.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), wording.Seconds(r.Duration), stateText(r), c.processText(r),
+			wording.ID(r.Execution), r.JobName, orDash(r.Step), humanize.Count(r.Read), humanize.Count(r.Written), humanize.Count(r.Filtered), humanize.Count(r.Skipped),
+			humanize.Count(int64(r.PerSecond)), percentText(r), timeLeftText(r), partsText(r), humanize.Seconds(r.Duration), stateText(r), c.processText(r),
 		})
 	}
 	return renderTable(columns, rows)
@@ -183,7 +184,7 @@ func (c showCommands) progressLines(views []operator.ProgressView) string {
 		fmt.Fprintf(&b, "%s execution %d, job %s", at, r.Execution, r.JobName)
 		if r.Step != "" {
 			fmt.Fprintf(&b, ", step %s: %s read, %s written, %s filtered, %s skipped, %s items/s",
-				r.Step, wording.Count(r.Read), wording.Count(r.Written), wording.Count(r.Filtered), wording.Count(r.Skipped), wording.Count(int64(r.PerSecond)))
+				r.Step, humanize.Count(r.Read), humanize.Count(r.Written), humanize.Count(r.Filtered), humanize.Count(r.Skipped), humanize.Count(int64(r.PerSecond)))
 		}
 		fmt.Fprintf(&b, "; %s done, %s left", percentText(r), timeLeftText(r))
 		switch {
@@ -215,7 +216,7 @@ func timeLeftText(r operator.ProgressView) string {
 	if r.Left == nil {
 		return "?"
 	}
-	return wording.Seconds(*r.Left)
+	return humanize.Seconds(*r.Left)
 }
 
 func partsText(r operator.ProgressView) string {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 type fileCommands struct{ env *environment }
@@ -40,13 +40,18 @@ for the folder of the original. Several jobs are documents of one output.`,
 
 func (c fileCommands) validate(paths []string, expand bool) error {
 	var wrong []error
+	if check := c.env.app.CheckNeeds; check != nil {
+		if err := check(); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
 	for _, path := range paths {
 		file, err := c.env.loadJobFile(path)
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
 		}
-		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), wording.Join(file.Steps()))
+		text := fmt.Sprintf("%s: ok (job %s: %s)\n", path, file.Name(), humanize.Join(file.Steps()))
 		notes, err := c.checkHandlers(file)
 		if err != nil {
 			wrong = append(wrong, usage(err))

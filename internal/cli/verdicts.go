@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -24,7 +25,7 @@ func auditTable(entries []operator.AuditView) string {
 				subject = fmt.Sprintf("step execution %d", a.Step)
 			}
 		}
-		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), subject, a.Act, wording.Move(a.From, a.To), a.Actor, wording.Clip(wording.OneLine(a.Detail), 80)})
+		rows = append(rows, []string{a.At.Format("2006-01-02 15:04:05.000Z"), subject, a.Act, wording.Move(a.From, a.To), a.Actor, humanize.Clip(humanize.OneLine(a.Detail), 80)})
 	}
 	return renderTable([]column{{title: "at"}, {title: "about"}, {title: "act"}, {title: "status"}, {title: "by"}, {title: "detail"}}, rows)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/runtime"
-	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -85,7 +85,7 @@ func (c serverCommands) work(ctx context.Context, o runtime.Options) error {
 		c.env.announceDatabase(ctx)
 		c.env.warnUnmasked(ctx)
 		return c.withProbes(ctx, s, signals.stop, func() error {
-			c.env.log.InfoContext(ctx, "worker with "+wording.Plural(o.Slots, "slot")+": waiting for work")
+			c.env.log.InfoContext(ctx, "worker with "+humanize.Plural(o.Slots, "slot")+": waiting for work")
 			return s.Work(ctx, signals.stop, o)
 		})
 	})
@@ -124,11 +124,11 @@ func (c serverCommands) workerEvent(ctx context.Context, e runtime.Event) {
 		return
 	}
 	if e.Err != nil {
-		c.env.log.ErrorContext(ctx, subject+" "+e.What, append(args, "error", wording.OneLine(e.Err.Error()))...)
+		c.env.log.ErrorContext(ctx, subject+" "+e.What, append(args, "error", humanize.OneLine(e.Err.Error()))...)
 		return
 	}
 	if e.Partition != nil && e.What == "ended" && e.Partition.Status == core.StatusFailed {
-		c.env.log.ErrorContext(ctx, "part failed", append(args, "error", wording.OneLine(e.Partition.Error))...)
+		c.env.log.ErrorContext(ctx, "part failed", append(args, "error", humanize.OneLine(e.Partition.Error))...)
 		return
 	}
 	c.env.log.InfoContext(ctx, subject+" "+e.What, args...)
@@ -141,9 +141,9 @@ func (c serverCommands) taskEvent(ctx context.Context, e runtime.Event) {
 	}
 	switch {
 	case e.Err != nil:
-		c.env.log.ErrorContext(ctx, "task "+e.What, append(args, "error", wording.OneLine(e.Err.Error()))...)
+		c.env.log.ErrorContext(ctx, "task "+e.What, append(args, "error", humanize.OneLine(e.Err.Error()))...)
 	case e.What == "ended" && e.State != task.Succeeded:
-		c.env.log.WarnContext(ctx, "task attempt failed", append(args, "state", string(e.State), "reason", wording.OneLine(e.Reason))...)
+		c.env.log.WarnContext(ctx, "task attempt failed", append(args, "state", string(e.State), "reason", humanize.OneLine(e.Reason))...)
 	case e.What == "ended":
 		c.env.log.InfoContext(ctx, "task ended", append(args, "state", string(e.State))...)
 	default:

@@ -150,7 +150,7 @@ func (b *flowBuilder) step(e *flowElement, path string) (model.Step, error) {
 				if err := run.write(ctx, e.Step); err != nil {
 					return err
 				}
-				return stage{repository: run.engine.Repository, stops: e.TerminateOnly && n == 0}.play(ctx, c, a)
+				return stage{repository: run.engine.Repository.Ports(), stops: e.TerminateOnly && n == 0}.play(ctx, c, a)
 			}), nil
 		},
 	})

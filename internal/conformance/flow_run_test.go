@@ -246,7 +246,7 @@ func (r *flowRun) launch(launch *flowLaunch) *launched {
 	defer cancel()
 	o := &launched{waited: true}
 	o.exec, o.refusal = r.engine.Launcher.With(job.Options{FromStart: launch.FromStart}).Run(ctx, j, core.Parameters{}, nil)
-	o.read(r.t, r.engine.Repository, r.engine.Events())
+	o.read(r.t, r.engine.Repository.Ports(), r.engine.Events())
 	return o
 }
 
@@ -258,7 +258,7 @@ type launched struct {
 	waited  bool // for its end
 }
 
-func (o *launched) read(t *testing.T, repository ports.JobRepository, events []core.Event) {
+func (o *launched) read(t *testing.T, repository ports.Repository, events []core.Event) {
 	t.Helper()
 	if o.refusal != nil || o.exec == nil {
 		o.exec, o.failure = nil, o.refusal

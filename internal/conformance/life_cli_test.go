@@ -119,7 +119,7 @@ func (r *lifeRun) registry() *registry.Registry {
 func (r *lifeRun) app() cli.App {
 	return cli.App{Name: "surfin", Version: "0.0.0", Registry: r.registry(), Open: func(context.Context, cli.Settings, core.Observer) (*cli.Session, error) {
 		service, err := operator.New(operator.Config{
-			Repository: r.engine.Repository, Launcher: r.launcher(nil), Provider: r.engine.Provider, Registry: r.registry(), Schema: r.engine.Repository,
+			Repository: r.engine.Repository.Ports(), Launcher: r.launcher(nil), Provider: r.engine.Provider, Registry: r.registry(), Schema: r.engine.Repository,
 		})
 		if err != nil {
 			return nil, err
@@ -150,11 +150,11 @@ func (e *cliError) Is(target error) bool { return strings.Contains(e.text, targe
 
 func (e *cliError) As(target any) bool {
 	switch target := target.(type) {
-	case **core.InstanceCompleteError:
-		*target = &core.InstanceCompleteError{}
+	case **ports.InstanceCompleteError:
+		*target = &ports.InstanceCompleteError{}
 		return strings.Contains(e.text, "is already complete")
-	case **core.AlreadyRunningError:
-		*target = &core.AlreadyRunningError{}
+	case **ports.AlreadyRunningError:
+		*target = &ports.AlreadyRunningError{}
 		return strings.Contains(e.text, "is already running")
 	}
 	return false

@@ -239,7 +239,7 @@ func (r *lifeRun) play(ctx context.Context, c *core.StepContribution, s *lifeSte
 		return err
 	}
 	return stage{
-		repository: r.engine.Repository, blocked: func() { r.blocked <- struct{}{} }, stops: s.TerminateOnly && n == 0,
+		repository: r.engine.Repository.Ports(), blocked: func() { r.blocked <- struct{}{} }, stops: s.TerminateOnly && n == 0,
 	}.play(ctx, c, a)
 }
 

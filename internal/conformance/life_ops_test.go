@@ -305,7 +305,7 @@ func (r *lifeRun) inspectOp(a *action) *seen {
 	found, err := r.engine.Repository.Instances(r.t.Context(), ports.InstanceFilter{JobName: r.asked, Limit: 1})
 	require.NoError(r.t, err)
 	if _, known := r.jobs[r.asked]; !known && len(found) == 0 {
-		s.failure = fmt.Errorf("job %s: %w", r.asked, core.ErrNoSuchJob)
+		s.failure = fmt.Errorf("job %s: %w", r.asked, ports.ErrNoSuchJob)
 	}
 	return s
 }

@@ -152,7 +152,7 @@ func (r *lifeRun) aggregateOp(a *action) *seen {
 					c.Counters = countersOf(a.Counters[i])
 				}
 				what, _ := scripts[run.Data.Part.Name].take()
-				return stage{repository: r.engine.Repository}.play(ctx, c, what)
+				return stage{repository: r.engine.Repository.Ports()}.play(ctx, c, what)
 			}), nil
 		},
 	})

@@ -56,12 +56,16 @@ func (t *repoThrow) validate() error {
 var errRepository = errors.New("the scenario says that the repository throws")
 
 type throwingRepository struct {
-	ports.JobRepository
+	ports.Transitions
+	ports.CheckpointStore
 	run *lifeRun
 }
 
-func (r *lifeRun) repository() ports.JobRepository {
-	return &throwingRepository{r.engine.Repository, r}
+func (r *lifeRun) repository() ports.Repository {
+	all := r.engine.Repository.Ports()
+	throwing := &throwingRepository{all.Transitions, all.CheckpointStore, r}
+	all.Transitions, all.CheckpointStore = throwing, throwing
+	return all
 }
 
 func (t *throwingRepository) fails(ctx context.Context, call, step string, id core.StepExecutionID) error {
@@ -81,7 +85,7 @@ func (t *throwingRepository) StartStep(ctx context.Context, job ports.JobRef, st
 	if err := t.fails(ctx, callStart, start.Name, 0); err != nil {
 		return nil, err
 	}
-	s, err := t.JobRepository.StartStep(ctx, job, start)
+	s, err := t.Transitions.StartStep(ctx, job, start)
 	if err == nil {
 		t.run.noteStep(start.Name, s.ID)
 	}
@@ -97,21 +101,21 @@ func (t *throwingRepository) EndStep(ctx context.Context, ref ports.StepRef, cha
 			return core.Rejected, err
 		}
 	}
-	return t.JobRepository.EndStep(ctx, ref, change)
+	return t.Transitions.EndStep(ctx, ref, change)
 }
 
 func (t *throwingRepository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	if err := t.fails(ctx, callCheckpoint, "", ref.ID); err != nil {
 		return err
 	}
-	return t.JobRepository.Checkpoint(ctx, ref, c)
+	return t.CheckpointStore.Checkpoint(ctx, ref, c)
 }
 
 func (t *throwingRepository) SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error {
 	if err := t.fails(ctx, callContext, "", ref.ID); err != nil {
 		return err
 	}
-	return t.JobRepository.SaveStepContext(ctx, ref, c)
+	return t.Transitions.SaveStepContext(ctx, ref, c)
 }
 
 func (r *lifeRun) noteStep(name string, id core.StepExecutionID) {

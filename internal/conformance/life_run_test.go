@@ -16,6 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
@@ -164,7 +165,7 @@ func (r *lifeRun) look(id core.JobExecutionID, failure error) *seen {
 		return s
 	}
 	s.exec = &core.JobExecution{ID: id}
-	s.read(r.t, r.engine.Repository, r.snapshot())
+	s.read(r.t, r.engine.Repository.Ports(), r.snapshot())
 	if failure != nil {
 		s.refusal, s.failure = failure, failure
 	}
@@ -206,12 +207,12 @@ var errHook = errors.New("the scenario says that the stop hook fails")
 func (r *lifeRun) operator(a *action) *operator.Service {
 	r.t.Helper()
 	config := operator.Config{
-		Repository: r.engine.Repository, Launcher: r.pool(a), Actor: "conformance",
+		Repository: r.engine.Repository.Ports(), Launcher: r.pool(a), Actor: "conformance",
 		Jobs: func(ctx context.Context, name string) (*model.Job, error) {
 			if job, known := r.jobs[name]; known {
 				return job(ctx)
 			}
-			return nil, fmt.Errorf("job %s: %w", name, core.ErrNoSuchJob)
+			return nil, fmt.Errorf("job %s: %w", name, ports.ErrNoSuchJob)
 		},
 	}
 	if a.StopHook != "" {

@@ -121,7 +121,7 @@ func (s *script) take() (a act, n int) {
 var errScripted = errors.New("the scenario says FAILED")
 
 type stage struct {
-	repository ports.JobRepository
+	repository ports.Repository
 	// blocked is called when a step begins to work until it is stopped; may be
 	// nil.
 	blocked func()
@@ -145,7 +145,7 @@ func (s stage) play(ctx context.Context, c *core.StepContribution, a act) error 
 	case actStopped, actStopping, actInterrupted:
 		return fmt.Errorf("the scenario says %s: %w", a.word, core.ErrStopped)
 	case actUnknown:
-		return fmt.Errorf("the scenario says %s: %w", a.word, core.ErrUnknownOutcome)
+		return fmt.Errorf("the scenario says %s: %w", a.word, ports.ErrUnknownOutcome)
 	case actPanic:
 		panic("the scenario says PANIC")
 	case actStopRequested:

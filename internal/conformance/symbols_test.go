@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -21,21 +22,21 @@ func reasons() map[string]func(err error) bool {
 	}
 	return map[string]func(err error) bool{
 		"none":                      func(err error) bool { return err == nil },
-		"instance_already_complete": is[*core.InstanceCompleteError],
-		"already_running":           is[*core.AlreadyRunningError],
-		"unknown_status":            isErr(core.ErrUnknownStatus),
-		"not_restartable":           isErr(core.ErrNotRestartable),
-		"not_most_recent":           isErr(core.ErrNotMostRecent),
-		"abandoned":                 isErr(core.ErrAbandoned),
-		"no_such_job":               isErr(core.ErrNoSuchJob),
-		"illegal_state":             isErr(core.ErrIllegalState),
-		"start_limit_exceeded":      isErr(core.ErrStartLimit),
-		"invalid_params":            is[*core.ParameterError],
+		"instance_already_complete": is[*ports.InstanceCompleteError],
+		"already_running":           is[*ports.AlreadyRunningError],
+		"unknown_status":            isErr(ports.ErrUnknownStatus),
+		"not_restartable":           isErr(ports.ErrNotRestartable),
+		"not_most_recent":           isErr(ports.ErrNotMostRecent),
+		"abandoned":                 isErr(ports.ErrAbandoned),
+		"no_such_job":               isErr(ports.ErrNoSuchJob),
+		"illegal_state":             isErr(ports.ErrIllegalState),
+		"start_limit_exceeded":      isErr(ports.ErrStartLimit),
+		"invalid_params":            is[*ports.ParameterError],
 		"config_invalid":            isErr(errConfig),
-		"no_incrementer":            isErr(core.ErrNoIncrementer),
-		"missing_key":               isErr(core.ErrMissingKey),
+		"no_incrementer":            isErr(ports.ErrNoIncrementer),
+		"missing_key":               isErr(ports.ErrMissingKey),
 		"decider_error":             isErr(errDecider),
-		"no_matching_transition":    isErr(core.ErrNoTransition),
+		"no_matching_transition":    isErr(ports.ErrNoTransition),
 		"interrupted":               isErr(core.ErrStopped),
 		"not_found":                 isErr(core.ErrNotFound),
 		"no_such_execution":         isErr(core.ErrNotFound),

@@ -19,13 +19,13 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jobfile/docs"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -55,7 +55,8 @@ func run(args []string) error {
 		return fmt.Errorf("make %s: %w", args[0], err)
 	}
 	for _, path := range old {
-		if _, ok := pages[filepath.Base(path)]; ok {
+		name := filepath.Base(path)
+		if _, ok := pages[name]; ok || slices.Contains(others(), name) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {
@@ -70,8 +71,14 @@ func run(args []string) error {
 	return nil
 }
 
+// others are pages that make bench writes, and those that tests compare with the code of observers,
+// which docgen does not link.
+func others() []string {
+	return []string{"benchmarks.md", "benchmarks.svg", "events.md", "lost-rows.md", "metrics.md"}
+}
+
 func pages() (map[string][]byte, error) {
-	registry, err := batch.NewRegistry()
+	registry, err := assembly.NewRegistry()
 	if err != nil {
 		return nil, fmt.Errorf("shipped components: %w", err)
 	}
@@ -107,6 +114,10 @@ Generated from the code that checks your files: keys not listed here are errors.
 | [commands.md](commands.md) | the commands of ` + "`surfin`" + ` and their flags |
 | [settings.md](settings.md) | settings of the command: surfin.yaml, environment, defaults |
 | [state-machines.md](state-machines.md) | the states of executions and tasks, and the moves between them |
+| [events.md](events.md) | the records of the event log |
+| [metrics.md](metrics.md) | the metrics for Prometheus |
+| [benchmarks.md](benchmarks.md) | the results of one run of the benchmarks |
+| [lost-rows.md](lost-rows.md) | rows that are skipped, stopped or retried, with Spring Batch and with Surfin |
 | [job.schema.json](job.schema.json) | JSON Schema of job files, for editors |
 | [openapi.json](openapi.json) | OpenAPI of the REST API that ` + "`surfin serve`" + ` serves |
 `)
@@ -141,7 +152,7 @@ func encodingsPage() []byte {
 		"make the item invalid: it fails the step, or is skipped if the step skips. So does a character that a writer's\n" +
 		"encoding does not have. Neither is ever replaced. `surfin infer` shows the byte and the line at which a file is not UTF-8.\n\n" +
 		"The tables are from browsers (the WHATWG standard) for the encodings of East Asia, and from the code pages\n" +
-		"for the others. Rule C15q of the [semantics](../semantics.md).\n\n| name | other names | what |\n|---|---|---|\n")
+		"for the others. Rule [C15q](../semantics/files.md#c15q).\n\n| name | other names | what |\n|---|---|---|\n")
 	for _, e := range filestream.AllEncodings() {
 		var other []string
 		for _, name := range e.Other {
@@ -158,7 +169,7 @@ func machinesPage() []byte {
 		"checks the column guard, in the database. A move that is not here is refused. The answer to a\n" +
 		"move that the row has just made, in the same epoch, is `duplicate`: harmless. A move with the intent\n" +
 		"`take` raises the epoch, so that the previous owner finds nothing.\n" +
-		"Rule D3 of the [semantics](../semantics.md).\n")
+		"Rule [D3](../semantics/identity.md#d3).\n")
 	machine(&b, "Job and step executions", ports.Executions())
 	machine(&b, "Tasks", taskports.Machine())
 	return b.Bytes()

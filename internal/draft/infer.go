@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/nearest"
 )
 
@@ -129,7 +130,7 @@ func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 	if err != nil {
 		return nil, named(path, err)
 	}
-	if err := s.checkTypes(columns); err != nil {
+	if err := o.checkTypes(columns); err != nil {
 		return nil, named(path, err)
 	}
 	s.doubtHeader(columns)
@@ -137,7 +138,7 @@ func Infer(ctx context.Context, path string, o Options) (*Shape, error) {
 		s.Fields = append(s.Fields, c.result(s))
 	}
 	if s.broken.count > 0 {
-		s.note("%s %s invalid: %s", thousands(s.broken.count), plural(s.broken.count, "record is", "records are"), s.broken.first)
+		s.note("%s %s invalid: %s", humanize.Count(s.broken.count), plural(s.broken.count, "record is", "records are"), s.broken.first)
 	}
 	return s, nil
 }
@@ -183,9 +184,9 @@ func (s *Shape) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
-func (s *Shape) checkTypes(columns []*column) error {
+func (o Options) checkTypes(columns []*column) error {
 	var errs []error
-	for name := range s.options.Types {
+	for name := range o.Types {
 		if slices.ContainsFunc(columns, func(c *column) bool { return c.asked == name }) {
 			continue
 		}
@@ -203,12 +204,4 @@ func plural(n int, one, many string) string {
 		return one
 	}
 	return many
-}
-
-func thousands(n int) string {
-	text := fmt.Sprint(n)
-	for at := len(text) - 3; at > 0; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
 }

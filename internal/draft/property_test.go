@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/draft"
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -130,17 +131,26 @@ func typeOfFields(t *rapid.T, fields []row.Field) item.Type {
 	return item.RowOf("", schema)
 }
 
+type csvWriter interface {
+	item.Opener
+	item.Closer
+	item.RecordWriter
+	item.Finisher
+	item.Releaser
+}
+
+type csvReader interface {
+	item.Opener
+	item.Closer
+	item.RecordReader
+}
+
 func writeCSV(t *rapid.T, path, delimiter string, of item.Type, records [][]row.Value) {
 	ctx := context.Background()
-	w, err := csv.NewWriter(csv.WriterConfig{Path: path, Delimiter: delimiter, Header: true}, registry.BuildContext{In: of})
+	out, err := testcomponent.Make[csvWriter](csv.Components(), registry.KindWriter, testcomponent.Settings{
+		"path": path, "delimiter": delimiter, "header": true,
+	}, registry.BuildContext{In: of})
 	require.NoError(t, err)
-	out := w.(interface{ Component() any }).Component().(interface {
-		item.Opener
-		item.Closer
-		item.RecordWriter
-		item.Finisher
-		item.Releaser
-	})
 	require.NoError(t, out.Open(ctx, nil))
 	require.NoError(t, out.WriteRecords(ctx, of.Schema(), records))
 	require.NoError(t, errors.Join(out.Release(ctx), out.Finish(ctx), out.Close(ctx)))
@@ -148,13 +158,10 @@ func writeCSV(t *rapid.T, path, delimiter string, of item.Type, records [][]row.
 
 func readCSV(t *rapid.T, path, delimiter string, of item.Type) (records [][]row.Value) {
 	ctx := context.Background()
-	r, err := csv.NewReader(csv.ReaderConfig{Path: path, Delimiter: delimiter, Header: csv.HeaderExact}, of)
+	in, err := testcomponent.Make[csvReader](csv.Components(), registry.KindReader, testcomponent.Settings{
+		"path": path, "delimiter": delimiter, "header": "exact",
+	}, registry.BuildContext{Out: of})
 	require.NoError(t, err)
-	in := r.Component().(interface {
-		item.Opener
-		item.Closer
-		item.RecordReader
-	})
 	require.NoError(t, in.Open(ctx, nil))
 	for {
 		values := make([]row.Value, of.Schema().Len())

@@ -11,16 +11,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-func (s *Shape) csvConfig(delimiter string) csv.ReaderConfig {
-	header := csv.HeaderExact
-	if s.NoHeader {
-		header = csv.HeaderNone
-	}
-	return csv.ReaderConfig{Path: s.Path, Delimiter: delimiter, Header: header, SkipLines: s.SkipLines, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
+func (s *Shape) csvConfig(delimiter string) csv.SampleConfig {
+	return csv.SampleConfig{Path: s.Path, Delimiter: delimiter, NoHeader: s.NoHeader, SkipLines: s.SkipLines, LazyQuotes: s.LazyQuotes, Encoding: filestream.EncodingName(s.Encoding)}
 }
 
 func (s *Shape) sampleCSV(ctx context.Context) (columns []*column, err error) {
@@ -142,7 +139,7 @@ func (s *Shape) sure() error {
 
 func (s *Shape) noteWidths(other misfits) {
 	if other.count > 0 {
-		s.note("%s %s a different number of fields: %s", thousands(other.count), plural(other.count, "record has", "records have"), other.first)
+		s.note("%s %s a different number of fields: %s", humanize.Count(other.count), plural(other.count, "record has", "records have"), other.first)
 	}
 }
 

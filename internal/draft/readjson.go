@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -72,7 +73,7 @@ func (s *Shape) take(ctx context.Context, t *tree, in *jsonfile.Reader, doc []by
 		}
 	}
 	if err := t.scan.Valid(doc); err != nil {
-		return item.Consumed(in.Meta(), item.BadDocument(doc, err))
+		return item.Consumed(in.Meta(), jsontext.BadDocument(doc, err))
 	}
 	if doc = bytes.TrimSpace(doc); doc[0] != '{' {
 		return item.Consumed(in.Meta(), fmt.Errorf("not a JSON object: %s", jsontext.Shorten(doc)))
@@ -245,7 +246,7 @@ func (t *tree) member(n *node, quoted, raw []byte) error {
 		n.members[string(quoted)], n.order = m, append(n.order, m)
 		switch {
 		case n.depth == 0 && len(n.order) > maxTopFields:
-			return fmt.Errorf("its objects have more than %s keys: are some of them data?", thousands(maxTopFields))
+			return fmt.Errorf("its objects have more than %s keys: are some of them data?", humanize.Count(maxTopFields))
 		case n.depth > 0:
 			t.inner++
 			n.whole = n.whole || len(n.order) > maxKeys

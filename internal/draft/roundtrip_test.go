@@ -93,7 +93,7 @@ func exported(t *testing.T, e *batchtest.Env, table, file, side string) (rows []
 		return nil
 	}
 	ctx := context.Background()
-	in, err := csv.OpenSample(ctx, csv.ReaderConfig{Path: e.Path(file), Header: csv.HeaderExact})
+	in, err := csv.OpenSample(ctx, csv.SampleConfig{Path: e.Path(file)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, in.Close(ctx)) }()
 	for {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -63,13 +64,13 @@ func (f *Field) spec() string {
 func (f *Field) comment(rows int) string {
 	var notes []string
 	if f.Misfits > 0 {
-		notes = append(notes, fmt.Sprintf("%s of %s do not fit, such as %.30q", thousands(f.Misfits), thousands(rows), f.Misfit))
+		notes = append(notes, fmt.Sprintf("%s of %s do not fit, such as %.30q", humanize.Count(f.Misfits), humanize.Count(rows), f.Misfit))
 	}
 	if f.Nulls > 0 {
-		notes = append(notes, thousands(f.Nulls)+plural(f.Nulls, " null", " nulls"))
+		notes = append(notes, humanize.Count(f.Nulls)+plural(f.Nulls, " null", " nulls"))
 	}
 	if f.Type == "string" && f.Longest > 0 {
-		notes = append(notes, "at most "+thousands(f.Longest)+plural(f.Longest, " character", " characters"))
+		notes = append(notes, "at most "+humanize.Count(f.Longest)+plural(f.Longest, " character", " characters"))
 	}
 	if f.Note != "" {
 		notes = append(notes, f.Note)
@@ -104,9 +105,9 @@ func (s *Shape) Summary() string {
 	case s.Whole && s.Rows == 1:
 		return text + ", its only row"
 	case s.Whole:
-		return fmt.Sprintf("%s, all %s rows", text, thousands(s.Rows))
+		return fmt.Sprintf("%s, all %s rows", text, humanize.Count(s.Rows))
 	}
-	return fmt.Sprintf("%s, the first %s rows: later ones may differ", text, thousands(s.Rows))
+	return fmt.Sprintf("%s, the first %s rows: later ones may differ", text, humanize.Count(s.Rows))
 }
 
 func in(database string) string {
@@ -130,11 +131,7 @@ func scalar(text string) string {
 	if plain {
 		return text
 	}
-	quoted, err := json.Marshal(text)
-	if err != nil { // a string has a JSON form
-		return `""`
-	}
-	return string(quoted)
+	return jsonText(text)
 }
 
 func (s *Shape) reader(path, item, indent string) string {

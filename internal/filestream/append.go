@@ -13,23 +13,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
-// Base is the copied beginning of an appended file. The zero Base: it was missing or empty.
-type Base struct {
-	Size int64  `json:"size"` // in bytes of the file
-	Sum  uint32 `json:"sum"`  // CRC-32C of them
-	Open bool   `json:"open,omitempty"`
-}
-
-// Append describes the text of a file to append to: the part begins as a copy of it. Such a file
-// has no trailer.
-type Append struct {
-	Encoding EncodingName
-	LineEnd  []byte // in the encoding; a last line without an end gets it
-	Ends     *Ends
-	// Record is the length of the records in bytes if there are no lines.
-	Record int
-}
-
 func (o *Output) copyTarget(ctx context.Context) error {
 	if o.cfg.Append == nil {
 		return nil
@@ -69,7 +52,7 @@ func (o *Output) copyTarget(ctx context.Context) error {
 
 // A compressed file is read whole: nothing can follow a truncated one.
 func (o *Output) examine(ctx context.Context) error {
-	form, text := o.compression(), o.cfg.Append
+	form, text := o.cfg.compression(), o.cfg.Append
 	cfg := InputConfig{Path: o.name, As: o.cfg.Path, Compression: ReadCompression(form.name), Encoding: text.Encoding, Raw: text.Record > 0}
 	in, err := OpenInput(ctx, cfg, nil)
 	if err != nil {
@@ -83,7 +66,7 @@ func (o *Output) examine(ctx context.Context) error {
 }
 
 func (o *Output) examineText(ctx context.Context, in *Input) error {
-	form, text := o.compression(), o.cfg.Append
+	form, text := o.cfg.compression(), o.cfg.Append
 	if err := in.fitsEncoding(text.Encoding); err != nil {
 		return err
 	}
@@ -119,13 +102,6 @@ func (o *Output) examineText(ctx context.Context, in *Input) error {
 	}
 	o.at.Base.Open = string(last) != string(end)
 	return nil
-}
-
-func (a *Append) ends() *Ends {
-	if a.Record > 0 {
-		return nil
-	}
-	return a.Ends
 }
 
 func (in *Input) measure(ctx context.Context, head []byte, ends *Ends) (size int64, ended bool, err error) {
@@ -209,16 +185,6 @@ func (o *Output) Begun() bool { return o.at.Offset > 0 || o.finished }
 
 // Appended returns the text in the file before this attempt; nil if empty or already checked.
 func (o *Output) Appended() []byte { return o.head }
-
-func (o *Output) checkAppend(at OutputPosition) error {
-	if at.Offset == 0 || (at.Base != nil) == (o.cfg.Append != nil) {
-		return nil
-	}
-	return exception.Fatal("", &FormError{
-		Path: o.cfg.Path, Part: at.Path + at.Part, Committed: at.Offset,
-		Has: fmt.Sprintf("append %t", at.Base != nil), Now: fmt.Sprintf("append %t", o.cfg.Append != nil),
-	})
-}
 
 // checkBase refuses to replace a file that differs from the copied one: its changes would be lost.
 func (o *Output) checkBase() error {

@@ -10,6 +10,20 @@ import (
 	"golang.org/x/text/transform"
 )
 
+// decoder returns nil for UTF-8. Bytes that cannot be decoded become a byte that no UTF-8 has
+// there, never U+FFFD: so each reader's check for valid UTF-8 finds it.
+func (c *codec) decoder() transform.Transformer {
+	switch {
+	case c.units != "":
+		return &unitDecoder{big: c.units == "be"}
+	case c.page != nil:
+		return newPageDecoder(c)
+	case c.multi != nil:
+		return &multiDecoder{inner: c.multi.NewDecoder().Transformer}
+	}
+	return nil
+}
+
 const damaged = 0xFF
 
 // damage returns the byte itself if it cannot be part of valid UTF-8, else a byte that UTF-8 never
@@ -19,19 +33,6 @@ func damage(b byte) byte {
 		return b
 	}
 	return damaged
-}
-
-// NotValid is the predicate of messages about text with damage.
-func (in *Input) NotValid() string {
-	return fmt.Sprintf("is not valid %s (see the key encoding)", in.encoding)
-}
-
-// CheckDecoded refuses decoded text with damage. A reader checks the text of a UTF-8 file itself.
-func (in *Input) CheckDecoded(text []byte) error {
-	if in.encoding == plainText || utf8.Valid(text) {
-		return nil
-	}
-	return fmt.Errorf("%.60q %s", text, in.NotValid())
 }
 
 type unitDecoder struct {

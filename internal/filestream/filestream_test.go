@@ -173,7 +173,7 @@ func TestAnEmptyCompressedFileIsAGzipFile(t *testing.T) {
 	require.NoError(t, o.Finish())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
-	text, err := o.decompressed(data)
+	text, err := o.cfg.compression().decompressed(data)
 	require.NoError(t, err)
 	require.Empty(t, text)
 	again := NewOutput(OutputConfig{Path: path})

@@ -8,18 +8,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/transform"
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
-
-const readBytes = 64 << 10
-
-const plainText = "UTF-8"
 
 const longestHead = 512
 
@@ -50,6 +49,18 @@ type InputPosition struct {
 	Offset int64       `json:"offset"`
 	File   Fingerprint `json:"file"`
 	Member string      `json:"member,omitempty"`
+}
+
+// Skipped is a line that SkipLine threw away.
+type Skipped struct {
+	Offset int64
+	Length int64  // without the line end
+	Head   []byte // its first bytes, void at the next SkipLine
+}
+
+// Raw returns the line as the text of an item that could not be read.
+func (s Skipped) Raw() item.RawText {
+	return item.RawText{Text: string(s.Head), Offset: s.Offset, Length: s.Length}
 }
 
 // Input is the text of a file as UTF-8, kept since the last Keep. It is not safe for concurrent
@@ -116,34 +127,24 @@ func OpenInput(ctx context.Context, cfg InputConfig, at *InputPosition) (*Input,
 	return nil, errors.Join(err, in.Close())
 }
 
-// openRegular refuses other files before opening them: opening a pipe waits for its writer, even
-// after the context has ended.
-func openRegular(files *confine.Files, path string) (*os.File, error) {
-	info, err := files.Stat(path)
-	if err != nil {
-		return nil, err
+// openStdin can read only once, so a restart cannot continue.
+func openStdin(cfg InputConfig, at *InputPosition) (*Input, error) {
+	if at != nil {
+		return nil, fmt.Errorf("cannot restart: %d bytes of the standard input were read, and it cannot be read again: provide it again and start over (--from-start), or write it to a file first", at.Offset)
 	}
-	if err := regular(info); err != nil {
-		return nil, err
+	in := &Input{cfg: cfg, src: os.Stdin, encoding: plainText}
+	if cfg.Stdin != nil {
+		in.src = cfg.Stdin
 	}
-	return files.Open(path)
+	if err := in.decode(); err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return in, nil
 }
 
-func regular(info fs.FileInfo) error {
-	what := ""
-	switch mode := info.Mode(); {
-	case mode.IsRegular():
-		return nil
-	case mode.IsDir():
-		return errors.New("it is a directory")
-	case mode&fs.ModeNamedPipe != 0:
-		what = "a pipe"
-	case mode&fs.ModeSocket != 0:
-		what = "a socket"
-	default:
-		what = "a device"
-	}
-	return fmt.Errorf("it is %s, which cannot be read again after a failure: write it to a file first", what)
+// TextInput returns the Input of one item that is read again, at offset of its source.
+func TextInput(text string, offset int64) *Input {
+	return &Input{encoding: plainText, src: strings.NewReader(text), first: offset, base: offset, keep: offset}
 }
 
 func (in *Input) decode() error {
@@ -387,4 +388,44 @@ func (in *Input) Close() error {
 		return nil
 	}
 	return in.file.Close() // Close of a decompressor only repeats the error of a read
+}
+
+// NotValid is the predicate of messages about text with damage.
+func (in *Input) NotValid() string {
+	return fmt.Sprintf("is not valid %s (see the key encoding)", in.encoding)
+}
+
+// CheckDecoded refuses decoded text with damage. A reader checks the text of a UTF-8 file itself.
+func (in *Input) CheckDecoded(text []byte) error {
+	if in.encoding == plainText || utf8.Valid(text) {
+		return nil
+	}
+	return fmt.Errorf("%.60q %s", text, in.NotValid())
+}
+
+// If the file has become longer, the text after the last Keep is a record that may end in the added
+// part; blanks are not.
+func (in *Input) ended(err error) error {
+	if in.file == nil {
+		return err
+	}
+	cut := errors.Is(err, io.EOF) && in.isPending() || errors.Is(err, io.ErrUnexpectedEOF)
+	if !cut && !errors.Is(err, errShrank) {
+		return err
+	}
+	info, statErr := in.file.Stat()
+	switch {
+	case statErr != nil:
+		return statErr
+	case errors.Is(err, errShrank):
+		return exception.Fatal("", fmt.Errorf("the file became shorter while it was read: it had %d bytes when it was opened, and now has %d", in.print.Size, info.Size()))
+	case info.Size() <= in.print.Size:
+		return err
+	}
+	return exception.Fatal("", fmt.Errorf("the file grew while it was read: it had %d bytes when it was opened, now has %d, and the record that begins here was incomplete; load the file when it is complete (the tasklet wait_file with stable waits for that)", in.print.Size, info.Size()))
+}
+
+func (in *Input) isPending() bool {
+	from := min(max(in.keep-in.base, 0), int64(len(in.buf)))
+	return len(bytes.Trim(in.buf[from:], " \t\r\n")) > 0
 }

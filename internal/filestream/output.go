@@ -8,6 +8,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,34 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
-
-// OutputConfig configures an Output.
-type OutputConfig struct {
-	Path        string
-	Compression WriteCompression // empty means auto; a gzip member or zstd frame per commit
-	Form        Form
-	// Append keeps the content of the file; nil means that it is replaced.
-	Append  *Append
-	Trailer []byte
-	// Mode is the permissions of the file; 0 means 0600.
-	Mode fs.FileMode
-	// Stdout is written if Path is core.StdPath; nil means os.Stdout.
-	Stdout io.Writer
-	// Attempt returns the attempt that writes the file; nil means a single writer after all its predecessors.
-	Attempt func(ctx context.Context) (core.Attempt, error)
-}
-
-// OutputPosition is the committed part of a file, part of a writer's item.Position.
-type OutputPosition struct {
-	Path   string `json:"path"`
-	Part   string `json:"part"`
-	Offset int64  `json:"offset"`
-	// Sum is the CRC-32C of these bytes.
-	Sum  uint32 `json:"sum"`
-	Form Form   `json:"form"`
-	// Base is the copy that the file begins with; nil means that it does not append.
-	Base *Base `json:"base,omitempty"`
-}
 
 // Output is a file that is published when it is complete (rules C15, C15b). It is written as
 // PATH.part.SCOPE-ATTEMPT-RANDOM, a name that no other attempt uses. Sync makes the content survive
@@ -93,15 +66,15 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 	}
 	o.cfg.Path = path
 	if at != nil {
-		if err := o.checkForm(*at); err != nil {
+		if err := o.cfg.checkForm(*at); err != nil {
 			return err
 		}
-		if err := o.checkAppend(*at); err != nil {
+		if err := o.cfg.checkAppend(*at); err != nil {
 			return err
 		}
 		o.taken = *at
 	}
-	if c := o.compression(); c.name != "" && c.write == nil {
+	if c := o.cfg.compression(); c.name != "" && c.write == nil {
 		return fmt.Errorf("%s: files of %s are read only; compression: none writes plain text under this name, and .gz or .zst compress it", path, c.name)
 	}
 	if err := o.checkTarget(path); err != nil {
@@ -126,13 +99,29 @@ func (o *Output) Open(ctx context.Context, at *OutputPosition) error {
 		return err
 	}
 	if at == nil || o.lost {
-		o.at = OutputPosition{Path: path, Part: o.part(), Form: o.form()}
+		o.at = OutputPosition{Path: path, Part: o.part(), Form: o.cfg.form()}
 		return o.copyTarget(ctx)
 	}
 	if err := o.takeUp(ctx, *at); err != nil || o.at.Base != nil {
 		return err
 	}
 	return o.copyTarget(ctx)
+}
+
+// Written output cannot be read back, so a restart cannot continue from a position in it.
+func (o *Output) openStdout(at *OutputPosition) error {
+	if o.cfg.Append != nil {
+		return errors.New("append is for files, but - is the standard output")
+	}
+	if at != nil {
+		return fmt.Errorf("cannot restart: %d bytes were written to the standard output and cannot be continued: start over (--from-start), or write to a file", at.Offset)
+	}
+	o.std = &stdout{w: os.Stdout}
+	if o.cfg.Stdout != nil {
+		o.std.w = o.cfg.Stdout
+	}
+	o.at = OutputPosition{Path: o.cfg.Path, Form: o.cfg.form()}
+	return nil
 }
 
 // claim finds or makes the file and locks it while the folder is locked, so that of two executions
@@ -194,7 +183,7 @@ func (o *Output) part() string { return o.name[len(o.cfg.Path):] }
 func (o *Output) cut(at OutputPosition) error {
 	if o.std != nil {
 		if at.Offset == 0 {
-			at.Form = o.form()
+			at.Form = o.cfg.form()
 		}
 		o.at, o.inMember, o.body = at, false, nil
 		return o.std.cut(at.Offset)
@@ -211,17 +200,11 @@ func (o *Output) cut(at OutputPosition) error {
 	}
 	o.dirty = o.dirty || info.Size() != at.Offset
 	if at.Offset == 0 {
-		at.Form = o.form()
+		at.Form = o.cfg.form()
 	}
 	o.at, o.inMember, o.body = at, false, nil
 	return nil
 }
-
-func (o *Output) compression() compression {
-	return compressionOf(o.cfg.Path, string(o.cfg.Compression))
-}
-
-func (o *Output) compressed() bool { return o.compression().name != "" }
 
 func (o *Output) frame() error {
 	if o.frames != nil {
@@ -229,7 +212,7 @@ func (o *Output) frame() error {
 		return nil
 	}
 	var err error
-	o.frames, err = o.compression().write(appender{o})
+	o.frames, err = o.cfg.compression().write(appender{o})
 	return err
 }
 
@@ -251,7 +234,7 @@ func (o *Output) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if !o.compressed() {
+	if !o.cfg.compressed() {
 		return o.append(p)
 	}
 	if !o.inMember {
@@ -286,8 +269,6 @@ func (o *Output) append(p []byte) (int, error) {
 	}
 	return n, nil
 }
-
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // Sync ends the gzip member or zstd frame and makes all written data survive a crash.
 func (o *Output) Sync() error {
@@ -351,7 +332,7 @@ func (o *Output) Rewind(at *OutputPosition) error {
 	} else {
 		o.requested = false // nothing is committed
 		if base := o.at.Base; base != nil {
-			to = OutputPosition{Offset: base.Size, Sum: base.Sum, Base: base, Form: o.form()}
+			to = OutputPosition{Offset: base.Size, Sum: base.Sum, Base: base, Form: o.cfg.form()}
 		}
 	}
 	if to.Path = o.cfg.Path; o.std == nil {
@@ -409,9 +390,37 @@ func (o *Output) Finish() error {
 	return errors.Join(o.Close(), o.disk.SyncDir(dir))
 }
 
+// Declare adds a setting that is known only with the first item; it refuses a value that differs
+// from the file's.
+func (o *Output) Declare(setting, value string) error {
+	if err := o.cfg.compareForm(o.taken, Form{FormWriter: o.cfg.Form[FormWriter], setting: value}); o.taken.Offset > 0 && err != nil {
+		return err
+	}
+	o.at.Form = maps.Clone(o.at.Form)
+	o.at.Form[setting] = value
+	return nil
+}
+
+func (o *Output) finishStdout() error {
+	if o.finished {
+		return nil
+	}
+	if err := o.end(); err != nil {
+		return err
+	}
+	if err := o.Sync(); err != nil {
+		return err
+	}
+	if err := o.std.flush(); err != nil {
+		return err
+	}
+	o.finished = true
+	return nil
+}
+
 // A compressed file without any frame would be invalid.
 func (o *Output) end() error {
-	if len(o.cfg.Trailer) > 0 || !o.compressed() || o.at.Offset > 0 {
+	if len(o.cfg.Trailer) > 0 || !o.cfg.compressed() || o.at.Offset > 0 {
 		_, err := o.Write(o.cfg.Trailer)
 		return err
 	}
@@ -441,3 +450,5 @@ func (o *Output) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -38,106 +37,40 @@ func partPattern() *regexp.Regexp {
 	return regexp.MustCompile(`^\.part\.([0-9a-f]{12})-(\d+)-[a-z2-7]{8}$`)
 }
 
-// survey examines the files of other attempts next to PATH. A file locked by another step, instance
-// or history, or by another writer of this attempt, refuses PATH. A lock of an earlier attempt of
-// the same step does not, since a stopped process keeps its locks: its files are removed after the
-// first commit.
-func (o *Output) survey() error {
-	dir, base := filepath.Split(o.cfg.Path)
-	names, err := readNames(o.files, dir)
+// eachPart calls f for each part of path in its folder. One with too many digits is of no attempt of ours.
+func eachPart(files *confine.Files, path string, f func(name, scope string, id int64) error) error {
+	dir, base := filepath.Split(path)
+	names, err := readNames(files, dir)
 	if err != nil {
 		return pathError(dir, err)
 	}
-	pattern, scope := partPattern(), o.attempt.Scope()
-	for _, name := range names {
-		rest, is := strings.CutPrefix(name, base)
-		if !is {
-			continue
-		}
-		found := pattern.FindStringSubmatch(rest)
-		if found == nil {
-			continue
-		}
-		id, err := strconv.ParseInt(found[2], 10, 64)
-		switch {
-		case err != nil: // too many digits for an attempt of ours
-		case found[1] == scope && id < int64(o.attempt.ID):
-			o.earlier = append(o.earlier, dir+name)
-		case isLocked(o.files, dir+name):
-			return fmt.Errorf("%s is being written by another execution, step, attempt or writer (%s is in use; if it is not, remove it)", o.cfg.Path, name)
-		case found[1] == scope && id == int64(o.attempt.ID): // of a history that was restored from a backup
-			o.earlier = append(o.earlier, dir+name)
-		}
-	}
-	return nil
-}
-
-// surveyLeft notes the files of earlier attempts with another path: such an attempt may wake, too.
-func (o *Output) surveyLeft(at *OutputPosition) error {
-	paths := map[string]bool{o.cfg.Path: true}
-	needed := o.neededByOthers(at)
-	note := func(path string) error {
-		if path == "" || paths[path] {
-			return nil
-		}
-		paths[path] = true
-		o.files.Free(path) // an earlier attempt was admitted to it
-		names, err := partsOf(o.files, path, func(scope string, id int64) bool {
-			return scope == o.attempt.Scope() && id < int64(o.attempt.ID)
-		})
-		for _, name := range names {
-			if !needed[name[len(path):]] {
-				o.earlier = append(o.earlier, name)
-			}
-		}
-		return err
-	}
-	var errs []error
-	if at != nil {
-		errs = append(errs, note(at.Path))
-	}
-	for _, left := range o.attempt.Left {
-		var position OutputPosition
-		if json.Unmarshal(left, &position) == nil { // else it is of a writer of another kind
-			errs = append(errs, note(position.Path))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (o *Output) neededByOthers(at *OutputPosition) map[string]bool {
-	needed := map[string]bool{}
-	for _, from := range o.attempt.From {
-		var position OutputPosition
-		if json.Unmarshal(from, &position) == nil && (at == nil || position.Part != at.Part) {
-			needed[position.Part] = true
-		}
-	}
-	return needed
-}
-
-func partsOf(files *confine.Files, path string, match func(scope string, id int64) bool) ([]string, error) {
-	dir, base := filepath.Split(path)
-	names, err := readNames(files, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, pathError(dir, err)
-	}
 	pattern := partPattern()
-	var list []string
 	for _, name := range names {
 		rest, is := strings.CutPrefix(name, base)
 		found := pattern.FindStringSubmatch(rest)
 		if !is || found == nil {
 			continue
 		}
-		if id, err := strconv.ParseInt(found[2], 10, 64); err == nil && match(found[1], id) {
-			list = append(list, dir+name)
+		if id, err := strconv.ParseInt(found[2], 10, 64); err == nil {
+			if err := f(dir+name, found[1], id); err != nil {
+				return err
+			}
 		}
 	}
-	return list, nil
+	return nil
+}
+
+func partsOf(files *confine.Files, path string, match func(scope string, id int64) bool) (list []string, err error) {
+	err = eachPart(files, path, func(name, scope string, id int64) error {
+		if match(scope, id) {
+			list = append(list, name)
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) { // the folder
+		return nil, nil
+	}
+	return list, err
 }
 
 // RemoveLeft removes the parts that attempts of a step, up to one, left next to the file of its
@@ -207,8 +140,6 @@ func lockFolder(ctx context.Context, dir string) (unlock func(), err error) {
 	return func() { d.Close() }, nil //nolint:errcheck // it is only read, and closing it ends the lock
 }
 
-var errLocked = errors.New("it is locked")
-
 // isLocked assumes a lock on a file that may not be read.
 func isLocked(files *confine.Files, name string) bool {
 	file, err := openPart(files, name, os.O_RDONLY)
@@ -217,40 +148,4 @@ func isLocked(files *confine.Files, name string) bool {
 	}
 	defer file.Close() //nolint:errcheck // it is only read
 	return errors.Is(lockFile(file), errLocked)
-}
-
-// disk holds the operations of the file system in which the order matters.
-type disk interface {
-	Sync(f *os.File) error
-	SyncDir(dir string) error
-	Rename(from, to string) error
-	Remove(name string) error
-}
-
-type system struct{ files *confine.Files }
-
-func (system) Sync(f *os.File) error          { return f.Sync() }
-func (s system) Rename(from, to string) error { return s.files.Rename(from, to) }
-func (s system) Remove(name string) error     { return s.files.Remove(name) }
-func (s system) SyncDir(dir string) error     { return syncDir(s.files, dir) }
-
-// SyncDir makes new names in dir survive a crash. Windows has no such call.
-func SyncDir(ctx context.Context, dir string) error { return syncDir(confine.From(ctx), dir) }
-
-func syncDir(files *confine.Files, dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := files.Open(dir)
-	if err != nil {
-		return pathError(dir, err)
-	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return pathError(dir, err)
-	}
-	return nil
 }

@@ -3,13 +3,79 @@ package filestream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// survey examines the files of other attempts next to PATH. A file locked by another step, instance
+// or history, or by another writer of this attempt, refuses PATH. A lock of an earlier attempt of
+// the same step does not, since a stopped process keeps its locks: its files are removed after the
+// first commit.
+func (o *Output) survey() error {
+	return eachPart(o.files, o.cfg.Path, func(name, scope string, id int64) error {
+		switch mine := scope == o.attempt.Scope(); {
+		case mine && id < int64(o.attempt.ID):
+			o.earlier = append(o.earlier, name)
+		case isLocked(o.files, name):
+			return fmt.Errorf("%s is being written by another execution, step, attempt or writer (%s is in use; if it is not, remove it)", o.cfg.Path, filepath.Base(name))
+		case mine && id == int64(o.attempt.ID): // of a history that was restored from a backup
+			o.earlier = append(o.earlier, name)
+		}
+		return nil
+	})
+}
+
+// surveyLeft notes the files of earlier attempts with another path: such an attempt may wake, too.
+func (o *Output) surveyLeft(at *OutputPosition) error {
+	paths := map[string]bool{o.cfg.Path: true}
+	needed := neededByOthers(o.attempt, at)
+	note := func(path string) error {
+		if path == "" || paths[path] {
+			return nil
+		}
+		paths[path] = true
+		o.files.Free(path) // an earlier attempt was admitted to it
+		names, err := partsOf(o.files, path, func(scope string, id int64) bool {
+			return scope == o.attempt.Scope() && id < int64(o.attempt.ID)
+		})
+		for _, name := range names {
+			if !needed[name[len(path):]] {
+				o.earlier = append(o.earlier, name)
+			}
+		}
+		return err
+	}
+	var errs []error
+	if at != nil {
+		errs = append(errs, note(at.Path))
+	}
+	for _, left := range o.attempt.Left {
+		var position OutputPosition
+		if json.Unmarshal(left, &position) == nil { // else it is of a writer of another kind
+			errs = append(errs, note(position.Path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func neededByOthers(attempt core.Attempt, at *OutputPosition) map[string]bool {
+	needed := map[string]bool{}
+	for _, from := range attempt.From {
+		var position OutputPosition
+		if json.Unmarshal(from, &position) == nil && (at == nil || position.Part != at.Part) {
+			needed[position.Part] = true
+		}
+	}
+	return needed
+}
 
 func (o *Output) source(at OutputPosition) (string, error) {
 	var err error
@@ -86,25 +152,14 @@ func (o *Output) resumeFinished(at OutputPosition) error {
 	if err != nil {
 		return pathError(path, err)
 	}
-	if o.compressed() && len(rest) > 0 {
-		if rest, err = o.decompressed(rest); err != nil {
+	if o.cfg.compressed() && len(rest) > 0 {
+		if rest, err = o.cfg.compression().decompressed(rest); err != nil {
 			return lost
 		}
 	}
-	if !bytes.Equal(rest, o.cfg.Trailer) || o.compareForm(at, o.form()) != nil {
+	if !bytes.Equal(rest, o.cfg.Trailer) || o.cfg.compareForm(at, o.cfg.form()) != nil {
 		return lost
 	}
 	o.at, o.finished = at, true
 	return nil
-}
-
-func (o *Output) decompressed(data []byte) ([]byte, error) {
-	r, free, err := o.compression().read(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	if free != nil {
-		defer free()
-	}
-	return io.ReadAll(r)
 }

@@ -11,7 +11,7 @@ import (
 func TestTheCodeOfTheHowToIsTheExample(t *testing.T) {
 	t.Parallel()
 	text := page(t, "docs/howto/embed.md")
-	code := page(t, "example/embed/main.go") + page(t, "example/embed/billing.go")
+	code := page(t, "example/embed/main.go") + page(t, "example/embed/billing.go") + page(t, "pkg/batch/example_gorm_test.go")
 	blocks := regexp.MustCompile("(?s)```(go|yaml)\n(.*?)```\n").FindAllStringSubmatch(text, -1)
 	require.GreaterOrEqual(t, len(blocks), 6)
 	for _, b := range blocks {

@@ -52,7 +52,7 @@ func TestEachWalkHasAtMostEightRoomsThatExist(t *testing.T) {
 	t.Parallel()
 	text := section(t, page(t, "docs/architecture.md"), "## Four walks")
 	for _, heading := range []string{"### An item", "### A job file", "### A failure", "### A stop"} {
-		rooms := table(t, section(t, text, heading), "", "room", "file", "what happens")
+		rooms := table(t, section(t, text, heading), "", "room", "file", "work")
 		require.LessOrEqual(t, len(rooms), maxRooms, heading)
 		for _, cells := range rooms {
 			exists(t, path.Join(strings.Trim(cells[1], "`"), strings.Trim(cells[2], "`")))

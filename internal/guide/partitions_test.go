@@ -28,7 +28,7 @@ func NewMonths(m Months) *Months { return &m }
 func (m *Months) Partition(context.Context, *batch.View) ([]batch.Partition, error) {
 	var parts []batch.Partition
 	for month := time.January; month <= time.December; month++ {
-		part := batch.Partition{Name: fmt.Sprintf("%d-%02d", m.Year, month), Context: batch.NewExecutionContext()}
+		part := batch.Partition{Name: fmt.Sprintf("%d-%02d", m.Year, month), Context: &batch.ExecutionContext{}}
 		for key, day := range map[string]batch.Date{
 			"from": row.NewDate(int(m.Year), month, 1),
 			"to":   row.NewDate(int(m.Year), month+1, 1),

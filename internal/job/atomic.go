@@ -109,7 +109,7 @@ func (l *live) recordVisits(ctx context.Context, group *openGroup, out core.Outc
 // isOutcomeUnknown is false in the repository's own database: the records show
 // the outcome.
 func (l *live) isOutcomeUnknown(group *openGroup, failure error) bool {
-	return errors.Is(failure, core.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
+	return errors.Is(failure, ports.ErrUnknownOutcome) && group.Database != l.run.config.Repository.Database()
 }
 
 // isUndone: the group's work is not done. A COMMIT reported as failed may still
@@ -219,7 +219,7 @@ func (l *live) recordEnd(ctx context.Context, s core.StepExecution, change ports
 		answer, err = l.run.config.Repository.EndStep(ctx, ref, change)
 		return err
 	})
-	if found, mine := core.FoundIn(err); mine && found.IsOver() {
+	if found, mine := ports.FoundIn(err); mine && found.IsOver() {
 		return nil, true, nil
 	}
 	s.Status, s.ExitCode, s.Error, s.Counters = change.To, change.ExitCode, change.Error, change.Counters

@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // BranchRequest holds the inputs of Launcher.Branch other than the part.
@@ -39,7 +39,7 @@ func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment
 	if err != nil {
 		return nil, err
 	}
-	index := core.PartitionOf(a.Manager.Name, a.Step).Index
+	index := ports.PartitionOf(a.Manager.Name, a.Step).Index
 	if index >= len(shared.Walks) {
 		return nil, fmt.Errorf("part %s: its split has only %d branches", a.Step.Name, len(shared.Walks))
 	}
@@ -56,7 +56,7 @@ func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		return nil, fmt.Errorf("part %s: %w", a.Step.Name, err)
-	case errors.Is(err, core.ErrParked), r.lease.Err() != nil:
+	case errors.Is(err, ports.ErrParked), r.lease.Err() != nil:
 		return nil, r.releasePart(ctx)
 	case err != nil:
 		out, end.Broken = walk.Failed(err), true
@@ -66,7 +66,7 @@ func (l *Launcher) Branch(ctx context.Context, j *model.Job, a *ports.Assignment
 
 func branchFlow(j *model.Job, a *ports.Assignment) (model.Flow, error) {
 	at := findSplit(j.Flow, a.Manager.Name)
-	if index := core.PartitionOf(a.Manager.Name, a.Step).Index; at != nil && index < len(at.Branches) {
+	if index := ports.PartitionOf(a.Manager.Name, a.Step).Index; at != nil && index < len(at.Branches) {
 		return at.Branches[index], nil
 	}
 	return model.Flow{}, fmt.Errorf("job %s has no split %s with the branch of part %s", j.Name, a.Manager.Name, a.Step.Name)
@@ -100,7 +100,7 @@ func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *sharedSp
 	r.ref = ports.JobRef{ID: exec.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID}
 	r.part, r.branchLog, r.changedSteps = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
-	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository, lease: r.lease})
+	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository.Transitions, lease: r.lease})
 	return r
 }
 
@@ -137,7 +137,7 @@ func (r *run) walkBranch(ctx context.Context, flow model.Flow, a *ports.Assignme
 		HasEnd: from.Ended, IsEarlierRound: from.History, Looped: from.Looped, OnWorkers: true,
 	})
 	var end walk.Result
-	err = exception.Guard(func() (err error) {
+	err = panics.Guard(func() (err error) {
 		end, err = w.Run(ctx)
 		return err
 	})

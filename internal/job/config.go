@@ -10,9 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // The defaults of a lease (rule L2).
@@ -29,7 +29,7 @@ const recordTime = 30 * time.Second
 
 // Config holds the dependencies and settings of a launcher.
 type Config struct {
-	Repository ports.JobRepository
+	Repository ports.Repository
 	Executor   model.StepExecutor
 	// Stores keep checkpoints in other databases (rule C18); nil refuses such
 	// steps.
@@ -50,7 +50,7 @@ type Config struct {
 	Dead func(core.Owner) bool
 	// RemoveLeft removes leftovers of a step that is not resumed, such as part
 	// of a file (rule C15b); nil keeps them.
-	RemoveLeft func(ctx context.Context, left core.LeftBehind) error
+	RemoveLeft func(ctx context.Context, left ports.LeftBehind) error
 	// Spawn runs work on its own goroutine, or refuses; nil means `go`. It must
 	// not wait for other work that it was given.
 	Spawn func(work func()) error
@@ -85,7 +85,7 @@ type Options struct {
 }
 
 func (c Config) complete() (Config, error) {
-	if c.Repository == nil || c.Executor == nil {
+	if c.Repository.Launches == nil || c.Executor == nil {
 		return c, errors.New("a launcher needs a repository and a step executor")
 	}
 	c.Lease = cmp.Or(c.Lease, DefaultLease)
@@ -109,7 +109,7 @@ func (c Config) complete() (Config, error) {
 		spawn = func(work func()) error { go work(); return nil }
 	}
 	c.Spawn = func(work func()) error { // a panic is a refusal
-		return exception.Guard(func() error { return spawn(work) })
+		return panics.Guard(func() error { return spawn(work) })
 	}
 	return c, nil
 }
@@ -120,7 +120,7 @@ func (c *Config) checkDefinition(ctx context.Context, j *model.Job, last *core.J
 	if j.CheckRestart == nil || last.Status == core.StatusCompleted || last.Definition.Hash == j.Definition.Hash && !last.FormerTimes {
 		return nil, nil
 	}
-	history := ports.History{Records: c.Repository, Database: c.Repository.Database()}
+	history := ports.History{Records: c.Repository.Explorer, Database: c.Repository.Database()}
 	if c.Stores != nil {
 		history.Checkpoints = c.Stores
 	}
@@ -144,7 +144,7 @@ func (e *DefinitionError) Error() string { return e.Err.Error() }
 
 func (e *DefinitionError) Unwrap() error { return e.Err }
 
-func (c *Config) removeLeft(ctx context.Context, left []core.LeftBehind) error {
+func (c *Config) removeLeft(ctx context.Context, left []ports.LeftBehind) error {
 	if c.RemoveLeft == nil {
 		return nil
 	}

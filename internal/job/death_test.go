@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -63,7 +64,7 @@ func TestAFlowThatDiesAtAnyWriteDoesItsWorkOnce(t *testing.T) {
 				died = w.killAt.happened
 				require.True(t, !died || err != nil, "%s, death %d", name, kill)
 				w.killAt = nil
-				if exec, err := w.launch(j); !errors.As(err, new(*core.InstanceCompleteError)) { // it died right after its end
+				if exec, err := w.launch(j); !errors.As(err, new(*ports.InstanceCompleteError)) { // it died right after its end
 					require.NoError(t, err, "%s, death %d", name, kill)
 					require.Equal(t, core.StatusCompleted, exec.Status, "%s, death %d: %s", name, kill, exec.Error)
 				}

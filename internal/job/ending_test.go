@@ -10,6 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -64,7 +65,7 @@ func TestAListenerThatFailsDoesNotHideHowTheFlowEnded(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		for status, failure := range map[core.Status]error{
-			core.StatusCompleted: nil, core.StatusFailed: errors.New("boom"), core.StatusUnknown: core.ErrUnknownOutcome,
+			core.StatusCompleted: nil, core.StatusFailed: errors.New("boom"), core.StatusUnknown: ports.ErrUnknownOutcome,
 			core.StatusStopped: core.ErrStopped,
 		} {
 			j := testengine.Job(string(status), e.Tasklet("a", tx.Attr{}, func(context.Context, *core.StepContribution) error { return failure }))
@@ -102,7 +103,7 @@ func TestAListenerWithoutAnExitCodeKeepsTheJobs(t *testing.T) {
 func TestAnExitCodeThatCannotBeStoredFailsTheJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		e, long := testengine.New(t, url), strings.Repeat("X", core.MaxExitCodeBytes+1)
+		e, long := testengine.New(t, url), strings.Repeat("X", 501)
 		j := testengine.Job("job", e.Tasklet("a", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
 		j.Listeners = func(context.Context, *core.View) ([]any, error) { return []any{silent{long}}, nil }
 		record := stored(e, e.Run(j))
@@ -139,7 +140,7 @@ func TestAStrictFlowSaysWhyTheElementFailedThatNothingMatches(t *testing.T) {
 		j.Flow.Strict = true
 		exec, _ := s.run(j)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, core.ErrNoTransition.Error())
+		require.Contains(t, exec.Error, ports.ErrNoTransition.Error())
 		require.Contains(t, exec.Error, "step a: told to fail")
 	})
 }
@@ -199,7 +200,7 @@ func TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver(t *testing.T) {
 		runs := 0
 		unknown := w.Tasklet("u", tx.Attr{}, func(context.Context, *core.StepContribution) error {
 			runs++
-			return core.ErrUnknownOutcome
+			return ports.ErrUnknownOutcome
 		})
 		unknown.Next = []model.Transition{{Pattern: core.ExitUnknown, Target: model.Target{Kind: model.TargetElement, Name: "b"}}}
 		j := testengine.Job("job", unknown, w.Tasklet("b", tx.Attr{}, func(context.Context, *core.StepContribution) error {
@@ -211,7 +212,7 @@ func TestAStepOfUnknownOutcomeIsNotRunAgainAfterATakeOver(t *testing.T) {
 		w.killAt = nil
 		for range 2 {
 			_, err = w.launch(j)
-			require.ErrorIs(t, err, core.ErrUnknownStatus)
+			require.ErrorIs(t, err, ports.ErrUnknownStatus)
 		}
 		require.Equal(t, 1, runs)
 	})
@@ -260,7 +261,7 @@ func TestAStepOfAGroupThatIsRolledBackIsAttemptedAsOftenAsItMay(t *testing.T) {
 		exec, err := w.launch(&model.Job{Name: "job", Flow: model.Flow{Elements: []model.Element{group}}})
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, core.ErrStartLimit.Error())
+		require.Contains(t, exec.Error, ports.ErrStartLimit.Error())
 		require.Equal(t, limit, runs)
 		require.Len(t, w.Ints("SELECT id FROM surfin_step_execution WHERE name = 's'"), limit)
 	})

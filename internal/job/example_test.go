@@ -20,7 +20,7 @@ func ExampleNewLauncher() {
 	r := repository.New(db, repository.Options{})
 	testexample.Check(r.Migrate(ctx))
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: r, Executor: step.NewSimpleStepExecutor(r, db.Name(), nil),
+		Repository: r.Ports(), Executor: step.NewSimpleStepExecutor(r, db.Name(), nil),
 	})
 	testexample.Check(err)
 

@@ -22,7 +22,7 @@ func (r *run) execute(ctx context.Context) (*core.JobExecution, error) {
 		r.config.Observer.Observe(ctx, core.OwnerLost{Execution: r.exec.ID})
 		return r.exec, fmt.Errorf("job %s, execution %d: %w", r.job.Name, r.exec.ID, err)
 	}
-	if errors.Is(err, core.ErrParked) {
+	if errors.Is(err, ports.ErrParked) {
 		return r.exec, r.park(ctx)
 	}
 	return r.exec, r.end(ctx, out, err)
@@ -44,11 +44,11 @@ func (r *run) work(ctx, leaseCtx context.Context) (core.Outcome, error) {
 	} else {
 		out, err = r.flowAndFinally(ctx, cleanupCtx, listeners)
 	}
-	if errors.Is(err, core.ErrParked) { // the resume creates them again
+	if errors.Is(err, ports.ErrParked) { // the resume creates them again
 		if closing := listeners.close(cleanupCtx); closing != nil {
 			r.config.Observer.Observe(ctx, core.CloseFailed{Execution: r.exec.ID, JobName: r.job.Name, Err: closing})
 		}
-		return out, core.ErrParked
+		return out, ports.ErrParked
 	}
 	return listeners.after(cleanupCtx, r, out, err)
 }
@@ -61,7 +61,7 @@ func (r *run) flowAndFinally(ctx, cleanupCtx context.Context, listeners listener
 	if err == nil {
 		out, err = r.flowInTime(ctx, listeners)
 	}
-	if errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrParked) {
+	if errors.Is(err, core.ErrLostOwner) || errors.Is(err, ports.ErrParked) {
 		return out, err
 	}
 	if r.wasStopped(ctx, err) {
@@ -90,7 +90,7 @@ func (r *run) recordStart(ctx context.Context) error {
 		return r.beginOnWorker(ctx)
 	}
 	_, err := r.config.Repository.ChangeJob(ctx, r.ref, ports.JobChange{To: core.StatusStarted})
-	if found, mine := core.FoundIn(err); mine && found == core.StatusStopping { // before it began
+	if found, mine := ports.FoundIn(err); mine && found == core.StatusStopping { // before it began
 		r.askStop()
 	} else if err != nil {
 		return fmt.Errorf("record the start: %w", err)
@@ -112,7 +112,7 @@ func (r *run) flowInTime(ctx context.Context, listeners listeners) (core.Outcome
 	defer cancel()
 	out, err := r.flow(timed, listeners)
 	inTime := !errors.Is(context.Cause(timed), over) || err == nil && out.Status != core.StatusFailed
-	if inTime || errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrParked) {
+	if inTime || errors.Is(err, core.ErrLostOwner) || errors.Is(err, ports.ErrParked) {
 		return out, err
 	}
 	return core.Outcome{Status: core.StatusFailed, ExitCode: core.ExitFailed, Message: over.Error(), Step: out.Step}, nil

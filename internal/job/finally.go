@@ -44,8 +44,8 @@ func (r *run) runFinally(ctx context.Context, out core.Outcome, failure error, p
 			continue
 		}
 		err := l.finallyStep(ctx, w, e, parked)
-		if errors.Is(err, core.ErrParked) {
-			return out, core.ErrParked
+		if errors.Is(err, ports.ErrParked) {
+			return out, ports.ErrParked
 		}
 		if err != nil { // a step has no record that could show it
 			errs = append(errs, fmt.Errorf("finally: %w", err))

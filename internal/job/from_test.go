@@ -197,7 +197,7 @@ func TestARestartFromAStepThatCannotBeIsRefused(t *testing.T) {
 		s.failing()
 		require.Equal(t, core.StatusCompleted, s.attempt(j, "pass a, resume b, finally last", "b c last").Status)
 		_, err := s.e.Launcher.With(job.Options{From: "b"}).Run(context.Background(), j, core.Parameters{}, nil)
-		require.ErrorAs(t, err, new(*core.InstanceCompleteError))
+		require.ErrorAs(t, err, new(*ports.InstanceCompleteError))
 		s.from(j, "b", "pass a, run b, finally last", "b c last")
 		_, err = s.e.Launcher.With(job.Options{From: "c", IfComplete: true}).Run(context.Background(), flowOf("none", s.step("c")), core.Parameters{}, nil)
 		require.ErrorIs(t, err, core.ErrNotFound)
@@ -227,7 +227,7 @@ func TestOnlyTheNewestAttemptIsRestartedFromAStep(t *testing.T) {
 		_, err := s.e.Repository.Launch(context.Background(), ports.LaunchRequest{
 			JobName: j.Name, Restartable: true, Owner: core.Owner{Host: "h", PID: 1}, Lease: job.DefaultLease, From: &ports.LaunchFrom{After: first.ID},
 		})
-		var newer *core.NotNewestError
+		var newer *ports.NotNewestError
 		require.ErrorAs(t, err, &newer)
 		require.Equal(t, first.ID, newer.Execution)
 	})
@@ -255,7 +255,7 @@ type froms struct {
 	began  int
 }
 
-func (f *froms) next(ctx context.Context, reads ports.JobRepository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
+func (f *froms) next(ctx context.Context, reads journal.Repository, j *model.Job, last *core.JobExecution) (*journal.From, string, error) {
 	if f == nil || last == nil || f.random.IntN(3) > 0 {
 		return nil, "", nil
 	}
@@ -311,7 +311,7 @@ func TestAProcessThatDiesInARestartFromAStep(t *testing.T) {
 				last, err := newestOf(t.Context(), e, w.name)
 				require.NoError(t, err)
 				exec, err = w.launch(j)
-				if !errors.As(err, new(*core.InstanceCompleteError)) {
+				if !errors.As(err, new(*ports.InstanceCompleteError)) {
 					require.NoError(t, err)
 					require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 				}

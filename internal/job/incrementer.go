@@ -6,11 +6,12 @@ import (
 	"strconv"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // Count returns an incrementer that increases the named int parameter by one,
-// from 1. Text may be a number; anything else is a *core.ParameterError. Others
+// from 1. Text may be a number; anything else is a *ports.ParameterError. Others
 // take defaults or are inherited (model.Job.Inherit). A caller's value is used
 // unchanged.
 func Count(name string) model.Incrementer {
@@ -19,7 +20,7 @@ func Count(name string) model.Incrementer {
 		if before, ok := parameterOf(last, name); ok {
 			n, err := count(before.Value)
 			if err != nil {
-				return core.Parameters{}, &core.ParameterError{Name: name, Err: err}
+				return core.Parameters{}, &ports.ParameterError{Name: name, Err: err}
 			}
 			next.Value = n
 		}
@@ -48,7 +49,7 @@ func count(before any) (int64, error) {
 
 // NextDay returns an incrementer that moves the named date parameter to the
 // next day; the first is the default or the given value. Text may be a date;
-// anything else is a *core.ParameterError. Others are as with Count.
+// anything else is a *ports.ParameterError. Others are as with Count.
 func NextDay(name string) model.Incrementer {
 	return func(last *core.JobExecution, given core.Parameters) (core.Parameters, error) {
 		before, ok := parameterOf(last, name)
@@ -62,7 +63,7 @@ func NextDay(name string) model.Incrementer {
 			}
 		}
 		if !isDate {
-			return core.Parameters{}, &core.ParameterError{Name: name,
+			return core.Parameters{}, &ports.ParameterError{Name: name,
 				Err: fmt.Errorf("%v of the last execution is not a date: give the next value", before.Value)}
 		}
 		return following(given, &core.Parameter{Name: name, Type: core.TypeDate, Value: day.AddDays(1), Identifying: true})

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/job"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -58,7 +59,7 @@ func TestACountRefusesWhatItCannotCountOnFrom(t *testing.T) {
 		text("run", "foo"), text("run", ""), intParameter("run", math.MaxInt64), {Name: "run", Type: core.TypeBool, Value: true},
 	} {
 		_, err := job.Count("run")(&core.JobExecution{Params: parameters(t, p)}, core.Parameters{})
-		var wrong *core.ParameterError
+		var wrong *ports.ParameterError
 		require.ErrorAs(t, err, &wrong, p)
 		require.Equal(t, "run", wrong.Name)
 		require.ErrorContains(t, err, "last execution")
@@ -85,6 +86,6 @@ func TestTheNextDayFollowsTheLastOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, parameters(t, text("input", "a")), got, "the first day is the parameter's default")
 	_, err = next(&core.JobExecution{Params: parameters(t, text("day", "soon"))}, core.Parameters{})
-	var wrong *core.ParameterError
+	var wrong *ports.ParameterError
 	require.ErrorAs(t, err, &wrong)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -82,7 +83,7 @@ func TestARestartPassesCompletedStepsAndResumesTheFailedOne(t *testing.T) {
 		require.Equal(t, 2, exec.Attempt)
 
 		_, err := s.e.Launcher.Run(context.Background(), j, core.Parameters{}, nil)
-		var complete *core.InstanceCompleteError
+		var complete *ports.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 		require.Equal(t, exec.ID, complete.Execution.ID)
 	})
@@ -103,7 +104,7 @@ func TestAllowStartIfCompleteAndStartLimitAreKept(t *testing.T) {
 		exec, ran := s.run(j)
 		require.Equal(t, []string{"a"}, ran)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, core.ErrStartLimit.Error())
+		require.Contains(t, exec.Error, ports.ErrStartLimit.Error())
 	})
 }
 
@@ -227,7 +228,7 @@ func TestOfManyLaunchersExactlyOneRunsAnInstance(t *testing.T) {
 					return nil
 				}))
 				_, err := e.Launcher.Run(context.Background(), j, core.Parameters{}, nil)
-				var running *core.AlreadyRunningError
+				var running *ports.AlreadyRunningError
 				mu.Lock()
 				defer mu.Unlock()
 				switch {

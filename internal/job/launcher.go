@@ -44,8 +44,8 @@ func (l *Launcher) newRun(j *model.Job, launched ports.Launched, since time.Dura
 }
 
 // Run launches the job and returns when it is over. The error is a refused
-// launch (*core.InstanceCompleteError, *core.AlreadyRunningError,
-// *core.ExclusiveError, core.ErrNotRestartable, ...) or an unwritten record
+// launch (*ports.InstanceCompleteError, *ports.AlreadyRunningError,
+// *ports.ExclusiveError, ports.ErrNotRestartable, ...) or an unwritten record
 // (core.ErrLostOwner if taken over). Closing stop ends it STOPPED after the
 // current chunk; may be nil. The end of ctx cancels at once; the final status
 // is still written (rules C14, L4).
@@ -73,7 +73,7 @@ func (l *Launcher) ownContext(ctx context.Context, j *model.Job) (context.Contex
 	own, err := l.config.Apart(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w (%w): a rollback would undo its history; make it an element of the job (`job: %s`), or give the step the propagation NOT_SUPPORTED",
-			j.Name, core.ErrInTransaction, err, j.Name)
+			j.Name, ports.ErrInTransaction, err, j.Name)
 	}
 	return own, nil
 }
@@ -176,14 +176,14 @@ func validate(j *model.Job) error {
 // checkNames refuses names longer than the journal can hold.
 func checkNames(flow model.Flow, log string) error {
 	for _, at := range flow.Elements {
-		if name := at.ElementName(); len(name) > core.MaxElementName {
-			return fmt.Errorf("element %.20s...: its name has %d bytes, at most %d are allowed", name, len(name), core.MaxElementName)
+		if name := at.ElementName(); len(name) > ports.MaxElementName {
+			return fmt.Errorf("element %.20s...: its name has %d bytes, at most %d are allowed", name, len(name), ports.MaxElementName)
 		}
 		for branch, inner := range model.Flows(at) {
-			name := core.LongestInner(log, at.ElementName(), branch)
-			if len(name) > core.MaxFlowName {
+			name := ports.LongestInner(log, at.ElementName(), branch)
+			if len(name) > ports.MaxFlowName {
 				return fmt.Errorf("element %s: the names of the elements around it have %d bytes, at most %d are allowed: use shorter names",
-					at.ElementName(), len(name), core.MaxFlowName)
+					at.ElementName(), len(name), ports.MaxFlowName)
 			}
 			if err := checkNames(inner, name); err != nil {
 				return err
@@ -193,7 +193,7 @@ func checkNames(flow model.Flow, log string) error {
 	return nil
 }
 
-// CheckExclusive returns the *core.ExclusiveError that refuses a launch now, or
+// CheckExclusive returns the *ports.ExclusiveError that refuses a launch now, or
 // nil (rule L12). dead is as in Config.
 func CheckExclusive(ctx context.Context, r ports.Launches, j *model.Job, params core.Parameters, dead func(core.Owner) bool) error {
 	key, err := exclusiveKey(j, params)
@@ -235,6 +235,6 @@ func (l *Launcher) launch(ctx context.Context, j *model.Job, params core.Paramet
 }
 
 // RemoveLeft calls Config.RemoveLeft for steps that are not resumed.
-func (l *Launcher) RemoveLeft(ctx context.Context, left []core.LeftBehind) error {
+func (l *Launcher) RemoveLeft(ctx context.Context, left []ports.LeftBehind) error {
 	return l.config.removeLeft(ctx, left)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/internal/testproxy"
@@ -63,7 +64,7 @@ func (r *rivals) takeOver(j *model.Job) *core.JobExecution {
 	deadline := time.Now().Add(30 * time.Second)
 	for {
 		exec, err := r.near.Launcher.Run(context.Background(), j, core.Parameters{}, nil)
-		if !errors.As(err, new(*core.AlreadyRunningError)) {
+		if !errors.As(err, new(*ports.AlreadyRunningError)) {
 			require.NoError(r.t, err)
 			return exec
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -98,7 +98,7 @@ func (l listeners) close(ctx context.Context) error {
 	var errs []error
 	for _, one := range l {
 		if c, ok := one.(item.Closer); ok {
-			errs = append(errs, exception.GuardApart(func() error { return c.Close(ctx) }))
+			errs = append(errs, panics.GuardApart(func() error { return c.Close(ctx) }))
 		}
 	}
 	return errors.Join(errs...)

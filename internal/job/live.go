@@ -72,7 +72,7 @@ func (l *live) Noop(ctx context.Context, w *walk.Walk, at *model.StepElement) (w
 func (l *live) Step(ctx context.Context, w *walk.Walk, at *model.StepElement, before ports.StepHistory) (walk.Result, error) {
 	run := l.stepRun(w, at)
 	if l.group == nil && (run.Data.MayPark || l.run.part != nil && w.ID == l.run.branchLog) && l.run.releasing() {
-		return walk.Result{}, core.ErrParked
+		return walk.Result{}, ports.ErrParked
 	}
 	_, composite := at.Step.(model.Composite)
 	run.Services.Stop = l.stopOf(w, run.Data.MayPark, composite)
@@ -158,7 +158,7 @@ func (l *live) stepRun(w *walk.Walk, at *model.StepElement) *model.StepRun {
 			AcceptChanges: r.acceptChanges,
 		},
 		Services: model.StepServices{
-			Checkpoints: r.config.Repository, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
+			Checkpoints: r.config.Repository.CheckpointStore, Stores: r.config.Stores, Plans: r.config.Repository, Executor: r.config.Executor,
 			Jobs: r.children, Attempts: r.config.Repository, Owners: model.OwnersFunc(r.config.Dead), Observer: r.config.Observer,
 			Stop: stepStop{r}, Spawner: model.SpawnerFunc(r.config.Spawn), Promoter: model.PromoterFunc(r.promote), Lease: r.lease,
 		},

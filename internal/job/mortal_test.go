@@ -23,7 +23,7 @@ var errDead = fmt.Errorf("the process is dead: %w", core.ErrLostOwner)
 
 func newMortal(w *weather) *mortal {
 	m := &mortal{weather: w}
-	m.Around = testengine.Around{JobRepository: w.Repository, Do: func(name string, write func() error) error {
+	m.Around = testengine.Around{Repository: w.Repository.Ports(), Do: func(name string, write func() error) error {
 		if name == "Checkpoint" { // tasklets have none
 			return write()
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -41,12 +42,12 @@ func ValidateParameters(specs []core.ParameterSpec, given map[string]string) (co
 			list = append(list, p)
 		}
 		if err != nil {
-			errs = append(errs, &core.ParameterError{Name: spec.Name, Err: err})
+			errs = append(errs, &ports.ParameterError{Name: spec.Name, Err: err})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !known[name] {
-			errs = append(errs, &core.ParameterError{Name: name, Err: unknown(name, specs)})
+			errs = append(errs, &ports.ParameterError{Name: name, Err: unknown(name, specs)})
 		}
 	}
 	if len(errs) > 0 {
@@ -153,7 +154,7 @@ func unknown(name string, specs []core.ParameterSpec) error {
 }
 
 // CheckPaths refuses a client's paths outside of its folders (rule SE3), each
-// as a *core.ParameterError. ctx holds the execution's files.
+// as a *ports.ParameterError. ctx holds the execution's files.
 func CheckPaths(ctx context.Context, j *model.Job, params core.Parameters) error {
 	files := confine.From(ctx)
 	var errs []error
@@ -163,7 +164,7 @@ func CheckPaths(ctx context.Context, j *model.Job, params core.Parameters) error
 			continue
 		}
 		if err := files.Check(cmp.Or(p.Path, text)); err != nil {
-			errs = append(errs, &core.ParameterError{Name: p.Name, Err: err})
+			errs = append(errs, &ports.ParameterError{Name: p.Name, Err: err})
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -50,8 +50,8 @@ func (r *run) park(ctx context.Context) error {
 	return nil
 }
 
-func requestStop(ctx context.Context, repository ports.JobRepository, id core.JobExecutionID, by core.Owner) error {
-	_, err := repository.RequestStop(ctx, id, by.String())
+func requestStop(ctx context.Context, stops ports.Stops, id core.JobExecutionID, by core.Owner) error {
+	_, err := stops.RequestStop(ctx, id, by.String())
 	if refused, ok := errors.AsType[*core.TransitionError](err); ok && refused.Current.IsOver() {
 		return nil
 	}

@@ -52,12 +52,12 @@ func remoteStep(t *testing.T, e *testengine.Engine, name string) *model.StepElem
 // parking reports when an execution was parked: a worker that polls the database takes time from the
 // process that it waits for.
 type parking struct {
-	ports.JobRepository
+	ports.Parks
 	parked chan core.JobExecutionID
 }
 
 func (p *parking) Park(ctx context.Context, ref ports.JobRef, request ports.Parking) (core.Answer, error) {
-	a, err := p.JobRepository.Park(ctx, ref, request)
+	a, err := p.Parks.Park(ctx, ref, request)
 	if err == nil && a == core.Applied {
 		p.parked <- ref.ID
 	}
@@ -68,8 +68,7 @@ func parkingScript(t *testing.T, url string) (*script, <-chan core.JobExecutionI
 	t.Helper()
 	p := &parking{parked: make(chan core.JobExecutionID, 10)}
 	e := testengine.New(t, url, func(c *job.Config) {
-		p.JobRepository = c.Repository
-		c.Repository = p
+		p.Parks, c.Repository.Parks = c.Repository.Parks, p
 	})
 	return &script{e: e}, p.parked
 }

@@ -41,7 +41,7 @@ func plannedCase(ctx context.Context, e *testengine.Engine, seed uint64, wild bo
 	j := w.job()
 	w.storm = rand.New(rand.NewPCG(seed, 3))
 	for range 200 {
-		reads := &remembering{JobRepository: e.Repository}
+		reads := &remembering{Repository: e.Repository.Ports()}
 		last, err := newestOf(ctx, e, w.name)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func newestOf(ctx context.Context, e *testengine.Engine, name string) (*core.Job
 }
 
 type remembering struct {
-	ports.JobRepository
+	ports.Repository
 	steps  map[string]ports.StepHistory
 	visits []ports.JournalRow
 	asked  bool
@@ -124,7 +124,7 @@ func (r *remembering) LastSteps(ctx context.Context, id core.JobInstanceID, sinc
 	if r.steps != nil {
 		return clone(r.steps), nil
 	}
-	steps, err := r.JobRepository.LastSteps(ctx, id, since)
+	steps, err := r.Repository.LastSteps(ctx, id, since)
 	r.steps = clone(steps)
 	return steps, err
 }
@@ -142,7 +142,7 @@ func (r *remembering) Visits(ctx context.Context, id core.JobInstanceID, since c
 		return slices.Clone(r.visits), nil
 	}
 	r.asked = true
-	visits, err := r.JobRepository.Visits(ctx, id, since)
+	visits, err := r.Repository.Visits(ctx, id, since)
 	r.visits = slices.Clone(visits)
 	return visits, err
 }

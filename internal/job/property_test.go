@@ -17,6 +17,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -92,7 +93,7 @@ func compareCase(t *testing.T, calm, stormy *weather, seed uint64) error {
 			exec = &core.JobExecution{}
 		}
 		history = append(history, fmt.Sprintf("%v %v %s", exec.Status, stormy.trail(), strings.ReplaceAll(fmt.Sprint(exec.Error, err), "\n", "; ")))
-		if err == nil && exec.Status == core.StatusCompleted || errors.As(err, new(*core.InstanceCompleteError)) {
+		if err == nil && exec.Status == core.StatusCompleted || errors.As(err, new(*ports.InstanceCompleteError)) {
 			want, got := calm.strict(t), stormy.strict(t)
 			if !slices.Equal(want, got) {
 				return fmt.Errorf("flow %s\n%s\n%s", describe(j.Flow), difference(want, got), strings.Join(history, "\n"))
@@ -380,7 +381,7 @@ func (w *weather) launch(j *model.Job) (*core.JobExecution, error) {
 	stop := make(chan struct{})
 	r.stop = sync.OnceFunc(func() { close(stop) })
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: r, Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), w.observer), Observer: w.observer,
+		Repository: r.Ports(), Executor: step.NewSimpleStepExecutor(r, w.Database.Name(), w.observer), Observer: w.observer,
 		Dead: func(core.Owner) bool { return true },
 	})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// NeedsUs implements model.JobRunner. A step stores its wait (core.WaitsKey)
+// NeedsUs implements model.JobRunner. A step stores its wait (ports.WaitsKey)
 // before it asks, so of two that wait for each other at least one finds out.
 func (l *Launcher) NeedsUs(ctx context.Context, execution, waiter core.JobExecutionID) (bool, error) {
 	us := map[core.JobExecutionID]bool{}
@@ -57,7 +57,7 @@ func (l *Launcher) waitsFor(ctx context.Context, id core.JobExecutionID) ([]core
 		if s.Status.IsOver() || s.Context == nil {
 			continue
 		}
-		if of, is := s.Context.Get(core.WaitsKey); is {
+		if of, is := s.Context.Get(ports.WaitsKey); is {
 			if n, is := of.(int64); is {
 				list = append(list, core.JobExecutionID(n))
 			}

@@ -127,7 +127,7 @@ func TestAStopEndsTheWaitForAKey(t *testing.T) {
 			if err != nil || len(steps) == 0 || steps[0].Context == nil {
 				return false
 			}
-			of, _ := steps[0].Context.Get(core.WaitsKey)
+			of, _ := steps[0].Context.Get(ports.WaitsKey)
 			return of == int64(holder.Execution.ID)
 		}
 		require.Eventually(t, waits, time.Minute, 5*time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -374,7 +375,7 @@ func TestAPlanOfAnErrorInTheWalkIsAnEnd(t *testing.T) {
 		j = flowOf("strict", s.step("a", upon("EVEN", "b")), s.step("b"))
 		j.Flow.Strict = true
 		exec := s.attempt(j, "run a", "a")
-		require.Contains(s.e.T, exec.Error, core.ErrNoTransition.Error())
+		require.Contains(s.e.T, exec.Error, ports.ErrNoTransition.Error())
 		require.Equal(s.e.T, exec.Error, plan(j).Outcome.Message)
 		s.exits["a"] = ""
 	})

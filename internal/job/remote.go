@@ -46,7 +46,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.P
 		case last.Status.IsOver():
 			again = true // a child of an earlier attempt
 		case w.MayPark && own:
-			return last, core.ErrParked
+			return last, ports.ErrParked
 		default:
 			err := workslot.WithoutSlot(ctx, func() (err error) {
 				last, err = l.awaitParked(ctx, j, last, waiting{stop: w.Stop})
@@ -64,7 +64,7 @@ func (l *Launcher) RunOnWorkers(ctx context.Context, j *model.Job, params core.P
 
 func (l *Launcher) launchForWorkers(ctx context.Context, j *model.Job, params core.Parameters) (*core.JobExecution, error) {
 	launched, _, err := l.create(ctx, j, params, true)
-	running, is := errors.AsType[*core.AlreadyRunningError](err)
+	running, is := errors.AsType[*ports.AlreadyRunningError](err)
 	if !is {
 		return launched.Execution, err
 	}
@@ -87,7 +87,7 @@ func (l *Launcher) children(ctx context.Context, j *model.Job) ([]core.JobExecut
 }
 
 func (l *Launcher) mayRelaunch(ctx context.Context, j *model.Job, last *core.JobExecution, stop <-chan struct{}) (bool, error) {
-	if last.Status != core.StatusFailed || last.Error != core.LostOwner || last.StopRequested || model.StopOn(stop).Requested() {
+	if last.Status != core.StatusFailed || last.Error != ports.LostOwner || last.StopRequested || model.StopOn(stop).Requested() {
 		return false, nil
 	}
 	list, err := l.children(ctx, j)
@@ -96,7 +96,7 @@ func (l *Launcher) mayRelaunch(ctx context.Context, j *model.Job, last *core.Job
 	}
 	lost := 0
 	for _, e := range list {
-		if e.Error == core.LostOwner {
+		if e.Error == ports.LostOwner {
 			lost++
 		}
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/workslot"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Split runs the branches in parallel. The most severe outcome counts; an error
@@ -42,7 +42,7 @@ func (l *live) Split(ctx context.Context, w *walk.Walk, at *model.SplitElement, 
 			defer func() { <-slots }()
 			begin()
 			defer end()
-			errs[i] = exception.Guard(func() (err error) {
+			errs[i] = panics.Guard(func() (err error) {
 				results[i], err = branch.Run(ctx)
 				return err
 			})

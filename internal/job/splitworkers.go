@@ -145,7 +145,7 @@ func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
 		if i < len(s.at.On) {
 			part.On = s.at.On[i]
 		}
-		if err := part.Context.Put(core.IndexKey, i); err != nil {
+		if err := part.Context.Put(ports.IndexKey, i); err != nil {
 			return err
 		}
 		parts = append(parts, part)
@@ -161,7 +161,7 @@ func (s *splitStep) plan(ctx context.Context, run *model.StepRun) error {
 }
 
 func (s *splitStep) indexOf(part core.StepExecution) int {
-	index := core.PartitionOf(s.at.Name, part).Index
+	index := ports.PartitionOf(s.at.Name, part).Index
 	if index >= len(s.subs) {
 		return -1
 	}

@@ -24,7 +24,7 @@ import (
 
 // meddler is a repository that does something else before a write.
 type meddler struct {
-	ports.JobRepository
+	ports.Transitions
 	changeJob, startStep func()
 }
 
@@ -32,21 +32,21 @@ func (m *meddler) ChangeJob(ctx context.Context, ref ports.JobRef, c ports.JobCh
 	if m.changeJob != nil {
 		m.changeJob()
 	}
-	return m.JobRepository.ChangeJob(ctx, ref, c)
+	return m.Transitions.ChangeJob(ctx, ref, c)
 }
 
 func (m *meddler) StartStep(ctx context.Context, ref ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	if m.startStep != nil {
 		m.startStep()
 	}
-	return m.JobRepository.StartStep(ctx, ref, start)
+	return m.Transitions.StartStep(ctx, ref, start)
 }
 
 func meddled(t *testing.T, url string, change ...func(*job.Config)) (*testengine.Engine, *meddler) {
 	t.Helper()
 	m := &meddler{}
 	e := testengine.New(t, url, append(change, func(c *job.Config) {
-		m.JobRepository, c.Repository, c.Heartbeat = c.Repository, m, 10*time.Second
+		m.Transitions, c.Repository.Transitions, c.Heartbeat = c.Repository.Transitions, m, 10*time.Second
 		c.Executor = step.NewSimpleStepExecutor(m, tx.Default, nil)
 	})...)
 	return e, m
@@ -282,7 +282,7 @@ func TestAStepOfUnknownOutcomeStaysUnknownThoughAStopIsRequested(t *testing.T) {
 			}
 			unknown := e.Tasklet("u", beside, func(_ context.Context, c *core.StepContribution) error {
 				request(c)
-				return fmt.Errorf("sent: %w", core.ErrUnknownOutcome)
+				return fmt.Errorf("sent: %w", ports.ErrUnknownOutcome)
 			})
 			unknown.Next = []model.Transition{{Pattern: "*", Target: model.Target{Kind: model.TargetEnd}}}
 			stops := e.Tasklet("stops", beside, func(_ context.Context, c *core.StepContribution) error {

@@ -53,7 +53,7 @@ func (s *stopper) ask(id core.JobExecutionID) {
 // rare.
 func (s *stopper) launch(j *model.Job) *core.JobExecution {
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: s.Repository, Executor: step.NewSimpleStepExecutor(s.Repository, s.Database.Name(), s), Observer: s,
+		Repository: s.Repository.Ports(), Executor: step.NewSimpleStepExecutor(s.Repository, s.Database.Name(), s), Observer: s,
 		Lease: time.Hour, Heartbeat: 10 * time.Minute,
 	})
 	require.NoError(s.T, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -33,7 +33,7 @@ func TestEveryMistakeIsReportedWithPositionExcerptAndHint(t *testing.T) {
 			require.NoError(t, err)
 			reg := described(t)
 			if strings.HasPrefix(filepath.Base(path), "shipped_") { // components of ours, not of this test
-				reg, err = batch.NewRegistry()
+				reg, err = assembly.NewRegistry()
 				require.NoError(t, err)
 			}
 			_, err = jobfile.Parse("job.yaml", text, reg)
@@ -108,7 +108,7 @@ func TestTypicalMistakesOfNewcomersAreRefusedWithPositionAndCure(t *testing.T) {
 	t.Parallel()
 	const table, title, answer = "testdata/newcomers.txt", "== ", "-- refused\n"
 	cure := regexp.MustCompile(`did you mean |\b(write|leave|omit|remove|choose|set|use) `)
-	reg, err := batch.NewRegistry()
+	reg, err := assembly.NewRegistry()
 	require.NoError(t, err)
 	text, err := os.ReadFile(table)
 	require.NoError(t, err)

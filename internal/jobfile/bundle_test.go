@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -76,7 +77,7 @@ func TestAStoredDefinitionIsReadWithoutItsFiles(t *testing.T) {
 		require.Equal(t, d.Path != "", file.Source().OnDisk())
 		require.Equal(t, d, load(jobfile.Stored(d, "all.yaml"), described(t)), "all of it is right")
 
-		lacking := core.NewDefinition(d.Text, d.Path, d.Files[:1])
+		lacking := ports.NewDefinition(d.Text, d.Path, d.Files[:1])
 		_, err = jobfile.Stored(lacking, "all.yaml").Load(described(t))
 		require.ErrorContains(t, err, "file: two.yaml is not stored with the execution")
 	}

@@ -65,7 +65,7 @@ func history(steps ...string) map[string]ports.StepHistory {
 func lost(step string) map[string]ports.StepHistory {
 	found := history(step + " FAILED")
 	h := found[step]
-	h.Last.Error = core.LostOwner
+	h.Last.Error = ports.LostOwner
 	found[step] = h
 	return found
 }

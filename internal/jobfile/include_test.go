@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -163,7 +164,7 @@ func TestADefinitionHasTheIncludedFiles(t *testing.T) {
 	require.Equal(t, d, again.Definition())
 	require.Equal(t, file.Steps(), again.Steps())
 
-	_, err = jobfile.Stored(core.NewDefinition(d.Text, d.Path, d.Files[:1]), "job.yaml").Load(described(t))
+	_, err = jobfile.Stored(ports.NewDefinition(d.Text, d.Path, d.Files[:1]), "job.yaml").Load(described(t))
 	require.ErrorContains(t, err, "common/lib.yaml:1:10: include: common/types.yaml is not stored with the execution")
 }
 

@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/jobfile/define"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/schedule"
+	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
@@ -79,7 +81,7 @@ flow:
 	_, err := s.Parameters(s.Cron.Next(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)))
 	require.NoError(t, err)
 	_, err = s.Parameters(s.Cron.Next(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)))
-	var wrong *core.ParameterError
+	var wrong *ports.ParameterError
 	require.ErrorAs(t, err, &wrong)
 	require.ErrorContains(t, err, "parameter day: job.yaml:4:47: 2027-01-01 is more than 2026-12-31")
 }
@@ -153,19 +155,22 @@ func TestMistakesInSchedulesAreReportedWhereTheyStand(t *testing.T) {
 
 func TestAScheduleInGoIsThatOfAFile(t *testing.T) {
 	t.Parallel()
-	made, err := define.NewJob("x").
-		Parameter(define.Parameter{Name: "day", Type: core.TypeDate}).
-		Schedule(define.Schedule{
-			Cron: "30 2 * * *", Timezone: "Asia/Tokyo", CatchUp: schedule.CatchUpNone, Overlap: schedule.OverlapAllow,
+	idle := batch.Tasklet("idle", func() batch.TaskletFunc { return nil })
+	_, files, err := assembly.Describe(idle, batch.Jobs(batch.NewJob("x").
+		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate}).
+		Schedule(batch.Schedule{
+			Cron: "30 2 * * *", Timezone: "Asia/Tokyo", CatchUp: "none", Overlap: "allow",
 			Parameters: map[string]string{"day": "${schedule.date}"},
 		}).
 		Budget(task.Budget{MaxAttempts: 2, MaxTotalAttempts: 7, Deadline: time.Hour, MaxNoProgress: 3}).
 		Exclusive("params.day").
-		Step("a", define.Use("idle")).Load(described(t))
+		Step("a", batch.Use("idle"))))
 	require.NoError(t, err)
+	made := files["x"]
 	s := made.Schedule()
 	require.Equal(t, "Asia/Tokyo", s.Cron.Zone().String())
 	require.Equal(t, schedule.CatchUpNone, s.CatchUp)
+	require.Equal(t, schedule.OverlapAllow, s.Overlap)
 	texts, err := s.Parameters(s.Cron.Next(time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC)))
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"day": "2026-03-29"}, texts)
@@ -175,7 +180,7 @@ func TestAScheduleInGoIsThatOfAFile(t *testing.T) {
 	key, err := made.Exclusive(params)
 	require.NoError(t, err)
 	require.Equal(t, core.ExclusiveBy("2026-03-29"), key)
-	_, err = define.NewJob("x").Schedule(define.Schedule{Cron: "@never"}).Step("a", define.Use("idle")).Load(described(t))
+	err = batch.CheckJobs([]*batch.Job{batch.NewJob("x").Schedule(batch.Schedule{Cron: "@never"}).Step("a", batch.Use("idle"))}, idle)
 	require.ErrorContains(t, err, "job x: schedule.cron")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -247,7 +248,7 @@ func (b *bench) made() map[string]func(context.Context, any, registry.BuildConte
 			return core.DeciderFunc(func(context.Context, *core.View) (string, error) { return cfg.(*coinConfig).Side, nil }), nil
 		},
 		"keep": func(_ context.Context, cfg any, use registry.BuildContext) (any, error) {
-			return filter.New(filter.Config{When: cfg.(*keepConfig).When}, use.In)
+			return testcomponent.Make[item.Processor](filter.Components(), registry.KindProcessor, testcomponent.Settings{"when": cfg.(*keepConfig).When}, use)
 		},
 	}
 }

@@ -22,134 +22,134 @@ type array struct{ items []string }
 // input limits the buffer: the end of an endless element is never found.
 func (array) input(cfg *filestream.InputConfig, longest int64) { cfg.Max = longest }
 
-func (a array) begin(ctx context.Context, r *Reader) error {
+func (a array) begin(ctx context.Context, c *cursor) error {
 	if len(a.items) > 0 {
-		return a.findItems(ctx, r)
+		return a.findItems(ctx, c)
 	}
-	i, err := r.skipBlanks(ctx, 0)
+	i, err := c.skipBlanks(ctx, 0)
 	if err != nil {
 		return err
 	}
-	if r.in.Buffered(r.at.Offset)[i] == '{' {
-		return r.broken(r.at.Offset+int64(i), errors.New(`found "{", expected "[": set items to the path of the array in the object, such as items: data.rows`))
+	if c.in.Buffered(c.at.Offset)[i] == '{' {
+		return c.broken(c.at.Offset+int64(i), errors.New(`found "{", expected "[": set items to the path of the array in the object, such as items: data.rows`))
 	}
-	if err := r.expect(i, '['); err != nil {
+	if err := c.expect(i, '['); err != nil {
 		return err
 	}
-	r.advance(r.at.Offset + int64(i) + 1)
+	c.advance(c.at.Offset + int64(i) + 1)
 	return nil
 }
 
-func (r *Reader) skipBlanks(ctx context.Context, i int) (int, error) {
+func (c *cursor) skipBlanks(ctx context.Context, i int) (int, error) {
 	for {
-		text := r.in.Buffered(r.at.Offset)
+		text := c.in.Buffered(c.at.Offset)
 		for i < len(text) && jsontext.IsBlank(text[i]) {
 			i++
 		}
 		if i < len(text) {
 			return i, nil
 		}
-		if err := r.in.More(ctx); err != nil {
-			return i, r.broken(r.at.Offset+int64(i), err)
+		if err := c.in.More(ctx); err != nil {
+			return i, c.broken(c.at.Offset+int64(i), err)
 		}
 	}
 }
 
-func (r *Reader) expect(i int, want byte) error {
-	if got := r.in.Buffered(r.at.Offset)[i:]; got[0] != want {
-		return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q, expected %q", character(got), string(want)))
+func (c *cursor) expect(i int, want byte) error {
+	if got := c.in.Buffered(c.at.Offset)[i:]; got[0] != want {
+		return c.broken(c.at.Offset+int64(i), fmt.Errorf("found %q, expected %q", character(got), string(want)))
 	}
 	return nil
 }
 
-func (a array) next(ctx context.Context, r *Reader) ([]byte, error) {
-	i, err := r.skipBlanks(ctx, 0)
+func (a array) next(ctx context.Context, c *cursor) ([]byte, error) {
+	i, err := c.skipBlanks(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
-	if r.in.Buffered(r.at.Offset)[i] == ']' {
-		if r.dead = a.finish(ctx, r, r.at.Offset+int64(i)+1); r.dead != nil {
-			return nil, r.dead
+	if c.in.Buffered(c.at.Offset)[i] == ']' {
+		if c.dead = a.finish(ctx, c, c.at.Offset+int64(i)+1); c.dead != nil {
+			return nil, c.dead
 		}
-		r.done = true
+		c.done = true
 		return nil, io.EOF
 	}
-	if r.at.Items > 0 {
-		if err := r.expect(i, ','); err != nil {
+	if c.at.Items > 0 {
+		if err := c.expect(i, ','); err != nil {
 			return nil, err
 		}
-		if i, err = r.skipBlanks(ctx, i+1); err != nil {
+		if i, err = c.skipBlanks(ctx, i+1); err != nil {
 			return nil, err
 		}
 	}
-	n, err := r.element(ctx, i)
+	n, err := c.element(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	start := r.at.Offset + int64(i)
-	doc := r.in.Buffered(start)[:n:n]
-	r.line = r.at.Lines + r.in.Lines(r.at.Offset, start) + 1
-	r.advance(start + int64(n))
-	r.at.Items++
-	r.found(start, doc, r.at.Items)
+	start := c.at.Offset + int64(i)
+	doc := c.in.Buffered(start)[:n:n]
+	c.line = c.at.Lines + c.in.Lines(c.at.Offset, start) + 1
+	c.advance(start + int64(n))
+	c.at.Items++
+	c.found(start, doc, c.at.Items)
 	return doc, nil
 }
 
 // element doubles its reads, so that the time is linear in the length.
-func (r *Reader) element(ctx context.Context, i int) (int, error) {
+func (c *cursor) element(ctx context.Context, i int) (int, error) {
 	for atEnd := false; ; {
-		text := r.in.Buffered(r.at.Offset)[i:]
-		n, err := r.scan.ValueLen(text, atEnd)
+		text := c.in.Buffered(c.at.Offset)[i:]
+		n, err := c.scan.ValueLen(text, atEnd)
 		switch {
-		case err == nil && int64(n) > r.cfg.MaxLine:
-			return 0, r.broken(r.at.Offset, filestream.ErrTooLong)
+		case err == nil && int64(n) > c.maxLine:
+			return 0, c.broken(c.at.Offset, filestream.ErrTooLong)
 		case err == nil:
 			return n, nil
 		case atEnd || !errors.Is(err, jsontext.ErrShort):
-			return 0, r.brokenElement(r.at.Offset+int64(i), len(text), err)
+			return 0, c.brokenElement(c.at.Offset+int64(i), len(text), err)
 		}
-		for want := i + 2*len(text); len(r.in.Buffered(r.at.Offset)) <= want && !atEnd; {
-			err := r.in.More(ctx)
+		for want := i + 2*len(text); len(c.in.Buffered(c.at.Offset)) <= want && !atEnd; {
+			err := c.in.More(ctx)
 			if atEnd = errors.Is(err, io.EOF); err != nil && !atEnd {
-				return 0, r.broken(r.at.Offset, err)
+				return 0, c.broken(c.at.Offset, err)
 			}
 		}
 	}
 }
 
-func (r *Reader) brokenElement(offset int64, known int, err error) error {
+func (c *cursor) brokenElement(offset int64, known int, err error) error {
 	var syntax *jsontext.SyntaxError
 	if errors.As(err, &syntax) {
-		return r.broken(offset+int64(syntax.Offset), err)
+		return c.broken(offset+int64(syntax.Offset), err)
 	}
-	return r.broken(offset+int64(known), err)
+	return c.broken(offset+int64(known), err)
 }
 
 // finish reads to the end of the file; the position stays before the array's end, so that a restart
 // finds it again.
-func (a array) finish(ctx context.Context, r *Reader, offset int64) error {
-	place := r.at
-	defer func() { r.at = place }()
-	r.advance(offset)
+func (a array) finish(ctx context.Context, c *cursor, offset int64) error {
+	place := c.at
+	defer func() { c.at = place }()
+	c.advance(offset)
 	if len(a.items) == 0 {
-		return r.expectEnd(ctx)
+		return c.expectEnd(ctx)
 	}
-	d := r.decode(strings.Repeat(`{"":`, len(a.items)) + "[]")
+	d := c.decode(strings.Repeat(`{"":`, len(a.items)) + "[]")
 	for range 2*len(a.items) + 2 {
 		if _, err := d.Token(); err != nil {
-			return r.failed(d, err)
+			return c.failed(d, err)
 		}
 	}
 	for _, key := range slices.Backward(a.items) {
-		_, twice, err := r.skipMembers(ctx, d, key)
+		_, twice, err := c.skipMembers(ctx, d, key)
 		if err == nil && twice {
-			err = r.failed(d, fmt.Errorf("the key %q is there twice", key))
+			err = c.failed(d, fmt.Errorf("the key %q is there twice", key))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return r.expectEnd(ctx)
+	return c.expectEnd(ctx)
 }
 
 func character(text []byte) string {
@@ -157,19 +157,19 @@ func character(text []byte) string {
 	return string(text[:n])
 }
 
-func (r *Reader) expectEnd(ctx context.Context) error {
+func (c *cursor) expectEnd(ctx context.Context) error {
 	for {
-		text := r.in.Buffered(r.at.Offset)
-		for i, c := range text {
-			if !jsontext.IsBlank(c) {
-				return r.broken(r.at.Offset+int64(i), fmt.Errorf("found %q after the end of the document", character(text[i:])))
+		text := c.in.Buffered(c.at.Offset)
+		for i := range text {
+			if !jsontext.IsBlank(text[i]) {
+				return c.broken(c.at.Offset+int64(i), fmt.Errorf("found %q after the end of the document", character(text[i:])))
 			}
 		}
-		r.advance(r.at.Offset + int64(len(text)))
-		if err := r.in.More(ctx); errors.Is(err, io.EOF) {
+		c.advance(c.at.Offset + int64(len(text)))
+		if err := c.in.More(ctx); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return r.broken(r.at.Offset, err)
+			return c.broken(c.at.Offset, err)
 		}
 	}
 }
@@ -179,41 +179,41 @@ type decoder struct {
 	base int64 // offset that it calls 0
 }
 
-func (r *Reader) decode(before string) decoder {
-	r.in.Rewind(r.at.Offset)
+func (c *cursor) decode(before string) decoder {
+	c.in.Rewind(c.at.Offset)
 	return decoder{
-		Decoder: json.NewDecoder(io.MultiReader(strings.NewReader(before), r.in)),
-		base:    r.at.Offset - int64(len(before)),
+		Decoder: json.NewDecoder(io.MultiReader(strings.NewReader(before), c.in)),
+		base:    c.at.Offset - int64(len(before)),
 	}
 }
 
-func (r *Reader) token(d decoder) (json.Token, error) {
+func (c *cursor) token(d decoder) (json.Token, error) {
 	token, err := d.Token()
 	if err != nil {
-		return nil, r.failed(d, err)
+		return nil, c.failed(d, err)
 	}
-	r.advance(d.base + d.InputOffset())
+	c.advance(d.base + d.InputOffset())
 	return token, nil
 }
 
-func (r *Reader) failed(d decoder, err error) error {
-	if failed := r.in.Failed(); failed != nil {
+func (c *cursor) failed(d decoder, err error) error {
+	if failed := c.in.Failed(); failed != nil {
 		err = failed
 	}
-	offset := max(r.at.Offset, d.base+d.InputOffset())
+	offset := max(c.at.Offset, d.base+d.InputOffset())
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		offset, err = r.at.Offset+int64(len(r.in.Buffered(r.at.Offset))), io.EOF
+		offset, err = c.at.Offset+int64(len(c.in.Buffered(c.at.Offset))), io.EOF
 	}
-	return r.broken(offset, err)
+	return c.broken(offset, err)
 }
 
-func (r *Reader) expectToken(d decoder, want json.Delim) error {
-	token, err := r.token(d)
+func (c *cursor) expectToken(d decoder, want json.Delim) error {
+	token, err := c.token(d)
 	if err != nil {
 		return err
 	}
 	if token != want {
-		return r.broken(r.at.Offset, fmt.Errorf("found %s, expected %q", describe(token), want))
+		return c.broken(c.at.Offset, fmt.Errorf("found %s, expected %q", describe(token), want))
 	}
 	return nil
 }
@@ -228,31 +228,31 @@ func describe(token json.Token) string {
 	return fmt.Sprintf("%.60q", fmt.Sprint(token))
 }
 
-func (a array) findItems(ctx context.Context, r *Reader) error {
-	d := r.decode("")
+func (a array) findItems(ctx context.Context, c *cursor) error {
+	d := c.decode("")
 	for _, key := range a.items {
-		if err := r.expectToken(d, '{'); err != nil {
+		if err := c.expectToken(d, '{'); err != nil {
 			return err
 		}
-		passed, found, err := r.skipMembers(ctx, d, key)
+		passed, found, err := c.skipMembers(ctx, d, key)
 		if err == nil && !found {
-			err = r.broken(r.at.Offset, fmt.Errorf("the object has no key %q%s", key, nearest.Hint(key, passed)))
+			err = c.broken(c.at.Offset, fmt.Errorf("the object has no key %q%s", key, nearest.Hint(key, passed)))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return r.expectToken(d, '[')
+	return c.expectToken(d, '[')
 }
 
-func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (passed []string, found bool, err error) {
+func (c *cursor) skipMembers(ctx context.Context, d decoder, key string) (passed []string, found bool, err error) {
 	const maxNames = 20
 	for depth := 0; ; {
 		if err := ctx.Err(); err != nil {
 			return nil, false, err
 		}
 		if depth == 0 && d.More() {
-			name, err := r.token(d)
+			name, err := c.token(d)
 			if err != nil || name == key {
 				return nil, err == nil, err
 			}
@@ -260,7 +260,7 @@ func (r *Reader) skipMembers(ctx context.Context, d decoder, key string) (passed
 				passed = append(passed, text)
 			}
 		}
-		token, err := r.token(d)
+		token, err := c.token(d)
 		if err != nil {
 			return nil, false, err
 		}

@@ -11,7 +11,9 @@ import (
 
 // Each row is the document with one element instead of the array (rule D9b).
 type exploded struct {
-	find *jsontext.Finder // of the array
+	path string
+	find *jsontext.Finder // of the array at path
+	skip int64            // rows of the next document, read before a restart
 
 	doc            []byte      // nil means that there is no current one
 	offset         int64       // of doc in the file
@@ -24,42 +26,41 @@ type exploded struct {
 }
 
 func newExploded(path string) *exploded {
-	e := &exploded{find: jsontext.NewFinder()}
+	e := &exploded{path: path, find: jsontext.NewFinder()}
 	e.find.AddName(path)
 	return e
 }
 
-func (r *Reader) nextRow(ctx context.Context) ([]byte, error) {
+func (e *exploded) next(ctx context.Context, frame framing, c *cursor) ([]byte, error) {
 	for {
-		if r.rows.doc != nil {
-			return r.takeRow()
+		if e.doc != nil {
+			return e.take(c)
 		}
-		before := r.at
-		skip := r.skipRows
-		doc, err := r.frame.next(ctx, r)
+		before := c.at
+		skip := e.skip
+		doc, err := frame.next(ctx, c)
 		if err != nil {
 			return nil, err
 		}
-		r.skipRows = 0
-		if err := r.explode(doc, before); err != nil {
-			return nil, item.Consumed(r.Meta(), err)
+		e.skip = 0
+		if err := e.begin(c, doc, before); err != nil {
+			return nil, item.Consumed(c.Meta(), err)
 		}
 		for range skip {
-			if r.rows.doc == nil {
+			if e.doc == nil {
 				break
 			}
-			if _, err := r.takeRow(); err != nil {
+			if _, err := e.take(c); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// explode checks no more than it must: text that is not strict JSON is found in its row.
-func (r *Reader) explode(doc []byte, before docPosition) error {
-	e := r.rows
+// begin checks no more than it must: text that is not strict JSON is found in its row.
+func (e *exploded) begin(c *cursor, doc []byte, before docPosition) error {
 	if err := e.find.Locate(doc); err != nil {
-		return exception.InvalidItem("", exception.ClassParse, item.BadDocument(doc, err))
+		return exception.InvalidItem("", exception.ClassParse, jsontext.BadDocument(doc, err))
 	}
 	array := e.find.Found[0]
 	if array == nil || array[0] == 'n' {
@@ -67,9 +68,9 @@ func (r *Reader) explode(doc []byte, before docPosition) error {
 	}
 	if array[0] != '[' {
 		return exception.InvalidItem("", exception.ClassParse,
-			&jsontext.PathError{Msg: r.cfg.Explode + " is not an array (explode): " + jsontext.Shorten(array)})
+			&jsontext.PathError{Msg: e.path + " is not an array (explode): " + jsontext.Shorten(array)})
 	}
-	e.doc, e.offset, e.line, e.before, e.rows, e.counted = doc, r.raw.offset, r.line, before, 0, 0
+	e.doc, e.offset, e.line, e.before, e.rows, e.counted = doc, c.raw.offset, c.line, before, 0, 0
 	e.array = e.find.Start[0]
 	e.end, e.at = e.array+len(array), e.array+1
 	e.finish()
@@ -85,10 +86,9 @@ func (e *exploded) finish() {
 	}
 }
 
-func (r *Reader) takeRow() ([]byte, error) {
-	e := r.rows
+func (e *exploded) take(c *cursor) ([]byte, error) {
 	start := e.at
-	n, err := r.scan.ValueLen(e.doc[start:e.end], true)
+	n, err := c.scan.ValueLen(e.doc[start:e.end], true)
 	if err != nil { // cannot be: Locate has read it
 		return nil, err
 	}
@@ -97,8 +97,16 @@ func (r *Reader) takeRow() ([]byte, error) {
 	e.counted = start
 	e.rows++
 	e.at = start + n
-	r.line, r.row = e.line, e.rows
-	r.raw = span{offset: e.offset + int64(start), length: int64(n), exploded: true}
+	c.line, c.row = e.line, e.rows
+	c.raw = span{offset: e.offset + int64(start), length: int64(n), exploded: true}
 	e.finish()
 	return e.row, nil
+}
+
+// position returns where the next row starts: its document, and the rows before it.
+func (e *exploded) position(next docPosition) (docPosition, int64) {
+	if e.doc == nil {
+		return next, e.skip
+	}
+	return e.before, e.rows
 }

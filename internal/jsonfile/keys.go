@@ -31,7 +31,7 @@ func (r *Reader) findKeys(ctx context.Context) error {
 		r.goTo(start)
 		return nil
 	}
-	if r.cfg.Path == core.StdPath {
+	if r.path == core.StdPath {
 		return errors.New("keys of the items are missing in the first documents, and the standard input cannot be read again to find them: set optional: true for fields that may be missing, or write the input to a file first")
 	}
 	if err := r.in.Close(); err != nil {
@@ -78,7 +78,7 @@ func (r *Reader) missingKeys(missing []int, sample []byte) error {
 			hint = fmt.Sprintf("nearest: %q; ", near)
 		}
 		errs = append(errs, fmt.Errorf("%s: no object has the key %q for field %s (%sa field whose key may be missing is optional)",
-			r.cfg.Path, r.keys.Names[i], r.keys.Fields[i], hint))
+			r.path, r.keys.Names[i], r.keys.Fields[i], hint))
 	}
 	return errors.Join(errs...)
 }

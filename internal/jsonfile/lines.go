@@ -8,8 +8,6 @@ import (
 	"io"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 const blanks = " \t\r\n"
@@ -18,51 +16,74 @@ type lines struct{}
 
 func (lines) input(cfg *filestream.InputConfig, _ int64) { cfg.Lines = true }
 
-func (lines) begin(context.Context, *Reader) error { return nil }
+func (lines) begin(context.Context, *cursor) error { return nil }
 
-func (l lines) next(ctx context.Context, r *Reader) ([]byte, error) {
+func (l lines) next(ctx context.Context, c *cursor) ([]byte, error) {
 	for {
-		line, err := r.in.Line(ctx, r.at.Offset, r.cfg.MaxLine)
+		line, err := c.in.Line(ctx, c.at.Offset, c.maxLine)
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
+				err = fmt.Errorf("%s:%d: %w", c.path, c.at.Lines+1, err)
 			}
 			return nil, err
 		}
 		if line == nil {
-			return nil, l.skip(ctx, r)
+			return nil, l.skip(ctx, c)
 		}
-		start := r.at.Offset
-		r.moveLine(int64(len(line)))
+		start := c.at.Offset
+		c.moveLine(int64(len(line)))
 		doc := bytes.TrimLeft(line, blanks)
 		start += int64(len(line) - len(doc))
 		if doc = bytes.TrimRight(doc, blanks); len(doc) > 0 {
-			r.found(start, doc, 0)
+			c.found(start, doc, 0)
 			return doc, nil
 		}
 	}
 }
 
-func (r *Reader) moveLine(size int64) {
-	r.at.Offset += size
-	r.at.Lines++
-	r.line = r.at.Lines
-	r.in.Keep(r.at.Offset)
-}
-
-func (lines) skip(ctx context.Context, r *Reader) error {
-	end, err := r.in.SkipLine(ctx, r.at.Offset)
+func (lines) skip(ctx context.Context, c *cursor) error {
+	end, err := c.in.SkipLine(ctx, c.at.Offset)
 	if err != nil { // some of it is no longer buffered, so that it cannot be read again
-		r.dead = fmt.Errorf("%s:%d: %w", r.cfg.Path, r.at.Lines+1, err)
-		return r.dead
+		c.dead = fmt.Errorf("%s:%d: %w", c.path, c.at.Lines+1, err)
+		return c.dead
 	}
-	r.moveLine(end - r.at.Offset)
-	raw := r.in.Skipped().Raw()
-	r.lost = &raw
-	return r.tooLong(raw.Length, r.cfg.MaxLine)
+	c.moveLine(end - c.at.Offset)
+	raw := c.in.Skipped().Raw()
+	c.lost = &raw
+	return c.tooLong(raw.Length, c.maxLine)
 }
 
-func (r *Reader) tooLong(size, longest int64) error {
-	return item.Consumed(r.Meta(), exception.InvalidItem("", exception.ClassParse,
-		fmt.Errorf("the line has %d bytes, more than %d (max_line)", size, longest)))
+// document is one element or line that is read again: a mistake is the item's fault.
+type document struct{ index, row, longest int64 }
+
+func (document) input(*filestream.InputConfig, int64) {}
+
+func (document) begin(context.Context, *cursor) error { return nil }
+
+func (d document) next(ctx context.Context, c *cursor) ([]byte, error) {
+	for {
+		err := c.in.More(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	start := c.at.Offset
+	text := c.in.Buffered(start)
+	doc := bytes.TrimLeft(text, blanks)
+	start += int64(len(text) - len(doc))
+	doc = bytes.TrimRight(doc, blanks)
+	c.line = c.at.Lines + c.in.Lines(c.at.Offset, start) + 1
+	c.advance(c.at.Offset + int64(len(text)))
+	if len(doc) == 0 {
+		return nil, io.EOF
+	}
+	c.found(start, doc, d.index)
+	c.row = d.row
+	if size := int64(len(text)); d.longest > 0 && size > d.longest {
+		return nil, c.tooLong(size, d.longest)
+	}
+	return doc, nil
 }

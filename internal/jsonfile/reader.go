@@ -32,39 +32,16 @@ type Config struct {
 
 // Reader is an item.DocumentReader.
 type Reader struct {
+	cursor
 	cfg     Config
 	frame   framing
 	longest int64
-	keys    *item.DocumentKeys // that some document must have
+	keys    *jsontext.WantedKeys // that some document must have
 
-	in         *filestream.Input
-	at         docPosition
-	line       int64 // of the last document
-	index, row int64
-	done       bool  // nothing follows
-	dead       error // nothing can be read any more
-
-	// raw is the position of the last document; lost is the line that was given up last.
-	raw  span
-	lost *item.RawText
-
-	unknown  *unknownKeys // nil means no warnings
-	rows     *exploded    // nil means that each document is one item
-	skipRows int64        // of the next document, read before a restart
+	unknown *unknownKeys // nil means no warnings
+	rows    *exploded    // nil means that each document is one item
 
 	accept bool // changes of the file
-	scan   jsontext.Scanner
-}
-
-type docPosition struct {
-	Offset int64 `json:"offset"`
-	Lines  int64 `json:"lines"` // line ends before Offset
-	Items  int64 `json:"items"` // documents before Offset
-}
-
-type span struct {
-	offset, length int64
-	exploded       bool // a row stands for it
 }
 
 type position struct {
@@ -72,12 +49,6 @@ type position struct {
 	Lines int64 `json:"lines"`
 	Items int64 `json:"items"`
 	Rows  int64 `json:"rows,omitempty"` // of the document that begins here
-}
-
-type framing interface {
-	input(cfg *filestream.InputConfig, longest int64)
-	begin(ctx context.Context, r *Reader) error
-	next(ctx context.Context, r *Reader) ([]byte, error)
 }
 
 // NewLines returns a reader of lines.
@@ -91,22 +62,17 @@ func NewLines(cfg Config) *Reader {
 func NewArray(cfg Config, items []string) *Reader { return newReader(cfg, array{items: items}) }
 
 func newReader(cfg Config, frame framing) *Reader {
-	r := &Reader{cfg: cfg, frame: frame}
+	r := &Reader{cursor: cursor{path: cfg.Path, maxLine: cfg.MaxLine}, cfg: cfg, frame: frame}
 	if cfg.Explode != "" {
 		r.rows = newExploded(cfg.Explode)
 	}
 	return r
 }
 
-// Meta returns where the last document started.
-func (r *Reader) Meta() item.Meta {
-	return item.Meta{Path: r.cfg.Path, Line: r.line, Index: r.index, Row: r.row}
-}
-
 // ExpectKeys makes Open look for keys.
-func (r *Reader) ExpectKeys(keys item.DocumentKeys) { r.keys = &keys }
+func (r *Reader) ExpectKeys(keys jsontext.WantedKeys) { r.keys = &keys }
 
-// AcceptChanges implements item.ChangesAccepter.
+// AcceptChanges implements itemextra.ChangesAccepter.
 func (r *Reader) AcceptChanges() { r.accept = true }
 
 // Open opens the file and finds the first document.
@@ -132,10 +98,13 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 		return err
 	}
 	r.goTo(docPosition{Offset: pos.Offset, Lines: pos.Lines, Items: pos.Items})
-	if pos.Rows > 0 && r.rows == nil {
+	if pos.Rows == 0 {
+		return nil
+	}
+	if r.rows == nil {
 		return errors.New("cannot restart: it was in the middle of a document whose array became rows (explode), but the job file no longer has explode")
 	}
-	r.skipRows = pos.Rows
+	r.rows.skip = pos.Rows
 	return nil
 }
 
@@ -144,11 +113,11 @@ func (r *Reader) begin(ctx context.Context) error {
 		return err
 	}
 	r.goTo(docPosition{Offset: r.in.Start()})
-	return r.frame.begin(ctx, r)
+	return r.frame.begin(ctx, &r.cursor)
 }
 
 func (r *Reader) openInput(ctx context.Context, at *filestream.InputPosition) error {
-	cfg := filestream.InputConfig{Path: r.cfg.Path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Accept: r.accept}
+	cfg := filestream.InputConfig{Path: r.path, Compression: r.cfg.Compression, Member: r.cfg.Member, Encoding: r.cfg.Encoding, Accept: r.accept}
 	r.frame.input(&cfg, r.cfg.MaxLine)
 	in, err := filestream.OpenInput(ctx, cfg, at)
 	if err != nil {
@@ -163,15 +132,9 @@ func (r *Reader) goTo(p docPosition) {
 	r.in.Rewind(p.Offset)
 	r.in.Keep(p.Offset)
 	r.at, r.done, r.dead = p, false, nil
-	if r.skipRows = 0; r.rows != nil {
-		r.rows.doc = nil
+	if r.rows != nil {
+		r.rows.doc, r.rows.skip = nil, 0
 	}
-}
-
-func (r *Reader) advance(offset int64) {
-	r.at.Lines += r.in.Lines(r.at.Offset, offset)
-	r.at.Offset = offset
-	r.in.Keep(offset)
 }
 
 // ReadDocument returns the next document.
@@ -194,11 +157,7 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 		return nil, r.dead
 	}
 	r.lost = nil
-	next := r.frame.next
-	if r.rows != nil {
-		next = func(ctx context.Context, r *Reader) ([]byte, error) { return r.nextRow(ctx) }
-	}
-	doc, err := next(ctx, r)
+	doc, err := r.nextItem(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -208,8 +167,11 @@ func (r *Reader) next(ctx context.Context) ([]byte, error) {
 	return doc, nil
 }
 
-func (r *Reader) found(offset int64, doc []byte, index int64) {
-	r.raw, r.index, r.row = span{offset: offset, length: int64(len(doc))}, index, 0
+func (r *Reader) nextItem(ctx context.Context) ([]byte, error) {
+	if r.rows != nil {
+		return r.rows.next(ctx, r.frame, &r.cursor)
+	}
+	return r.frame.next(ctx, &r.cursor)
 }
 
 // RawText implements item.RawReader: the last document, or the line that was given up.
@@ -235,20 +197,9 @@ func (r *Reader) OpenRaw(_ context.Context, meta item.Meta, raw item.RawText) er
 	if meta.Row > 0 { // a part of its line
 		longest = 0
 	}
-	r.cfg.Path, r.frame, r.in = meta.Path, document{index: meta.Index, row: meta.Row, longest: longest}, filestream.TextInput(raw.Text, raw.Offset)
+	r.path, r.frame, r.in = meta.Path, document{index: meta.Index, row: meta.Row, longest: longest}, filestream.TextInput(raw.Text, raw.Offset)
 	r.goTo(docPosition{Offset: raw.Offset, Lines: max(meta.Line-1, 0)})
 	return nil
-}
-
-func (r *Reader) broken(offset int64, err error) error {
-	switch {
-	case errors.Is(err, filestream.ErrTooLong):
-		offset, err = r.at.Offset, fmt.Errorf("the element that starts here is longer than %d bytes (max_line)", r.cfg.MaxLine)
-	case errors.Is(err, io.EOF), errors.Is(err, jsontext.ErrShort):
-		err = fmt.Errorf("the file is incomplete: %w", io.ErrUnexpectedEOF)
-	}
-	line := r.at.Lines + r.in.Lines(r.at.Offset, offset) + 1
-	return fmt.Errorf("%s:%d: at offset %d, after element %d: %w", r.cfg.Path, line, offset, r.at.Items, err)
 }
 
 // IndependentOf implements item.Independent: no step changes the file that it reads.
@@ -259,9 +210,9 @@ func (r *Reader) Position() (item.Position, error) {
 	if r.in == nil {
 		return nil, fmt.Errorf("%s: the reader is not open", r.cfg.Name)
 	}
-	at, rows := r.at, r.skipRows
-	if r.rows != nil && r.rows.doc != nil {
-		at, rows = r.rows.before, r.rows.rows
+	at, rows := r.at, int64(0)
+	if r.rows != nil {
+		at, rows = r.rows.position(at)
 	}
 	return json.Marshal(position{InputPosition: r.in.Position(at.Offset), Lines: at.Lines, Items: at.Items, Rows: rows})
 }
@@ -274,6 +225,29 @@ func (r *Reader) Close(context.Context) error {
 	in := r.in
 	r.in = nil
 	return in.Close()
+}
+
+// UnknownKeys returns the handler of keys that the item type does not have; nil means that they are ignored.
+func (r *Reader) UnknownKeys() func(path string) error {
+	switch r.cfg.Unknown {
+	case UnknownError:
+		return func(path string) error { return &jsontext.UnknownKeyError{Path: path} }
+	case UnknownWarn:
+		r.unknown = &unknownKeys{seen: map[string]bool{}}
+		return func(path string) error {
+			r.unknown.add(path, r.Meta())
+			return nil
+		}
+	}
+	return nil
+}
+
+// Warnings implements itemextra.Warner.
+func (r *Reader) Warnings() []string {
+	if r.unknown == nil {
+		return nil
+	}
+	return r.unknown.take()
 }
 
 // NotValid is the predicate of a message about damaged text.

@@ -23,21 +23,6 @@ type unknownKeys struct {
 	texts []string
 }
 
-// UnknownKeys returns the handler of keys that the item type does not have; nil means that they are ignored.
-func (r *Reader) UnknownKeys() func(path string) error {
-	switch r.cfg.Unknown {
-	case UnknownError:
-		return func(path string) error { return &item.UnknownKeyError{Path: path} }
-	case UnknownWarn:
-		r.unknown = &unknownKeys{seen: map[string]bool{}}
-		return func(path string) error {
-			r.unknown.add(path, r.Meta())
-			return nil
-		}
-	}
-	return nil
-}
-
 func (u *unknownKeys) add(path string, meta item.Meta) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -48,14 +33,10 @@ func (u *unknownKeys) add(path string, meta item.Meta) {
 	u.texts = append(u.texts, fmt.Sprintf("%s: the key %q is not in the item type, so it is not read", meta, path))
 }
 
-// Warnings implements item.Warner.
-func (r *Reader) Warnings() []string {
-	if r.unknown == nil {
-		return nil
-	}
-	r.unknown.mu.Lock()
-	defer r.unknown.mu.Unlock()
-	texts := r.unknown.texts
-	r.unknown.texts = nil
+func (u *unknownKeys) take() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	texts := u.texts
+	u.texts = nil
 	return texts
 }

@@ -8,14 +8,21 @@ import (
 
 const maxLinearKeys = 16
 
+// openKeys are the keys of the open objects, outermost first. The next document reuses the memory.
+type openKeys struct {
+	keys [][]byte
+	free []*table
+}
+
+// keySet has the keys of one object, from number first on.
 type keySet struct {
-	s     *Scanner
+	open  *openKeys
 	first int
 	many  *table // for more than a few keys
 }
 
 func (k *keySet) add(key []byte, offset int) error {
-	keys := k.s.keys[k.first:]
+	keys := k.open.keys[k.first:]
 	twice := false
 	if k.many == nil && len(keys) < maxLinearKeys {
 		for _, old := range keys {
@@ -25,7 +32,7 @@ func (k *keySet) add(key []byte, offset int) error {
 		}
 	} else {
 		if k.many == nil {
-			k.many = k.s.table()
+			k.many = k.open.table()
 			for i := range keys {
 				k.many.add(keys[:i], keys[i])
 			}
@@ -35,14 +42,14 @@ func (k *keySet) add(key []byte, offset int) error {
 	if twice {
 		return &StrictError{Offset: offset, Msg: fmt.Sprintf("the key %q is there twice", key)}
 	}
-	k.s.keys = append(k.s.keys, key)
+	k.open.keys = append(k.open.keys, key)
 	return nil
 }
 
 func (k *keySet) forget() {
-	k.s.keys = k.s.keys[:k.first]
+	k.open.keys = k.open.keys[:k.first]
 	if k.many != nil {
-		k.s.tables = append(k.s.tables, k.many)
+		k.open.free = append(k.open.free, k.many)
 		k.many = nil
 	}
 }
@@ -55,10 +62,10 @@ type table struct {
 
 const maxTableSlots = 1 << 12
 
-func (s *Scanner) table() *table {
-	if n := len(s.tables); n > 0 {
-		t := s.tables[n-1]
-		s.tables = s.tables[:n-1]
+func (o *openKeys) table() *table {
+	if n := len(o.free); n > 0 {
+		t := o.free[n-1]
+		o.free = o.free[:n-1]
 		if len(t.slots) <= maxTableSlots {
 			clear(t.slots)
 			return t

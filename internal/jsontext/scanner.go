@@ -13,13 +13,30 @@ const maxDepth = 10000
 type Scanner struct {
 	doc    []byte
 	strict bool
-	keys   [][]byte // of the open objects, outermost first
-	tables []*table // free ones
+	open   openKeys
 	seek   *Finder
 }
 
+// Valid returns an error unless doc is one JSON value (*SyntaxError, ErrShort) and strict
+// (*StrictError).
+func (s *Scanner) Valid(doc []byte) error { return s.find(doc, nil) }
+
+// ValueLen returns the length of text's first value; ErrShort if text ends inside it, or might.
+// Only the grammar is checked.
+func (s *Scanner) ValueLen(text []byte, atEnd bool) (int, error) {
+	s.reset(text, false)
+	end, err := s.value(0, nil, 0)
+	if err != nil {
+		return 0, err
+	}
+	if last := text[end-1]; end == len(text) && !atEnd && last != '"' && last != '}' && last != ']' {
+		return 0, ErrShort // more of a number may follow
+	}
+	return end, nil
+}
+
 func (s *Scanner) reset(doc []byte, strict bool) {
-	s.doc, s.strict, s.keys, s.seek = doc, strict, s.keys[:0], nil
+	s.doc, s.strict, s.open.keys, s.seek = doc, strict, s.open.keys[:0], nil
 }
 
 func (s *Scanner) find(doc []byte, f *Finder) error {
@@ -252,7 +269,7 @@ func (s *Scanner) object(i int, n *node, depth int) (int, error) {
 	if i = s.blank(i + 1); i < len(s.doc) && s.doc[i] == '}' {
 		return i + 1, nil
 	}
-	mine := keySet{s: s, first: len(s.keys)}
+	mine := keySet{open: &s.open, first: len(s.open.keys)}
 	for {
 		key, end, err := s.key(i)
 		if err == nil && s.strict {
@@ -309,6 +326,9 @@ func (s *Scanner) key(i int) (key []byte, end int, err error) {
 	}
 	return key, end, nil
 }
+
+// IsBlank reports whether c is JSON's white space.
+func IsBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
 // Unquote returns the text of a JSON string that is known to be valid.
 func Unquote(raw []byte) (string, error) {

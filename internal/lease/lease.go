@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/boottime"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -257,9 +258,9 @@ func (k *Keeper) Record(ctx context.Context, write func(ctx context.Context) err
 		age, since, whole := k.ages(began)
 		switch {
 		case age >= whole:
-			return fmt.Errorf("%w: %w (for %v, so its lease has expired: the next owner decides how it ended)", core.ErrNoReply, err, age.Round(100*time.Millisecond))
+			return fmt.Errorf("%w: %w (for %v, so its lease has expired: the next owner decides how it ended)", ports.ErrNoReply, err, age.Round(100*time.Millisecond))
 		case since >= recordTime && age < whole-k.grace():
-			return fmt.Errorf("%w: %w", core.ErrNoReply, err) // heartbeats arrive: it is not that
+			return fmt.Errorf("%w: %w", ports.ErrNoReply, err) // heartbeats arrive: it is not that
 		}
 		return nil
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/boottime"
 	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/model"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 // rideOut calls try, and repeats it after growing pauses while the database gives no answer and giveUp
@@ -27,7 +27,7 @@ func rideOut(ctx context.Context, try func(ctx context.Context) error, giveUp fu
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return fmt.Errorf("%w: %w", core.ErrNoReply, err)
+			return fmt.Errorf("%w: %w", ports.ErrNoReply, err)
 		case <-timer.C:
 		}
 	}
@@ -60,7 +60,7 @@ func (b Bounded) Record(ctx context.Context, write func(ctx context.Context) err
 			return err
 		}
 		if away := now - first; away >= time.Duration(b) {
-			return fmt.Errorf("%w: %w (for %v)", core.ErrNoReply, err, away.Round(100*time.Millisecond))
+			return fmt.Errorf("%w: %w (for %v)", ports.ErrNoReply, err, away.Round(100*time.Millisecond))
 		}
 		return nil
 	})

@@ -13,7 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 func TestAPatientCallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
@@ -42,7 +42,7 @@ func TestAPatientCallIsRepeatedWhileTheDatabaseIsAway(t *testing.T) {
 		defer cancel()
 		err := model.Patiently(ended, away)
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		require.ErrorIs(t, err, core.ErrNoReply)
+		require.ErrorIs(t, err, ports.ErrNoReply)
 	})
 }
 
@@ -50,7 +50,7 @@ func TestAPatienceEnds(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	err := lease.Bounded(50*time.Millisecond).Record(t.Context(), func(context.Context) error { return syscall.ECONNREFUSED })
-	require.ErrorIs(t, err, core.ErrNoReply)
+	require.ErrorIs(t, err, ports.ErrNoReply)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	require.GreaterOrEqual(t, time.Since(began), 50*time.Millisecond)
 }

@@ -65,14 +65,6 @@ type Options struct {
 	LockTimeout time.Duration
 }
 
-// Result is the state found and left; version 0 has no migrations.
-type Result struct {
-	From, To uint
-	// Dirty: the migration to To ended half-way and waits for a Force (rule T7a).
-	Dirty   bool
-	Changed bool
-}
-
 // Run runs one command. Two runs on one database wait for each other. With an error, the result is filled in
 // as far as it is known.
 //
@@ -134,18 +126,6 @@ func run(ctx context.Context, db tx.Database, o Options) (Result, error) {
 	}
 	return result(before, after), err
 }
-
-func towards(version int, err error) error { return &towardsError{max(version, 0), err} }
-
-type towardsError struct {
-	version int
-	err     error
-}
-
-func (e *towardsError) Error() string {
-	return fmt.Sprintf("on the way to version %d: %v", e.version, e.err)
-}
-func (e *towardsError) Unwrap() error { return e.err }
 
 // failedFile is empty if the file cannot be found.
 func failedFile(failure error, o Options, left state) string {
@@ -315,7 +295,7 @@ func driverOf(ctx context.Context, db tx.Database, o Options) (migratedb.Driver,
 	case tx.SQLite:
 		return &sqliteDriver{ctx: ctx, db: db, table: db.Dialect().Quote(o.Table), timeout: o.LockTimeout}, nil
 	case tx.Postgres:
-		return newPostgres(ctx, db, o)
+		return newPostgres(ctx, db, o.Table, o.LockTimeout)
 	}
 	return nil, fmt.Errorf("there are no migrations for dialect %s", db.Dialect())
 }

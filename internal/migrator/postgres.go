@@ -37,12 +37,12 @@ var _ migratedb.Driver = (*postgresDriver)(nil)
 // Waiting in the server would hold a snapshot, for which CREATE INDEX CONCURRENTLY waits in turn.
 const poll = 50 * time.Millisecond
 
-func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDriver, err error) {
+func newPostgres(ctx context.Context, db tx.Database, table string, timeout time.Duration) (_ *postgresDriver, err error) {
 	pool, err := db.Open()
 	if err != nil {
 		return nil, err
 	}
-	d := &postgresDriver{ctx: ctx, pool: pool, timeout: o.LockTimeout, version: migratedb.NilVersion}
+	d := &postgresDriver{ctx: ctx, pool: pool, timeout: timeout, version: migratedb.NilVersion}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.Close())
@@ -51,13 +51,13 @@ func newPostgres(ctx context.Context, db tx.Database, o Options) (_ *postgresDri
 	if d.conn, err = pool.Conn(ctx); err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	if err := d.exec(fmt.Sprintf("SET lock_timeout = %d", o.LockTimeout.Milliseconds())); err != nil {
+	if err := d.exec(fmt.Sprintf("SET lock_timeout = %d", timeout.Milliseconds())); err != nil {
 		return nil, fmt.Errorf("set lock_timeout: %w", err)
 	}
 	if err := d.watchClient(); err != nil {
 		return nil, err
 	}
-	if err := d.locate(o.Table); err != nil {
+	if err := d.locate(table); err != nil {
 		return nil, err
 	}
 	return d, nil

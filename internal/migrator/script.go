@@ -71,3 +71,18 @@ func (e *lineError) Error() string {
 }
 
 func (e *lineError) Unwrap() error { return e.err }
+
+func towards(version int, err error) error { return &towardsError{max(version, 0), err} }
+
+type towardsError struct {
+	version int
+	err     error
+}
+
+func (e *towardsError) Error() string {
+	return fmt.Sprintf("on the way to version %d: %v", e.version, e.err)
+}
+
+func (e *towardsError) Unwrap() error { return e.err }
+
+const savepoint = "surfin_migration"

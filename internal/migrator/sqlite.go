@@ -29,8 +29,6 @@ type sqliteDriver struct {
 
 var _ migratedb.Driver = (*sqliteDriver)(nil)
 
-const savepoint = "surfin_migration"
-
 func (d *sqliteDriver) Open(string) (migratedb.Driver, error) {
 	return nil, errors.New("the migrations' driver is not opened by URL")
 }

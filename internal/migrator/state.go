@@ -83,6 +83,14 @@ type state struct {
 	dirty   bool
 }
 
+// Result is the state found and left; version 0 has no migrations.
+type Result struct {
+	From, To uint
+	// Dirty: the migration to To ended half-way and waits for a Force (rule T7a).
+	Dirty   bool
+	Changed bool
+}
+
 func result(before, after state) Result {
 	return Result{
 		From: uint(max(before.version, 0)), To: uint(max(after.version, 0)), //nolint:gosec // not negative

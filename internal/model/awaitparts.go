@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/workslot"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // NextLook returns the pause before the next query for work of other processes after waiting this long:
@@ -43,7 +43,7 @@ func (r *StepRun) awaitParts(ctx context.Context, longest time.Duration) error {
 		case open == 0:
 			return nil
 		case r.Data.MayPark, r.IsLeft():
-			return core.ErrParked
+			return ports.ErrParked
 		}
 		if err := r.Pause(ctx, NextLook(time.Since(begin), longest), stopping); err != nil {
 			return err

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Condition is a question about a run: a bare expression of the job file, or a Go
@@ -33,7 +33,7 @@ type Unknown struct {
 // Check evaluates the condition as a gate: whether it holds, and the stored text, such as "skipped <
 // 10: does not hold (skipped = 30)". A panic is an error.
 func (c *Condition) Check(ctx context.Context, v *core.View) (held bool, gate string, err error) {
-	err = exception.Guard(func() (err error) {
+	err = panics.Guard(func() (err error) {
 		held, err = c.Holds(ctx, v)
 		return err
 	})

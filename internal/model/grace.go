@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/internal/panics"
 )
 
 // Returned is the result of an author's code.
@@ -18,7 +18,7 @@ func Go[T any](f func() (T, error)) <-chan Returned[T] {
 	done := make(chan Returned[T], 1)
 	go func() {
 		var r Returned[T]
-		exception.GuardGoroutine(func() (err error) {
+		panics.GuardGoroutine(func() (err error) {
 			r.Value, err = f()
 			return err
 		}, func(err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -36,15 +37,15 @@ func TakeOutcome(c *core.ExecutionContext) (out core.Outcome, gate string, ok bo
 	if c == nil {
 		return out, "", false, nil
 	}
-	stored, ok := c.Get(core.OutcomeKey)
+	stored, ok := c.Get(ports.OutcomeKey)
 	if !ok {
 		return out, "", false, nil
 	}
-	c.Delete(core.OutcomeKey)
+	c.Delete(ports.OutcomeKey)
 	var kept keptOutcome
 	text, _ := stored.(string)
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		return out, "", false, fmt.Errorf("the outcome of the flow in the step's context, %s: %w", core.OutcomeKey, err)
+		return out, "", false, fmt.Errorf("the outcome of the flow in the step's context, %s: %w", ports.OutcomeKey, err)
 	}
 	return kept.Outcome, kept.Gate, true, nil
 }

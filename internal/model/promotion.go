@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -36,7 +37,7 @@ func (p *Promotion) Apply(exit string, step, job *core.ExecutionContext) error {
 		}
 	}
 	if p.Strict && len(missing) > 0 {
-		return fmt.Errorf("promote %s: %w", strings.Join(missing, ", "), core.ErrMissingKey)
+		return fmt.Errorf("promote %s: %w", strings.Join(missing, ", "), ports.ErrMissingKey)
 	}
 	return nil
 }

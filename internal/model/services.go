@@ -20,12 +20,12 @@ type StepServices struct {
 	Stores CheckpointStores
 	// Plans, Executor and Jobs are for steps made of other steps or jobs; nil means that those are
 	// refused.
-	Plans    ports.PartitionPlans
+	Plans    Plans
 	Executor StepExecutor
 	Jobs     JobRunner
 	// Attempts finds earlier attempts, and Owners reports owners that are known to be dead (nil means
 	// none); see StepRun.Attempt.
-	Attempts ports.Attempts
+	Attempts Attempts
 	Owners   Owners
 	// Observer may be nil.
 	Observer core.Observer
@@ -43,10 +43,10 @@ type StepServices struct {
 // data. Checkpoints stays nil.
 func (s *StepServices) Fill() {
 	s.Stores = orElse[CheckpointStores](s.Stores, refusing{})
-	s.Plans = orElse[ports.PartitionPlans](s.Plans, refusing{})
+	s.Plans = orElse[Plans](s.Plans, refusing{})
 	s.Executor = orElse[StepExecutor](s.Executor, refusing{})
 	s.Jobs = orElse[JobRunner](s.Jobs, refusing{})
-	s.Attempts = orElse[ports.Attempts](s.Attempts, refusing{})
+	s.Attempts = orElse[Attempts](s.Attempts, refusing{})
 	s.Owners = orElse[Owners](s.Owners, OwnersFunc(func(core.Owner) bool { return false }))
 	s.Observer = orElse[core.Observer](s.Observer, core.Observers())
 	s.Stop = orElse(s.Stop, StopOn(nil))
@@ -61,6 +61,21 @@ func orElse[P comparable](port, otherwise P) P {
 		return otherwise
 	}
 	return port
+}
+
+// Plans stores the parts of a step, and the memory of steps made of other steps or jobs.
+type Plans interface {
+	ports.PartitionPlans
+	// EndStep ends a partition that does not begin: see ports.Transitions.
+	EndStep(ctx context.Context, ref ports.StepRef, change ports.StepChange) (core.Answer, error)
+	// SaveStepContext: see ports.Transitions.
+	SaveStepContext(ctx context.Context, ref ports.StepRef, c *core.ExecutionContext) error
+}
+
+// Attempts reads the attempts of a step, and the skipped items that a step reports.
+type Attempts interface {
+	ports.Attempts
+	ports.SkipReader
 }
 
 // StopSignal is the request to stop: finish the current work, then return ErrStopped.
@@ -245,7 +260,7 @@ func (refusing) Newest(context.Context, core.JobInstanceID, string) ([]core.Step
 	return nil, fmt.Errorf("read the executions of the step: %w", ErrNoService)
 }
 
-func (refusing) LeftBehind(context.Context, core.JobInstanceID) ([]core.LeftBehind, error) {
+func (refusing) LeftBehind(context.Context, core.JobInstanceID) ([]ports.LeftBehind, error) {
 	return nil, fmt.Errorf("find the results of earlier attempts: %w", ErrNoService)
 }
 

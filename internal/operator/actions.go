@@ -8,6 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -39,7 +40,7 @@ func launchAction(kind refusal.ActionKind, file string, params core.Parameters, 
 	return a
 }
 
-func afterFormer(e *core.FormerInstanceError, again Action) []Action {
+func afterFormer(e *ports.FormerInstanceError, again Action) []Action {
 	actions := []Action{{Kind: refusal.ActShow, Execution: e.Execution, Status: e.Status}}
 	if e.Status == core.StatusFailed || e.Status == core.StatusStopped {
 		actions = append(actions, Action{Kind: refusal.ActRestart, Execution: e.Execution, Status: e.Status})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
-	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -24,7 +23,7 @@ type acts struct {
 	active   *runnings
 	records  actRecords
 	launcher *job.Launcher // may be nil
-	tasks    jobfile.Tasks
+	tasks    OpenTasks     // may be nil
 	notify   func(ctx context.Context, exec core.JobExecution) error
 	actor    actor
 }
@@ -171,9 +170,9 @@ func (s *acts) abandon(ctx context.Context, e *core.JobExecution) (*core.JobExec
 }
 
 func (s *acts) notAbandoned(ctx context.Context, err error, e *core.JobExecution) error {
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	var moved *core.TransitionError
-	var older *core.NotNewestError
+	var older *ports.NotNewestError
 	current := e.Status
 	switch {
 	case errors.As(err, &older):
@@ -186,7 +185,7 @@ func (s *acts) notAbandoned(ctx context.Context, err error, e *core.JobExecution
 	r := &Refusal{Reason: refusal.IllegalState, Execution: e.ID, Err: &NotAbandonedError{Execution: e.ID, Status: current, Err: err},
 		Actions: []Action{{Kind: refusal.ActShow, Execution: e.ID, Status: current}}}
 	if !current.IsOver() {
-		r.Actions = s.judge.whileRunning(ctx, e.ID, e.Owner, core.OpenWork{})
+		r.Actions = s.judge.whileRunning(ctx, e.ID, e.Owner, ports.OpenWork{})
 	}
 	return r
 }
@@ -242,7 +241,7 @@ func (s *acts) Purge(ctx context.Context, req PurgeRequest) (Purged, error) {
 }
 
 func (s *acts) notPurged(ctx context.Context, err error, id core.JobInstanceID) error {
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	switch {
 	case id == 0:
 	case errors.As(err, &running):

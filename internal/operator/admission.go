@@ -30,7 +30,7 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 	case "":
 		return err
 	case refusal.Complete:
-		complete, _ := errors.AsType[*core.InstanceCompleteError](err)
+		complete, _ := errors.AsType[*ports.InstanceCompleteError](err)
 		other, failure := s.otherInstance(ctx, l.job, l.params, l.path)
 		if failure != nil {
 			return errors.Join(err, failure)
@@ -40,7 +40,7 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 		}
 		r.Actions = append(r.Actions, again, Action{Kind: refusal.ActShow, Execution: complete.Execution.ID, Status: complete.Execution.Status})
 	case refusal.Running:
-		running, _ := errors.AsType[*core.AlreadyRunningError](err)
+		running, _ := errors.AsType[*ports.AlreadyRunningError](err)
 		r.Actions = s.judge.whileRunning(ctx, running.ExecutionID, running.Owner, running.Open)
 	case refusal.Exclusive:
 		r.Actions = s.judge.whileExcluded(ctx, err)
@@ -56,7 +56,7 @@ func (s *admission) refused(ctx context.Context, err error, l *launch) error {
 		return s.notFrom(err, l)
 	case refusal.Parameters:
 		r.Actions = []Action{{Kind: refusal.ActHelp, File: l.path}}
-		if former, is := errors.AsType[*core.FormerInstanceError](err); is {
+		if former, is := errors.AsType[*ports.FormerInstanceError](err); is {
 			r.Actions = afterFormer(former, again)
 		}
 	case refusal.Schema:
@@ -76,7 +76,7 @@ func (s *admission) checkRestart(ctx context.Context, e *core.JobExecution, req 
 		return err
 	}
 	if newest.Execution.ID != e.ID {
-		return s.judge.notNewest(ctx, &core.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
+		return s.judge.notNewest(ctx, &ports.NotNewestError{JobName: e.JobName, Execution: e.ID, Newest: newest.Execution.ID, Status: newest.Execution.Status})
 	}
 	refused := newest.Refusal(true)
 	if req.IfComplete {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -289,7 +290,7 @@ func (b *backfill) start(ctx context.Context, req RunRequest) (*Running, error) 
 	waited := time.Duration(0) // for executions of other processes
 	for {
 		running, err := b.launches.Start(ctx, req)
-		excluded, is := errors.AsType[*core.ExclusiveError](err)
+		excluded, is := errors.AsType[*ports.ExclusiveError](err)
 		if !is {
 			return running, err
 		}

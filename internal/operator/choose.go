@@ -19,7 +19,7 @@ type chooser struct {
 	judge   *judge
 	jobs    *jobs
 	records interface {
-		Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error)
+		Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error)
 		LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error)
 	}
 }
@@ -160,7 +160,7 @@ func (s *chooser) lastOf(ctx context.Context, filter ports.InstanceFilter) (*cor
 
 func (s *chooser) incremented(ctx context.Context, l *launch, req RunRequest) (core.Parameters, error) {
 	if l.job.Incrementer == nil {
-		return core.Parameters{}, &Refusal{Reason: refusal.NoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, core.ErrNoIncrementer),
+		return core.Parameters{}, &Refusal{Reason: refusal.NoIncrementer, Err: fmt.Errorf("job %s: %w", l.job.Name, ports.ErrNoIncrementer),
 			Actions: []Action{{Kind: refusal.ActIncrementer, File: l.path}, {Kind: refusal.ActAgain, File: l.path, Params: req.Params, Paths: pathNames(l.job.Parameters, req.Params)}}}
 	}
 	given, err := job.ValidateParameters(optional(l.job.Parameters), req.Params)

@@ -17,7 +17,7 @@ import (
 
 // Config configures a Service.
 type Config struct {
-	Repository ports.JobRepository
+	Repository ports.Repository
 	// Launcher may be nil: the service only reads and acts on existing
 	// executions.
 	Launcher *job.Launcher
@@ -30,7 +30,7 @@ type Config struct {
 
 	// Files are the job files of the application, by job name; may be nil.
 	Files map[string]*jobfile.File
-	// Jobs finds a job of Go code, or returns core.ErrNoSuchJob; may be nil.
+	// Jobs finds a job of Go code, or returns ports.ErrNoSuchJob; may be nil.
 	Jobs func(ctx context.Context, name string) (*model.Job, error)
 
 	// Database is the repository's; empty means tx.Default.
@@ -44,6 +44,8 @@ type Config struct {
 
 	// Tasks runs the steps that submit tasks; may be nil.
 	Tasks jobfile.Tasks
+	// OpenTasks are the submitted groups of those steps; required if there are Tasks.
+	OpenTasks OpenTasks
 
 	// Workers lists the workers; nil means unknown.
 	Workers Workers
@@ -63,6 +65,14 @@ type Config struct {
 	// the request at its next heartbeat or commit.
 	Notify func(ctx context.Context, exec core.JobExecution) error
 	Now    func() time.Time
+}
+
+// OpenTasks are the groups of tasks that steps have submitted.
+type OpenTasks interface {
+	// HandlerWarnings warns if no live worker executes tasks of the type.
+	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
+	// GiveUp cancels the unfinished tasks of the instance.
+	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
 // Schema is the repository's schema.

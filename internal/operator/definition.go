@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -36,7 +37,7 @@ func onDisk(was core.Definition) (now core.Definition, change FileChange, path s
 		}
 		files = append(files, f)
 	}
-	return core.NewDefinition(text, was.Path, files), change, path
+	return ports.NewDefinition(text, was.Path, files), change, path
 }
 
 func definitionFiles(d core.Definition) []core.DefinitionFile {

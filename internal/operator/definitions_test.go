@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/schedule"
@@ -102,7 +103,7 @@ func TestAWrongJobFileIsNotRegistered(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, refusal.NoSuchJob, refused.Reason)
 	_, err = s.s.Start(ctx, RunRequest{Name: "x"})
-	require.ErrorIs(t, err, core.ErrNoSuchJob)
+	require.ErrorIs(t, err, ports.ErrNoSuchJob)
 }
 
 func TestSchedulesSayWhatAServerWillSubmit(t *testing.T) {

@@ -39,7 +39,7 @@ func TestALaunchThatMustNotRunBesideAnotherIsRefusedWithItsWaysOut(t *testing.T)
 			var r *Refusal
 			require.ErrorAs(t, err, &r)
 			require.Equal(t, refusal.Exclusive, r.Reason)
-			require.ErrorAs(t, err, new(*core.ExclusiveError))
+			require.ErrorAs(t, err, new(*ports.ExclusiveError))
 			id := running.Execution.ID
 			require.Equal(t, []Action{{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActRecover}}, r.Actions)
 		}
@@ -106,11 +106,11 @@ func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, url)
 		s.carry("select 1")
-		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		var ids []task.ID
 		for _, key := range []string{"2026-11-20T02:30", "2026-11-21T02:30"} {
-			done, _, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, JobDefinition: 1, ScheduledFor: key}}})
+			done, _, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Origin: task.Origin{JobDefinition: 1, ScheduledFor: key}}}})
 			require.NoError(t, err)
 			ids = append(ids, done.Tasks...)
 		}
@@ -119,7 +119,7 @@ func TestATaskOfAQueueWaitsItsTurn(t *testing.T) {
 		ctx := workslot.WithSlot(t.Context(), leaves(sync.OnceFunc(func() { close(idle) })))
 		done := make(chan task.Outcome, 1)
 		go func() {
-			o, err := NewJobHandler(s.s, queue).Execute(ctx, task.Task{ID: ids[1], Spec: task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1}})
+			o, err := NewJobHandler(s.s, queue).Execute(ctx, task.Task{ID: ids[1], Spec: task.Spec{Type: task.TypeJob, Payload: payload, Origin: task.Origin{JobDefinition: 1}}})
 			if err != nil {
 				o.Reason = err.Error()
 			}

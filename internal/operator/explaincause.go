@@ -6,12 +6,13 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/position"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 const (
-	lostOwnerText   = core.LostOwner
+	lostOwnerText   = ports.LostOwner
 	stopRequestText = "stopped on request"
 )
 

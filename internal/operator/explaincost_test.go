@@ -60,7 +60,7 @@ func TestExplainTakesAsLongHoweverLongTheHistory(t *testing.T) {
 		fails := e.Tasklet("bad", tx.Attr{}, func(context.Context, *core.StepContribution) error { return fmt.Errorf("out of luck") })
 		good := e.Tasklet("good", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })
 		exec := e.Run(testengine.Job("j", good, fails))
-		service, err := New(Config{Repository: e.Repository, Provider: e.Provider, Registry: &registry.Registry{}})
+		service, err := New(Config{Repository: e.Repository.Ports(), Provider: e.Provider, Registry: &registry.Registry{}})
 		require.NoError(t, err)
 		best := func() time.Duration {
 			best := time.Hour

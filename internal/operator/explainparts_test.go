@@ -42,7 +42,7 @@ func TestExplainAndShowAreBoundedWithManyPartitions(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := testengine.New(t, url)
 		exec := e.Run(testengine.Job("j", e.Tasklet("s", tx.Attr{}, func(context.Context, *core.StepContribution) error { return fmt.Errorf("out of luck") })))
-		service, err := New(Config{Repository: e.Repository, Provider: e.Provider, Registry: &registry.Registry{}})
+		service, err := New(Config{Repository: e.Repository.Ports(), Provider: e.Provider, Registry: &registry.Registry{}})
 		require.NoError(t, err)
 		best := func(parts int) time.Duration {
 			best := time.Hour

@@ -8,6 +8,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/operator/position"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -126,7 +127,7 @@ func (p *findings) explainExcluded(ctx context.Context, e *Explanation, current 
 	if err != nil || refused == nil {
 		return err
 	}
-	excluded, _ := errors.AsType[*core.ExclusiveError](refused.Err)
+	excluded, _ := errors.AsType[*ports.ExclusiveError](refused.Err)
 	e.Refused, e.RefusedBy = refused.Reason, excluded.Running.ExecutionID
 	e.Actions = append(e.Actions, refused.Actions...)
 	return nil
@@ -182,7 +183,7 @@ func (p *findings) positionOf(last core.StepExecution, reads string) string {
 		return "what is committed in database " + database
 	}
 	if last.Context != nil {
-		if _, submitted := last.Context.Get(core.TasksKey); submitted {
+		if _, submitted := last.Context.Get(ports.TasksKey); submitted {
 			return "the tasks that have succeeded"
 		}
 	}

@@ -73,7 +73,7 @@ func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 		if err == nil {
 			return definition{job: j}, nil
 		}
-		if !errors.Is(err, core.ErrNoSuchJob) {
+		if !errors.Is(err, ports.ErrNoSuchJob) {
 			return definition{}, fmt.Errorf("job %w", err)
 		}
 	}
@@ -89,7 +89,7 @@ func (s *jobs) named(ctx context.Context, name string) (definition, error) {
 	}
 	if len(page) == 0 || page[0].Definition.Path == "" {
 		return definition{}, &Refusal{Reason: refusal.NoSuchJob,
-			Err: fmt.Errorf("job %s: %w: no execution of it has the path of its file", name, core.ErrNoSuchJob)}
+			Err: fmt.Errorf("job %s: %w: no execution of it has the path of its file", name, ports.ErrNoSuchJob)}
 	}
 	return s.read(jobfile.Path(page[0].Definition.Path))
 }

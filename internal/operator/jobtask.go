@@ -38,17 +38,24 @@ type JobTask struct {
 	CatchUp bool `json:"catch_up,omitempty"`
 }
 
+// SubmittedTasks reads the runs of a schedule, and the attempts and the budget of a run.
+type SubmittedTasks interface {
+	Tasks(ctx context.Context, f task.Filter) ([]task.Task, error)
+	Attempts(ctx context.Context, id task.ID) ([]taskports.Attempt, error)
+	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
+}
+
 // NewJobHandler returns the handler of tasks of type job. A task has one
 // execution and its restarts; while it is parked, the handler is idle. tasks
 // finds earlier runs of a schedule, or is nil.
-func NewJobHandler(s *Service, tasks taskports.Queries) task.Handler {
+func NewJobHandler(s *Service, tasks SubmittedTasks) task.Handler {
 	return jobHandler{s.runs, s.acts, tasks}
 }
 
 type jobHandler struct {
 	runs  *runs
 	acts  *acts
-	tasks taskports.Queries
+	tasks SubmittedTasks
 }
 
 // Composite marks that the job has its own time limits.
@@ -343,6 +350,6 @@ func refusedTask(err error) task.Outcome {
 }
 
 func isRunning(err error) bool {
-	_, running := errors.AsType[*core.AlreadyRunningError](err)
+	_, running := errors.AsType[*ports.AlreadyRunningError](err)
 	return running
 }

@@ -97,7 +97,7 @@ func TestTheEndOfATaskStopsItsExecution(t *testing.T) {
 	done := make(chan task.Outcome, 1)
 	go func() {
 		o, err := s.jobTask(ctx, 1, JobTask{Job: "daily", Next: true, Params: map[string]string{"day": "2026-11-20"}})
-		done <- task.OutcomeOf(o, err)
+		done <- taskports.OutcomeOf(o, err)
 	}()
 	require.Eventually(t, func() bool { l := s.executions(); return len(l) == 1 && l[0].Status == core.StatusStarted }, 20*time.Second, 10*time.Millisecond)
 	cancel(core.ErrLostOwner)
@@ -145,7 +145,7 @@ func TestAFailureThatNobodyHeardOfIsNotRestarted(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url)
 		s.carry("insert into missing values (1)")
-		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		payload := json.RawMessage(`{"job": "daily", "params": {"day": "2026-11-20"}}`)
 		_, waiting, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{{Type: task.TypeJob, Payload: payload}}})
@@ -189,7 +189,7 @@ func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		s := newScene(t, url)
 		s.carry("insert into days values (${params.day})")
-		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, nil)
+		queue, err := tasks.New(s.e.Database, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		payload, err := json.Marshal(JobTask{Job: "daily", CatchUp: true})
 		require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestAScheduleIsNotBehindForGoodAfterFailures(t *testing.T) {
 		night := func(want task.OutcomeKind, day string) {
 			t.Helper()
 			nights++
-			spec := task.Spec{Type: task.TypeJob, Payload: payload, JobDefinition: 1, ScheduledFor: fmt.Sprint(nights)}
+			spec := task.Spec{Type: task.TypeJob, Payload: payload, Origin: task.Origin{JobDefinition: 1, ScheduledFor: fmt.Sprint(nights)}}
 			done, _, err := queue.Submit(t.Context(), task.Submission{Tasks: []task.Spec{spec}})
 			require.NoError(t, err)
 			o, err := NewJobHandler(s.s, queue).Execute(t.Context(), task.Task{ID: done.Tasks[0], Spec: spec})

@@ -145,7 +145,7 @@ func (s *judge) recoverAction(id core.JobExecutionID, owner core.Owner) Action {
 
 // whileRunning: if its process has died by now, its end is all there is to
 // show.
-func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open core.OpenWork) []Action {
+func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner core.Owner, open ports.OpenWork) []Action {
 	show := Action{Kind: refusal.ActShow, Execution: id, Status: core.StatusStarted}
 	if owner == (core.Owner{}) { // it is parked
 		return []Action{show, {Kind: refusal.ActStop, Execution: id}, {Kind: refusal.ActWork, Execution: id, Open: open}}
@@ -163,11 +163,11 @@ func (s *judge) whileRunning(ctx context.Context, id core.JobExecutionID, owner 
 }
 
 func (s *judge) whileExcluded(ctx context.Context, err error) []Action {
-	excluded, _ := errors.AsType[*core.ExclusiveError](err)
+	excluded, _ := errors.AsType[*ports.ExclusiveError](err)
 	return s.whileRunning(ctx, excluded.Running.ExecutionID, excluded.Running.Owner, excluded.Running.Open)
 }
 
-func (s *judge) notNewest(ctx context.Context, refused *core.NotNewestError) error {
+func (s *judge) notNewest(ctx context.Context, refused *ports.NotNewestError) error {
 	r := &Refusal{Reason: refusal.NotNewest, Execution: refused.Execution, Err: refused,
 		Actions: []Action{{Kind: refusal.ActShow, Execution: refused.Newest, Status: refused.Status}}}
 	e, err := s.records.Execution(ctx, refused.Newest)

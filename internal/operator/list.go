@@ -24,7 +24,7 @@ type historyRecords interface {
 	ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
 	Jobs(ctx context.Context) ([]core.JobExecution, error)
-	Instances(ctx context.Context, filter ports.InstanceFilter) ([]core.JobInstance, error)
+	Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error)
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
 	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
@@ -116,14 +116,14 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 	}
 	for _, status := range r.Statuses {
 		if !slices.Contains(core.Statuses(), status) {
-			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: statusNames()}
+			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: StatusNames()}
 		}
 	}
 	if r.Running {
 		if len(r.Statuses) > 0 {
 			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are set as well: set only one of them"}
 		}
-		filter.Statuses = core.ActiveStatuses()
+		filter.Statuses = ports.ActiveStatuses()
 	}
 	return filter, nil
 }
@@ -146,7 +146,8 @@ func cutPage[T any](found []T, asked int) (page []T, more bool) {
 	return found[:asked-1], true
 }
 
-func statusNames() []string {
+// StatusNames returns the names of all statuses.
+func StatusNames() []string {
 	var names []string
 	for _, s := range core.Statuses() {
 		names = append(names, string(s))
@@ -197,7 +198,7 @@ func (s *history) Instances(ctx context.Context, req InstancesRequest) (Instance
 	return page, nil
 }
 
-func instanceView(instance core.JobInstance, last core.JobExecution) InstanceView {
+func instanceView(instance ports.JobInstance, last core.JobExecution) InstanceView {
 	return InstanceView{
 		ID: instance.ID, JobName: instance.JobName, Params: Parameters{last.Params.Identifying()},
 		Attempts: last.Attempt, Execution: last.ID, Status: last.Status, ExitCode: last.ExitCode,

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -172,7 +173,7 @@ func TestActionsAreWhatALaunchWouldAccept(t *testing.T) {
 		abandon := operator.Action{Kind: refusal.ActAbandon, Execution: second.ID, Status: core.StatusFailed}
 		require.Equal(t, []operator.Action{abandon}, offered(second.ID), "the outcome of a step is not known")
 		_, err = d.restart(second.ID)
-		require.ErrorIs(t, err, core.ErrUnknownStatus)
+		require.ErrorIs(t, err, ports.ErrUnknownStatus)
 		require.Contains(t, refusalOf(t, err).Actions, abandon)
 		d.e.Exec(fmt.Sprintf(step, core.StatusStarted))
 		require.Equal(t, []operator.Action{{Kind: refusal.ActRecover}}, offered(second.ID), "a step is not over")

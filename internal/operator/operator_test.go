@@ -52,10 +52,10 @@ func newDesk(t *testing.T, url string, change ...func(*operator.Config)) *desk {
 	}
 	d.load.Incrementer = job.Count("run")
 	config := operator.Config{
-		Repository: d.e.Repository, Launcher: d.e.Launcher, Actor: "ada",
+		Repository: d.e.Repository.Ports(), Launcher: d.e.Launcher, Actor: "ada",
 		Jobs: func(_ context.Context, name string) (*model.Job, error) {
 			if name != "load" {
-				return nil, fmt.Errorf("%s: %w", name, core.ErrNoSuchJob)
+				return nil, fmt.Errorf("%s: %w", name, ports.ErrNoSuchJob)
 			}
 			return d.load, nil
 		},
@@ -137,7 +137,7 @@ func TestARestartIsOfTheNewestExecutionWithItsParameters(t *testing.T) {
 		require.Equal(t, first.InstanceID, second.InstanceID)
 		require.Equal(t, params, second.Params.Parameters)
 		_, err := d.restart(first.ID)
-		require.ErrorIs(t, err, core.ErrNotMostRecent)
+		require.ErrorIs(t, err, ports.ErrNotMostRecent)
 		require.ErrorContains(t, err, fmt.Sprintf("execution %d (FAILED)", second.ID))
 
 		d.work = nil
@@ -145,7 +145,7 @@ func TestARestartIsOfTheNewestExecutionWithItsParameters(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, third.Status)
 		require.Equal(t, []core.Parameters{params, params, params}, d.saw)
 		_, err = d.restart(third.ID)
-		var complete *core.InstanceCompleteError
+		var complete *ports.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 		require.Equal(t, third.ID, complete.Execution.ID)
 	})
@@ -161,22 +161,22 @@ func TestARestartIsRefusedWithItsReason(t *testing.T) {
 		exec := d.wait(d.start("load", d.run(1)))
 		d.load.Restartable = false
 		_, err = d.restart(exec.ID)
-		require.ErrorIs(t, err, core.ErrNotRestartable)
+		require.ErrorIs(t, err, ports.ErrNotRestartable)
 		d.load.Restartable = true
 
 		d.e.Exec("UPDATE surfin_job_execution SET status = 'UNKNOWN'")
 		_, err = d.restart(exec.ID)
-		require.ErrorIs(t, err, core.ErrUnknownStatus)
+		require.ErrorIs(t, err, ports.ErrUnknownStatus)
 		abandoned, err := d.Abandon(ctx, exec.ID)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusAbandoned, abandoned.Status)
 		_, err = d.restart(exec.ID)
-		require.ErrorIs(t, err, core.ErrAbandoned)
+		require.ErrorIs(t, err, ports.ErrAbandoned)
 		d.e.Exec("UPDATE surfin_job_execution SET status = 'FAILED', job_name = 'gone'")
 		_, err = d.restart(exec.ID)
-		require.ErrorIs(t, err, core.ErrNoSuchJob)
+		require.ErrorIs(t, err, ports.ErrNoSuchJob)
 		_, err = d.start("gone", core.Parameters{})
-		require.ErrorIs(t, err, core.ErrNoSuchJob)
+		require.ErrorIs(t, err, ports.ErrNoSuchJob)
 	})
 }
 
@@ -227,7 +227,7 @@ func TestTheNextInstanceIsRefusedWithItsReason(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		d := newDesk(t, url)
-		var wrong *core.ParameterError
+		var wrong *ports.ParameterError
 		_, err := d.next(map[string]string{"inptu": "x"})
 		require.ErrorAs(t, err, &wrong)
 		require.ErrorContains(t, err, "input, run")
@@ -239,10 +239,10 @@ func TestTheNextInstanceIsRefusedWithItsReason(t *testing.T) {
 		require.ErrorAs(t, err, &wrong)
 		require.Equal(t, "input", wrong.Name)
 		_, err = d.nextParameters("gone", nil)
-		require.ErrorIs(t, err, core.ErrNoSuchJob)
+		require.ErrorIs(t, err, ports.ErrNoSuchJob)
 		d.load.Incrementer = nil
 		_, err = d.nextParameters("load", nil)
-		require.ErrorIs(t, err, core.ErrNoIncrementer)
+		require.ErrorIs(t, err, ports.ErrNoIncrementer)
 		require.ErrorContains(t, err, "job load")
 	})
 }
@@ -307,7 +307,7 @@ func TestAServiceRecoversPurgesAndDeletesInItsName(t *testing.T) {
 		launched, err := d.e.Repository.Launch(ctx, ports.LaunchRequest{JobName: "load", Params: d.run(1), Restartable: true, Owner: core.Owner{Host: "lost"}, Lease: time.Hour})
 		require.NoError(t, err)
 		_, err = d.Abandon(ctx, launched.Execution.ID)
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(t, err, &running)
 		ended, err := d.Recover(ctx)
 		require.NoError(t, err)
@@ -347,10 +347,10 @@ func TestAServiceWithoutALauncherStartsNothing(t *testing.T) {
 	require.ErrorContains(t, err, "no launcher")
 	_, err = operator.New(operator.Config{})
 	require.ErrorContains(t, err, "repository")
-	o, err := operator.New(operator.Config{Repository: d.e.Repository})
+	o, err := operator.New(operator.Config{Repository: d.e.Repository.Ports()})
 	require.NoError(t, err)
 	_, err = o.Start(t.Context(), operator.RunRequest{Name: "load"})
-	require.ErrorIs(t, err, core.ErrNoSuchJob)
+	require.ErrorIs(t, err, ports.ErrNoSuchJob)
 }
 
 type twoDatabases struct{ tx.Provider }
@@ -374,7 +374,7 @@ func ExampleService() {
 	r := repository.New(db, repository.Options{})
 	testexample.Check(r.Migrate(ctx))
 	launcher := testexample.Must(job.NewLauncher(job.Config{
-		Repository: r, Executor: step.NewSimpleStepExecutor(r, db.Name(), nil),
+		Repository: r.Ports(), Executor: step.NewSimpleStepExecutor(r, db.Name(), nil),
 	}))
 	fails := true
 	report := testexample.Must(step.NewTasklet(step.TaskletConfig{
@@ -394,10 +394,10 @@ func ExampleService() {
 		Flow:       model.Flow{Elements: []model.Element{&model.StepElement{Step: report}}},
 	}
 	service := testexample.Must(operator.New(operator.Config{
-		Repository: r, Launcher: launcher, Actor: "ada",
+		Repository: r.Ports(), Launcher: launcher, Actor: "ada",
 		Jobs: func(_ context.Context, name string) (*model.Job, error) {
 			if name != daily.Name {
-				return nil, core.ErrNoSuchJob
+				return nil, ports.ErrNoSuchJob
 			}
 			return daily, nil
 		},

@@ -26,7 +26,7 @@ type plans struct {
 	restarts  *restarts
 	changes   *comparison
 	admission *admission
-	tasks     jobfile.Tasks
+	tasks     OpenTasks
 	records   journal.Repository
 }
 

@@ -101,7 +101,7 @@ const maxRunning = 200
 // Refresh reads the running executions with a bounded number of statements.
 func (m *Meter) Refresh(ctx context.Context) ([]ProgressView, error) {
 	ids, err := m.records.ExecutionIDs(ctx, ports.ExecutionFilter{
-		JobName: m.request.Job, Statuses: core.ActiveStatuses(), Limit: maxRunning,
+		JobName: m.request.Job, Statuses: ports.ActiveStatuses(), Limit: maxRunning,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the running executions: %w", err)
@@ -153,7 +153,7 @@ func (s *progress) stepsOf(ctx context.Context, executions []core.JobExecution) 
 	return s.records.StepsOf(ctx, ids...)
 }
 
-func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work core.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
+func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work ports.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.judge.now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,

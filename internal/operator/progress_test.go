@@ -88,7 +88,7 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 			over <- exec
 		}
 		var clock time.Time
-		service, err := New(Config{Repository: e.Repository, Now: func() time.Time { return clock }})
+		service, err := New(Config{Repository: e.Repository.Ports(), Now: func() time.Time { return clock }})
 		require.NoError(t, err)
 		m := service.Meter(ProgressRequest{})
 
@@ -145,23 +145,24 @@ func TestProgressOfARunningJobIsMeasuredFromRefreshToRefresh(t *testing.T) {
 }
 
 type counting struct {
-	ports.JobRepository
+	ports.Explorer
+	ports.BulkExplorer
 	asked int
 }
 
 func (c *counting) ExecutionIDs(ctx context.Context, f ports.ExecutionFilter) ([]core.JobExecutionID, error) {
 	c.asked++
-	return c.JobRepository.ExecutionIDs(ctx, f)
+	return c.Explorer.ExecutionIDs(ctx, f)
 }
 
 func (c *counting) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	c.asked++
-	return c.JobRepository.StepsOf(ctx, ids...)
+	return c.BulkExplorer.StepsOf(ctx, ids...)
 }
 
 func (c *counting) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
 	c.asked++
-	return c.JobRepository.Judged(ctx, req)
+	return c.BulkExplorer.Judged(ctx, req)
 }
 
 func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
@@ -174,14 +175,14 @@ func TestProgressJudgesALeaseByTheDatabasesClock(t *testing.T) {
 			_, err = e.Repository.Launch(ctx, ports.LaunchRequest{JobName: "leased", Params: numbered(t, int64(n)), Owner: owner, Lease: lease})
 			require.NoError(t, err)
 		}
-		right, err := New(Config{Repository: e.Repository})
+		right, err := New(Config{Repository: e.Repository.Ports()})
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { // SQLite's clock counts milliseconds: the lease may last for the rest of one
 			records, err := right.Progress(ctx, ProgressRequest{})
 			return err == nil && len(records) == 2 && records[0].Lease == LeaseExpired
 		}, time.Second, time.Millisecond)
 		for _, wrong := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
-			service, err := New(Config{Repository: e.Repository, Now: func() time.Time { return time.Now().Add(wrong) }})
+			service, err := New(Config{Repository: e.Repository.Ports(), Now: func() time.Time { return time.Now().Add(wrong) }})
 			require.NoError(t, err)
 			records, err := service.Progress(ctx, ProgressRequest{})
 			require.NoError(t, err)
@@ -196,8 +197,9 @@ func TestARefreshAsksTheSameHoweverMuchRuns(t *testing.T) {
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()
 	owner, err := job.CurrentOwner()
 	require.NoError(t, err)
-	c := &counting{JobRepository: e.Repository}
-	service, err := New(Config{Repository: c})
+	c, all := &counting{Explorer: e.Repository, BulkExplorer: e.Repository}, e.Repository.Ports()
+	all.Explorer, all.BulkExplorer = c, c
+	service, err := New(Config{Repository: all})
 	require.NoError(t, err)
 	m := service.Meter(ProgressRequest{})
 	for n := range int64(5) {
@@ -219,14 +221,14 @@ func TestPartitionsCountForTheirStep(t *testing.T) {
 	step := func(name string, status core.Status, read int64) core.StepExecution {
 		return core.StepExecution{ID: core.StepExecutionID(len(name)*1000 + int(read)), Name: name, Status: status, StartedAt: at, Counters: core.Counters{Read: read, Write: read}}
 	}
-	service, err := New(Config{Repository: &counting{}, Now: func() time.Time { return at.Add(time.Second) }})
+	service, err := New(Config{Repository: ports.Repository{Explorer: &counting{}}, Now: func() time.Time { return at.Add(time.Second) }})
 	require.NoError(t, err)
 	m := service.Meter(ProgressRequest{})
 	m.baselines["j"] = &baseline{steps: map[string]baselineStep{"load": {visits: 1, rows: 100, took: 10 * time.Second}, "last": {visits: 1, took: 10 * time.Second}}, took: 20 * time.Second}
 	m.earlier[1] = &earlier{}
 	records := m.measure(&core.JobExecution{ID: 1, JobName: "j", Status: core.StatusStarted}, ports.NewestAttempt{}, []core.StepExecution{
 		step("load", core.StatusStarted, 0), step("load:a", core.StatusCompleted, 30), step("load:b", core.StatusStarted, 20), step("load:c", core.StatusStarting, 0),
-	}, core.StepWork{}, map[core.StepExecutionID]measured{})
+	}, ports.StepWork{}, map[core.StepExecutionID]measured{})
 	require.Len(t, records, 1)
 	require.Equal(t, int64(50), records[0].Read)
 	require.Equal(t, []int{1, 3}, []int{records[0].PartitionsDone, records[0].Partitions})
@@ -304,7 +306,7 @@ func TestProgressOfARestartInALoop(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, run(1))
 		require.Equal(t, 2, rounds)
 
-		service, err := New(Config{Repository: e.Repository, Jobs: func(context.Context, string) (*model.Job, error) { return j, nil }})
+		service, err := New(Config{Repository: e.Repository.Ports(), Jobs: func(context.Context, string) (*model.Job, error) { return j, nil }})
 		require.NoError(t, err)
 		percent := func() float64 {
 			require.Equal(t, 2, <-r.reached)

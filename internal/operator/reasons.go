@@ -30,18 +30,18 @@ type reasonRow struct {
 func reasons() []reasonRow {
 	const conflict, wrong = http.StatusConflict, http.StatusUnprocessableEntity
 	return []reasonRow{
-		{refusal.Complete, asError[*core.InstanceCompleteError], exitRefused, exitFailed, conflict},
-		{refusal.Running, asError[*core.AlreadyRunningError], exitRefused, 0, conflict},
-		{refusal.Exclusive, asError[*core.ExclusiveError], exitRefused, 0, conflict},
-		{refusal.Unknown, isError(core.ErrUnknownStatus), exitRefused, exitFailed, conflict},
-		{refusal.NotRestartable, isError(core.ErrNotRestartable), exitRefused, 0, conflict},
-		{refusal.Abandoned, isError(core.ErrAbandoned), exitRefused, exitFailed, conflict},
-		{refusal.NotNewest, isError(core.ErrNotMostRecent), exitRefused, 0, conflict},
-		{refusal.IllegalState, isError(core.ErrIllegalState), exitRefused, exitFailed, conflict},
+		{refusal.Complete, asError[*ports.InstanceCompleteError], exitRefused, exitFailed, conflict},
+		{refusal.Running, asError[*ports.AlreadyRunningError], exitRefused, 0, conflict},
+		{refusal.Exclusive, asError[*ports.ExclusiveError], exitRefused, 0, conflict},
+		{refusal.Unknown, isError(ports.ErrUnknownStatus), exitRefused, exitFailed, conflict},
+		{refusal.NotRestartable, isError(ports.ErrNotRestartable), exitRefused, 0, conflict},
+		{refusal.Abandoned, isError(ports.ErrAbandoned), exitRefused, exitFailed, conflict},
+		{refusal.NotNewest, isError(ports.ErrNotMostRecent), exitRefused, 0, conflict},
+		{refusal.IllegalState, isError(ports.ErrIllegalState), exitRefused, exitFailed, conflict},
 		{refusal.Changed, asError[*jobfile.ChangedError], exitUsage, 0, conflict},
 		{refusal.File, asError[jobfile.Problems], exitUsage, 0, conflict},
-		{refusal.Parameters, asError[*core.ParameterError], exitUsage, 0, wrong},
-		{refusal.Parameters, asError[*core.FormerInstanceError], exitUsage, 0, wrong},
+		{refusal.Parameters, asError[*ports.ParameterError], exitUsage, 0, wrong},
+		{refusal.Parameters, asError[*ports.FormerInstanceError], exitUsage, 0, wrong},
 		{refusal.Schema, isError(core.ErrSchemaMissing), exitFailed, 0, http.StatusServiceUnavailable},
 		{refusal.From, isError(journal.ErrNotFrom), exitUsage, 0, conflict},
 		{refusal.NotFound, nil, exitUsage, 0, http.StatusNotFound},
@@ -95,7 +95,7 @@ func ExitCode(err error) int {
 	switch {
 	case of != "":
 		return rowOf(of).exit
-	case errors.Is(err, core.ErrNoSuchJob):
+	case errors.Is(err, ports.ErrNoSuchJob):
 		return exitUsage
 	}
 	return exitFailed

@@ -13,7 +13,7 @@ import (
 
 func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Repository: nothing{}})
+	s, err := New(Config{Repository: ports.Repository{Explorer: &counting{}}})
 	require.NoError(t, err)
 	for _, name := range []string{"load", "load.2026", "a.b.c", ".", "1.2"} {
 		params, err := withRedrive(core.Parameters{}, 7, name, 3)
@@ -25,5 +25,3 @@ func TestTheStepOfARedriveKeepsTheDotsOfItsName(t *testing.T) {
 	}
 	require.Empty(t, redrivenStep(core.Parameters{}))
 }
-
-type nothing struct{ ports.JobRepository }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/job/journal"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type restarts struct {
@@ -86,7 +86,7 @@ func keepsIdentity(l *launch, changed map[string]string) error {
 	errs := []error{err}
 	for _, now := range params.All() {
 		if had, _ := l.named.Params.Get(now.Name); now.Identifying && now.Text() != had.Text() {
-			errs = append(errs, &core.ParameterError{Name: now.Name, Err: fmt.Errorf(
+			errs = append(errs, &ports.ParameterError{Name: now.Name, Err: fmt.Errorf(
 				"it identifies the instance, which has %[2]q (execution %[1]d): a restart keeps it; run the job with the new value instead", l.named.ID, had.Text())})
 		}
 	}

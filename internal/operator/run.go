@@ -117,7 +117,7 @@ func (s *runs) start(ctx context.Context, l *launch) (*job.Running, error) {
 	l.options.Actor = s.actor.of(ctx)
 	launcher := s.launcher.With(l.options)
 	started, err := launcher.Start(ctx, l.job, l.params)
-	running, refused := errors.AsType[*core.AlreadyRunningError](err)
+	running, refused := errors.AsType[*ports.AlreadyRunningError](err)
 	if !refused || !running.Parked {
 		return started, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/job/planner"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/model"
@@ -24,7 +25,7 @@ type dryRun struct {
 	uses     []jobfile.Used
 	job      *model.Job
 	steps    []*DryStep
-	handlers jobfile.Tasks
+	handlers OpenTasks
 }
 
 func (d *dryRun) run(ctx context.Context, plan *planner.Plan) error {
@@ -123,11 +124,11 @@ func (d *dryRun) unable(ctx context.Context, of *DryStep, err error) error {
 	of.Sampled = false
 	text := err.Error()
 	if needs := d.needs(of.Step); len(needs) > 0 {
-		of.Waits = "it needs " + andWords(needs) + ", known after the preceding steps have run"
+		of.Waits = "it needs " + humanize.And(needs) + ", known after the preceding steps have run"
 		return nil
 	}
 	if makers := d.makers(of, err); len(makers) > 0 {
-		of.Waits = text + " (" + andWords(makers) + " may create it)"
+		of.Waits = text + " (" + humanize.And(makers) + " may create it)"
 		return nil
 	}
 	of.Error = text
@@ -207,7 +208,7 @@ func partitionsOf(ctx context.Context, s model.Step, run *model.StepRun) ([]core
 var errCaught = errors.New("a dry run stores no plan")
 
 type planCatcher struct {
-	ports.PartitionPlans
+	model.Plans
 	parts []core.Partition
 }
 
@@ -218,11 +219,4 @@ func (c *planCatcher) PlanPartitions(_ context.Context, _ ports.JobRef, plan por
 
 func (c *planCatcher) Execute(context.Context, model.Step, *model.StepRun) (*core.StepExecution, error) {
 	return nil, errCaught
-}
-
-func andWords(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }

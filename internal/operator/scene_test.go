@@ -48,7 +48,7 @@ func newScene(t *testing.T, url string) *scene {
 	components := slices.Concat(csv.Components(), filter.Components(), table.Components(), files.Components(), sqltask.Components())
 	s.registry, err = registry.New(components, nil, matchers)
 	require.NoError(t, err)
-	s.config = Config{Repository: s.e.Repository, Launcher: s.e.Launcher, Provider: s.e.Provider, Registry: s.registry, Definitions: s.e.Repository}
+	s.config = Config{Repository: s.e.Repository.Ports(), Launcher: s.e.Launcher, Provider: s.e.Provider, Registry: s.registry, Definitions: s.e.Repository}
 	s.change(func(*Config) {})
 	return s
 }

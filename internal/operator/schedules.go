@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/schedule"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -104,7 +104,7 @@ func (s *schedules) scheduledRun(_ context.Context, d taskports.Definition, at s
 		return task.Submission{}, errors.New("the stored file has no schedule")
 	}
 	texts, err := planned.Parameters(at)
-	if err != nil && !errors.As(err, new(*core.ParameterError)) {
+	if err != nil && !errors.As(err, new(*ports.ParameterError)) {
 		return task.Submission{}, err
 	}
 	payload, err := json.Marshal(JobTask{

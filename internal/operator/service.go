@@ -30,7 +30,7 @@ type Service struct {
 
 // New checks the configuration and fills in the defaults.
 func New(c Config) (*Service, error) {
-	if c.Repository == nil {
+	if c.Repository.Explorer == nil {
 		return nil, errors.New("a service needs a repository")
 	}
 	if c.Database == "" {
@@ -48,7 +48,7 @@ func New(c Config) (*Service, error) {
 	return compose(c, c.Repository, actor(c.Actor)), nil
 }
 
-func compose(c Config, r ports.JobRepository, by actor) *Service {
+func compose(c Config, r ports.Repository, by actor) *Service {
 	tables := &schema{
 		tables: c.Schema, checkpoints: c.Checkpoints, provider: c.Provider, database: c.Database, autoMigrate: c.AutoMigrate, audit: c.Acts, actor: by,
 	}
@@ -77,7 +77,7 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 			changes: changes, admission: admission, parked: parked, view: view, history: history, launcher: c.Launcher, actor: by, active: active, records: r,
 		},
 		acts: &acts{
-			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.Tasks, notify: c.Notify, actor: by,
+			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
 		},
 		requests:  &requests{schema: tables, view: view, records: r},
 		progress:  &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
@@ -85,7 +85,7 @@ func compose(c Config, r ports.JobRepository, by actor) *Service {
 		flows:     &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:  &comparer{view: view, jobs: jobs, records: r},
 		plans: &plans{
-			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.Tasks, records: r,
+			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},
 		schedules: &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by},
 	}

@@ -111,7 +111,7 @@ func (s *history) audit(ctx context.Context, id core.JobExecutionID, steps []cor
 }
 
 func actorView(actor string) string {
-	if o := core.ParseOwner(actor); o.PID > 0 {
+	if o := ports.ParseOwner(actor); o.PID > 0 {
 		return fmt.Sprintf("process %d on %s", o.PID, o.Host)
 	}
 	return actor

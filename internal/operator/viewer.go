@@ -64,7 +64,7 @@ func (s *viewer) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Own
 func (s *viewer) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
-		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: core.ChildOf(step),
+		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: ports.ChildOf(step),
 		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(), ID: step.ID, Flow: step.Visit.Flow,
 	}
 	if step.Visit.Element != step.Name {

@@ -86,7 +86,7 @@ func TestPagesSayWhereTheNextOneBegins(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e, ctx := testengine.New(t, url), t.Context()
-		s, err := New(Config{Repository: e.Repository})
+		s, err := New(Config{Repository: e.Repository.Ports()})
 		require.NoError(t, err)
 		j := testengine.Job("j", e.Tasklet("one", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil }))
 		for n := range int64(3) {
@@ -119,7 +119,7 @@ func TestPagesSayWhereTheNextOneBegins(t *testing.T) {
 func TestARequestThatCannotBeAnsweredSaysWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	e, ctx := testengine.New(t, testdb.SQLite(t)), t.Context()
-	s, err := New(Config{Repository: e.Repository})
+	s, err := New(Config{Repository: e.Repository.Ports()})
 	require.NoError(t, err)
 	refused := func(_ any, err error) string {
 		var wrong *RequestError
@@ -147,7 +147,7 @@ func TestASummaryHasEachStepOnce(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		e, ctx := testengine.New(t, url), t.Context()
-		s, err := New(Config{Repository: e.Repository})
+		s, err := New(Config{Repository: e.Repository.Ports()})
 		require.NoError(t, err)
 		rounds, broken := 0, true
 		reads := func() (item.ItemReader[int], item.ItemProcessor[int, int], item.ItemWriter[int]) {
@@ -227,7 +227,7 @@ func TestPartitionsBelongToTheRoundBeforeThem(t *testing.T) {
 	step := func(id core.StepExecutionID, name string, status core.Status) core.StepExecution {
 		return core.StepExecution{ID: id, JobExecutionID: 1, Name: name, Status: status}
 	}
-	s, err := New(Config{Repository: &counting{}})
+	s, err := New(Config{Repository: ports.Repository{Explorer: &counting{}}})
 	require.NoError(t, err)
 	steps := splitPartitions([]core.StepExecution{
 		step(1, "load", core.StatusCompleted), step(2, "load:a", core.StatusCompleted), step(3, "load:b", core.StatusCompleted),
@@ -281,7 +281,7 @@ func TestADryRunIsAView(t *testing.T) {
 		require.Empty(t, s.executions())
 		require.NoFileExists(t, filepath.Join(s.dir, "out.csv"))
 		_, err = s.s.Plan(ctx, PlanRequest{File: filepath.Join(s.dir, "copy.yaml")})
-		require.ErrorAs(t, err, new(*core.ParameterError))
+		require.ErrorAs(t, err, new(*ports.ParameterError))
 	})
 }
 
@@ -320,7 +320,7 @@ func TestTheViewsKnowAnOwnerThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	dead := false
 	s, err := New(Config{
-		Repository: e.Repository, Registry: newScene(t, testdb.SQLite(t)).registry,
+		Repository: e.Repository.Ports(), Registry: newScene(t, testdb.SQLite(t)).registry,
 		Dead: func(core.Owner) bool { return dead },
 	})
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ type Workers interface {
 
 // Waiting describes a parked execution's open work, and its workers.
 type Waiting struct {
-	core.OpenWork
+	ports.OpenWork
 	// Engine delivers the work.
 	Engine string `json:"engine,omitempty"`
 	// Workers is how many live ones run parts and continue executions; nil if
@@ -59,7 +59,7 @@ type workload struct {
 }
 
 type workRecords interface {
-	StepWork(ctx context.Context, ids ...core.JobExecutionID) (core.StepWork, error)
+	StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error)
 	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
 }
@@ -84,7 +84,7 @@ func (s *workload) waiting(ctx context.Context, judged []ports.JudgedExecution) 
 	return found, nil
 }
 
-func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (core.StepWork, error) {
+func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][]core.StepExecution) (ports.StepWork, error) {
 	var ids []core.JobExecutionID
 	for id, list := range steps {
 		for i := range list {
@@ -95,7 +95,7 @@ func (s *workload) stepWork(ctx context.Context, steps map[core.JobExecutionID][
 		}
 	}
 	if len(ids) == 0 {
-		return core.StepWork{}, nil
+		return ports.StepWork{}, nil
 	}
 	work, err := s.records.StepWork(ctx, ids...)
 	if err != nil {
@@ -177,13 +177,13 @@ func submits(step *core.StepExecution) bool {
 	if step.Context == nil {
 		return false
 	}
-	_, tasks := step.Context.Get(core.TasksKey)
-	_, child := step.Context.Get(core.ChildKey)
+	_, tasks := step.Context.Get(ports.TasksKey)
+	_, child := step.Context.Get(ports.ChildKey)
 	return tasks || child && !step.Status.IsOver()
 }
 
 // nil: none, or a later attempt has taken them.
-func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
+func tasksOf(step *core.StepExecution, work ports.StepWork) *StepTasks {
 	g, is := work.Groups[step.ID]
 	if !is {
 		return nil
@@ -191,7 +191,7 @@ func tasksOf(step *core.StepExecution, work core.StepWork) *StepTasks {
 	return &StepTasks{g.Group, g.States}
 }
 
-func childOf(step *core.StepExecution, work core.StepWork) (id core.JobExecutionID, status core.Status) {
+func childOf(step *core.StepExecution, work ports.StepWork) (id core.JobExecutionID, status core.Status) {
 	for _, c := range work.Children {
 		if c.Parent == step.JobExecutionID && c.Call == step.First {
 			id, status = c.Execution, c.Status

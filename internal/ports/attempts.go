@@ -24,7 +24,5 @@ type Attempts interface {
 	// work that the step completed before it began again.
 	Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error)
 	// LeftBehind returns the leftovers of attempts of the instance's steps that did not complete.
-	LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error)
-	// A step that reports skipped items reads them here.
-	SkipReader
+	LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]LeftBehind, error)
 }

@@ -29,7 +29,7 @@ func Executions() core.Machine[core.Status] {
 			Trigger: "an operator abandons the instance", Guard: "it is the newest of its instance", Prevents: "a restart after abandon; abandoning running or complete work"},
 		{Name: MoveTakeOver, From: owned, To: core.StatusFailed, Intent: core.IntentTake,
 			Trigger: "a launch, a restart or a recovery finds the owner gone", Guard: "the lease has expired", Prevents: "a commit of the lost owner when it wakes"},
-		{Name: MoveEndWithJob, From: core.ActiveStatuses(), To: core.StatusFailed, Intent: core.IntentTake,
+		{Name: MoveEndWithJob, From: ActiveStatuses(), To: core.StatusFailed, Intent: core.IntentTake,
 			Trigger: "its job ends", Guard: "the caller has the job's owner and epoch", Prevents: "a step that outlives its job"},
 		{Name: MovePark, From: begun, To: core.StatusParked, Intent: core.IntentRelease,
 			Trigger: "only parts on other processes are left", Guard: owner + ", and no stop was requested", Prevents: "a stop that no process receives"},

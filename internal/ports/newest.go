@@ -13,7 +13,7 @@ type NewestAttempt struct {
 	// over.
 	Lost bool
 	// Open is the work that a parked execution waits for.
-	Open core.OpenWork
+	Open OpenWork
 	// Uncertain means that the outcome of a step is unknown.
 	Uncertain bool
 	// Settles means that the execution is UNKNOWN, and its restart reads the outcome from a checkpoint.
@@ -42,7 +42,7 @@ type JudgedRequest struct {
 // offers of a restart decide by it. restartable is the job's setting.
 func (n NewestAttempt) Refusal(restartable bool) error {
 	if n.Execution.Status == core.StatusCompleted {
-		return &core.InstanceCompleteError{Execution: n.Execution}
+		return &InstanceCompleteError{Execution: n.Execution}
 	}
 	return n.RefusalIfComplete(restartable)
 }
@@ -53,12 +53,12 @@ func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	about := func(reason error) error { return fmt.Errorf("job %s, execution %d: %w", e.JobName, e.ID, reason) }
 	switch e.Status {
 	case core.StatusAbandoned:
-		return about(core.ErrAbandoned)
+		return about(ErrAbandoned)
 	case core.StatusUnknown:
 		if n.Settles && !n.Uncertain {
 			break
 		}
-		return about(core.ErrUnknownStatus)
+		return about(ErrUnknownStatus)
 	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 		if !n.Lost {
 			return n.running()
@@ -67,9 +67,9 @@ func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 	}
 	switch {
 	case !restartable:
-		return about(core.ErrNotRestartable)
+		return about(ErrNotRestartable)
 	case n.Uncertain: // its step would run again, and may be committed (rule C10)
-		return about(core.ErrUnknownStatus)
+		return about(ErrUnknownStatus)
 	case e.Status.IsOver() && n.Unfinished > 0: // a process may still work on that step
 		return fmt.Errorf("%w; it is %s, but %d of its steps are not over (`surfin recover` ends them)", n.running(), e.Status, n.Unfinished)
 	}
@@ -78,7 +78,7 @@ func (n NewestAttempt) RefusalIfComplete(restartable bool) error {
 
 func (n NewestAttempt) running() error {
 	e := &n.Execution
-	return &core.AlreadyRunningError{
+	return &AlreadyRunningError{
 		ExecutionID: e.ID, JobName: e.JobName, Owner: e.Owner, LeaseUntil: e.LeaseUntil,
 		Parked: e.Owner == core.Owner{} && !e.Status.IsOver(), Open: n.Open,
 	}

@@ -2,7 +2,6 @@ package ports
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -56,54 +55,13 @@ type Parks interface {
 	// RefuseResume stores with a parked execution why a process that should resume it could not. A
 	// resume clears it. An execution that is no longer parked is unchanged.
 	RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error
-	// GiveBack takes the assignment of a part or an execution that it has not begun from a worker which cannot begin it:
-	// the leader assigns it again (rule PL4). One that the worker does not have, or has begun, stays as it is.
-	GiveBack(ctx context.Context, work Ready, worker string) error
 	// RecoverChildren ends, as Operations.Recover does, the executions of child jobs whose
-	// owner is lost and whose parent is parked: no other process waits for them.
+	// owner is lost and with a parked parent: no other process waits for them.
 	RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error
 	// Resume takes a parked execution that waits for nothing, in the same attempt: it is STARTED again,
 	// or STOPPING if a stop was requested. Of several processes at once one succeeds; the others get a
 	// *TransitionError. If a stop was requested, it first ends the partitions with a lost worker.
 	Resume(ctx context.Context, id core.JobExecutionID, req ResumeRequest) (Resumed, error)
-}
-
-// AssignRequest requests a partition to work on.
-type AssignRequest struct {
-	Owner core.Owner
-	// Worker is the name of the worker, which gets the work that the leader assigned to it; "" gets
-	// none of it.
-	Worker string
-	Lease  time.Duration
-	// Part requests this partition in this epoch, Epoch; 0 means any.
-	Part  core.StepExecutionID
-	Epoch int64
-	// MaxAttempts is the number of assignments after which a partition fails: a partition that kills
-	// its worker must not kill them all. 0 means DefaultPartAttempts.
-	MaxAttempts int
-	// Except are hashes of definitions that the worker cannot build.
-	Except []string
-	// Dead reports whether an owner is known to be dead: its partitions are taken before their lease
-	// expires. nil means none is.
-	Dead func(core.Owner) bool
-}
-
-// DefaultPartAttempts is the default of AssignRequest.MaxAttempts.
-const DefaultPartAttempts = 3
-
-// Assignment is a partition that a worker has.
-type Assignment struct {
-	Step core.StepExecution // in STARTED, with the position and counters of its last commit
-	// Earlier is the attempt that the partition resumes; nil if it started over.
-	Earlier *core.StepExecution
-	// Manager is the step that planned it.
-	Manager core.StepExecution
-	Job     core.JobExecution
-	// Shared is PartitionPlan.Shared.
-	Shared []byte
-	// Resumed are the guards of the steps of a branch that were given back with its part, and continue
-	// in the same attempt.
-	Resumed []StepRef
 }
 
 // Ready is a partition, or a parked execution, that a worker may take now.
@@ -125,40 +83,8 @@ type ReadyPlace struct {
 	Execution core.JobExecutionID
 }
 
-// NotNowError is returned to a worker that requests a partition before its lease has ended, or one with
-// a definition that the worker has excepted.
-type NotNowError struct {
-	Part       core.StepExecutionID
-	Definition string // the hash
-}
-
-// Error says why it cannot be taken.
-func (e *NotNowError) Error() string {
-	return fmt.Sprintf("step execution %d cannot be claimed now", e.Part)
-}
-
 // Announcer notifies workers of ready work, in the transaction that ctx carries: a rollback notifies no
 // worker. The same may be announced twice.
 type Announcer interface {
 	Announce(ctx context.Context, list ...Ready) error
-}
-
-// Assignments give partitions to workers. A partition has an owner, an epoch and a lease
-// of its own.
-type Assignments interface {
-	// AssignPartition takes a partition without a worker, or with a lost one: the same record with a
-	// new epoch, at the position of its last commit. Lost partitions that were assigned MaxAttempts
-	// times end FAILED, and the parts of a stopping job STOPPED. nil means that there is none. A
-	// *NotNowError concerns a partition that was requested by its ID and is available later.
-	AssignPartition(ctx context.Context, req AssignRequest) (*Assignment, error)
-	// HeartbeatStep extends the lease of a partition and reads the stop flag of its job.
-	// ErrLostOwner if the guard finds no row.
-	HeartbeatStep(ctx context.Context, ref StepRef, lease time.Duration) (stop bool, err error)
-	// PromotePartition is SaveJobContext for the worker of a partition, under the guard of
-	// the partition.
-	PromotePartition(ctx context.Context, ref StepRef, c *core.ExecutionContext) error
-	// ReleasePartition gives back a partition that its worker does not finish: another one continues at
-	// the position of its last commit. Until then its error is refused, the reason why the worker could
-	// not begin; empty means that the worker stops.
-	ReleasePartition(ctx context.Context, ref StepRef, refused string) error
 }

@@ -24,7 +24,7 @@ type PartitionPlan struct {
 	Again bool
 }
 
-// PartitionPlans stores the parts of a step, and the memory of steps made of other steps or jobs.
+// PartitionPlans stores the parts of a step.
 type PartitionPlans interface {
 	// PlanPartitions inserts a step execution in STARTING for each partition, all of them or none,
 	// under the guard of the job and of the step that plans them, which counts them
@@ -40,8 +40,4 @@ type PartitionPlans interface {
 	// BeginStep moves a planned step execution from STARTING to STARTED.
 	// ErrLostOwner if the guard finds no row.
 	BeginStep(ctx context.Context, ref StepRef) error
-	// EndStep ends a partition that does not begin: see Transitions.
-	EndStep(ctx context.Context, ref StepRef, change StepChange) (core.Answer, error)
-	// SaveStepContext: see Transitions.
-	SaveStepContext(ctx context.Context, ref StepRef, c *core.ExecutionContext) error
 }

@@ -1,6 +1,7 @@
 package ports
 
 import (
+	"context"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -14,15 +15,6 @@ const (
 	PlacedTask      PlacedKind = "task"
 	PlacedPart      PlacedKind = "part"      // a partition, or a branch
 	PlacedExecution PlacedKind = "execution" // of a child job
-)
-
-// The states of placed work. Tasks have more.
-const (
-	PlacePending  = "PENDING"  // waits until the leader assigns it
-	PlaceAssigned = "ASSIGNED" // a worker has it, and has not begun
-	PlaceRunning  = "RUNNING"  // the worker has begun
-	PlaceOrphaned = "ORPHANED" // its worker left before it began
-	PlaceEnded    = "ENDED"
 )
 
 // Placed is work with a placement.
@@ -66,4 +58,83 @@ type Room struct {
 	// assignment on.
 	Workers int
 	Pause   time.Duration
+}
+
+// PlacedWork is the placed work of jobs: parts and child jobs.
+type PlacedWork interface {
+	Places
+	// PlacedOf returns the work of the executions that no worker has begun: their parts and child jobs,
+	// and themselves.
+	PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]Placed, error)
+	// GiveBack takes the assignment of a part or an execution that it has not begun from a worker which cannot begin it:
+	// the leader assigns it again (rule PL4). One that the worker does not have, or has begun, stays as it is.
+	GiveBack(ctx context.Context, work Ready, worker string) error
+}
+
+// Places is work that the leader assigns to workers (rule PL2). Its methods work in the transaction that ctx carries.
+type Places interface {
+	// Unassigned returns work that waits to be assigned, oldest first: of each class at most as much as
+	// room allows.
+	Unassigned(ctx context.Context, room func(PlacedClass) Room) ([]Placed, error)
+	// AssignPlaced assigns work to a worker if it still waits and the epoch is the leader's, and
+	// returns the epoch of its delivery; 0 means that it was not assigned.
+	AssignPlaced(ctx context.Context, work Placed, worker string, leader int64) (epoch int64, err error)
+	// OrphanPlaced takes back at most limit pieces of work that were assigned longer than after ago and
+	// not begun, if the worker is gone or stopping. It returns their number.
+	OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error)
+	// EndPlaced notes, of at most limit pieces of work, that they are over.
+	EndPlaced(ctx context.Context, leader int64, limit int) (int, error)
+	// AssignedTo returns work that a worker was assigned and has not begun, oldest first.
+	AssignedTo(ctx context.Context, worker string, limit int) ([]Placed, error)
+	// LoadOf adds to loads the slots of each worker that this work takes, begun or not.
+	LoadOf(ctx context.Context, loads map[string]int) error
+}
+
+// The states of placed work. Tasks have more.
+const (
+	PlacePending  = "PENDING"  // waits until the leader assigns it
+	PlaceAssigned = "ASSIGNED" // a worker has it, and has not begun
+	PlaceRunning  = "RUNNING"  // the worker has begun
+	PlaceOrphaned = "ORPHANED" // its worker left before it began
+	PlaceEnded    = "ENDED"
+)
+
+// The moves of the placement of a part, or of a child job.
+const (
+	MovePlaceAssign = "assign"
+	MovePlaceStart  = "start"
+	MovePlaceOrphan = "orphan"
+	MovePlaceReturn = "return"
+	MovePlaceEnd    = "end"
+)
+
+// Placements is the transition table of the placements of parts and of child jobs. A task's placement
+// is part of the task's table.
+func Placements() core.Machine[string] {
+	m, err := core.NewMachine("placement", []core.Move[string]{
+		{
+			Name: MovePlaceAssign, From: []string{PlacePending, PlaceOrphaned}, To: PlaceAssigned, Intent: core.IntentTake,
+			Trigger: "the leader: a matching worker has a free slot", Guard: "the leader's epoch; the work waits", Prevents: "a part that two workers start",
+		},
+		{
+			Name: MovePlaceStart, From: []string{PlaceAssigned}, To: PlaceRunning, Intent: core.IntentBegin,
+			Trigger: "the worker starts its assigned work", Guard: "the worker; its move of the work is in the same transaction", Prevents: "a part that starts on a worker that does not match",
+		},
+		{
+			Name: MovePlaceOrphan, From: []string{PlaceAssigned}, To: PlaceOrphaned, Intent: core.IntentTake,
+			Trigger: "the leader: the worker disappeared before it started; or the worker: it cannot start it", Guard: "the leader's epoch; assigned too long ago, and the worker is gone or stopping; or the worker", Prevents: "a start by the worker that was given up",
+		},
+		{
+			Name: MovePlaceReturn, From: []string{PlaceRunning}, To: PlacePending, Intent: core.IntentTake,
+			Trigger: "the leader: the worker returned the work, or its lease has expired, or the execution is parked again", Guard: "the leader's epoch; the work waits for a worker", Prevents: "work that waits for a worker that no longer has it",
+		},
+		{
+			Name: MovePlaceEnd, From: []string{PlacePending, PlaceAssigned, PlaceRunning, PlaceOrphaned}, To: PlaceEnded, Intent: core.IntentEnd,
+			Trigger: "the leader: the work is over", Guard: "the leader's epoch; the work is over", Prevents: "an assignment of work that is over",
+		},
+	}...)
+	if err != nil {
+		panic(err) // the table above is wrong
+	}
+	return m
 }

@@ -47,9 +47,9 @@ type Plan struct {
 
 type count struct{ items, texts int }
 
-// Items stores skipped items and checkpoints: a ports.JobRepository.
+// Items stores skipped items and checkpoints: a ports.Repository.
 type Items interface {
-	ports.SkippedItems
+	ports.Skips
 	Database() string
 }
 

@@ -296,7 +296,7 @@ func TestOfTwoRedrivesOfTheSameItemsOneRollsBack(t *testing.T) {
 		}
 		exec := b.redrive(t, first, 1)
 		require.Equal(t, core.StatusFailed, exec.Status)
-		require.Contains(t, exec.Error, core.ErrRedriven.Error())
+		require.Contains(t, exec.Error, ports.ErrRedriven.Error())
 		require.Equal(t, map[int64]int{1: 1, 2: 1, 3: 1}, b.rows())
 		_, err := redrive.New(t.Context(), b.Repository, redrive.Request{Execution: original.ID})
 		require.ErrorIs(t, err, redrive.ErrNothing)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -16,25 +17,25 @@ type Reason string
 const (
 	// core.ErrNotFound.
 	NotFound Reason = "not_found"
-	// core.ErrNoSuchJob.
+	// ports.ErrNoSuchJob.
 	NoSuchJob Reason = "no_such_job"
-	// *core.InstanceCompleteError.
+	// *ports.InstanceCompleteError.
 	Complete Reason = "complete"
-	// *core.AlreadyRunningError.
+	// *ports.AlreadyRunningError.
 	Running Reason = "running"
-	// *core.ExclusiveError.
+	// *ports.ExclusiveError.
 	Exclusive Reason = "exclusive"
 	// Over: nothing to stop.
 	Over Reason = "over"
-	// core.ErrAbandoned.
+	// ports.ErrAbandoned.
 	Abandoned Reason = "abandoned"
-	// core.ErrUnknownStatus.
+	// ports.ErrUnknownStatus.
 	Unknown Reason = "unknown_outcome"
-	// core.ErrNotRestartable.
+	// ports.ErrNotRestartable.
 	NotRestartable Reason = "not_restartable"
-	// core.ErrNotMostRecent.
+	// ports.ErrNotMostRecent.
 	NotNewest Reason = "not_newest"
-	// core.ErrIllegalState, *core.TransitionError.
+	// ports.ErrIllegalState, *core.TransitionError.
 	IllegalState Reason = "illegal_state"
 	// Redrive: only a redrive continues a redrive.
 	Redrive Reason = "redrive"
@@ -46,9 +47,9 @@ const (
 	Items Reason = "items"
 	// *jobfile.ChangedError.
 	Changed Reason = "changed"
-	// core.ErrNoIncrementer.
+	// ports.ErrNoIncrementer.
 	NoIncrementer Reason = "no_incrementer"
-	// *core.ParameterError, joined.
+	// *ports.ParameterError, joined.
 	Parameters Reason = "parameters"
 	// jobfile.Problems.
 	File Reason = "file"
@@ -66,7 +67,7 @@ const (
 	Invalid Reason = "invalid"
 	// UnknownType: no process would execute the task.
 	UnknownType Reason = "unknown_type"
-	// task.ErrOtherSubmission.
+	// taskports.ErrOtherSubmission.
 	OtherSubmission Reason = "other_submission"
 )
 
@@ -154,8 +155,8 @@ type Action struct {
 	// NeedsFile: the history has no job file.
 	NeedsFile bool `json:"needs_file,omitempty"`
 	// Owner is the dead process.
-	Owner *Owner        `json:"owner,omitempty"`
-	Open  core.OpenWork `json:"open,omitzero"`
+	Owner *Owner         `json:"owner,omitempty"`
+	Open  ports.OpenWork `json:"open,omitzero"`
 }
 
 // Owner is the process that runs an execution.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch"
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestEveryShippedReaderAndWriterIsCheckedAgainstItsContract(t *testing.T) {
 	t.Parallel()
-	reg, err := batch.NewRegistry()
+	reg, err := assembly.NewRegistry()
 	require.NoError(t, err)
 	calls := map[registry.Kind]string{registry.KindReader: "itemtest.Reader(", registry.KindWriter: "itemtest.Writer("}
 	checked := 0

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The steps and the repository are made by the language, not by applications:
-// their examples show the engine's types as well.
+// Applications get the repository from package batch: its own examples show the engine's types as well.
 func TestExamplesImportPublicPackagesOnly(t *testing.T) {
 	t.Parallel()
 	sources, err := readSources(root(t))

@@ -39,7 +39,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
+	return []string{"internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
 }
 
 func admits(pattern, dir string) bool {
@@ -63,45 +63,50 @@ func rooms() []room {
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with alternatives
-		{path: "pkg/batch/core/exception/...", std: true},
+		{path: "internal/panics", std: true},
+		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
+		{path: "internal/trait", std: true},
+		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "internal/jsontext/..."}, std: true},
+		{path: "internal/humanize/...", std: true},
 		{path: "internal/jsontext/...", std: true},
 		{path: "internal/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
 		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "internal/jsontext/..."}, std: true},
 		{path: "pkg/batch/core/registry/...", may: []string{ports, core, tx, "internal/calendar"}, std: true},
 		{path: ports, may: []string{core, "internal/calendar"}, std: true},
-		{path: model, may: []string{core, ports, "internal/workslot"}, std: true},
+		{path: model, may: []string{core, ports, "internal/workslot", "internal/panics"}, std: true},
 		{path: "internal/workslot", std: true},
-		{path: "pkg/batch/core/task", may: []string{core, "internal/calendar", "internal/workslot"}, std: true},
-		{path: core, may: []string{"internal/jsontext", "internal/calendar"}, std: true},
+		{path: "pkg/batch/core/task", may: []string{core, "internal/workslot"}, std: true},
+		{path: core, may: []string{"internal/jsontext", "internal/calendar", "internal/panics"}, std: true},
 		{path: tx, std: true},
-		{path: "pkg/batch/chunk/...", may: []string{model, ports, core, tx}},
+		{path: "pkg/batch/chunk/...", may: []string{model, ports, core, tx, "internal/itemextra", "internal/panics"}},
 		{path: "internal/redrive", may: []string{model, ports, core, tx, "pkg/batch/chunk"}},
-		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/workslot", core, tx, "internal/confine"}},
-		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", core, "internal/lease", "internal/confine"}},
-		{path: "internal/refusal", may: []string{core}},
+		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/workslot", "internal/panics", core, tx, "internal/confine"}},
+		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", "internal/panics", core, "internal/lease", "internal/confine"}},
+		{path: "internal/refusal", may: []string{core, ports}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
 		{path: "internal/schedule/...", may: []string{core, "internal/ports/taskports", "internal/calendar"}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
-		{path: "pkg/batch/inbox/...", may: []string{core, tx, "pkg/batch/guard", "internal/gormtx/..."}},
-		{path: "internal/runtime/...", may: []string{model, ports, "internal/workslot", "internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest", "internal/refusal"}},
+		{path: "pkg/batch/inbox/...", may: []string{core, tx, "internal/panics", "pkg/batch/guard", "internal/gormtx/..."}},
+		{path: "internal/runtime/...", may: []string{model, ports, "internal/workslot", "internal/panics", "internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest", "internal/refusal"}},
 		{path: "pkg/batch/repository/...", may: []string{ports, model, core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "internal/operator/...", may: append(steps, "internal/workslot", "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
-		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest"}, std: true},
+		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
 		// HTTP: the rules of running are the service's.
 		{path: "internal/api/...", may: []string{model, ports, core, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
 		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
 		// Sentences for people, wherever they are shown.
-		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator", "internal/refusal"}},
+		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator", "internal/refusal", "internal/humanize"}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
 		{path: "pkg/batch/adaptor/item/skips", may: []string{core, model, ports}}, // reads the history
 		{path: "pkg/batch/adaptor/*/*/...", may: []string{core, tx, ours}},
-		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/..."}},
+		{path: "pkg/batch/cli", may: []string{"pkg/batch", core, tx, "internal/cli/...", "internal/assembly"}},
+		{path: "internal/assembly", may: append(layersInside(), "pkg/batch/adaptor/...", core, "pkg/batch/settings", ours)},
 		{path: "pkg/batch", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/conformance/..."}, // tests only
 		{path: "internal/picture", std: true},
@@ -147,7 +152,7 @@ type guarded struct {
 }
 
 func libraries() []guarded {
-	assembly := []string{"pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
+	assembly := []string{"internal/assembly", "pkg/batch", "pkg/batch/cli", "cmd/...", "example/..."}
 	gormPlaces := []string{"pkg/batch/repository/...", "pkg/batch/adaptor/database/...", "internal/gormtx/..."}
 	drivers := []string{
 		"pkg/batch/adaptor/database/...", "internal/migrator/...", "internal/dberr/...", "internal/pgxconn",

@@ -335,21 +335,65 @@ func anchors(page string) []string {
 	return out
 }
 
-// TestEveryRuleHasANumberOfItsOwn, by which code and tests cite it.
+// TestEveryRuleHasANumberOfItsOwn, by which code and tests cite it, and the index lists it once.
 func TestEveryRuleHasANumberOfItsOwn(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics.md"))
+	t.Parallel()
+	known := rules(t)
+	require.Greater(t, len(known), 100)
+	index, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics.md"))
 	require.NoError(t, err)
-	seen := map[string]bool{}
-	for _, rule := range regexp.MustCompile(`(?m)^- \*\*([A-Z]+[0-9]+[a-z]*)\*\*`).FindAllStringSubmatch(string(text), -1) {
-		require.False(t, seen[rule[1]], "rule %s is there twice", rule[1])
-		seen[rule[1]] = true
+	listed := map[string]string{}
+	for _, m := range regexp.MustCompile(`\[([A-Z]+[0-9]+[a-z]*)\]\(([^)#]*)#([^)]*)\)`).FindAllStringSubmatch(string(index), -1) {
+		require.NotContains(t, listed, m[1], "rule %s is in the index twice", m[1])
+		require.Equal(t, strings.ToLower(m[1]), m[3], "the link of rule %s", m[1])
+		listed[m[1]] = "docs/" + m[2]
 	}
-	require.Greater(t, len(seen), 100)
+	require.Equal(t, known, listed, "docs/semantics.md is the index of docs/semantics")
+}
+
+// TestEveryRuleThatIsCitedExists, in code, in SQL, in jobs and on the pages.
+func TestEveryRuleThatIsCitedExists(t *testing.T) {
+	t.Parallel()
+	known, n := rules(t), 0
+	number := `[A-Z]{1,2}[0-9]+[a-z]*`
+	cited := regexp.MustCompile(`\b[Rr]ules? \[?` + number + `(?:(?:, | and | to |; )` + number + `)*`)
+	eachFile(t, func(file string, text []byte) {
+		for _, citation := range cited.FindAllString(string(text), -1) {
+			for _, id := range regexp.MustCompile(number).FindAllString(citation, -1) {
+				n++
+				require.Contains(t, known, id, "%s cites %q", file, citation)
+			}
+		}
+		if path.Dir(file) != "docs/semantics" {
+			return
+		}
+		for _, id := range regexp.MustCompile(`\b(?:AP|IL|OP|PL|PU|SE|SM|TL|TO|TS|TW|[CDEFIJLOPRSTW])[0-9]+[a-z]*\b`).FindAllString(prose(string(text)), -1) {
+			require.Contains(t, known, id, "%s cites %s", file, id)
+		}
+	})
+	require.Greater(t, n, 200)
+}
+
+// rules are the numbers of all rules, each with its page.
+func rules(t *testing.T) map[string]string {
+	t.Helper()
+	known := map[string]string{}
+	pages, err := filepath.Glob(filepath.Join(root(t), "docs", "semantics", "*.md"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile(`(?m)^### ([A-Z]+[0-9]+[a-z]*)$`).FindAllStringSubmatch(string(text), -1) {
+			require.NotContains(t, known, m[1], "%s: rule %s is there twice", page, m[1])
+			known[m[1]] = "docs/semantics/" + filepath.Base(page)
+		}
+	}
+	return known
 }
 
 func TestTheStatusTableOfThePagesIsTheOneOfTheCode(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics.md"))
+	page, err := os.ReadFile(filepath.Join(root(t), "docs", "semantics", "identity.md"))
 	require.NoError(t, err)
 	for _, m := range ports.Executions().Moves() {
 		var from []string

@@ -4,8 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +40,26 @@ func TestTheCommandReachesWhatAnAppCan(t *testing.T) {
 		}
 	}
 	require.Empty(t, unreachable)
+}
+
+func TestTheDocumentationOfAnAppNamesMethodsThatItHas(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../pkg/batch/app.go")
+	require.NoError(t, err)
+	_, doc, _ := strings.Cut(string(text), "// App runs jobs inside a Go program.")
+	doc, _, _ = strings.Cut(doc, "\ntype App struct")
+	app := reflect.TypeFor[*batch.App]()
+	named := regexp.MustCompile(`(?m)^//\t(\w+)\(`).FindAllStringSubmatch(doc, -1)
+	_, others, _ := strings.Cut(doc, "// and ")
+	others, _, _ = strings.Cut(others, " and others")
+	for _, name := range strings.Split(others, ", ") {
+		named = append(named, []string{"", name})
+	}
+	require.Greater(t, len(named), 15)
+	for _, name := range named {
+		_, found := app.MethodByName(name[1])
+		require.True(t, found, name[1])
+	}
 }
 
 func noteCalls(t *testing.T, file string, called map[string]bool) {

@@ -66,7 +66,7 @@ func TestASubmissionIsReadStrictly(t *testing.T) {
 		Title: "x", Type: "shell", Decider: "d", IdempotencyKey: "k",
 		Budget: task.Budget{MaxAttempts: 2, MaxTotalAttempts: 9, Deadline: 90 * time.Minute, MaxNoProgress: 3},
 		Tasks: []task.Spec{{
-			Payload: json.RawMessage(`{"a": 1}`), Delay: 10 * time.Second, Timeout: time.Minute, Priority: 3, IdempotencyKey: "t", Goal: json.RawMessage(`[1]`),
+			Payload: json.RawMessage(`{"a": 1}`), Delay: 10 * time.Second, Timeout: time.Minute, Priority: 3, IdempotencyKey: "t", Hints: task.Hints{Goal: json.RawMessage(`[1]`)},
 		}, {}},
 	}, sub)
 	sub, err = runtime.ReadSubmission([]byte(` [{"type": "a"}, null]`))
@@ -85,7 +85,7 @@ func TestASubmissionIsReadStrictly(t *testing.T) {
 
 func TestAWorkerWithoutAHandlerOfItsTypesIsRefused(t *testing.T) {
 	eachOffice(t, func(o *office) {
-		config := runtime.Config{Tasks: &runtime.Tasks{Repository: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "w", Types: []string{"work", "wrok"}}}
+		config := runtime.Config{Tasks: &runtime.Tasks{Executions: o.repo, Maintenance: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: "w", Types: []string{"work", "wrok"}}}
 		_, err := runtime.NewWorker(config)
 		require.ErrorContains(o, err, `tasks of type "wrok" have no handler in this process (there are: ["work"])`)
 		_, err = runtime.NewWorker(runtime.Config{})

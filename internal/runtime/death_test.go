@@ -255,7 +255,7 @@ func (s *scene) process() *process {
 	}
 	var err error
 	p.launcher, err = job.NewLauncher(job.Config{
-		Repository: p.mortal, Executor: p.executor(p.mortal), Owner: p.owner, Dead: s.isDead,
+		Repository: p.mortal.Ports(), Executor: p.executor(p.mortal), Owner: p.owner, Dead: s.isDead,
 		Lease: time.Hour, Heartbeat: 10 * time.Minute,
 	})
 	require.NoError(s.T, err)
@@ -277,7 +277,7 @@ func (s *scene) manager() {
 	p.die()
 	s.holdsNoConnection()
 	switch {
-	case errors.As(err, new(*core.InstanceCompleteError)):
+	case errors.As(err, new(*ports.InstanceCompleteError)):
 		s.over, err = s.Repository.LastExecution(s.T.Context(), s.name, core.Parameters{}.Key())
 		require.NoError(s.T, err)
 	case err == nil && exec.Status.IsOver():
@@ -302,7 +302,7 @@ func (s *scene) worker() {
 	silent, err := local.New(local.Config{Database: s.Database, Source: runtime.Waiting{}}) // only polls find it: the writes come in one order
 	require.NoError(s.T, err)
 	w, err := runtime.NewWorker(runtime.Config{Lease: time.Hour, Heartbeat: 10 * time.Minute, Poll: time.Millisecond, Sweep: time.Millisecond, Parts: &runtime.Parts{
-		Repository: p.mortal, Engine: silent, Owner: p.owner, Executor: p.executor,
+		Repository: p.mortal.Ports(), Engine: silent, Owner: p.owner, Executor: p.executor,
 		Job:      func(context.Context, core.JobExecution) (*model.Job, error) { return s.job(), nil },
 		Services: model.StepServices{Owners: model.OwnersFunc(s.isDead)},
 		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {

@@ -2,8 +2,7 @@ package runtime
 
 import (
 	"context"
-	"slices"
-	"time"
+	"strings"
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
@@ -14,6 +13,19 @@ import (
 // WakeQueue is for parts and parked executions. The tables decide if a delivery
 // is still available.
 const WakeQueue = "surfin.parts"
+
+const ownQueue = "surfin.on "
+
+// QueueOf returns the queue of the work that the leader assigns to a worker.
+func QueueOf(worker string) string { return ownQueue + worker }
+
+func ownWorker(queue string) string {
+	worker, is := strings.CutPrefix(queue, ownQueue)
+	if !is {
+		return ""
+	}
+	return worker
+}
 
 // Announcer is a ports.Announcer that hands parts and parked executions to an
 // engine.
@@ -36,7 +48,7 @@ func readyDeliveries(list []ports.Ready) []engine.Delivery {
 	return ds
 }
 
-func deliveries(tasks []taskports.Delivery) []engine.Delivery {
+func taskDeliveries(tasks []taskports.Delivery) []engine.Delivery {
 	list := make([]engine.Delivery, len(tasks))
 	for i, d := range tasks {
 		list[i] = engine.Delivery{
@@ -50,72 +62,14 @@ func taskDelivery(d engine.Delivery) taskports.Delivery {
 	return taskports.Delivery{ID: task.ID(d.ID), Epoch: d.Epoch, Type: d.Queue, Priority: d.Priority, NotBefore: d.NotBefore}
 }
 
-// Waiting finds deliveries that wait in the repository, for an engine without
-// its own table.
-type Waiting struct {
-	Tasks taskports.Executions
-	// Tasks of groups with other deciders are left to other processes.
-	Deciders []string
-	Parts    ports.Parks
-	// Places find the work that the leader assigns; may be nil.
-	Places []ports.Places
+func placedDelivery(work ports.Placed, worker string) engine.Delivery {
+	d := engine.Delivery{Kind: engine.Task, ID: work.ID, Epoch: work.Epoch, Queue: QueueOf(worker), Priority: work.Priority}
+	switch work.Kind {
+	case ports.PlacedTask:
+	case ports.PlacedPart:
+		d.Kind, d.NotBefore = engine.Part, work.Since
+	case ports.PlacedExecution:
+		d.Kind, d.NotBefore = engine.Resume, work.Since
+	}
+	return d
 }
-
-// Due returns at most limit deliveries that wait now, by priority, then age;
-// tasks and others alternate, so that neither waits for all of the other.
-func (w Waiting) Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error) {
-	own := ""
-	types := slices.DeleteFunc(slices.Clone(queues), func(q string) bool {
-		if w := ownWorker(q); w != "" {
-			own = w
-			return true
-		}
-		return q == WakeQueue
-	})
-	waiting, err := w.waiting(ctx, queues, types, limit)
-	if err != nil || own == "" || len(w.Places) == 0 {
-		return waiting, err
-	}
-	assigned, err := assignedTo(ctx, w.Places, own, limit)
-	if err != nil || len(assigned) == 0 {
-		return waiting, err
-	}
-	all := inTurn(waiting, assigned)
-	return all[:min(len(all), limit)], nil
-}
-
-func (w Waiting) waiting(ctx context.Context, queues, types []string, limit int) ([]engine.Delivery, error) {
-	var found []engine.Delivery
-	if len(types) > 0 {
-		list, err := w.Tasks.Due(ctx, types, w.Deciders, limit)
-		if err != nil {
-			return nil, err
-		}
-		found = deliveries(list)
-	}
-	if !slices.Contains(queues, WakeQueue) || w.Parts == nil {
-		return found, nil
-	}
-	ready, err := w.Parts.Ready(ctx, ports.ReadyPlace{}, limit)
-	if err != nil {
-		return nil, err
-	}
-	all := inTurn(found, readyDeliveries(ready))
-	return all[:min(len(all), limit)], nil
-}
-
-func inTurn(a, b []engine.Delivery) []engine.Delivery {
-	all := make([]engine.Delivery, 0, len(a)+len(b))
-	for i := range max(len(a), len(b)) {
-		if i < len(b) {
-			all = append(all, b[i].Filled())
-		}
-		if i < len(a) {
-			all = append(all, a[i].Filled())
-		}
-	}
-	slices.SortStableFunc(all, func(x, y engine.Delivery) int { return x.Priority - y.Priority })
-	return all
-}
-
-func pauseOf(poll time.Duration) engine.Answer { return engine.RetryAfter(jittered(poll)) }

@@ -28,7 +28,7 @@ func announced(t *testing.T, url string, make func(e *testengine.Engine) engine.
 	e.Repository = repository.New(e.Database, repository.Options{Announcer: runtime.Announcer{Engine: made}})
 	var err error
 	e.Launcher, err = job.NewLauncher(job.Config{
-		Repository: e.Repository, Executor: step.NewSimpleStepExecutor(e.Repository, e.Database.Name(), nil), Lease: time.Minute,
+		Repository: e.Repository.Ports(), Executor: step.NewSimpleStepExecutor(e.Repository, e.Database.Name(), nil), Lease: time.Minute,
 	})
 	require.NoError(t, err)
 	p := workplaceOn(t, e, made, parts, func(context.Context, *core.StepContribution) error { return nil })
@@ -54,13 +54,23 @@ func (p *workplace) delivered(kind engine.Kind) int64 {
 	return p.Ints("SELECT count(*) FROM surfin_river.river_job WHERE args->>'work' LIKE '" + string(kind) + "/%'")[0]
 }
 
-type deliveredOnly struct{ ports.JobRepository }
+type deliveredOnly struct {
+	ports.Assignments
+	ports.Parks
+}
+
+func (p *workplace) deliveredOnly() ports.Repository {
+	all := p.Repository.Ports()
+	only := &deliveredOnly{all.Assignments, all.Parks}
+	all.Assignments, all.Parks = only, only
+	return all
+}
 
 func (d *deliveredOnly) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	if req.Part == 0 {
 		return nil, nil
 	}
-	return d.JobRepository.AssignPartition(ctx, req)
+	return d.Assignments.AssignPartition(ctx, req)
 }
 
 func (*deliveredOnly) Resumable(context.Context, string, int, []string) ([]core.JobExecutionID, error) {
@@ -72,7 +82,7 @@ func TestPartsAndContinuationsAreDelivered(t *testing.T) {
 	t.Parallel()
 	check := func(p *workplace) {
 		p.config.Slots = 2
-		p.parts.Repository = &deliveredOnly{p.Repository}
+		p.parts.Repository = p.deliveredOnly()
 		require.NoError(p.T, p.work())
 		require.Equal(p.T, core.StatusCompleted, p.status())
 		require.Equal(p.T, 5, p.happened("ended"))

@@ -79,11 +79,11 @@ func (e *execution) claim() (claimed *taskports.Claimed, answer engine.Answer, e
 }
 
 func (e *execution) begin(ctx context.Context) (*taskports.Claimed, core.Answer, error) {
-	repository := e.source.tasks.Repository
+	executions := e.source.tasks.Executions
 	if ownWorker(e.delivery.Type) != "" {
-		return repository.Start(ctx, e.delivery, e.source.claimant())
+		return executions.Start(ctx, e.delivery, e.source.claimant())
 	}
-	return repository.Claim(ctx, e.delivery, e.source.claimant())
+	return executions.Claim(ctx, e.delivery, e.source.claimant())
 }
 
 func lacksDecider(err error) bool {
@@ -175,7 +175,7 @@ func (e *execution) record(r result) (recorded bool) {
 func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide taskports.Decide) (ended taskports.Ended, err error) {
 	tasks := e.source.tasks
 	if !e.claimed.Ref.Ordered {
-		return tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide)
+		return tasks.Executions.End(ctx, e.claimed.Ref, outcome, decide)
 	}
 	var refused error
 	attr := tx.Attr{}
@@ -184,21 +184,21 @@ func (e *execution) endAttempt(ctx context.Context, outcome task.Outcome, decide
 	}
 	err = tx.NewManager(tasks.Database).Do(ctx, attr, func(ctx context.Context) (err error) {
 		refused = nil
-		if ended, err = tasks.Repository.End(ctx, e.claimed.Ref, outcome, decide); isRefused(err) {
+		if ended, err = tasks.Executions.End(ctx, e.claimed.Ref, outcome, decide); isRefused(err) {
 			refused = err // the rows that End has written stay
 			return nil
 		}
 		if err != nil || len(ended.Opened) == 0 {
 			return err
 		}
-		return tasks.Engine.Enqueue(ctx, deliveries(ended.Opened)...)
+		return tasks.Engine.Enqueue(ctx, taskDeliveries(ended.Opened)...)
 	})
 	return ended, errors.Join(err, refused)
 }
 
 // Work that finished after its time still counts as done.
 func outcomeOf(r result, cause error) task.Outcome {
-	outcome := task.OutcomeOf(r.outcome, r.err)
+	outcome := taskports.OutcomeOf(r.outcome, r.err)
 	if cause == nil || outcome.Kind == task.OutcomeSuccess {
 		return outcome
 	}

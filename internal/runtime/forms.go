@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/jsontext"
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -51,21 +55,17 @@ type BudgetForm struct {
 
 // SpecForm is the JSON form of a task.Spec.
 type SpecForm struct {
-	Type             string          `json:"type,omitempty"`
-	Payload          json.RawMessage `json:"payload,omitempty"`
-	Title            string          `json:"title,omitempty"`
-	Intent           string          `json:"intent,omitempty"`
-	Goal             json.RawMessage `json:"goal,omitempty"`
-	Constraints      json.RawMessage `json:"constraints,omitempty"`
-	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
-	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
-	Key              string          `json:"key,omitempty"`
-	After            []string        `json:"after,omitempty"`
-	Priority         int             `json:"priority,omitempty"`
-	On               *core.Placement `json:"on,omitempty" doc:"Which workers may execute it: an object of labels, such as {\"disk\": \"eu1\"}, or the name of a worker; without it any worker"`
-	Delay            Span            `json:"delay,omitzero"`
-	Timeout          Span            `json:"timeout,omitzero"`
-	IdempotencyKey   string          `json:"idempotency_key,omitempty"`
+	Type    string          `json:"type,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+	Title   string          `json:"title,omitempty"`
+	task.Hints
+	Key            string          `json:"key,omitempty"`
+	After          []string        `json:"after,omitempty"`
+	Priority       int             `json:"priority,omitempty"`
+	On             *core.Placement `json:"on,omitempty" doc:"Which workers may execute it: an object of labels, such as {\"disk\": \"eu1\"}, or the name of a worker; without it any worker"`
+	Delay          Span            `json:"delay,omitzero"`
+	Timeout        Span            `json:"timeout,omitzero"`
+	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 }
 
 // ReadSubmission reads a SubmitRequest, or a list of SpecForms. An unknown key
@@ -125,8 +125,7 @@ func (r SubmitRequest) Submission() task.Submission {
 // sent again, also one stored by an older program.
 func (f SpecForm) spec() task.Spec {
 	return task.Spec{
-		Type: f.Type, Payload: f.Payload, Title: f.Title, Intent: f.Intent, Goal: f.Goal, Constraints: f.Constraints,
-		SeedActionHint: f.SeedActionHint, DependenciesHint: f.DependenciesHint, Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
+		Type: f.Type, Payload: f.Payload, Title: f.Title, Hints: f.Hints, Key: f.Key, After: f.After, Priority: f.Priority, On: f.On,
 		Delay: time.Duration(f.Delay), Timeout: time.Duration(f.Timeout), IdempotencyKey: f.IdempotencyKey,
 	}
 }
@@ -134,8 +133,7 @@ func (f SpecForm) spec() task.Spec {
 // SpecView returns the spec as JSON has it.
 func SpecView(s task.Spec) SpecForm {
 	return SpecForm{
-		Type: s.Type, Payload: s.Payload, Title: s.Title, Intent: s.Intent, Goal: s.Goal, Constraints: s.Constraints,
-		SeedActionHint: s.SeedActionHint, DependenciesHint: s.DependenciesHint, Key: s.Key, After: s.After, Priority: s.Priority, On: s.On,
+		Type: s.Type, Payload: s.Payload, Title: s.Title, Hints: s.Hints, Key: s.Key, After: s.After, Priority: s.Priority, On: s.On,
 		Delay: Span(s.Delay), Timeout: Span(s.Timeout), IdempotencyKey: s.IdempotencyKey,
 	}
 }
@@ -187,4 +185,68 @@ type DecisionForm struct {
 // ViewDecision returns the view of a decision.
 func ViewDecision(d taskports.DecisionRecord) DecisionView {
 	return DecisionView{d, DecisionForm{d.Decision.Dead, Span(d.Decision.Delay), d.Decision.Reason}}
+}
+
+// KeyCure returns advice for a key of Weaver's submissions that one here lacks,
+// or "".
+func KeyCure(key string) string {
+	switch key {
+	case "max_attempts_per_task":
+		return "write max_attempts"
+	case "deadline_ms":
+		return `write deadline, a text with a unit, such as "60s"`
+	case "max_no_progress_steps":
+		return "write max_no_progress"
+	case "task_type":
+		return "write type"
+	}
+	return ""
+}
+
+func unknownKeys(text []byte) error {
+	var errs []error
+	var whole map[string]json.RawMessage
+	var tasks []json.RawMessage
+	if json.Unmarshal(text, &tasks) != nil {
+		if json.Unmarshal(text, &whole) != nil {
+			return nil
+		}
+		errs = append(errs, unknownIn("", text, reflect.TypeFor[SubmitRequest]()), unknownIn("budget: ", whole["budget"], reflect.TypeFor[BudgetForm]()))
+		if json.Unmarshal(whole["tasks"], &tasks) != nil {
+			return errors.Join(errs...)
+		}
+	}
+	for i, t := range tasks {
+		errs = append(errs, unknownIn(fmt.Sprintf("tasks[%d]: ", i), t, reflect.TypeFor[SpecForm]()))
+	}
+	return errors.Join(errs...)
+}
+
+func unknownIn(where string, object json.RawMessage, form reflect.Type) error {
+	var fields map[string]json.RawMessage
+	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {
+		return nil
+	}
+	var known, unknown []string
+	for _, field := range reflect.VisibleFields(form) {
+		if !field.Anonymous {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			known = append(known, name)
+		}
+	}
+	for key := range fields {
+		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, key) }) { // as the decoder compares
+			unknown = append(unknown, key)
+		}
+	}
+	slices.Sort(unknown)
+	var errs []error
+	for _, key := range unknown {
+		hint := nearest.Hint(key, known)
+		if cure := KeyCure(key); cure != "" {
+			hint = ": " + cure
+		}
+		errs = append(errs, fmt.Errorf("%sunknown key %q%s", where, key, hint))
+	}
+	return errors.Join(errs...)
 }

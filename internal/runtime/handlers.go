@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
@@ -157,7 +157,7 @@ func (d deciding) decide(c task.Case) (policy string, decision task.Decision) {
 		}
 		return name, task.MarkDead(fmt.Sprintf("this process does not have the decider %q, which alone may decide about another attempt", name))
 	}
-	if err := exception.GuardApart(func() error { decision = chosen.Decide(c); return nil }); err != nil {
+	if err := panics.GuardApart(func() error { decision = chosen.Decide(c); return nil }); err != nil {
 		decision = task.MarkDead(fmt.Sprintf("the decider %q failed, and no other decider replaces it: %v", name, err))
 	}
 	return name, decision.Within(c)

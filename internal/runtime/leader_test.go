@@ -39,7 +39,7 @@ func eachLeaders(t *testing.T, f func(l *leaders)) {
 		_, err = db.Conn().ExecContext(t.Context(), "CREATE TABLE done (id INTEGER PRIMARY KEY "+map[tx.Dialect]string{
 			tx.SQLite: "AUTOINCREMENT", tx.Postgres: "GENERATED ALWAYS AS IDENTITY"}[db.Dialect()]+", holder text, epoch bigint)")
 		require.NoError(t, err)
-		repo, err := tasks.New(db, repository.DefaultPrefix, nil)
+		repo, err := tasks.New(db, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		f(&leaders{t: t, db: db, repo: repo})
 	})

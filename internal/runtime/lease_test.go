@@ -42,7 +42,7 @@ func TestAPartWhoseLeaseCannotBeRenewedIsGivenBack(t *testing.T) {
 	})
 	p.config.Lease, p.config.Heartbeat = 6*time.Second, 300*time.Millisecond
 	far := testengine.On(t, gormdb.Config{URL: line.URL(), IdleInTransaction: p.config.Lease})
-	p.parts.Repository, p.parts.Engine = far.Repository, deliverer(t, far)
+	p.parts.Repository, p.parts.Engine = far.Repository.Ports(), deliverer(t, far)
 	p.parts.Executor = func(transitions ports.Transitions) model.StepExecutor {
 		return step.NewSimpleStepExecutor(transitions, far.Database.Name(), nil)
 	}
@@ -70,11 +70,11 @@ func TestATaskWhoseLeaseCannotBeRenewedIsAttemptedAgain(t *testing.T) {
 		return task.Outcome{}, context.Cause(ctx)
 	})
 	_, far := testengine.Database(t, line.URL())
-	repo, err := tasks.New(far, repository.DefaultPrefix, nil)
+	repo, err := tasks.New(far, repository.DefaultPrefix, tasks.Options{})
 	require.NoError(t, err)
 	o.change = func(c *runtime.Config) {
 		c.Lease, c.Heartbeat = 6*time.Second, 300*time.Millisecond
-		c.Tasks.Repository, c.Tasks.Database = repo, far
+		c.Tasks.Executions, c.Tasks.Maintenance, c.Tasks.Database = repo, repo, far
 		c.Tasks.Engine, err = local.New(local.Config{Database: far, Source: runtime.Waiting{Tasks: repo}, Scan: 20 * time.Millisecond})
 		require.NoError(t, err)
 	}

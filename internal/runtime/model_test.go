@@ -41,7 +41,7 @@ func TestNoTaskIsLostOrEndsTwiceWhateverHappens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOffice(t, open(t), nil)
 			rapid.Check(t, func(rt *rapid.T) {
-				m := &taskModel{office: o, t: rt, attempts: map[task.AttemptID]int{}, budget: map[task.GroupID]task.Budget{}}
+				m := &taskModel{office: o, t: rt, attempts: map[taskports.AttemptID]int{}, budget: map[task.GroupID]task.Budget{}}
 				m.submit(rt)
 				rt.Repeat(map[string]func(*rapid.T){
 					"": func(*rapid.T) { m.invariants() }, "submit": m.submit, "claim": m.claim, "claim without reply": m.claimBlindly,
@@ -63,7 +63,7 @@ type taskModel struct {
 	deliveries []taskports.Delivery
 	held       []taskports.Ref // claimed, and neither ended nor lost as far as the worker knows
 	ended      []taskports.Ref
-	attempts   map[task.AttemptID]int // the number of applied ends of each
+	attempts   map[taskports.AttemptID]int // the number of applied ends of each
 }
 
 func (m *taskModel) ok(err error) {
@@ -247,7 +247,7 @@ func (m *taskModel) cancel(t *rapid.T) {
 func (m *taskModel) cancelGroup(t *rapid.T) {
 	rarely(t, 6)
 	_, err := m.service.CancelGroup(context.Background(), rapid.SampledFrom(m.groups).Draw(t, "group"), runtime.By{})
-	if over := new(task.GroupOverError); !errors.As(err, &over) {
+	if over := new(taskports.GroupOverError); !errors.As(err, &over) {
 		m.refusable(err)
 	}
 }

@@ -42,7 +42,7 @@ func (s *scene) strikes(write string) bool {
 
 func newMortal(s *scene) *mortal {
 	m := &mortal{scene: s, number: s.processes}
-	m.Around = testengine.Around{JobRepository: s.Repository, Do: m.live}
+	m.Around = testengine.Around{Repository: s.Repository.Ports(), Do: m.live}
 	return m
 }
 
@@ -65,6 +65,12 @@ func (m *mortal) live(name string, write func() error) error {
 		return errDead
 	}
 	return err
+}
+
+func (m *mortal) Ports() ports.Repository {
+	all := m.Around.Ports()
+	all.Parks, all.Assignments = m, m
+	return all
 }
 
 func (m *mortal) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {

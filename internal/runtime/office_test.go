@@ -54,9 +54,9 @@ func newOffice(t *testing.T, url string, do work) *office {
 	t.Helper()
 	_, db := testengine.Database(t, url)
 	require.NoError(t, repository.New(db, repository.Options{}).Migrate(t.Context()))
-	repo, err := tasks.New(db, repository.DefaultPrefix, nil)
+	repo, err := tasks.New(db, repository.DefaultPrefix, tasks.Options{})
 	require.NoError(t, err)
-	return officeOn(t, db, repo, do)
+	return officeOn(t, db, repo.Repository, do)
 }
 
 func officeOn(t *testing.T, db tx.Database, repo taskports.Repository, do work) *office {
@@ -70,7 +70,7 @@ func officeOn(t *testing.T, db tx.Database, repo taskports.Repository, do work) 
 		named("at once", task.DeciderFunc(func(task.Case) task.Decision { return task.Retry(0, "at once") })),
 	})
 	require.NoError(t, err)
-	o.service, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: repo, Engine: o.engine(), Database: db, Catalog: o.catalog, Settings: repo.(taskports.Settings), Actor: "tester"})
+	o.service, err = runtime.NewTaskService(runtime.TaskServiceConfig{Repository: repo, Engine: o.engine(), Database: db, Catalog: o.catalog, Actor: "tester"})
 	require.NoError(t, err)
 	return o
 }
@@ -90,7 +90,7 @@ func (o *office) worker(name string) (stop func() error) {
 	config := runtime.Config{
 		Slots: 2, Lease: 3 * time.Second, Heartbeat: 200 * time.Millisecond, Poll: 20 * time.Millisecond,
 		Tasks: &runtime.Tasks{
-			Repository: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: name,
+			Executions: o.repo, Maintenance: o.repo, Engine: o.engine(), Database: o.db, Catalog: o.catalog, Worker: name,
 			Observer: core.ObserverFunc(func(_ context.Context, e core.Event) {
 				o.mu.Lock()
 				defer o.mu.Unlock()

@@ -18,33 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Parts configures how a worker runs parts, and resumes parked executions.
-type Parts struct {
-	Repository ports.JobRepository
-	// Required.
-	Engine engine.Engine
-	// Job rebuilds an execution's job. If it fails, the worker leaves that
-	// definition to others for a while.
-	Job func(ctx context.Context, exec core.JobExecution) (*model.Job, error)
-	// Executor records a partition's end in transitions.
-	Executor func(transitions ports.Transitions) model.StepExecutor
-	// Services are Stores, Observer, Owners and Spawner.
-	Services model.StepServices
-	// Resume resumes an execution, or begins a child job; may be nil. A
-	// *core.TransitionError means that another process does. On stop, it parks
-	// it again.
-	Resume func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error
-	// Branch walks the branch of a split, and returns the ended part, or nil if
-	// it gave it back, as on stop. since is the time of the request. nil
-	// refuses such parts.
-	Branch func(ctx context.Context, j *model.Job, a *ports.Assignment, since time.Duration, stop <-chan struct{}) (*core.StepExecution, error)
-	// Owner is required.
-	Owner core.Owner
-	// The leader assigns work to Worker; "" means none.
-	Worker      string
-	MaxAttempts int
-}
-
 type partSource struct {
 	parts                  Parts
 	lease, heartbeat, poll time.Duration
@@ -57,7 +30,7 @@ type partSource struct {
 
 func newPartSource(config Config, slots chan struct{}) (*partSource, error) {
 	p := *config.Parts
-	if p.Repository == nil || p.Engine == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
+	if p.Repository.Assignments == nil || p.Engine == nil || p.Job == nil || p.Executor == nil || p.Owner == (core.Owner{}) {
 		return nil, errors.New("a worker for parts needs a repository, an engine, jobs, an executor and an owner")
 	}
 	p.Services.Fill()
@@ -292,7 +265,7 @@ func (p *partSource) partition(ctx context.Context, inner model.Step, run *model
 	keeper := p.newLease(a, since, asked, cancel)
 	keeper.Start(ctx)
 	run.Services.Stop, run.Services.Lease = asked, keeper
-	ends := &leaving{JobRepository: p.parts.Repository, stop: asked, lease: keeper}
+	ends := &leaving{Transitions: p.parts.Repository.Transitions, parts: p.parts.Repository.Assignments, stop: asked, lease: keeper}
 	record, err := p.parts.Executor(ends).Execute(model.WithPatience(working, keeper), inner, run)
 	keeper.Stop()
 	keeper.Wait()
@@ -334,7 +307,7 @@ func (p *partSource) rebuild(j *model.Job, a *ports.Assignment) (model.Step, *mo
 	data.Name, data.Planned, data.Earlier = a.Step.Name, &a.Step, a.Earlier
 	data.Part = partOf(a)
 	services := p.parts.Services
-	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository, p.parts.Repository, p.parts.Repository
+	services.Checkpoints, services.Plans, services.Attempts = p.parts.Repository.CheckpointStore, p.parts.Repository, p.parts.Repository
 	ref := refOf(a)
 	services.Promoter = model.PromoterFunc(func(ctx context.Context, values map[string]any) error {
 		promoted := core.NewExecutionContext()
@@ -358,6 +331,6 @@ func innerStep(j *model.Job, name string) (model.Step, error) {
 }
 
 func partOf(a *ports.Assignment) *core.Partition {
-	part := core.PartitionOf(a.Manager.Name, a.Step)
+	part := ports.PartitionOf(a.Manager.Name, a.Step)
 	return &part
 }

@@ -5,18 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
-
-const ownQueue = "surfin.on "
-
-// QueueOf returns the queue of the work that the leader assigns to a worker.
-func QueueOf(worker string) string { return ownQueue + worker }
 
 // PlacingConfig configures a Placing.
 type PlacingConfig struct {
@@ -161,26 +155,6 @@ func assignedTo(ctx context.Context, all []ports.Places, worker string, limit in
 		}
 	}
 	return list, nil
-}
-
-func placedDelivery(work ports.Placed, worker string) engine.Delivery {
-	d := engine.Delivery{Kind: engine.Task, ID: work.ID, Epoch: work.Epoch, Queue: QueueOf(worker), Priority: work.Priority}
-	switch work.Kind {
-	case ports.PlacedTask:
-	case ports.PlacedPart:
-		d.Kind, d.NotBefore = engine.Part, work.Since
-	case ports.PlacedExecution:
-		d.Kind, d.NotBefore = engine.Resume, work.Since
-	}
-	return d
-}
-
-func ownWorker(queue string) string {
-	worker, is := strings.CutPrefix(queue, ownQueue)
-	if !is {
-		return ""
-	}
-	return worker
 }
 
 // office reads them when work waits.

@@ -3,9 +3,9 @@ package runtime
 import (
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 func refuse(reason refusal.Reason, err error, details ...error) *refusal.Refusal {
@@ -20,10 +20,10 @@ func refusalOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, over := errors.AsType[*task.GroupOverError](err); over {
+	if _, over := errors.AsType[*taskports.GroupOverError](err); over {
 		return refuse(refusal.Over, err)
 	}
-	if errors.Is(err, task.ErrOtherSubmission) {
+	if errors.Is(err, taskports.ErrOtherSubmission) {
 		return refuse(refusal.OtherSubmission, err)
 	}
 	if errors.Is(err, core.ErrNotFound) {

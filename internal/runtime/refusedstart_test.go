@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -43,10 +42,10 @@ func TestAWorkerDropsTheDeliveryOfATaskThatMayNotStart(t *testing.T) {
 		on := &core.Placement{Labels: map[string]string{"disk": "eu1"}}
 		done, _, err := o.repo.Submit(o.Context(), task.Submission{Step: step.ID, Tasks: []task.Spec{{Type: "work", On: on}}})
 		require.NoError(o, err)
-		leader, _, err := o.repo.(taskports.Leadership).Lead(o.Context(), "leader", time.Hour)
+		leader, _, err := o.repo.Lead(o.Context(), "leader", time.Hour)
 		require.NoError(o, err)
 		id := int64(done.Tasks[0])
-		epoch, err := o.repo.(ports.Places).AssignPlaced(o.Context(), ports.Placed{Kind: ports.PlacedTask, ID: id, Epoch: 1}, "a", leader)
+		epoch, err := o.repo.AssignPlaced(o.Context(), ports.Placed{Kind: ports.PlacedTask, ID: id, Epoch: 1}, "a", leader)
 		require.NoError(o, err)
 		require.NotZero(o, epoch)
 		_, err = executions.RequestStop(o.Context(), ref.ID, "test")

@@ -17,7 +17,7 @@ type SchedulerConfig struct {
 	Definitions taskports.Definitions
 	// Tasks submits in the duty's transaction.
 	Tasks   *TaskService
-	Queries taskports.Queries
+	Queries taskports.TaskQueries
 	// Run returns the submission for a time, without JobDefinition,
 	// ScheduledFor and IdempotencyKey. An error leaves the definition until the
 	// next call.
@@ -141,7 +141,7 @@ func (s *Scheduler) submitAll(ctx context.Context, d taskports.Definition, due s
 			continue
 		}
 		_, err := s.config.Tasks.submit(ctx, run)
-		if errors.Is(err, task.ErrOtherSubmission) { // this local time was run before, by another zone or version
+		if errors.Is(err, taskports.ErrOtherSubmission) { // this local time was run before, by another zone or version
 			left = append(left, due.Times[i].Key)
 			continue
 		}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/schedule"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
@@ -41,7 +41,7 @@ func (o *office) planned(s taskports.Schedule, ago time.Duration) *planned {
 
 func (p *planned) register(s taskports.Schedule) {
 	p.Helper()
-	_, err := p.definitions.Register(p.Context(), taskports.Definition{Name: "each", Files: core.NewDefinition("job: each # "+s.Cron, "", nil), Schedule: &s}, "tester")
+	_, err := p.definitions.Register(p.Context(), taskports.Definition{Name: "each", Files: ports.NewDefinition("job: each # "+s.Cron, "", nil), Schedule: &s}, "tester")
 	require.NoError(p, err)
 }
 
@@ -62,7 +62,7 @@ func (p *planned) leader(holder string) (stop func()) {
 		},
 	})
 	require.NoError(p, err)
-	leadership, err := tasks.New(p.db, repository.DefaultPrefix, nil)
+	leadership, err := tasks.New(p.db, repository.DefaultPrefix, tasks.Options{})
 	require.NoError(p, err)
 	leader, err := runtime.NewLeader(runtime.LeaderConfig{
 		Leadership: leadership, Database: p.db, Holder: holder, Lease: 400 * time.Millisecond, Heartbeat: 20 * time.Millisecond,

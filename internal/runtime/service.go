@@ -28,14 +28,12 @@ type TaskServiceConfig struct {
 	Engine     engine.Engine
 	Database   tx.Database
 	Catalog    *Catalog
-	// Settings are required.
-	Settings taskports.Settings
 	// Logs means that old log text moves to a folder (tasks.logs); else a
 	// log_retention_days_db is refused.
 	Logs bool
 	// Events may be nil.
 	Events *inbox.Events
-	// Places: nil means Repository.
+	// Places: nil means Repository.Places.
 	Places []ports.Places
 	// Leader may be nil: some process is assumed to lead.
 	Leader func(ctx context.Context) (*taskports.Leader, error)
@@ -47,27 +45,35 @@ type TaskServiceConfig struct {
 // ctx's transaction of the repository's database, else in their own. Refused
 // requests return a *refusal.Refusal. It is safe for concurrent use.
 type TaskService struct {
-	repository taskports.Repository
-	engine     engine.Engine
-	manager    *tx.Manager
-	catalog    *Catalog
-	settings   taskports.Settings
-	logs       bool
-	events     *inbox.Events
-	actor      string
-	places     []ports.Places
-	leader     func(ctx context.Context) (*taskports.Leader, error)
+	submissions taskports.Submissions
+	notes       taskports.Notes
+	tasks       taskports.TaskQueries
+	groups      taskports.GroupQueries
+	workers     taskports.WorkerQueries
+	settings    taskports.Settings
+	engine      engine.Engine
+	manager     *tx.Manager
+	catalog     *Catalog
+	logs        bool
+	events      *inbox.Events
+	actor       string
+	places      []ports.Places
+	leader      func(ctx context.Context) (*taskports.Leader, error)
 }
 
 // NewTaskService checks the configuration.
 func NewTaskService(c TaskServiceConfig) (*TaskService, error) {
-	if c.Repository == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Settings == nil || c.Actor == "" {
-		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog, settings and an actor")
+	r := c.Repository
+	if r.Submissions == nil || c.Engine == nil || c.Database == nil || c.Catalog == nil || c.Actor == "" {
+		return nil, errors.New("a service of tasks needs a repository, its database, an engine, a catalog and an actor")
 	}
 	if c.Places == nil {
-		c.Places = []ports.Places{c.Repository}
+		c.Places = []ports.Places{r.Places}
 	}
-	return &TaskService{places: c.Places, leader: c.Leader, repository: c.Repository, engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, settings: c.Settings, logs: c.Logs, events: c.Events, actor: c.Actor}, nil
+	return &TaskService{
+		submissions: r.Submissions, notes: r.Notes, tasks: r.TaskQueries, groups: r.GroupQueries, workers: r.WorkerQueries, settings: r.Settings,
+		engine: c.Engine, manager: tx.NewManager(c.Database), catalog: c.Catalog, logs: c.Logs, events: c.Events, actor: c.Actor, places: c.Places, leader: c.Leader,
+	}, nil
 }
 
 // Accepted is the answer to a submission.
@@ -87,7 +93,7 @@ func (s *TaskService) Submit(ctx context.Context, sub task.Submission) (accepted
 		if accepted, err = s.submit(ctx, sub, ownKeyed(sub)...); err != nil || accepted.Duplicate {
 			return err
 		}
-		return s.repository.Note(ctx, ports.VerbSubmit, s.who(ctx, By{}), fmt.Sprintf("group %d with %d tasks", accepted.Group, len(sub.Tasks)))
+		return s.notes.Note(ctx, ports.VerbSubmit, s.who(ctx, By{}), fmt.Sprintf("group %d with %d tasks", accepted.Group, len(sub.Tasks)))
 	})
 	if err != nil {
 		return nil, refusalOf(err)
@@ -133,7 +139,7 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 		}
 	}
 	err := s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-		submitted, waiting, err := s.repository.Submit(ctx, sub)
+		submitted, waiting, err := s.submissions.Submit(ctx, sub)
 		if err != nil {
 			return err
 		}
@@ -141,7 +147,7 @@ func (s *TaskService) submit(ctx context.Context, sub task.Submission, wrong ...
 		if accepted.Warnings, err = s.warnings(ctx, sub, accepted.Warnings); err != nil {
 			return err
 		}
-		return s.engine.Enqueue(ctx, deliveries(waiting)...)
+		return s.engine.Enqueue(ctx, taskDeliveries(waiting)...)
 	})
 	if err != nil {
 		return nil, refusalOf(err)
@@ -154,7 +160,7 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	if err != nil || !s.engine.Capabilities().Distributed {
 		return list, err
 	}
-	workers, err := s.repository.Workers(ctx)
+	workers, err := s.workers.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +193,7 @@ func (s *TaskService) wrong(sub task.Submission) (wrong []error) {
 	for i, spec := range sub.Tasks {
 		wrong = append(wrong, flat(fmt.Sprintf("tasks[%d]: ", i), spec.Check())...)
 	}
-	if _, err := sub.Order(); err != nil {
+	if _, err := model.TaskOrder(sub); err != nil {
 		wrong = append(wrong, flat("", err)...)
 	}
 	return wrong
@@ -235,21 +241,21 @@ type Acted struct {
 // heartbeat.
 func (s *TaskService) Cancel(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
-		answer, err := s.repository.Cancel(ctx, id, s.who(ctx, by), by.Reason)
+		answer, err := s.submissions.Cancel(ctx, id, s.who(ctx, by), by.Reason)
 		if err != nil || answer != core.Applied {
 			return answer, err
 		}
-		t, err := s.repository.Task(ctx, id)
+		t, err := s.tasks.Task(ctx, id)
 		if err != nil {
 			return answer, err
 		}
-		return answer, s.engine.Cancel(ctx, deliveries([]taskports.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
+		return answer, s.engine.Cancel(ctx, taskDeliveries([]taskports.Delivery{{ID: id, Epoch: t.Epoch, Type: t.Spec.Type, Priority: t.Spec.Priority}})...)
 	})
 }
 
 // CancelGroup cancels a group's unfinished tasks. An ended group is refused.
 func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (*Acted, error) {
-	answer, err := s.repository.CancelGroup(ctx, id, s.who(ctx, by), by.Reason)
+	answer, err := s.submissions.CancelGroup(ctx, id, s.who(ctx, by), by.Reason)
 	if err != nil {
 		return nil, refusalOf(err)
 	}
@@ -260,11 +266,11 @@ func (s *TaskService) CancelGroup(ctx context.Context, id task.GroupID, by By) (
 // canceled because they wait for it. Attempts count from zero again.
 func (s *TaskService) Rerun(ctx context.Context, id task.ID, by By) (*Acted, error) {
 	return s.act(ctx, id, func(ctx context.Context) (core.Answer, error) {
-		answer, waiting, err := s.repository.Rerun(ctx, id, s.who(ctx, by), by.Reason)
+		answer, waiting, err := s.submissions.Rerun(ctx, id, s.who(ctx, by), by.Reason)
 		if err != nil {
 			return answer, err
 		}
-		return answer, s.engine.Enqueue(ctx, deliveries(waiting)...)
+		return answer, s.engine.Enqueue(ctx, taskDeliveries(waiting)...)
 	})
 }
 
@@ -279,7 +285,7 @@ func (s *TaskService) act(ctx context.Context, id task.ID, move func(ctx context
 		if err != nil {
 			return err
 		}
-		t, err := s.repository.Task(ctx, id)
+		t, err := s.tasks.Task(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -294,25 +300,25 @@ func (s *TaskService) act(ctx context.Context, id task.ID, move func(ctx context
 
 // Task returns a task.
 func (s *TaskService) Task(ctx context.Context, id task.ID) (*task.Task, error) {
-	t, err := s.repository.Task(ctx, id)
+	t, err := s.tasks.Task(ctx, id)
 	return t, refusalOf(err)
 }
 
 // Tasks returns tasks, newest first.
 func (s *TaskService) Tasks(ctx context.Context, f task.Filter) ([]task.Task, error) {
-	if f.State != "" && !slices.Contains(task.States(), f.State) {
-		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, task.States()))
+	if f.State != "" && !slices.Contains(taskports.States(), f.State) {
+		return nil, refuse(refusal.Invalid, fmt.Errorf("state: there is no %q (there are: %q)", f.State, taskports.States()))
 	}
 	if f.Limit < 0 {
 		return nil, refuse(refusal.Invalid, fmt.Errorf("limit: it is %d, but must not be negative", f.Limit))
 	}
-	list, err := s.repository.Tasks(ctx, f)
+	list, err := s.tasks.Tasks(ctx, f)
 	return list, refusalOf(err)
 }
 
 // Status counts the tasks of a group.
 func (s *TaskService) Status(ctx context.Context, id task.GroupID) (*task.GroupStatus, error) {
-	g, err := s.repository.Group(ctx, id)
+	g, err := s.groups.Group(ctx, id)
 	if err != nil {
 		return nil, refusalOf(err)
 	}
@@ -321,42 +327,42 @@ func (s *TaskService) Status(ctx context.Context, id task.GroupID) (*task.GroupS
 
 // Group returns a group.
 func (s *TaskService) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
-	g, err := s.repository.Group(ctx, id)
+	g, err := s.groups.Group(ctx, id)
 	return g, refusalOf(err)
 }
 
 // Groups returns those with IDs below before (0: all), newest first. limit 0
 // means 100.
 func (s *TaskService) Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error) {
-	list, err := s.repository.Groups(ctx, before, limit)
+	list, err := s.groups.Groups(ctx, before, limit)
 	return list, refusalOf(err)
 }
 
 // Attempts returns the attempts of a task, oldest first.
 func (s *TaskService) Attempts(ctx context.Context, id task.ID) ([]taskports.Attempt, error) {
-	list, err := s.repository.Attempts(ctx, id)
+	list, err := s.tasks.Attempts(ctx, id)
 	return list, refusalOf(err)
 }
 
 // Decisions returns those about a task, oldest first.
 func (s *TaskService) Decisions(ctx context.Context, id task.ID) ([]taskports.DecisionRecord, error) {
-	list, err := s.repository.Decisions(ctx, id)
+	list, err := s.tasks.Decisions(ctx, id)
 	return list, refusalOf(err)
 }
 
 // Workers returns the processes that execute tasks.
 func (s *TaskService) Workers(ctx context.Context) ([]taskports.Worker, error) {
-	list, err := s.repository.Workers(ctx)
+	list, err := s.workers.Workers(ctx)
 	return list, refusalOf(err)
 }
 
 // WaitingTypes returns the types of waiting tasks that no live worker executes, sorted.
 func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
-	waiting, err := s.repository.WaitingTypes(ctx)
+	waiting, err := s.workers.WaitingTypes(ctx)
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	workers, err := s.repository.Workers(ctx)
+	workers, err := s.workers.Workers(ctx)
 	if err != nil {
 		return nil, refusalOf(err)
 	}
@@ -365,7 +371,7 @@ func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 
 // WaitingDeciders returns the deciders that tasks wait for and no live worker has.
 func (s *TaskService) WaitingDeciders(ctx context.Context) ([]taskports.WaitingDecider, error) {
-	list, err := s.repository.WaitingDeciders(ctx)
+	list, err := s.workers.WaitingDeciders(ctx)
 	return list, refusalOf(err)
 }
 
@@ -380,11 +386,11 @@ func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, err
 	if waits, err := s.Waits(ctx, []task.Task{*t}); err != nil || waits[t.ID] != "" {
 		return waits[t.ID], err
 	}
-	g, err := s.repository.Group(ctx, t.GroupID)
+	g, err := s.groups.Group(ctx, t.GroupID)
 	if err != nil || g.Decider == "" {
 		return "", refusalOf(err)
 	}
-	missing, err := s.repository.WaitingDeciders(ctx)
+	missing, err := s.workers.WaitingDeciders(ctx)
 	if err != nil || !slices.ContainsFunc(missing, func(d taskports.WaitingDecider) bool { return d.Name == g.Decider }) {
 		return "", refusalOf(err)
 	}
@@ -440,7 +446,7 @@ func (s *TaskService) Wait(ctx context.Context, id task.GroupID) (*task.Group, e
 		ctx = model.WithPatience(ctx, lease.Waiting)
 	}
 	for pause := firstLook; ; pause = min(pause+pause/2, longestLook) {
-		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.repository.Group(ctx, id) })
+		g, err := patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.groups.Group(ctx, id) })
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)

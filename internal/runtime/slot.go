@@ -2,7 +2,11 @@ package runtime
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/runtime/engine"
 )
 
 // heldSlot is a core.Slot: the execution holds it once, while at least one of
@@ -126,3 +130,35 @@ func (p *heldSlot) end() {
 		<-p.slots
 	}
 }
+
+// A poll for parts may hold it.
+func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return false
+	}
+}
+
+func pauseOf(poll time.Duration) engine.Answer { return engine.RetryAfter(jittered(poll)) }
+
+// unknownPause leaves deliveries to others if the handler or decider is missing
+// here.
+const unknownPause = 10 * time.Second
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// jittered adds up to a tenth, so that processes do not act at once.
+func jittered(d time.Duration) time.Duration { return d + rand.N(d/10+1) } //nolint:gosec // no secret

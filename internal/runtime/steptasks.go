@@ -21,9 +21,10 @@ import (
 
 // StepTasksConfig configures StepTasks.
 type StepTasksConfig struct {
+	Service    *TaskService
+	Deliveries taskports.Deliveries
 	// Tasks configures a worker of this process, without an engine.
-	Service *TaskService
-	Tasks   Tasks
+	Tasks Tasks
 	// Name makes a different worker's name for each call.
 	Name func() (string, error)
 	// Local makes an engine within this process.
@@ -49,7 +50,7 @@ type StepTasks struct {
 
 // NewStepTasks checks the configuration.
 func NewStepTasks(c StepTasksConfig) (*StepTasks, error) {
-	if c.Service == nil || c.Tasks.Repository == nil || c.Tasks.Database == nil || c.Tasks.Catalog == nil || c.Name == nil || c.Local == nil {
+	if c.Service == nil || c.Deliveries == nil || c.Tasks.Executions == nil || c.Tasks.Database == nil || c.Tasks.Catalog == nil || c.Name == nil || c.Local == nil {
 		return nil, errors.New("the tasks of steps need a service, a worker's dependencies, its name and a local engine")
 	}
 	return &StepTasks{config: c, manager: tx.NewManager(c.Tasks.Database), working: map[string]int{}}, nil
@@ -121,7 +122,7 @@ func (s *StepTasks) Submit(ctx context.Context, sub task.Submission, store func(
 // again: the reply was lost, so finding its group is success.
 func (s *StepTasks) submit(ctx context.Context, sub task.Submission, store func(ctx context.Context, id task.GroupID) error, again bool) error {
 	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-		left, err := s.config.Tasks.Repository.OpenGroupsBefore(ctx, sub.Step)
+		left, err := s.config.Service.groups.OpenGroupsBefore(ctx, sub.Step)
 		if err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 	if here {
 		return nil, nil
 	}
-	workers, err := patiently(ctx, s.config.Tasks.Repository.Workers)
+	workers, err := patiently(ctx, s.config.Service.workers.Workers)
 	if err != nil {
 		return nil, err
 	}
@@ -162,14 +163,14 @@ func (s *StepTasks) HandlerWarnings(ctx context.Context, handler string) ([]stri
 
 // Find implements step.TaskGroups.
 func (s *StepTasks) Find(ctx context.Context, key string) (task.GroupID, error) {
-	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Tasks.Repository.GroupOf(ctx, key) })
+	return patiently(ctx, func(ctx context.Context) (task.GroupID, error) { return s.config.Service.groups.GroupOf(ctx, key) })
 }
 
 // Executors implements step.TaskGroups. Only a worker chosen by the leader
 // starts a placed task.
 func (s *StepTasks) Executors(ctx context.Context, id task.GroupID) (handler string, workers bool, err error) {
 	list, err := patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
-		return s.config.Tasks.Repository.Tasks(ctx, task.Filter{Group: id, Limit: 1})
+		return s.config.Service.tasks.Tasks(ctx, task.Filter{Group: id, Limit: 1})
 	})
 	if err == nil && len(list) == 0 {
 		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
@@ -188,21 +189,21 @@ func (s *StepTasks) Continue(ctx context.Context, id task.GroupID, step core.Ste
 
 func (s *StepTasks) resubmit(ctx context.Context, id task.GroupID, step core.StepExecutionID, store func(ctx context.Context, id task.GroupID) error) error {
 	return s.manager.Do(ctx, tx.Attr{}, func(ctx context.Context) error {
-		waiting, err := s.config.Tasks.Repository.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
+		waiting, err := s.config.Service.submissions.Continue(ctx, id, step, s.config.Service.actor, "its step was restarted")
 		if err != nil {
 			return err
 		}
 		if err := store(ctx, id); err != nil {
 			return err
 		}
-		return s.config.Service.engine.Enqueue(ctx, deliveries(waiting)...)
+		return s.config.Service.engine.Enqueue(ctx, taskDeliveries(waiting)...)
 	})
 }
 
 // Cancel implements step.TaskGroups.
 func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) error {
 	cancel := func(ctx context.Context) error {
-		_, err := s.config.Tasks.Repository.CancelGroup(ctx, id, s.config.Service.actor, reason)
+		_, err := s.config.Service.submissions.CancelGroup(ctx, id, s.config.Service.actor, reason)
 		return err
 	}
 	if _, in := tx.From(ctx, s.config.Tasks.Database.Name()); in {
@@ -211,9 +212,9 @@ func (s *StepTasks) Cancel(ctx context.Context, id task.GroupID, reason string) 
 	return model.Patiently(ctx, cancel)
 }
 
-// GiveUp implements jobfile.Tasks.
+// GiveUp implements operator.OpenTasks.
 func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error {
-	ids, err := s.config.Tasks.Repository.OpenGroupsOf(ctx, instance)
+	ids, err := s.config.Service.groups.OpenGroupsOf(ctx, instance)
 	if err != nil {
 		return err
 	}
@@ -223,7 +224,7 @@ func (s *StepTasks) GiveUp(ctx context.Context, instance core.JobInstanceID, rea
 func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason string) error {
 	for _, id := range ids {
 		err := s.Cancel(ctx, id, reason)
-		if _, over := errors.AsType[*task.GroupOverError](err); err != nil && !over {
+		if _, over := errors.AsType[*taskports.GroupOverError](err); err != nil && !over {
 			return err
 		}
 	}
@@ -232,38 +233,38 @@ func (s *StepTasks) cancelAll(ctx context.Context, ids []task.GroupID, reason st
 
 // Group implements step.TaskGroups.
 func (s *StepTasks) Group(ctx context.Context, id task.GroupID) (*task.Group, error) {
-	return patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.config.Tasks.Repository.Group(ctx, id) })
+	return patiently(ctx, func(ctx context.Context) (*task.Group, error) { return s.config.Service.groups.Group(ctx, id) })
 }
 
 // Failed implements step.TaskGroups.
 func (s *StepTasks) Failed(ctx context.Context, id task.GroupID, limit int) ([]task.Task, error) {
 	return patiently(ctx, func(ctx context.Context) ([]task.Task, error) {
-		return s.config.Tasks.Repository.Unsuccessful(ctx, id, limit)
+		return s.config.Service.groups.Unsuccessful(ctx, id, limit)
 	})
 }
 
 // Results implements step.TaskGroups.
 func (s *StepTasks) Results(ctx context.Context, id task.GroupID, limit int) ([]json.RawMessage, error) {
 	return patiently(ctx, func(ctx context.Context) ([]json.RawMessage, error) {
-		return s.config.Tasks.Repository.Results(ctx, id, limit)
+		return s.config.Service.groups.Results(ctx, id, limit)
 	})
 }
 
 type groupSource struct {
-	repository taskports.Executions
+	deliveries taskports.Deliveries
 	id         task.GroupID
 }
 
 func (g groupSource) Due(ctx context.Context, _ []string, limit int) ([]engine.Delivery, error) {
-	found, err := g.repository.DueOf(ctx, g.id, limit)
-	return deliveries(found), err
+	found, err := g.deliveries.DueOf(ctx, g.id, limit)
+	return taskDeliveries(found), err
 }
 
 // Execute implements step.TaskGroups: a worker here takes the group's tasks, as
 // many as CPUs; others may too. end cancels running ones and waits.
 func (s *StepTasks) Execute(ctx context.Context, id task.GroupID, handler string) (end func(), err error) {
 	tasks := s.config.Tasks
-	if tasks.Engine, err = s.config.Local(groupSource{tasks.Repository, id}); err != nil {
+	if tasks.Engine, err = s.config.Local(groupSource{s.config.Deliveries, id}); err != nil {
 		return nil, err
 	}
 	tasks.Types = []string{handler}

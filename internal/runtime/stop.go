@@ -65,7 +65,8 @@ func (s *stop) isOfJob() bool {
 // leaving gives back a partition that stopped with the worker, or with a lease
 // that could not be renewed.
 type leaving struct {
-	ports.JobRepository
+	ports.Transitions
+	parts    ports.Assignments
 	stop     *stop
 	lease    model.Lease
 	released bool
@@ -76,9 +77,9 @@ func (l *leaving) EndStep(ctx context.Context, ref ports.StepRef, change ports.S
 	stopped := change.To == core.StatusStopped && !l.stop.isOfJob()
 	cut := change.To == core.StatusFailed && l.lease.Err() != nil
 	if !stopped && !cut {
-		return l.JobRepository.EndStep(ctx, ref, change)
+		return l.Transitions.EndStep(ctx, ref, change)
 	}
-	if err := l.ReleasePartition(ctx, ref, ""); err != nil {
+	if err := l.parts.ReleasePartition(ctx, ref, ""); err != nil {
 		return core.Rejected, err
 	}
 	l.released = true

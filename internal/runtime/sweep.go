@@ -22,25 +22,25 @@ const (
 // leader's guard; they return the number of moved tasks (the leader's at most
 // 100), and may run concurrently in several processes.
 type Sweep struct {
-	repository taskports.Repository
-	engine     engine.Engine
-	manager    *tx.Manager
-	deciders   []string
-	decide     taskports.Decide
+	tasks    taskports.Maintenance
+	engine   engine.Engine
+	manager  *tx.Manager
+	deciders []string
+	decide   taskports.Decide
 }
 
 // NewSweep decides for the groups that name a decider of the catalog.
-func NewSweep(db tx.Database, repository taskports.Repository, e engine.Engine, c *Catalog) (*Sweep, error) {
+func NewSweep(db tx.Database, tasks taskports.Maintenance, e engine.Engine, c *Catalog) (*Sweep, error) {
 	decide, err := c.Decide()
 	if err != nil {
 		return nil, err
 	}
-	return &Sweep{repository: repository, engine: e, manager: tx.NewManager(db), deciders: c.Deciders(), decide: decide}, nil
+	return &Sweep{tasks: tasks, engine: e, manager: tx.NewManager(db), deciders: c.Deciders(), decide: decide}, nil
 }
 
 // MakeDue delivers the retries that are due.
 func (s *Sweep) MakeDue(ctx context.Context) (int, error) {
-	return s.deliver(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.repository.MakeDue(ctx, sweepLimit) })
+	return s.deliver(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.tasks.MakeDue(ctx, sweepLimit) })
 }
 
 // Recover marks overdue heartbeats, ends executions with an owner past its
@@ -49,11 +49,11 @@ func (s *Sweep) Recover(ctx context.Context) (int, error) {
 	total := 0
 	var errs []error
 	for _, act := range []func(context.Context) (int, error){
-		func(ctx context.Context) (int, error) { return s.repository.Confirm(ctx, sweepLimit) },
+		func(ctx context.Context) (int, error) { return s.tasks.Confirm(ctx, sweepLimit) },
 		func(ctx context.Context) (int, error) {
-			return s.repository.Reap(ctx, sweepLimit, s.deciders, s.decide)
+			return s.tasks.Reap(ctx, sweepLimit, s.deciders, s.decide)
 		},
-		func(ctx context.Context) (int, error) { return s.repository.ExpireDeadlines(ctx, sweepLimit) },
+		func(ctx context.Context) (int, error) { return s.tasks.ExpireDeadlines(ctx, sweepLimit) },
 	} {
 		n, err := repeated(ctx, act)
 		total += n
@@ -68,7 +68,7 @@ const openLeftEvery = time.Minute
 // Redeliver if the engine may lose deliveries.
 func (s *Sweep) Duties(waiting, every time.Duration) []Duty {
 	duties := []Duty{{Name: "release waiting tasks", Every: openLeftEvery, Do: func(ctx context.Context) (bool, error) {
-		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.repository.OpenLeft(ctx, sweepLimit) })
+		n, err := s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) { return s.tasks.OpenLeft(ctx, sweepLimit) })
 		return n >= sweepLimit, err
 	}}}
 	if s.engine.Capabilities().Loses {
@@ -116,9 +116,9 @@ func RedeliverReady(parts ports.Parks, e engine.Engine, every time.Duration) Dut
 
 // MissingDeciders notifies the observer of deciders that tasks wait for and no
 // live worker has.
-func MissingDeciders(queries taskports.Queries, observer core.Observer, every time.Duration) Duty {
+func MissingDeciders(workers taskports.WorkerQueries, observer core.Observer, every time.Duration) Duty {
 	return Duty{Name: "find deciders", Every: every, Do: func(ctx context.Context) (bool, error) {
-		missing, err := queries.WaitingDeciders(ctx)
+		missing, err := workers.WaitingDeciders(ctx)
 		for _, d := range missing {
 			core.Observers(observer).Observe(ctx, core.DeciderMissing{Decider: d.Name, Tasks: d.Tasks})
 		}
@@ -170,11 +170,11 @@ func PurgeOld(settings taskports.Settings, setting string, every time.Duration, 
 // engine has lost. The leader calls it.
 func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error) {
 	return s.deliverOnce(ctx, func(ctx context.Context) ([]taskports.Delivery, error) {
-		waiting, err := s.repository.Waiting(ctx, after, sweepLimit)
+		waiting, err := s.tasks.Waiting(ctx, after, sweepLimit)
 		if err != nil || len(waiting) == 0 {
 			return nil, err
 		}
-		missing, err := s.engine.Missing(ctx, deliveries(waiting)...)
+		missing, err := s.engine.Missing(ctx, taskDeliveries(waiting)...)
 		if err != nil || len(missing) == 0 {
 			return nil, err
 		}
@@ -182,7 +182,7 @@ func (s *Sweep) Redeliver(ctx context.Context, after time.Duration) (int, error)
 		for i, d := range missing {
 			lost[i] = taskDelivery(d)
 		}
-		return s.repository.Redeliver(ctx, lost)
+		return s.tasks.Redeliver(ctx, lost)
 	})
 }
 
@@ -198,7 +198,7 @@ func (s *Sweep) deliverOnce(ctx context.Context, move func(ctx context.Context) 
 			return err
 		}
 		n = len(found)
-		return s.engine.Enqueue(ctx, deliveries(found)...)
+		return s.engine.Enqueue(ctx, taskDeliveries(found)...)
 	})
 	return n, err
 }

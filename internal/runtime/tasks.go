@@ -14,31 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-// Tasks configures how a worker takes tasks.
-type Tasks struct {
-	Repository taskports.Repository
-	// Engine is the same as in Config.Parts, if both are set.
-	Engine   engine.Engine
-	Database tx.Database
-	Catalog  *Catalog
-	// Types: nil means all of the catalog. Without any it has a heartbeat only.
-	Types []string
-	// Worker is unique, Version its program's.
-	Worker, Version string
-	// Labels are compared with placements. Owner is the parts' owner.
-	Labels map[string]string
-	Owner  core.Owner
-	// LeaveBehind bounds how long a handler may run after its context; 0 means
-	// DefaultLeaveBehind.
-	LeaveBehind time.Duration
-	Observer    core.Observer
-}
-
-// DefaultLeaveBehind is the time of rule L8.
-const DefaultLeaveBehind = 30 * time.Second
 
 type taskSource struct {
 	config   Config
@@ -70,7 +46,7 @@ type taskSource struct {
 
 func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	t := *config.Tasks
-	if t.Repository == nil || t.Engine == nil || t.Database == nil || t.Catalog == nil || t.Worker == "" {
+	if t.Executions == nil || t.Maintenance == nil || t.Engine == nil || t.Database == nil || t.Catalog == nil || t.Worker == "" {
 		return nil, errors.New("a worker for tasks needs a repository, its database, an engine, a catalog and a name")
 	}
 	t.Observer = core.Observers(t.Observer)
@@ -88,7 +64,7 @@ func newTaskSource(config Config, slots chan struct{}) (*taskSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweep, err := NewSweep(t.Database, t.Repository, t.Engine, t.Catalog)
+	sweep, err := NewSweep(t.Database, t.Maintenance, t.Engine, t.Catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +179,7 @@ func (s *taskSource) drain(ctx context.Context, stop, drained <-chan struct{}, e
 func (s *taskSource) notifyDraining(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
-	if _, err := s.tasks.Repository.Heartbeat(ctx, s.claimant(), nil); err != nil {
+	if _, err := s.tasks.Executions.Heartbeat(ctx, s.claimant(), nil); err != nil {
 		s.heartbeatFailed(err)
 	}
 }
@@ -211,7 +187,7 @@ func (s *taskSource) notifyDraining(ctx context.Context) {
 func (s *taskSource) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Lease/3)
 	defer cancel()
-	if err := s.tasks.Repository.Leave(ctx, s.tasks.Worker); err != nil {
+	if err := s.tasks.Executions.Leave(ctx, s.tasks.Worker); err != nil {
 		s.config.Report(Event{What: "failed", Err: fmt.Errorf("record that the worker stops: %w", err)})
 	}
 }
@@ -289,24 +265,6 @@ func (s *taskSource) permitted(k engine.Key) (*tenure, engine.Answer, bool) {
 		return nil, engine.Drop(), false
 	}
 	return t, engine.Answer{}, true
-}
-
-// unknownPause leaves deliveries to others if the handler or decider is missing
-// here.
-const unknownPause = 10 * time.Second
-
-// A poll for parts may hold it.
-func slot(ctx context.Context, slots chan<- struct{}, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case slots <- struct{}{}:
-		return true
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return false
-	}
 }
 
 // A delivery may come twice.

@@ -340,7 +340,7 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 		_, err = o.service.Set(o.Context(), taskports.LogRetention, "0", runtime.By{})
 		require.NoError(o, err)
 
-		settings := o.repo.(taskports.Settings)
+		settings := o.repo.Settings
 		_, err = settings.Set(o.Context(), taskports.LogRetention, "7", "a program with a folder")
 		require.NoError(o, err)
 		_, err = runtime.MoveLogs(settings, nil, nil, time.Minute).Do(o.Context())
@@ -352,7 +352,7 @@ func TestWhatWouldDoNothingIsSaid(t *testing.T) {
 			require.NotEmpty(o, s.Effect)
 		}
 
-		accepted := o.submit(task.Submission{Type: "work", Tasks: []task.Spec{{Title: "one"}, {Title: "two", DependenciesHint: json.RawMessage(`[1]`)}}})
+		accepted := o.submit(task.Submission{Type: "work", Tasks: []task.Spec{{Title: "one"}, {Title: "two", Hints: task.Hints{DependenciesHint: json.RawMessage(`[1]`)}}}})
 		require.Equal(o, []string{"tasks[1]: dependencies_hint is stored but has no effect: write after: [keys], with the keys of the tasks of the group that it waits for"}, accepted.Warnings)
 		_, err = o.service.Submit(o.Context(), task.Submission{Tasks: []task.Spec{{Title: "Process downloaded data"}}})
 		require.ErrorContains(o, err, `tasks[0]: type: the task has none`)

@@ -47,7 +47,7 @@ func (t *tenure) grant(grace time.Duration) {
 func (t *tenure) graceNow() time.Duration { return time.Duration(t.grace.Load()) }
 
 func (t *tenure) beat(ctx context.Context) error {
-	confirmed, err := t.source.tasks.Repository.Heartbeat(ctx, t.source.claimant(), t.refs())
+	confirmed, err := t.source.tasks.Executions.Heartbeat(ctx, t.source.claimant(), t.refs())
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 	since := s.clock().Now()
 	answer, cancel := context.WithTimeoutCause(ctx, s.config.Lease/3, errors.New("no response to the first heartbeat"))
 	defer cancel()
-	confirmed, err := s.tasks.Repository.Heartbeat(answer, s.claimant(), nil)
+	confirmed, err := s.tasks.Executions.Heartbeat(answer, s.claimant(), nil)
 	if err != nil {
 		if cause := context.Cause(answer); cause != nil && ctx.Err() == nil {
 			err = errors.Join(cause, err)
@@ -180,13 +180,4 @@ func (s *taskSource) beginTenure(ctx context.Context) (*tenure, error) {
 
 func (s *taskSource) heartbeatFailed(err error) {
 	s.tasks.Observer.Observe(context.Background(), core.HeartbeatFailed{Err: err})
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -27,7 +27,7 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 			}
 		}
 		if _, known := deciders[t.GroupID]; !known {
-			g, err := s.repository.Group(ctx, t.GroupID)
+			g, err := s.groups.Group(ctx, t.GroupID)
 			if err != nil {
 				return nil, refusalOf(err)
 			}
@@ -43,7 +43,7 @@ func (s *TaskService) Waits(ctx context.Context, tasks []task.Task) (map[task.ID
 // LoadedWorkers returns the workers with used slots, and whether a process
 // leads.
 func (s *TaskService) LoadedWorkers(ctx context.Context) (workers []taskports.Worker, leads bool, err error) {
-	workers, err = Loaded(ctx, s.repository.Workers, s.places)
+	workers, err = Loaded(ctx, s.workers.Workers, s.places)
 	if err != nil {
 		return nil, false, refusalOf(err)
 	}
@@ -64,7 +64,7 @@ func (s *TaskService) placementWarnings(ctx context.Context, sub task.Submission
 		}
 		warned = append(warned, class)
 		if workers == nil {
-			found, err := s.repository.Workers(ctx)
+			found, err := s.workers.Workers(ctx)
 			if err != nil {
 				return nil, err
 			}

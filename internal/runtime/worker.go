@@ -4,75 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/workslot"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
-
-// The defaults of a worker.
-const (
-	DefaultLease     = 30 * time.Second
-	DefaultHeartbeat = 5 * time.Second
-	DefaultPoll      = time.Second
-	DefaultDrain     = 30 * time.Second
-)
-
-// Config needs Parts, or Tasks, or both.
-type Config struct {
-	// Parts may be nil: none are taken.
-	Parts *Parts
-	// Tasks may be nil: none are taken.
-	Tasks *Tasks
-	// Slots bounds concurrent work; 0 means 1.
-	Slots int
-	// They have defaults. The heartbeat must be shorter than half the lease.
-	// Poll is for due retries and work that could not be done.
-	Lease, Heartbeat, Poll time.Duration
-	// Drain is how long running tasks may continue on stop; 0 means
-	// DefaultDrain, negative not at all.
-	Drain time.Duration
-	// Sweep is the time between two polls for undelivered work; 0 means a third
-	// of the lease, at most DefaultPoll. They find work of a dead process, and
-	// work planned without an engine.
-	Sweep time.Duration
-	// Report may be nil.
-	Report func(Event)
-}
-
-// Options are the settings that a worker's user chooses.
-type Options struct {
-	Slots int
-	Poll  time.Duration
-	Drain time.Duration
-	// Types: nil means all with a handler here.
-	Types []string
-	// (rule PL1)
-	Labels map[string]string
-	// WithoutParts leaves parts to other workers.
-	WithoutParts bool
-	Report       func(Event)
-}
-
-// Event is something that happened in a worker.
-type Event struct {
-	// The event's subject; all zero for others, such as a poll.
-	Partition *core.StepExecution
-	Execution core.JobExecutionID
-	Task      *task.Task
-	// Kind of event: "taken", "ended", "released", "lost", "refused", "failed"
-	// of partitions; "resumed", "refused", "failed" of executions; "taken",
-	// "ended", "canceled", "lost", "aborted" (lease and grace nearly over),
-	// "refused", "failed" of tasks; "failed" of a poll or common work.
-	What string
-	// Of an "ended" task.
-	State  task.State
-	Reason string
-	Err    error
-}
 
 // Worker takes partitions, parked executions and tasks, and runs them.
 type Worker struct {
@@ -112,28 +48,6 @@ func NewWorker(config Config) (*Worker, error) {
 	return w, nil
 }
 
-func (c *Config) fill() {
-	c.Slots = max(c.Slots, 1)
-	if c.Lease == 0 {
-		c.Lease = DefaultLease
-	}
-	if c.Heartbeat == 0 {
-		c.Heartbeat = min(DefaultHeartbeat, c.Lease/4)
-	}
-	if c.Poll == 0 {
-		c.Poll = DefaultPoll
-	}
-	if c.Sweep == 0 {
-		c.Sweep = min(c.Lease/3, DefaultPoll)
-	}
-	if c.Drain == 0 {
-		c.Drain = DefaultDrain
-	}
-	if c.Report == nil {
-		c.Report = func(Event) {}
-	}
-}
-
 // Run works until stop is closed or ctx ends. On stop it finishes the current
 // chunks and gives partitions back; tasks have Config.Drain (rule W5). The end
 // of ctx cancels. It returns the repository's error if polls or heartbeats only
@@ -142,14 +56,14 @@ func (c *Config) fill() {
 func (w *Worker) Run(ctx context.Context, stop <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &run{worker: w, stop: make(chan struct{}), failed: make(chan error, 2)}
+	r := &workerRun{worker: w, stop: make(chan struct{}), failed: make(chan error, 2)}
 	defer r.running.Wait()
 	defer close(r.stop)
 	r.running.Go(func() { r.end(r.deliveries(ctx)) })
 	return r.loop(ctx, stop)
 }
 
-type run struct {
+type workerRun struct {
 	worker  *Worker
 	stop    chan struct{} // closed when no more work is to be taken
 	failed  chan error
@@ -159,7 +73,7 @@ type run struct {
 	tending sync.Mutex
 }
 
-func (r *run) deliveries(ctx context.Context) error {
+func (r *workerRun) deliveries(ctx context.Context) error {
 	parts, tasks := r.worker.parts, r.worker.tasks
 	if parts != nil {
 		defer parts.working.Wait()
@@ -173,13 +87,13 @@ func (r *run) deliveries(ctx context.Context) error {
 	return tasks.run(ctx, r.stop, parts.handler(ctx, r.stop))
 }
 
-func (r *run) end(err error) {
+func (r *workerRun) end(err error) {
 	if err != nil {
 		r.failed <- err
 	}
 }
 
-func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
+func (r *workerRun) loop(ctx context.Context, stop <-chan struct{}) error {
 	w := r.worker
 	tend := time.NewTicker(w.config.Poll)
 	defer tend.Stop()
@@ -211,21 +125,21 @@ func (r *run) loop(ctx context.Context, stop <-chan struct{}) error {
 	}
 }
 
-func (r *run) wanted() chan<- struct{} {
+func (r *workerRun) wanted() chan<- struct{} {
 	if r.worker.parts == nil {
 		return nil
 	}
 	return r.worker.slots
 }
 
-func (r *run) nextPoll() time.Duration {
+func (r *workerRun) nextPoll() time.Duration {
 	if r.failing.IsZero() {
 		return jittered(r.worker.config.Sweep)
 	}
 	return r.worker.config.Poll
 }
 
-func (r *run) pollParts(ctx context.Context) (found bool, err error) {
+func (r *workerRun) pollParts(ctx context.Context) (found bool, err error) {
 	w := r.worker
 	work, err := w.parts.next(ctx, r.stop)
 	if work != nil {
@@ -262,7 +176,7 @@ func (w *Worker) patience() time.Duration {
 	return w.config.Lease + w.tasks.graceNow()
 }
 
-func (r *run) tend(ctx context.Context) {
+func (r *workerRun) tend(ctx context.Context) {
 	tasks := r.worker.tasks
 	if tasks == nil || len(tasks.tasks.Types) == 0 || !r.tending.TryLock() {
 		return
@@ -274,6 +188,3 @@ func (r *run) tend(ctx context.Context) {
 		}
 	})
 }
-
-// jittered adds up to a tenth, so that processes do not act at once.
-func jittered(d time.Duration) time.Duration { return d + rand.N(d/10+1) } //nolint:gosec // no secret

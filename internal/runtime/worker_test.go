@@ -27,7 +27,7 @@ import (
 var errLook = errors.New("the database is not there")
 
 type unreliable struct {
-	ports.JobRepository
+	ports.Assignments
 	looks, failures atomic.Int64
 	fail            func(look int64) bool
 }
@@ -37,7 +37,7 @@ func (u *unreliable) AssignPartition(ctx context.Context, req ports.AssignReques
 		u.failures.Add(1)
 		return nil, errLook
 	}
-	return u.JobRepository.AssignPartition(ctx, req)
+	return u.Assignments.AssignPartition(ctx, req)
 }
 
 type workplace struct {
@@ -75,7 +75,7 @@ func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, p
 	_, err = running.Wait()
 	require.Error(t, err)
 	p.parts = runtime.Parts{
-		Repository: p.Repository, Engine: deliveries, Owner: core.Owner{Host: "here", PID: 7},
+		Repository: p.Repository.Ports(), Engine: deliveries, Owner: core.Owner{Host: "here", PID: 7},
 		Job: func(context.Context, core.JobExecution) (*model.Job, error) { return p.job, nil },
 		Executor: func(transitions ports.Transitions) model.StepExecutor {
 			return step.NewSimpleStepExecutor(transitions, p.Database.Name(), nil)
@@ -157,8 +157,8 @@ func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			return nil
 		})
-		u := &unreliable{JobRepository: p.Repository, fail: func(look int64) bool { return look == 2 || look == 4 }}
-		p.parts.Repository = u
+		u := &unreliable{Assignments: p.Repository, fail: func(look int64) bool { return look == 2 || look == 4 }}
+		p.parts.Repository.Assignments = u
 		require.NoError(t, p.work())
 		require.EqualValues(t, 2, u.failures.Load())
 		require.Equal(t, core.StatusCompleted, p.status())
@@ -169,8 +169,8 @@ func TestAWorkerOutlivesAFailedLookAfterALongPart(t *testing.T) {
 func TestAWorkerEndsWhenItsLooksFailForLongerThanItsLease(t *testing.T) {
 	t.Parallel()
 	p := newWorkplace(t, testdb.SQLite(t), 1, nil)
-	u := &unreliable{JobRepository: p.Repository, fail: func(int64) bool { return true }}
-	p.parts.Repository = u
+	u := &unreliable{Assignments: p.Repository, fail: func(int64) bool { return true }}
+	p.parts.Repository.Assignments = u
 	begin := time.Now()
 	require.ErrorIs(t, p.work(), errLook)
 	require.Greater(t, time.Since(begin), p.config.Lease)

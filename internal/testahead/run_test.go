@@ -67,7 +67,7 @@ func (b *bench) launch(t *rapid.T, s *scenario, n int, to *target, ahead chunk.R
 	owner := b.owner
 	owner.Nonce = fmt.Sprintf("launch%d", b.launches)
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: b.Repository, Observer: seen, Executor: step.NewSimpleStepExecutor(b.Repository, b.Database.Name(), seen),
+		Repository: b.Repository.Ports(), Observer: seen, Executor: step.NewSimpleStepExecutor(b.Repository, b.Database.Name(), seen),
 		Owner: owner, Lease: time.Hour, Heartbeat: 10 * time.Minute, Dead: func(core.Owner) bool { return true },
 	})
 	require.NoError(t, err)

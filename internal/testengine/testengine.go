@@ -52,7 +52,7 @@ func On(t testing.TB, database gormdb.Config, change ...func(*job.Config)) *Engi
 	e.Repository = repository.New(db, repository.Options{Observer: core.ObserverFunc(e.observe)})
 	require.NoError(t, e.Repository.Migrate(ctx))
 	config := job.Config{
-		Repository: e.Repository, Observer: core.ObserverFunc(e.observe),
+		Repository: e.Repository.Ports(), Observer: core.ObserverFunc(e.observe),
 		Executor: step.NewSimpleStepExecutor(e.Repository, db.Name(), core.ObserverFunc(e.observe)),
 		Lease:    time.Minute, Heartbeat: 20 * time.Millisecond,
 	}

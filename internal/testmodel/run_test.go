@@ -172,7 +172,7 @@ func (b *bench) launch(t *rapid.T, s *scenario, l launch, n int) (result, core.J
 	owner := b.owner
 	owner.Nonce = fmt.Sprintf("launch%d", n)
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: b.lineRepo, Executor: step.NewSimpleStepExecutor(b.lineRepo, b.db.Name(), nil),
+		Repository: b.lineRepo.Ports(), Executor: step.NewSimpleStepExecutor(b.lineRepo, b.db.Name(), nil),
 		Owner: owner, Lease: time.Hour, Heartbeat: 10 * time.Minute, Dead: func(core.Owner) bool { return true },
 	})
 	require.NoError(t, err)

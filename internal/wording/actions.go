@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -28,7 +30,7 @@ type Commands struct {
 func (c Commands) Line(words ...string) string {
 	all := slices.Concat([]string{c.Program}, words, c.Flags)
 	for i, w := range all {
-		all[i] = Quote(w)
+		all[i] = humanize.Quote(w)
 	}
 	return strings.Join(all, " ")
 }
@@ -110,7 +112,7 @@ func (c Commands) Explained(e *operator.Explanation) []CommandLine {
 }
 
 func omitsPartitions(ps *operator.PartitionsView) bool {
-	return ps.Total-ps.Statuses[core.StatusCompleted] > maxNames
+	return ps.Total-ps.Statuses[core.StatusCompleted] > humanize.MaxNames
 }
 
 type actionText struct {
@@ -158,7 +160,7 @@ func (c Commands) action(a operator.Action) actionText {
 	case refusal.ActCompare:
 		return actionText{label: "compare", explained: "see what changed", line: c.Compare(a)}
 	case refusal.ActHelp:
-		return actionText{label: "parameters", line: c.Program + " run " + Quote(a.File) + " --help"}
+		return actionText{label: "parameters", line: c.Program + " run " + humanize.Quote(a.File) + " --help"}
 	case refusal.ActIncrementer:
 		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case refusal.ActMigrate:
@@ -202,7 +204,7 @@ func (c Commands) change(a operator.Action, id string) actionText {
 	}
 }
 
-func workText(open core.OpenWork) actionText {
+func workText(open ports.OpenWork) actionText {
 	var of []string
 	for _, kind := range []struct {
 		n    int64
@@ -214,7 +216,7 @@ func workText(open core.OpenWork) actionText {
 	}
 	t := actionText{label: "continue it", explained: "continue it", words: []string{"worker"}}
 	if len(of) > 0 {
-		t.label = "run its " + And(of)
+		t.label = "run its " + humanize.And(of)
 		t.explained = t.label + ", and continue it"
 	}
 	return t
@@ -308,7 +310,7 @@ func (c Commands) Compare(a operator.Action) string {
 	if a.Name != "" {
 		words = append(words, "--file", a.Name)
 	}
-	return c.Line(words...) + " | diff - " + Quote(a.File)
+	return c.Line(words...) + " | diff - " + humanize.Quote(a.File)
 }
 
 func runWords(path string, parameters []string, flags ...string) []string {

@@ -4,18 +4,21 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // Compared is the first line of a comparison: both sides, and their durations.
 func Compared(c *operator.Comparison) string {
-	side := func(of operator.Compared) string { return fmt.Sprintf("(%s, started %s)", of.Status, Time(of.Started)) }
+	side := func(of operator.Compared) string {
+		return fmt.Sprintf("(%s, started %s)", of.Status, humanize.Time(of.Started))
+	}
 	other := fmt.Sprintf("execution %s %s", ID(c.With.ID), side(c.With))
 	if n := len(c.Typical); n > 0 {
-		other = "the median of the last " + Plural(n, "completed execution")
+		other = "the median of the last " + humanize.Plural(n, "completed execution")
 	}
 	return fmt.Sprintf("Execution %s of job %s %s took %s%s, %s %s.",
-		ID(c.Execution.ID), c.JobName, side(c.Execution), Seconds(c.Duration.This), percent(c.Duration), other, Seconds(c.Duration.With))
+		ID(c.Execution.ID), c.JobName, side(c.Execution), humanize.Seconds(c.Duration.This), percent(c.Duration), other, humanize.Seconds(c.Duration.With))
 }
 
 // Differences are the differences of a comparison apart from its steps, one a line; none if there is none.
@@ -59,7 +62,7 @@ func Figure(f operator.Figure) string {
 }
 
 // DurationFigure is a duration with its change.
-func DurationFigure(f operator.Figure) string { return Seconds(f.This) + percent(f) }
+func DurationFigure(f operator.Figure) string { return humanize.Seconds(f.This) + percent(f) }
 
 func percent(f operator.Figure) string {
 	if f.Percent == nil {
@@ -68,7 +71,7 @@ func percent(f operator.Figure) string {
 	return fmt.Sprintf(" (%+.1f%%)", *f.Percent)
 }
 
-func number(f float64) string { return Count(int64(f)) }
+func number(f float64) string { return humanize.Count(int64(f)) }
 
 func value(v any) string {
 	switch v := v.(type) {

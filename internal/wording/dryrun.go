@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -62,26 +63,26 @@ func DryHeadline(s *operator.DryStep) string {
 func DryRows(i operator.DryItem) [][]string {
 	read := string(i.Read)
 	if i.Read == nil {
-		read = OneLine(i.Error)
+		read = humanize.OneLine(i.Error)
 	}
 	at := i
 	if at.Path != "" {
 		at.Path = filepath.Base(at.Path) // the whole path is above, with the reader
 	}
-	rows := [][]string{{ItemPlace(at), i.Outcome, Clip(read, maxItem)}}
+	rows := [][]string{{ItemPlace(at), i.Outcome, humanize.Clip(read, maxItem)}}
 	for _, s := range i.Changes() {
-		rows = append(rows, []string{"", s.Processor, Clip(string(s.Item), maxItem)})
+		rows = append(rows, []string{"", s.Processor, humanize.Clip(string(s.Item), maxItem)})
 	}
 	if i.Error != "" && i.Read != nil {
 		why := i.Phase
 		if i.Class != "" {
 			why += " (" + i.Class + ")"
 		}
-		text := OneLine(i.Error)
+		text := humanize.OneLine(i.Error)
 		if i.Outcome == operator.OutcomeUnknown {
 			text = "the processor writes to the database, which a dry run forbids: " + text
 		}
-		rows = append(rows, []string{"", why, Clip(text, maxItem)})
+		rows = append(rows, []string{"", why, humanize.Clip(text, maxItem)})
 	}
 	return rows
 }
@@ -110,7 +111,7 @@ func DrySum(s *operator.DryStep) string {
 func FirstFailure(s *operator.DryStep) string {
 	for _, item := range s.Items {
 		if item.Outcome == operator.OutcomeFailed {
-			return ItemPlace(item) + ": " + OneLine(item.Error)
+			return ItemPlace(item) + ": " + humanize.OneLine(item.Error)
 		}
 	}
 	return "an item"

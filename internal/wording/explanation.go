@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -50,29 +51,29 @@ func placedSentences(e *operator.Explanation) []string {
 func statusSentences(e *operator.Explanation) []string {
 	what := fmt.Sprintf("Execution %d of job %s", e.Execution, e.JobName)
 	if words := Parameters(e.Params.Identifying().All()); words != "" {
-		what += " (" + Clip(words, 200) + ")"
+		what += " (" + humanize.Clip(words, 200) + ")"
 	}
 	if e.Attempt > 1 {
 		what += fmt.Sprintf(", attempt %d,", e.Attempt)
 	}
 	took := ""
 	if !e.StartedAt.IsZero() {
-		took = ", after " + Seconds(e.Duration)
+		took = ", after " + humanize.Seconds(e.Duration)
 	}
 	switch e.Status {
 	case core.StatusStarting:
-		return append([]string{what + " is about to start, since " + Time(e.CreatedAt) + "."}, ownerText(e)...)
+		return append([]string{what + " is about to start, since " + humanize.Time(e.CreatedAt) + "."}, ownerText(e)...)
 	case core.StatusParked:
 		text := what + " is parked since it waits for partitions or tasks that other processes run"
 		if e.StopRequested {
 			text += ", and was asked to stop"
 		}
 		if e.Waiting != "" {
-			return []string{text + ".", "No worker resumes it: " + strings.TrimRight(OneLine(e.Waiting), ".") + "."}
+			return []string{text + ".", "No worker resumes it: " + strings.TrimRight(humanize.OneLine(e.Waiting), ".") + "."}
 		}
 		return []string{text + "."}
 	case core.StatusStarted, core.StatusStopping:
-		text := what + " is running since " + Time(e.StartedAt)
+		text := what + " is running since " + humanize.Time(e.StartedAt)
 		if e.Status == core.StatusStopping || e.StopRequested {
 			text += ", and was asked to stop"
 			if e.Owner != nil {
@@ -81,21 +82,21 @@ func statusSentences(e *operator.Explanation) []string {
 		}
 		return append([]string{text + "."}, ownerText(e)...)
 	case core.StatusCompleted:
-		text := what + " is COMPLETED, since " + Time(e.EndedAt) + took
+		text := what + " is COMPLETED, since " + humanize.Time(e.EndedAt) + took
 		if e.ExitCode != "" && e.ExitCode != core.ExitCompleted {
 			text += ", with exit code " + e.ExitCode
 		}
 		return []string{text + "."}
 	case core.StatusUnknown:
 		if e.Refused == "" {
-			return []string{what + " ended at " + Time(e.EndedAt) + took + ", and the reply to a COMMIT was lost: it is UNKNOWN until a restart reads its checkpoint."}
+			return []string{what + " ended at " + humanize.Time(e.EndedAt) + took + ", and the reply to a COMMIT was lost: it is UNKNOWN until a restart reads its checkpoint."}
 		}
-		return []string{what + " ended at " + Time(e.EndedAt) + took + ", and its outcome is not known: it is UNKNOWN."}
+		return []string{what + " ended at " + humanize.Time(e.EndedAt) + took + ", and its outcome is not known: it is UNKNOWN."}
 	case core.StatusAbandoned:
-		return []string{what + " is ABANDONED. It had ended at " + Time(e.EndedAt) + took + "."}
+		return []string{what + " is ABANDONED. It had ended at " + humanize.Time(e.EndedAt) + took + "."}
 	case core.StatusFailed, core.StatusStopped:
 	}
-	text := what + " " + string(e.Status) + " at " + Time(e.EndedAt) + took
+	text := what + " " + string(e.Status) + " at " + humanize.Time(e.EndedAt) + took
 	if e.ExitCode != "" && e.ExitCode != string(e.Status) {
 		text += ", with exit code " + e.ExitCode
 	}
@@ -106,14 +107,14 @@ func ownerText(e *operator.Explanation) []string {
 	if e.Owner == nil {
 		text := "No process owns it: workers that run its partitions commit their current chunks. After the last one, any process can end it."
 		if e.Waiting != "" {
-			text += "\nThe last process that tried could not: " + strings.TrimRight(OneLine(e.Waiting), ".") + "."
+			text += "\nThe last process that tried could not: " + strings.TrimRight(humanize.OneLine(e.Waiting), ".") + "."
 		}
 		return []string{text}
 	}
 	who := fmt.Sprintf("process %d on host %s", e.Owner.PID, e.Owner.Host)
 	until := "an unknown time"
 	if !e.Owner.LeaseUntil.IsZero() {
-		until = Time(e.Owner.LeaseUntil)
+		until = humanize.Time(e.Owner.LeaseUntil)
 	}
 	switch e.Lease {
 	case operator.LeaseDead:
@@ -127,7 +128,7 @@ func ownerText(e *operator.Explanation) []string {
 
 func flowSentences(c *operator.Cause) []string {
 	sentence := "Its flow stopped it."
-	if reason := strings.TrimRight(OneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
+	if reason := strings.TrimRight(humanize.OneLine(c.JobError), "."); reason != "" && (c.Step == "" || !strings.HasPrefix(reason, "step "+c.Step+": ")) {
 		sentence = "Its flow stopped it: " + reason + "."
 	}
 	if c.Step == "" {
@@ -144,7 +145,7 @@ func failureSentence(c *operator.Cause) string {
 	if c.Class != "" {
 		where += " with an error of class " + c.Class
 	}
-	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(OneLine(c.Error), ".") + "."
+	return "Step " + c.Step + " failed" + where + ": " + strings.TrimRight(humanize.OneLine(c.Error), ".") + "."
 }
 
 func causeSentences(e *operator.Explanation) []string {
@@ -152,7 +153,7 @@ func causeSentences(e *operator.Explanation) []string {
 	if c == nil {
 		return nil
 	}
-	text := strings.TrimRight(OneLine(c.Error), ".")
+	text := strings.TrimRight(humanize.OneLine(c.Error), ".")
 	switch c.Kind {
 	case operator.CauseOwnerLost:
 		return []string{fmt.Sprintf("Its owner, process %d on host %s, was lost: it died or stopped sending heartbeats, and the execution was taken over.", c.Owner.PID, c.Owner.Host)}
@@ -174,7 +175,7 @@ func causeSentences(e *operator.Explanation) []string {
 	}
 	sentences := []string{failureSentence(c)}
 	if c.JobError != "" {
-		sentences = append(sentences, "The job says: "+strings.TrimRight(OneLine(c.JobError), ".")+".")
+		sentences = append(sentences, "The job says: "+strings.TrimRight(humanize.OneLine(c.JobError), ".")+".")
 	}
 	return sentences
 }
@@ -189,7 +190,7 @@ func stepsText(e *operator.Explanation) []string {
 		case file.InView:
 			list = append(list, "File "+file.Path+" is complete and published.")
 		case file.Bytes != nil:
-			list = append(list, fmt.Sprintf("File %s is not published yet: %s has %s committed bytes.", file.Path, file.Part, Count(*file.Bytes)))
+			list = append(list, fmt.Sprintf("File %s is not published yet: %s has %s committed bytes.", file.Path, file.Part, humanize.Count(*file.Bytes)))
 		default:
 			list = append(list, "Nothing of file "+file.Path+" is committed.")
 		}
@@ -229,23 +230,23 @@ func stepSentence(s operator.StepView, current core.JobExecutionID) string {
 	case s.CommittedIn != "":
 		text += "; a restart counts what it committed in database " + s.CommittedIn
 	case s.CommitProblem != "":
-		text += "; its committed work is not known: " + OneLine(s.CommitProblem)
+		text += "; its committed work is not known: " + humanize.OneLine(s.CommitProblem)
 	case s.Commits == 0:
 		text += "; nothing is committed"
 	}
 	if s.Undone > 0 {
-		text += "; " + Count(s.Undone) + " more read in the chunk that was rolled back"
+		text += "; " + humanize.Count(s.Undone) + " more read in the chunk that was rolled back"
 	}
 	return text
 }
 
 func countersText(s operator.StepView) string {
-	text := Count(s.Read) + " read, " + Count(s.Written) + " written"
+	text := humanize.Count(s.Read) + " read, " + humanize.Count(s.Written) + " written"
 	if s.Filtered > 0 {
-		text += ", " + Count(s.Filtered) + " filtered"
+		text += ", " + humanize.Count(s.Filtered) + " filtered"
 	}
 	if s.Skipped > 0 {
-		text += ", " + Count(s.Skipped) + " skipped"
+		text += ", " + humanize.Count(s.Skipped) + " skipped"
 	}
 	if s.Resumed {
 		text += " in all attempts"
@@ -264,15 +265,15 @@ func partitionsText(ps *operator.PartitionsView) string {
 			name += " after " + part.Position
 		}
 		if part.Error != "" && (part.Status == core.StatusFailed || part.Status == core.StatusStarting) {
-			name += " (" + Clip(OneLine(part.Error), 200) + ")"
+			name += " (" + humanize.Clip(humanize.OneLine(part.Error), 200) + ")"
 		}
 		names = append(names, name)
 	}
-	text := fmt.Sprintf("%s of %s complete", Count(int64(ps.Statuses[core.StatusCompleted])), Parts(ps, ps.Total))
+	text := fmt.Sprintf("%s of %s complete", humanize.Count(ps.Statuses[core.StatusCompleted]), Parts(ps, ps.Total))
 	if len(names) == 0 {
 		return text
 	}
-	return text + ", " + And(Few(names, ps.Omitted))
+	return text + ", " + humanize.And(humanize.Few(names, ps.Omitted))
 }
 
 func skipsText(e *operator.Explanation) []string {
@@ -295,15 +296,15 @@ func skipsText(e *operator.Explanation) []string {
 			if class == "" {
 				class = "of no class"
 			}
-			words = append(words, fmt.Sprintf("%s in %s (%s)", Count(c.Count), c.Phase, class))
+			words = append(words, fmt.Sprintf("%s in %s (%s)", humanize.Count(c.Count), c.Phase, class))
 		}
-		text := "Step " + step + " skipped " + Plural(int(total), "item")
+		text := "Step " + step + " skipped " + humanize.Plural(int(total), "item")
 		if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Step == step && s.Resumed }) {
 			text += " in this attempt"
 		}
-		text += ": " + And(words)
+		text += ": " + humanize.And(words)
 		if done := total - left; done > 0 {
-			text += "; " + Count(done) + " of them redriven since"
+			text += "; " + humanize.Count(done) + " of them redriven since"
 		}
 		list = append(list, text+".")
 	}
@@ -348,11 +349,11 @@ func gatesText(e *operator.Explanation) []string {
 func Parts(ps *operator.PartitionsView, n int) string {
 	switch {
 	case !ps.Branches:
-		return Plural(n, "partition")
+		return humanize.Plural(n, "partition")
 	case n == 1:
 		return "1 branch"
 	}
-	return Count(int64(n)) + " branches"
+	return humanize.Count(n) + " branches"
 }
 
 // StatusAndExit adds an exit code that differs from the status.

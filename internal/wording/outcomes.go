@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
@@ -25,9 +26,9 @@ func laterSentence(all, later []operator.PlanEntry) string {
 		before = way.edge.From
 		clauses := planClauses(way.entries)
 		if len(way.joins) > 0 {
-			clauses = append(clauses, "continues with "+And(way.joins))
+			clauses = append(clauses, "continues with "+humanize.And(way.joins))
 		}
-		text = append(text, head+", "+And(clauses))
+		text = append(text, head+", "+humanize.And(clauses))
 	}
 	return strings.Join(text, "; ")
 }
@@ -104,7 +105,7 @@ func Certainty(e operator.PlanEntry, all []operator.PlanEntry) string {
 	for _, edge := range e.Via {
 		words = append(words, edgeText(edge, "", isDecision(all, edge.From)))
 	}
-	text := strings.Join(Few(words, 0), ", or ")
+	text := strings.Join(humanize.Few(words, 0), ", or ")
 	if e.Certainty == operator.CertainAfter && text == "" {
 		text = "depending on " + e.Text
 	}

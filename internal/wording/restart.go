@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/refusal"
 )
@@ -43,7 +44,7 @@ func fileText(e *operator.Explanation) []string {
 	case e.FileChange == "":
 		return nil
 	case e.FileError != "":
-		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(OneLine(e.FileError), ".") + ".", "The plan is for the file as it was."}
+		return []string{file + " has changed since, and cannot be run: " + strings.TrimRight(humanize.OneLine(e.FileError), ".") + ".", "The plan is for the file as it was."}
 	case e.File == "":
 		file = "The job"
 	}
@@ -128,9 +129,9 @@ func planSentence(p *operator.RestartPlan) string {
 		}
 	}
 	if len(last) > 0 {
-		clauses = append(clauses, "runs "+And(last)+" at the end")
+		clauses = append(clauses, "runs "+humanize.And(last)+" at the end")
 	}
-	return And(clauses)
+	return humanize.And(clauses)
 }
 
 func planClauses(entries []operator.PlanEntry) []string {
@@ -156,7 +157,7 @@ func planClauses(entries []operator.PlanEntry) []string {
 		if act == operator.PlanResume {
 			clauses = append(clauses, names[act]...)
 		} else if format := formats[act]; format != "" {
-			clauses = append(clauses, fmt.Sprintf(format, And(names[act])))
+			clauses = append(clauses, fmt.Sprintf(format, humanize.And(names[act])))
 		}
 	}
 	return clauses
@@ -202,7 +203,7 @@ func resumeClause(e operator.PlanEntry) string {
 		if len(again) == 1 {
 			verb = "runs"
 		}
-		return text + " and " + And(Few(again, e.Partitions.Omitted)) + " " + verb + " again"
+		return text + " and " + humanize.And(humanize.Few(again, e.Partitions.Omitted)) + " " + verb + " again"
 	case e.From != "":
 		return "resumes " + e.Step + " after " + e.From
 	}
@@ -213,5 +214,5 @@ func partitionCount(n int) string {
 	if n == 1 {
 		return "1 partition is"
 	}
-	return Count(int64(n)) + " partitions are"
+	return humanize.Count(n) + " partitions are"
 }

@@ -251,3 +251,27 @@ func (n *Node) lastNode() int {
 	}
 	return last
 }
+
+// Step is a step from the root to a value.
+type Step struct {
+	// Key is empty for a list's Index, from 0.
+	Key   string
+	Index int
+	In    *Node
+}
+
+// Use stands for a copy of another part: an element that uses a template.
+type Use struct {
+	What string
+	At   *Node
+}
+
+type origin struct {
+	node  *Node
+	spans []span
+}
+
+type span struct {
+	at, offset int
+	pasted     bool
+}

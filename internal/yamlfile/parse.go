@@ -271,3 +271,17 @@ func (r *resolver) merge(y *yaml.Node) []Entry {
 	r.c.Add(n, "<< takes the anchor of keys with values, or a list of such", "")
 	return nil
 }
+
+func (r *resolver) comma(n *Node, parts []*yaml.Node) {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = p.Value
+	}
+	n.Bad = true
+	n.Text = strings.Join(texts, ", ")
+	what := "this is not one expression"
+	if sqlVerb.MatchString(n.Text) {
+		what = "this is not one statement"
+	}
+	r.c.Add(n, "a comma ends a value inside of { } and [ ]: "+what, "put it in quotes: "+quote(n.Text))
+}

@@ -1,13 +1,5 @@
 package yamlfile
 
-// Step is a step from the root to a value.
-type Step struct {
-	// Key is empty for a list's Index, from 0.
-	Key   string
-	Index int
-	In    *Node
-}
-
 // Place describes the position of n; "" for a file.
 func (d *Document) Place(n *Node) string {
 	if d.Describe == nil {

@@ -74,20 +74,6 @@ func evens(content []*yaml.Node) []*yaml.Node {
 	return keys
 }
 
-func (r *resolver) comma(n *Node, parts []*yaml.Node) {
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		texts[i] = p.Value
-	}
-	n.Bad = true
-	n.Text = strings.Join(texts, ", ")
-	what := "this is not one expression"
-	if sqlVerb.MatchString(n.Text) {
-		what = "this is not one statement"
-	}
-	r.c.Add(n, "a comma ends a value inside of { } and [ ]: "+what, "put it in quotes: "+quote(n.Text))
-}
-
 func quote(text string) string {
 	if strings.Contains(text, "'") && !strings.ContainsAny(text, "\"\\\n") {
 		return `"` + text + `"`

@@ -5,12 +5,6 @@ import (
 	"strings"
 )
 
-// Use stands for a copy of another part: an element that uses a template.
-type Use struct {
-	What string
-	At   *Node
-}
-
 func (n *Node) through() string {
 	var parts []string
 	for ; n != nil && n.use != nil; n = n.use.At {
@@ -127,16 +121,6 @@ func (n *Node) Unquoted() *Node {
 	made := *n
 	made.style = plain
 	return &made
-}
-
-type origin struct {
-	node  *Node
-	spans []span
-}
-
-type span struct {
-	at, offset int
-	pasted     bool
 }
 
 func (n *Node) source(offset int) (*Node, int) {

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -33,7 +34,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(newRegistry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
+		fx.Provide(assembly.Built.Registry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -82,7 +83,7 @@ func newObserving(r registered, v *secret.Vault) observing {
 			list = append(list, eventlog.New(log))
 		}
 	}
-	return observing{core.Masked(core.Observers(list...), v.Values)}
+	return observing{secret.Masked(core.Observers(list...), v.Values)}
 }
 
 type controller interface {
@@ -103,9 +104,9 @@ func newHistory(p tx.Provider, s Settings) (history, error) {
 }
 
 // The engine is notified of parts planned here.
-func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, ports.JobRepository) {
+func newRepository(h history, s Settings, o observing, v *secret.Vault, e engine.Engine) (*repository.Repository, ports.Repository) {
 	r := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix, Observer: o.Observer, Announcer: runtime.Announcer{Engine: e}, Mask: v.Values})
-	return r, repository.Patient{Repository: r}
+	return r, r.Patient()
 }
 
 // For steps in other databases (rule C18).
@@ -113,15 +114,15 @@ func newCheckpoints(r *repository.Repository, p tx.Provider, s Settings) *reposi
 	return repository.NewCheckpoints(r, p, repository.CheckpointOptions{AutoMigrate: s.AutoMigrate.Applies, Wait: 2 * s.Lease})
 }
 
-func newLauncher(r ports.JobRepository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
+func newLauncher(r ports.Repository, c *repository.Checkpoints, p tx.Provider, s Settings, o observing) (*job.Launcher, error) {
 	return job.NewLauncher(job.Config{
 		Repository: r, Stores: c, Observer: o.Observer, Lease: s.Lease, Heartbeat: s.Heartbeat,
-		Executor: step.NewSimpleStepExecutor(r, r.Database(), o.Observer), RemoveLeft: removeLeft,
+		Executor: step.NewSimpleStepExecutor(r.Transitions, r.Database(), o.Observer), RemoveLeft: removeLeft,
 		Apart: func(ctx context.Context) (context.Context, error) { return tx.Apart(ctx, p.Names()) },
 	})
 }
 
-func removeLeft(_ context.Context, left core.LeftBehind) error {
+func removeLeft(_ context.Context, left ports.LeftBehind) error {
 	var errs []error
 	for _, at := range chunk.WriterPositions(left.Position) {
 		errs = append(errs, filestream.RemoveLeft(left.Attempt, at))
@@ -129,12 +130,28 @@ func removeLeft(_ context.Context, left core.LeftBehind) error {
 	return errors.Join(errs...)
 }
 
-// App runs jobs inside a Go program; it has the methods of [Operator]. It is safe for concurrent use; Close
-// it.
+// App runs jobs inside a Go program. It is safe for concurrent use; Close it. Besides Work and Close it has, like the
+// command:
+//
+//	Prepare(ctx)                    check the tables of the history, or make them (Settings.AutoMigrate)
+//	Run(ctx, RunRequest)            run a job, and wait for its end
+//	Start(ctx, RunRequest)          start a job, which outlives ctx
+//	Restart(ctx, RestartRequest)    resume a failed or stopped execution
+//	Redrive(ctx, RedriveRequest)    run skipped items again
+//	Stop(ctx, id)                   stop an execution after its current chunk
+//	Abandon(ctx, id)                give up an execution, which then is never restarted
+//	Recover(ctx)                    end the executions of killed processes, for a restart
+//	Purge(ctx, PurgeRequest)        delete old executions
+//
+// and Plan, Explain, Show, List, Progress, Skips, Schedules, Register and others, with the requests of the command.
 type App struct {
 	*operator.Service
-	Repository JobRepository
+	// Repository reads the history: Execution, Steps, ...
+	Repository ports.Repository
 	Tasks      *runtime.TaskService
+	// Databases are by the names in the settings: for transactions of your own, in which a move of a guarded row
+	// or a submission of tasks takes part.
+	Databases tx.Provider
 	// Observer combines all observers and the log. Pass it to guard.NewTable and inbox.Options.
 	Observer core.Observer
 
@@ -162,7 +179,11 @@ func New(ctx context.Context, s Settings, opts ...fx.Option) (*App, error) {
 	var a *App
 	whole := fx.New(fx.NopLogger, Module(s), fx.Options(opts...), fx.Populate(&a))
 	if err := whole.Err(); err != nil {
-		return nil, errors.Join(rootCause(err), whole.Stop(context.WithoutCancel(ctx)))
+		cause := rootCause(err)
+		if missing := assembly.CheckNeeds(Module(s), opts...); missing != nil {
+			cause = missing
+		}
+		return nil, errors.Join(cause, whole.Stop(context.WithoutCancel(ctx)))
 	}
 	a.fx = whole
 	if err := whole.Start(ctx); err != nil {
@@ -183,18 +204,18 @@ type serviceParts struct {
 	Steps       *stepTasks
 	Workers     *tasks.Repository
 	Vault       *secret.Vault
-	Carried     carried
+	Jobs        assembly.Jobs
 }
 
 func newService(p serviceParts) (*operator.Service, error) {
-	files, err := p.Carried.load(p.Registry)
+	files, err := p.Jobs.Load(p.Registry)
 	if err != nil {
 		return nil, err
 	}
 	return operator.New(operator.Config{
-		Files: files, Repository: repository.Patient{Repository: p.Repository}, Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
+		Files: files, Repository: p.Repository.Patient(), Launcher: p.Launcher, Provider: p.Provider, Registry: p.Registry, FileMode: p.Settings.Files.Mode,
 		Database: p.Settings.Repository.Database, Schema: newSchemas(p.Repository, p.Engine), AutoMigrate: p.Settings.AutoMigrate.Applies, Checkpoints: p.Checkpoints,
-		Definitions: p.Repository, Tasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
+		Definitions: p.Repository, Tasks: p.Steps, OpenTasks: p.Steps, Distributed: p.Engine.Capabilities().Distributed,
 		Workers: p.Workers, Figures: p.Repository, Acts: p.Repository, Engine: p.Engine.Capabilities().Name, Secrets: p.Vault,
 	})
 }
@@ -203,7 +224,7 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 	if reader, ok := core.Observers(r.List...).(core.FiguresReader); ok {
 		reader.ReadFigures(p.Service.Figures)
 	}
-	a := &App{Service: p.Service, Repository: p.Repository, Tasks: p.TaskService, Observer: p.Observer.Observer, parts: p}
+	a := &App{Service: p.Service, Repository: p.Repository.Ports(), Tasks: p.TaskService, Databases: p.Provider, Observer: p.Observer.Observer, parts: p}
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
 		if a.waited.Load() {
 			return nil

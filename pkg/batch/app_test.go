@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
@@ -62,7 +63,7 @@ func TestAConstructorOfAnotherFormIsRefusedByTheNameOfItsComponent(t *testing.T)
 		`writer "ledger": the constructor returns *batch_test.Ledger, which is not a `:          batch.Writer[Order]("ledger", NewLedger),
 		`tasklet "sweep": the constructor returns *batch_test.Rates, which is not a core.Taskl`: batch.Tasklet("sweep", NewRates),
 	} {
-		_, err := batch.NewRegistry(option)
+		_, err := assembly.NewRegistry(option)
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 1, len(strings.Split(err.Error(), "\n")), "one line: %v", err)
 	}
@@ -90,7 +91,7 @@ func TestTheConstructorOfADependencyMayFail(t *testing.T) {
 
 func TestADescriptionNeedsNoDependency(t *testing.T) {
 	t.Parallel()
-	described, err := batch.NewRegistry(
+	described, err := assembly.NewRegistry(
 		batch.Processor[Order, Invoice]("price", NewPrice, batch.Summary("orders to invoices")),
 		fx.Provide(func() *Rates { panic("built only to run") }),
 	)
@@ -111,7 +112,7 @@ func TestNamesUsedTwiceAreAllReportedTogether(t *testing.T) {
 		batch.Reader[Order]("sweep", NewOrders),
 	)
 	want := "item type \"order\" is registered twice\ntasklet \"shell\" is registered twice\ntasklet \"sweep\" is registered twice"
-	_, err := batch.NewRegistry(twice)
+	_, err := assembly.NewRegistry(twice)
 	require.EqualError(t, err, want)
 	_, err = batch.New(t.Context(), settingsFor(t, testdb.SQLite(t)), twice)
 	require.EqualError(t, err, want)
@@ -186,7 +187,7 @@ func TestAJobOfTypedComponentsRunsFailsAndGoesOnWhereItWas(t *testing.T) {
 		require.Equal(t, core.Counters{Read: 1, Write: 1, Commit: 1}, steps[0].Counters)
 
 		_, err = app.Run(t.Context(), batch.RunRequest{File: file, Params: map[string]string{"discount": "10"}})
-		var complete *core.InstanceCompleteError
+		var complete *ports.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 		require.Equal(t, second.ID, complete.Execution.ID)
 	})
@@ -244,7 +245,7 @@ flow:
 	require.Contains(t, problems[0].Msg, "processor audit: ")
 
 	_, err = app.Run(t.Context(), batch.RunRequest{File: jobFile(t, "job: x\nparameters: {n: {type: int}}\nflow: [{step: a, tasklet: {sql: select 1}}]\n"), Params: map[string]string{"n": "x"}})
-	var parameter *core.ParameterError
+	var parameter *ports.ParameterError
 	require.ErrorAs(t, err, &parameter)
 	executions, err := app.Repository.Executions(t.Context(), ports.ExecutionFilter{Limit: 10})
 	require.NoError(t, err)
@@ -316,7 +317,7 @@ func TestHeartbeatsDoNotWaitForTheConnectionsOfTheData(t *testing.T) {
 	require.Equal(t, core.StatusCompleted, execution.Status, execution.Error)
 }
 
-func awaitHeartbeat(ctx context.Context, r ports.JobRepository, id core.JobExecutionID) error {
+func awaitHeartbeat(ctx context.Context, r ports.Repository, id core.JobExecutionID) error {
 	before, err := r.Execution(ctx, id)
 	if err != nil {
 		return err

@@ -8,45 +8,40 @@ import (
 
 	"go.uber.org/fx"
 
-	"github.com/surfin-batch/surfin/internal/jobfile/define"
+	"github.com/surfin-batch/surfin/internal/assembly"
+	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Jobs in Go, from package define.
-type (
-	Job         = define.Job
-	Flow        = define.Flow
-	Chunk       = define.Chunk
-	Tasks       = define.Tasks
-	With        = define.With
-	On          = map[string]define.Target
-	Parameter   = define.Parameter
-	Calendar    = define.Calendar
-	Config      = define.Config
-	Component   = define.Component
-	Transaction = define.Transaction
-	Partitioned = define.Partition
-	Schedule    = define.Schedule
-	Budget      = task.Budget
-)
+// Config is a component's configuration, by the keys of job files.
+type Config map[string]any
 
-// NewJob begins a job in Go; [Jobs] registers it.
-func NewJob(name string) *Job { return define.NewJob(name) }
+// Component is a reader, processor, writer, tasklet, listener, partitioner or decider in a job in Go: a shipped or
+// registered one ([Use]) or Go code ([ReaderOf], [ProcessorOf], ...).
+type Component struct {
+	name   string
+	config any
+	inline *code
+}
 
-// NewFlow begins a flow for a branch, a flow in the flow, an atomic group or Finally.
-func NewFlow() *Flow { return define.NewFlow() }
+func (c Component) isZero() bool { return c.name == "" && c.inline == nil }
 
-// Use returns a component by name, with its configuration: a Config, its configuration struct, or the value of
-// its main key.
-func Use(name string, config ...any) Component { return define.Use(name, config...) }
+// Use returns a component by its name. config is a [Config], the value of the main key, or a struct with the tags of
+// its configuration; zero fields are left out.
+func Use(name string, config ...any) Component {
+	c := Component{name: name}
+	if len(config) > 0 {
+		c.config = config[0]
+	}
+	return c
+}
 
 // ReaderOf is a reader of T. constructor is as in Reader, without a Config, and is called for every step
 // execution and partition.
 func ReaderOf[T any](constructor any) Component {
 	if _, is := constructor.(ItemReader[T]); is {
-		return define.Inline(define.Code{Kind: registry.KindReader, Err: fmt.Errorf("the reader is a value (%T) with a position, which executions would share: pass a constructor, func() %T", constructor, constructor)})
+		return Component{inline: &code{kind: registry.KindReader, err: fmt.Errorf("the reader is a value (%T) with a position, which executions would share: pass a constructor, func() %T", constructor, constructor)}}
 	}
 	return inline(registry.KindReader, constructor, readerOf[T](), nil)
 }
@@ -77,6 +72,17 @@ func TaskletOf(tasklet any, about ...About) Component {
 	return inline(registry.KindTasklet, tasklet, componentOf[core.Tasklet](), about)
 }
 
+// Process is a processor: f, which must be safe for concurrent use.
+func Process[I, O any](f func(ctx context.Context, item I) (O, error)) Component {
+	return ProcessorOf[I, O](f)
+}
+
+// Write is a writer: f, which must be safe for concurrent use. ctx has the transaction of the chunk.
+func Write[T any](f func(ctx context.Context, items []T) error) Component { return WriterOf[T](f) }
+
+// Do is a tasklet: f, which must be safe for concurrent use.
+func Do(f func(ctx context.Context, c *StepContribution) error) Component { return TaskletOf(f) }
+
 // ListenerOf is a listener: a constructor or a shared value.
 func ListenerOf(l any) Component { return inline(registry.KindListener, l, listener(), nil) }
 
@@ -93,24 +99,6 @@ func DeciderOf(decider any) Component {
 	return inline(registry.KindDecider, decider, componentOf[core.Decider](), nil)
 }
 
-// To leads to an element of the same flow.
-func To(element string) define.Target { return define.To(element) }
-
-// End ends a flow COMPLETED; exit is the exit code, if it differs.
-func End(exit string) define.Target { return define.End(exit) }
-
-// Fail ends a flow FAILED; see End.
-func Fail(exit string) define.Target { return define.Fail(exit) }
-
-// Stop stops the job; a restart continues at the element restart.
-func Stop(restart, message string) define.Target { return define.Stop(restart, message) }
-
-// If is a choice of a decision.
-func If(condition string, target define.Target) define.Choice { return define.If(condition, target) }
-
-// Else is the last choice of a decision.
-func Else(target define.Target) define.Choice { return define.Else(target) }
-
 type processorFunc[I, O any] func(ctx context.Context, item I) (O, error)
 
 func (f processorFunc[I, O]) Process(ctx context.Context, item I) (O, error) { return f(ctx, item) }
@@ -119,62 +107,74 @@ type writerFunc[T any] func(ctx context.Context, items []T) error
 
 func (f writerFunc[T]) Write(ctx context.Context, items []T) error { return f(ctx, items) }
 
+// code is a component that is Go code: a value, or a constructor.
 type code struct {
+	kind registry.Kind
+	// typ is the Go type: another one is another definition (rule F4).
+	typ         string
+	err         error
 	sig         signature
 	about       []About
 	value       any
 	constructor constructor
 }
 
+// namedCode has the name by which the definition uses the code.
+type namedCode struct {
+	name string
+	code
+}
+
+type codeConfig struct {
+	Type string `key:"go" main:"true" literal:"true" doc:"The Go type."`
+}
+
 func inline(kind registry.Kind, given any, sig signature, about []About) Component {
-	made := code{sig: sig, about: about}
-	c := define.Code{Kind: kind}
+	c := &code{kind: kind, sig: sig, about: about}
 	if given != nil && sig.fits(reflect.TypeOf(given)) == nil {
-		made.value, c.Type = given, fmt.Sprintf("%T", given)
+		c.value, c.typ = given, fmt.Sprintf("%T", given)
 		if isNil(given) {
-			c.Err = fmt.Errorf("the %s is a nil %T", kind, given)
+			c.err = fmt.Errorf("the %s is a nil %T", kind, given)
 		}
-	} else {
-		made.constructor, c.Err = inspect(given, sig.fits)
-		switch {
-		case c.Err != nil:
-		case made.constructor.config != nil:
-			c.Err = fmt.Errorf("the constructor takes a %v, which a job in Go does not provide: use a closure", made.constructor.config)
-		default:
-			c.Type = made.constructor.fn.Type().Out(0).String()
-		}
+		return Component{inline: c}
 	}
-	c.Made = made
-	return define.Inline(c)
+	c.constructor, c.err = inspect(given, sig.fits)
+	switch {
+	case c.err != nil:
+	case c.constructor.config != nil:
+		c.err = fmt.Errorf("the constructor takes a %v, which a job in Go does not provide: use a closure", c.constructor.config)
+	default:
+		c.typ = c.constructor.fn.Type().Out(0).String()
+	}
+	return Component{inline: c}
 }
 
 // Jobs registers jobs in Go: they run by their names, and a restart finds them. A wrong job is an error of
 // New. Jobs that share a child job go into one call.
 func Jobs(list ...*Job) fx.Option {
-	opts := []fx.Option{fx.Provide(fx.Annotate(func() []*Job { return list }, fx.ResultTags(groupJobs)))}
+	opts := []fx.Option{definitions(list, func(j *Job) assembly.Definition { return definition{j} })}
 	known := map[string]bool{}
 	for _, j := range list {
-		for _, c := range j.Code() {
-			made, ok := c.Made.(code)
-			if c.Err != nil || !ok || known[string(c.Kind)+c.Name] {
-				continue // Load reports it
+		for _, c := range j.code() {
+			if c.err != nil || known[string(c.kind)+c.name] {
+				continue // load reports it
 			}
-			known[string(c.Kind)+c.Name] = true
-			opts = append(opts, made.option(c))
+			known[string(c.kind)+c.name] = true
+			opts = append(opts, c.option())
 		}
 	}
 	return fx.Options(opts...)
 }
 
-func (c code) option(named define.Named) fx.Option {
-	description := describe(named.Kind, named.Name, c.sig, c.about)
-	description.Summary = "Go code: " + named.Type
-	description.Config = reflect.TypeFor[define.CodeConfig]()
+func (c namedCode) option() fx.Option {
+	description := describe(c.kind, c.name, c.sig, c.about)
+	description.Summary = "Go code: " + c.typ
+	description.Config = reflect.TypeFor[codeConfig]()
 	if c.value == nil {
 		return provide(description, c.constructor, c.sig)
 	}
 	return fx.Options(
-		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),
+		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(assembly.GroupDescribed))),
 		fx.Provide(fx.Annotate(func() []registry.Component {
 			built := description
 			built.New = func(context.Context, any, registry.BuildContext) (any, error) {
@@ -185,12 +185,37 @@ func (c code) option(named define.Named) fx.Option {
 				return component, nil
 			}
 			return []registry.Component{built}
-		}, fx.ResultTags(groupComponents))),
+		}, fx.ResultTags(assembly.GroupComponents))),
 	)
 }
 
-// CheckJobs reports the errors of Jobs without an App. opts register components used by name.
+// definition is a job in Go, as a registered job.
+type definition struct{ *Job }
+
+func (d definition) Load(r *registry.Registry) (*jobfile.File, error) { return d.load(r) }
+
+func definitions[T any](list []T, of func(T) assembly.Definition) fx.Option {
+	return fx.Provide(fx.Annotate(func() []assembly.Definition {
+		all := make([]assembly.Definition, len(list))
+		for i, d := range list {
+			all[i] = of(d)
+		}
+		return all
+	}, fx.ResultTags(assembly.GroupDefinitions)))
+}
+
+// JobFiles registers job files by their jobs' names (RunRequest.Name), so a restart in another process finds
+// them: for files in the program, such as an embed.FS. A wrong file is an error of New.
+func JobFiles(sources ...Source) fx.Option {
+	return definitions(sources, func(s Source) assembly.Definition { return s })
+}
+
+// CheckJobs reports the errors of Jobs, without an App and a database. opts register components used by name, and
+// provide the dependencies of all: a missing one is an error, too. It builds none of them.
 func CheckJobs(list []*Job, opts ...fx.Option) error {
-	_, _, err := Describe(append(opts[:len(opts):len(opts)], Jobs(list...))...)
-	return err
+	whole := append(opts[:len(opts):len(opts)], Jobs(list...))
+	if _, _, err := assembly.Describe(whole...); err != nil {
+		return err
+	}
+	return assembly.CheckNeeds(Module(Settings{}), whole...)
 }

@@ -9,10 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/config"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -128,6 +127,16 @@ func TestEveryMistakeOfAJobInGoNamesItsStepAndOption(t *testing.T) {
 	}
 }
 
+type csvConfig struct {
+	Path string    `key:"path"`
+	Item item.Type `key:"item"`
+}
+
+type mapConfig struct {
+	Fields registry.Expressions `key:"fields" rest:"true"`
+	Only   bool                 `key:"only"`
+}
+
 func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	t.Parallel()
 	none, until := batch.TaskletOf(nothing), row.DateOf(time.Date(2027, 12, 31, 0, 0, 0, 0, time.UTC))
@@ -141,10 +150,10 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 		Incrementer("day").Expect("job.name == 'everything'").NotRestartable().
 		Step("load", batch.Chunk{
 			Size:   7,
-			Reader: batch.Use("csv", csv.ReaderConfig{Path: "${params.kind ?? 'a'}.csv", Item: rowOf("id int, name string null")}),
+			Reader: batch.Use("csv", csvConfig{Path: "${params.kind ?? 'a'}.csv", Item: rowOf("id int, name string null")}),
 			Processors: []batch.Component{
 				batch.Use("filter", "item.id > 1"),
-				batch.Use("map", mapping.Config{Only: true, Fields: registry.Expressions{named("n", "item.id"), named("a", "item.name ?? '-'")}}),
+				batch.Use("map", mapConfig{Only: true, Fields: registry.Expressions{named("n", "item.id"), named("a", "item.name ?? '-'")}}),
 			},
 			Writers: []batch.Component{batch.Use("table", batch.Config{"name": "t", "mode": "upsert", "key": []string{"n"}})},
 			Retry:   &config.ItemRetryConfig{Limit: 2, Backoff: config.Backoff{Initial: time.Millisecond}},
@@ -171,10 +180,9 @@ func TestTheTextOfAJobInGoIsAJobFile(t *testing.T) {
 	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
 	text, err := job.Text()
 	require.NoError(t, err)
-	r, err := batch.NewRegistry(batch.Jobs(job))
+	r, files, err := assembly.Describe(batch.Jobs(job))
 	require.NoError(t, err)
-	file, err := job.Load(r)
-	require.NoError(t, err)
+	file := files["everything"]
 	require.Equal(t, text, file.Definition().Text)
 	require.Empty(t, file.Definition().Path)
 	again, err := jobfile.Parse("x.yaml", []byte(text), r)
@@ -195,7 +203,7 @@ func TestTheTextOfAJobInGoHasTheFieldsOfItsRows(t *testing.T) {
 	schema, err := row.NewSchema(row.Field{Name: "amount", Kind: row.DecimalKind, From: "Net", Scale: &scale, DecimalSeparator: ",", ThousandsSeparator: "."})
 	require.NoError(t, err)
 	job := batch.NewJob("fields").Step("load", batch.Chunk{
-		Reader: batch.Use("csv", csv.ReaderConfig{Path: "a.csv", Item: item.RowOf("", schema)}), Writers: []batch.Component{batch.Use("table", "t")},
+		Reader: batch.Use("csv", csvConfig{Path: "a.csv", Item: item.RowOf("", schema)}), Writers: []batch.Component{batch.Use("table", "t")},
 	})
 	require.NoError(t, batch.CheckJobs([]*batch.Job{job}))
 	text, err := job.Text()

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -71,7 +72,7 @@ func TestAJobInGoGoesOnInAnotherProcess(t *testing.T) {
 		require.Contains(t, exec.Definition.Text, "ledger.bill.reader: \"*batch_test.Orders\"")
 
 		_, err = second.Run(t.Context(), request)
-		var complete *core.InstanceCompleteError
+		var complete *ports.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 	})
 }
@@ -223,7 +224,7 @@ func TestAJobThatIsWrongIsAnErrorOfNew(t *testing.T) {
 	require.ErrorContains(t, err, `c:1:1: a job file needs the key "flow"`)
 	app := newApp(t, settingsFor(t, testdb.SQLite(t)))
 	_, err = app.Run(t.Context(), batch.RunRequest{Name: "nobody"})
-	require.ErrorIs(t, err, core.ErrNoSuchJob)
+	require.ErrorIs(t, err, ports.ErrNoSuchJob)
 	_, err = app.Run(t.Context(), batch.RunRequest{Source: batch.Bytes("c", []byte("job: c\n"))})
 	require.ErrorContains(t, err, `c:1:1: a job file needs the key "flow"`)
 }

@@ -1,40 +1,45 @@
-// Package batch is the package that an application imports to register its readers, processors, writers
-// and tasklets. cli.Main, in the package below, is the surfin command with those components built in; an
-// [App] runs and operates jobs inside a Go program, which then compiles no command line.
+// Package batch runs batch jobs inside a Go program, and registers the readers, processors, writers and tasklets of an
+// application. A job reads items in chunks, each in a transaction with its checkpoint: whoever dies, a restart
+// continues after the last commit.
 //
-//	func main() {
-//		cli.Main(
-//			batch.Item[Order]("order"),                         // csv, jsonl, table, ... for Order
-//			batch.Processor[Order, Invoice]("price", NewPrice), // func(PriceConfig, *Rates) (*Price, error)
-//			fx.Provide(NewRates),                               // dependencies by fx, as usual
-//		)
-//	}
+// # A job in Go
 //
-// [Listener] registers listeners of jobs, steps, chunks and skips; [Decider] and [Partitioner] the
-// components that decide in a flow and split a step's work; [Matcher] a class of errors for the job
-// file's retry and skip.
+//	job := batch.NewJob("billing").
+//		Parameter(batch.Parameter{Name: "day", Type: "date"}).
+//		Step("bill", batch.Chunk{
+//			Reader:     batch.ReaderOf[Order](NewOrders),                      // func(deps...) *Orders
+//			Processors: []batch.Component{batch.Process(price)},               // func(ctx, Order) (Invoice, error)
+//			Writers:    []batch.Component{batch.Use("table", "invoices")},     // shipped: docs/reference
+//			Skip:       &batch.Skip{Limit: 100},
+//		}).
+//		Step("tell", batch.Do(tell)) // func(ctx, *batch.StepContribution) error: c.Params.Date("day")
 //
-// # Map
+//	settings, err := batch.LoadSettings() // surfin.yaml, DATABASE_URL
+//	app, err := batch.New(ctx, settings, batch.Jobs(job), fx.Provide(NewMailer))
+//	defer app.Close(ctx)
+//	execution, err := app.Run(ctx, batch.RunRequest{Name: "billing", Params: map[string]string{"day": "2026-11-20"}})
 //
-//   - core: the vocabulary. Item interfaces, records, status table.
-//     core/registry: components and their configuration.
-//     core/exception: the classification of errors, and the classes that job files name.
-//   - tx: transactions and their propagation.
-//   - chunk: the chunk step, read, process, write, checkpoint.
-//   - step: the step executor; tasklet steps, partitioned steps, child jobs.
-//   - job: launcher, flow walker, leases.
-//   - operator: run, restart, stop and all other operations on jobs, and their views;
-//     the command and an App are its clients.
-//   - runtime: workers, which run the parts that other processes have planned.
-//   - repository: the history in a database, and every guarded transition.
-//   - internal/jobfile: YAML to a job. adaptor/item, adaptor/tasklet,
-//     adaptor/partition: the shipped components. adaptor/observe: metrics, traces and
-//     structured events. adaptor/database/gorm: databases. internal/cli: the commands.
-//   - cli: Main. settings: surfin.yaml and the environment.
+// Dependencies of constructors come from fx. [Module] adds the [App] to an fx application of your own, which lends its
+// pool by [DatabaseFrom]. [CheckJobs] checks jobs in a unit test; package batchtest runs them on a real database, with
+// faults and kills:
 //
-// A new reader or writer is a folder in adaptor/item with a Components function, and one entry in this
-// package's stock list (stock.go).
+//	run := batchtest.New(t, batchtest.With(batch.Jobs(job))).Named("billing", "day=2026-11-20").Completed()
 //
-// It imports the engine, the service and the light adaptors. Heavy libraries, and a command line, must
-// not be reachable from it.
+// # Job files
+//
+// Components registered by name are used in job files, such as `processor: {price: {discount: 10}}`. Package cli has
+// the surfin command with these components built in:
+//
+//	cli.Main(
+//		batch.Item[Order]("order"),                         // csv, jsonl, table, ... for Order
+//		batch.Processor[Order, Invoice]("price", NewPrice), // func(PriceConfig, *Rates) (*Price, error)
+//		fx.Provide(NewRates),
+//	)
+//
+// Errors say what may be done: [ErrFilter], [InvalidItem], [Retryable], [Skippable], [Fatal], and [Matchers] for
+// classes of your own. Below this package, core has the records, listeners and events, core/item the interfaces of
+// components, core/task the tasks, tx the transactions.
+//
+// It imports the engine, the service and the light adaptors. Heavy libraries, and a command line, must not be reachable
+// from it.
 package batch

@@ -10,9 +10,9 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/logfolder"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -29,19 +29,16 @@ type engines struct {
 	Deciders []deciderName  `group:"surfin.decidernames"`
 }
 
-func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, taskports.Repository, error) {
-	t, err := tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), o.Observer)
-	if err == nil {
-		t = t.Masking(v.Values)
+func newTaskRepository(h history, s Settings, o observing, v *secret.Vault) (*tasks.Repository, error) {
+	options := tasks.Options{Observer: o.Observer, Mask: v.Values}
+	if s.Tasks.Logs != "" {
+		options.Logs = logfolder.New(s.Tasks.Logs)
 	}
-	if err == nil && s.Tasks.Logs != "" {
-		t = t.WithLogs(logfolder.New(s.Tasks.Logs))
-	}
-	return t, t, err
+	return tasks.New(h.Database, cmp.Or(s.Repository.Prefix, repository.DefaultPrefix), options)
 }
 
-func newEngine(h history, t taskports.Repository, s Settings, built engines) (engine.Engine, error) {
-	if isLocal(s) {
+func newEngine(h history, t *tasks.Repository, s Settings, built engines) (engine.Engine, error) {
+	if assembly.IsLocal(s) {
 		parts := repository.New(h.Database, repository.Options{Prefix: s.Repository.Prefix}) // only read
 		deciders := []string{runtime.DefaultDecider}
 		for _, name := range built.Deciders {
@@ -60,8 +57,6 @@ func newEngine(h history, t taskports.Repository, s Settings, built engines) (en
 	return nil, engineError(s, fmt.Errorf("this program was built without the engine %s (it has: %s): add its Module to the options of batch.New or cli.Main, or use the engine local",
 		s.Engine.Name, strings.Join(names, ", ")))
 }
-
-func isLocal(s Settings) bool { return s.Engine.Name == "" || s.Engine.Name == settings.EngineLocal }
 
 func engineError(s Settings, err error) error {
 	if err == nil || s.Engine.Origin == "" {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
@@ -68,17 +67,17 @@ func ExampleNewJob() {
 		return Invoice{ID: o.ID, Total: o.Amount * 119 / 100}, nil
 	}
 	job := batch.NewJob("billing").
-		Parameter(batch.Parameter{Name: "day", Type: core.TypeDate, Default: "2026-11-20"}).
+		Parameter(batch.Parameter{Name: "day", Type: "date", Default: "2026-11-20"}).
 		Step("bill", batch.Chunk{
 			Size:       2,
 			Reader:     batch.ReaderOf[Order](NewOrders),
-			Processors: []batch.Component{batch.ProcessorOf[Order, Invoice](price)},
+			Processors: []batch.Component{batch.Process(price)},
 			Writers:    []batch.Component{batch.Use("table", batch.Config{"name": "invoices", "create": true})},
 		}, batch.With{On: batch.On{"FAILED": batch.Fail("NOT_BILLED")}}).
-		Step("tell", batch.TaskletOf(func(_ context.Context, c *batch.StepContribution) error {
-			day, _ := c.Params.Get("day")
-			fmt.Println("billed", day.Value)
-			return nil
+		Step("tell", batch.Do(func(_ context.Context, c *batch.StepContribution) error {
+			day, err := c.Params.Date("day")
+			fmt.Println("billed", day)
+			return err
 		}), batch.With{When: "steps.bill.written > 0"})
 
 	ctx := context.Background()
@@ -117,13 +116,13 @@ func ExampleCheckJobs() {
 // Elements of a job in Go: a decision, parallel flows, steps that run in every execution.
 func ExampleJob() {
 	say := func(text string) batch.Component {
-		return batch.TaskletOf(func(context.Context, *batch.StepContribution) error {
+		return batch.Do(func(context.Context, *batch.StepContribution) error {
 			fmt.Println(text)
 			return nil
 		})
 	}
 	job := batch.NewJob("flow").
-		Parameter(batch.Parameter{Name: "n", Type: core.TypeInt, Default: 4}).
+		Parameter(batch.Parameter{Name: "n", Type: "int", Default: 4}).
 		Decide("size", batch.If("params.n > 3", batch.To("both")), batch.Else(batch.End("SMALL"))).
 		Split("both", []*batch.Flow{
 			batch.NewFlow().Step("left", say("beside")),

@@ -7,7 +7,6 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // weekdays are the parts of a week's work.
@@ -16,7 +15,7 @@ type weekdays struct{}
 func (weekdays) Partition(context.Context, *batch.View) ([]batch.Partition, error) {
 	var parts []batch.Partition
 	for i, day := range []string{"monday", "tuesday"} {
-		values := batch.NewExecutionContext()
+		values := &batch.ExecutionContext{}
 		if err := values.Put("day", day); err != nil {
 			return nil, err
 		}
@@ -134,7 +133,7 @@ func (c *calling) Process(_ context.Context, o Order) (Order, error) {
 }
 
 // An error class of an application's own, for `errors` and `except` of job files.
-func ExampleMatcher() {
+func ExampleMatchers() {
 	runExample(`
 job: busy
 flow:
@@ -147,7 +146,7 @@ flow:
 `,
 		batch.Reader[Order]("orders", NewOrders),
 		batch.Processor[Order, Order]("calling", func() *calling { return &calling{} }),
-		batch.Matcher(exception.Matcher{Name: "busy", Match: func(err error) bool { return errors.Is(err, errBusy) }}),
+		batch.Matchers(batch.Matcher{Name: "busy", Match: func(err error) bool { return errors.Is(err, errBusy) }}),
 	)
 	// Output:
 	// load: COMPLETED, read 3, filtered 0, written 3

@@ -30,11 +30,13 @@ func ExampleApp_submitTasks() {
 		Type: "shell",
 		Tasks: []task.Spec{
 			{
-				Title:          "Download file",
-				Intent:         "Fetch data from API",
-				Goal:           json.RawMessage(`{"url": "https://example.com/data.json"}`),
-				SeedActionHint: json.RawMessage(`{"type": "http_request"}`),
-				Payload:        json.RawMessage(`{"url": "https://example.com/data.json"}`),
+				Title: "Download file",
+				Hints: task.Hints{
+					Intent:         "Fetch data from API",
+					Goal:           json.RawMessage(`{"url": "https://example.com/data.json"}`),
+					SeedActionHint: json.RawMessage(`{"type": "http_request"}`),
+				},
+				Payload: json.RawMessage(`{"url": "https://example.com/data.json"}`),
 			},
 			{Title: "Process downloaded data", Payload: json.RawMessage(`{"script": "echo done"}`)},
 		},
@@ -127,7 +129,7 @@ func ExampleTasks() {
 		return task.Success(), nil
 	})
 	album := batch.NewJob("album").
-		Parameter(batch.Parameter{Name: "of", Type: core.TypeString, Default: "2026"}).
+		Parameter(batch.Parameter{Name: "of", Type: "string", Default: "2026"}).
 		Step("thumbnails", batch.Tasks{
 			Handler: "shrink",
 			Items:   []any{thumbnail{"${params.of}/sea.jpg", 64}, thumbnail{"${params.of}/hut.jpg", 128}},

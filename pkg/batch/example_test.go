@@ -146,9 +146,9 @@ func ExampleNew() {
 	}
 	app, err := batch.New(ctx, s, batch.Tasklet("greet", func() batch.TaskletFunc {
 		return func(_ context.Context, c *batch.StepContribution) error {
-			name, _ := c.Params.Get("name")
-			fmt.Println("Hello,", name.Value)
-			return nil
+			name, err := c.Params.String("name")
+			fmt.Println("Hello,", name)
+			return err
 		}
 	}))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -37,8 +38,8 @@ func TestALaunchInATransactionIsRefused(t *testing.T) {
 		e, err := app.Run(t.Context(), batch.RunRequest{Name: "outer"})
 		require.NoError(t, err)
 		require.ErrorContains(t, errors.New(e.Error), "outer fails")
-		require.ErrorIs(t, refused, core.ErrInTransaction)
-		require.ErrorIs(t, started, core.ErrInTransaction)
+		require.ErrorIs(t, refused, ports.ErrInTransaction)
+		require.ErrorIs(t, started, ports.ErrInTransaction)
 		require.ErrorContains(t, refused, "make it an element of the job (`job: inner`), or give the step the propagation NOT_SUPPORTED")
 	})
 }

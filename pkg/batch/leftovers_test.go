@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch"
-	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -57,7 +57,7 @@ func (l *left) run(want core.Status) {
 	require.Equal(l.t, want, l.exec.Status, l.exec.Error)
 }
 
-func (l *left) parts() []string { return itemtest.Parts(l.t, l.out) }
+func (l *left) parts() []string { return itemkit.Parts(l.t, l.out) }
 
 func TestTheFilesOfAStepThatFailedGoWithAPurge(t *testing.T) {
 	eachLeft(t, func(l *left) {

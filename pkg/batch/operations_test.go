@@ -15,6 +15,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testexample"
@@ -74,7 +75,7 @@ func TestWhatStartBeganIsStoppedAbandonedAndRefusedByTheApplication(t *testing.T
 		require.NoError(t, err)
 		require.Equal(t, core.StatusAbandoned, abandoned.Status)
 		_, err = app.Restart(ctx, batch.RestartRequest{Execution: id})
-		require.ErrorIs(t, err, core.ErrAbandoned)
+		require.ErrorIs(t, err, ports.ErrAbandoned)
 		recovered, err := app.Recover(ctx)
 		require.NoError(t, err)
 		require.Empty(t, recovered)
@@ -152,7 +153,7 @@ func TestAJobIsFoundByItsNameInTheHistory(t *testing.T) {
 	run, _ := exec.Params.Get("run")
 	require.Equal(t, int64(2), run.Value)
 	_, err = app.Start(ctx, batch.RunRequest{Name: "weekly"})
-	require.ErrorIs(t, err, core.ErrNoSuchJob)
+	require.ErrorIs(t, err, ports.ErrNoSuchJob)
 }
 
 // A job in parallel to the caller: it is stopped, and continues at its position.
@@ -205,7 +206,7 @@ flow:
 		}
 		fmt.Println(execution.Status, "attempt", execution.Attempt)
 		_, err = app.Restart(ctx, batch.RestartRequest{Execution: failed.ID})
-		fmt.Println(errors.Is(err, core.ErrNotMostRecent))
+		fmt.Println(errors.Is(err, ports.ErrNotMostRecent))
 		return nil
 	}, nil)
 	// Output:

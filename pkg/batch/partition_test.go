@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -109,7 +110,7 @@ type monthsConfig struct {
 func (m *months) Partition(context.Context, *batch.View) ([]batch.Partition, error) {
 	var parts []batch.Partition
 	for n := time.January; n <= time.December; n++ {
-		values := batch.NewExecutionContext()
+		values := &batch.ExecutionContext{}
 		if err := values.Put("from", row.NewDate(m.year, n, 1)); err != nil {
 			return nil, err
 		}
@@ -150,13 +151,13 @@ flow:
 
 func TestAPartOfATypeThatIsNotStoredIsRefused(t *testing.T) {
 	t.Parallel()
-	reg, err := batch.NewRegistry(batch.Partitioner("months", func() *months { return &months{} }, batch.Part[[]string]("from")))
+	reg, err := assembly.NewRegistry(batch.Partitioner("months", func() *months { return &months{} }, batch.Part[[]string]("from")))
 	require.NoError(t, err)
 	c, ok := reg.Component(registry.KindPartitioner, "months")
 	require.True(t, ok)
 	_, err = c.Parts(nil)
 	require.ErrorContains(t, err, "from: a []string cannot be a value of a part")
-	_, err = batch.NewRegistry(batch.Decider("enough", func() *months { return &months{} }))
+	_, err = assembly.NewRegistry(batch.Decider("enough", func() *months { return &months{} }))
 	require.ErrorContains(t, err, `decider "enough": the constructor returns *batch_test.months, which is not a core.Decider`)
 }
 

@@ -10,22 +10,18 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// fx value groups of components.
+// fx value groups of what observes running jobs.
 const (
-	groupDescribed  = `group:"surfin.described,flatten"`
-	groupComponents = `group:"surfin.components,flatten"`
-	groupItems      = `group:"surfin.items,flatten"`
-	groupObservers  = `group:"surfin.observers,flatten"`
-	groupLogs       = `group:"surfin.logs,flatten"`
-	groupMatchers   = `group:"surfin.matchers,flatten"`
-	groupMigrations = `group:"surfin.migrations,flatten"`
+	groupObservers = `group:"surfin.observers,flatten"`
+	groupLogs      = `group:"surfin.logs,flatten"`
 )
 
 // Reader registers a reader of T under name. constructor is func([Config,] deps...) (R, error) or without the
@@ -103,7 +99,7 @@ func listener() signature {
 	return signature{
 		erase: func(made any) (any, bool) { return made, !isNil(made) },
 		fits: func(t reflect.Type) error {
-			if !core.Listens(t) {
+			if !model.Listens(t) {
 				return fmt.Errorf("%v, which implements no listener interface (package core: BeforeJob, AfterStep, AfterChunk, OnSkipRead, ...)", t)
 			}
 			return nil
@@ -111,25 +107,25 @@ func listener() signature {
 	}
 }
 
-// Matcher lets the `errors` and `except` of job files name an error class of the application:
+// Matchers lets the `errors` and `except` of job files name error classes of the application:
 //
-//	batch.Matcher(exception.Matcher{
+//	batch.Matchers(batch.Matcher{
 //		Name: "quota", Parent: "transient",
 //		Match: func(err error) bool { return errors.Is(err, api.ErrQuota) },
 //	})
-func Matcher(m exception.Matcher) fx.Option {
-	return fx.Provide(fx.Annotate(func() []exception.Matcher { return []exception.Matcher{m} }, fx.ResultTags(groupMatchers)))
+func Matchers(list ...Matcher) fx.Option {
+	return fx.Provide(fx.Annotate(func() []Matcher { return list }, fx.ResultTags(assembly.GroupMatchers)))
 }
 
 // Item lets job files use the Go type T: `item: name`. See item.TypeOf.
 func Item[T any](name string) fx.Option {
 	item := registry.NamedItem{Name: name, Type: item.TypeOf[T](name)}
-	return fx.Provide(fx.Annotate(func() []registry.NamedItem { return []registry.NamedItem{item} }, fx.ResultTags(groupItems)))
+	return fx.Provide(fx.Annotate(func() []registry.NamedItem { return []registry.NamedItem{item} }, fx.ResultTags(assembly.GroupItems)))
 }
 
 // Migrations offers migrations for `source: NAME` of the tasklet migration.
 func Migrations(sources ...migration.Source) fx.Option {
-	return fx.Provide(fx.Annotate(func() []migration.Source { return sources }, fx.ResultTags(groupMigrations)))
+	return fx.Provide(fx.Annotate(func() []migration.Source { return sources }, fx.ResultTags(assembly.GroupMigrations)))
 }
 
 // Log sets the logger of running jobs (adaptor/observe/slog); nil means none. The default is slog.Default().
@@ -206,7 +202,7 @@ func register(kind registry.Kind, name string, constructor any, about []About, s
 	}
 	description := describe(kind, name, sig, about)
 	description.Config = c.config
-	description.Positioned = kind == registry.KindProcessor && c.fn.Type().Out(0).Implements(reflect.TypeFor[Positioner]())
+	description.Positioned = kind == registry.KindProcessor && c.fn.Type().Out(0).Implements(reflect.TypeFor[item.Positioner]())
 	return provide(description, c, sig)
 }
 
@@ -223,9 +219,18 @@ func describe(kind registry.Kind, name string, sig signature, about []About) reg
 
 func provide(description registry.Component, c constructor, sig signature) fx.Option {
 	return fx.Options(
-		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(groupDescribed))),
-		fx.Provide(fx.Annotate(c.provider(description, sig), c.optionalDeps(), fx.ResultTags(groupComponents))),
+		fx.Provide(fx.Annotate(func() []registry.Component { return []registry.Component{description} }, fx.ResultTags(assembly.GroupDescribed))),
+		provideNeeds(c.needs(string(description.Kind), description.Name)),
+		fx.Provide(fx.Annotate(c.provider(description, sig), c.optionalDeps(), fx.ResultTags(assembly.GroupComponents))),
 	)
+}
+
+func (c constructor) needs(kind, name string) assembly.Needs {
+	return assembly.Needs{Of: fmt.Sprintf("%s %q", kind, name), Types: c.deps}
+}
+
+func provideNeeds(n assembly.Needs) fx.Option {
+	return fx.Supply(fx.Annotate(n, fx.ResultTags(assembly.GroupNeeds)))
 }
 
 type constructor struct {
@@ -310,7 +315,7 @@ func (c constructor) missing(deps []reflect.Value, kind, name string) error {
 		switch d.Kind() {
 		case reflect.Pointer, reflect.Interface, reflect.Func, reflect.Map:
 			if d.IsNil() {
-				missing = append(missing, fmt.Errorf("%s %q needs a %v: add an fx.Provide of a function that returns one", kind, name, c.deps[i]))
+				missing = append(missing, c.needs(kind, name).Missing(c.deps[i]))
 			}
 		default: // fx itself reports a missing value
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
@@ -26,12 +27,12 @@ func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 var errQuota = errors.New("quota")
 
 func quota() fx.Option {
-	return batch.Matcher(exception.Matcher{Name: "quota", Parent: "transient", Match: func(err error) bool { return errors.Is(err, errQuota) }})
+	return batch.Matchers(batch.Matcher{Name: "quota", Parent: "transient", Match: func(err error) bool { return errors.Is(err, errQuota) }})
 }
 
 func TestAnApplicationsMatchersStandBesideTheShippedOnes(t *testing.T) {
 	t.Parallel()
-	reg, err := batch.NewRegistry(quota())
+	reg, err := assembly.NewRegistry(quota())
 	require.NoError(t, err)
 	require.Equal(t, "quota", reg.Matchers().Class(fmt.Errorf("call: %w", errQuota)))
 	rules, err := reg.Matchers().RetryRules([]string{"transient"}, nil)
@@ -41,10 +42,10 @@ func TestAnApplicationsMatchersStandBesideTheShippedOnes(t *testing.T) {
 
 func TestWhatIsRegisteredTwiceIsRefusedTogether(t *testing.T) {
 	t.Parallel()
-	again := batch.Matcher(exception.Matcher{Name: "deadlock"})
-	_, err := batch.NewRegistry(quota(), quota(), again,
+	again := batch.Matchers(batch.Matcher{Name: "deadlock"})
+	_, err := assembly.NewRegistry(quota(), quota(), again,
 		batch.Listener("watch", newWatch), batch.Listener("watch", newWatch),
-		batch.Matcher(exception.Matcher{Name: "lost", Parent: "nowhere"}))
+		batch.Matchers(batch.Matcher{Name: "lost", Parent: "nowhere"}))
 	require.ErrorContains(t, err, `listener "watch" is registered twice`)
 	require.ErrorContains(t, err, `error class "quota" is registered twice`)
 	require.ErrorContains(t, err, `error class "deadlock" is registered twice`)
@@ -78,9 +79,9 @@ type deaf struct{}
 
 func TestAListenerMustListenToSomething(t *testing.T) {
 	t.Parallel()
-	_, err := batch.NewRegistry(batch.Listener("deaf", func() *deaf { return &deaf{} }))
+	_, err := assembly.NewRegistry(batch.Listener("deaf", func() *deaf { return &deaf{} }))
 	require.ErrorContains(t, err, `listener "deaf": the constructor returns *batch_test.deaf, which implements no listener interface`)
-	_, err = batch.NewRegistry(batch.Reader[int]("none", func() *deaf { return &deaf{} }))
+	_, err = assembly.NewRegistry(batch.Reader[int]("none", func() *deaf { return &deaf{} }))
 	require.ErrorContains(t, err, `reader "none": the constructor returns *batch_test.deaf, which is not a item.ItemReader[int]`)
 }
 
@@ -170,7 +171,7 @@ job: calls
 flow:
 - step: call
   chunk: {reader: numbers, processor: caller, writer: sum, retry: {limit: 2, errors: [bomb]}}
-`, calls(&total), batch.Matcher(exception.Matcher{Name: "bomb", Match: func(error) bool { panic("lit") }}))
+`, calls(&total), batch.Matchers(batch.Matcher{Name: "bomb", Match: func(error) bool { panic("lit") }}))
 	require.Equal(t, core.StatusFailed, exec.Status)
 	require.Contains(t, exec.Error, "panic: lit")
 	require.Zero(t, total)

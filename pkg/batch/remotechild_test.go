@@ -78,10 +78,10 @@ func TestAChildWhoseWorkersAreLostThreeTimesFailsItsParent(t *testing.T) {
 		parent, err := running.Wait()
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, parent.Status)
-		require.Contains(t, parent.Error, core.LostOwner)
+		require.Contains(t, parent.Error, ports.LostOwner)
 		require.Len(t, r.children(), 3)
 		for i, c := range r.children() {
-			require.Equal(t, []any{core.StatusFailed, core.LostOwner, 3 - i}, []any{c.Status, c.Error, c.Attempt})
+			require.Equal(t, []any{core.StatusFailed, ports.LostOwner, 3 - i}, []any{c.Status, c.Error, c.Attempt})
 		}
 	})
 }

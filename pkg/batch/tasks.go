@@ -5,30 +5,23 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"reflect"
-	"slices"
-	"strings"
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/job"
-	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/httprequest"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/inbox"
 	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
-	"github.com/surfin-batch/surfin/pkg/batch/settings"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -36,7 +29,6 @@ import (
 const (
 	groupHandlers     = `group:"surfin.handlers,flatten"`
 	groupDeciders     = `group:"surfin.deciders,flatten"`
-	groupHandlerTypes = `group:"surfin.handlertypes"`
 	groupDeciderNames = `group:"surfin.decidernames"`
 )
 
@@ -47,41 +39,8 @@ func Handler(taskType string, constructor any) fx.Option {
 		registerNamed("handler of tasks", taskType, constructor, groupHandlers, func(make func() (task.Handler, error)) runtime.NamedHandler {
 			return runtime.NamedHandler{Type: taskType, New: make}
 		}),
-		fx.Supply(fx.Annotate(handlerType(taskType), fx.ResultTags(groupHandlerTypes))),
+		fx.Supply(fx.Annotate(assembly.HandlerType(taskType), fx.ResultTags(assembly.GroupHandlerTypes))),
 	)
-}
-
-// HandlerTypes are the types of tasks that have a handler.
-type HandlerTypes = jobfile.HandlerTypes
-
-type handlerType string
-
-type handlerTypes struct {
-	*runtime.Catalog
-	closed bool
-}
-
-func (h handlerTypes) Handlers() (known []string, closed bool) { return h.Types(), h.closed }
-
-// TaskHandlers returns the task types executed with these settings and opts, to check job files. It builds no
-// dependencies and opens no database.
-func TaskHandlers(s Settings, opts ...fx.Option) (HandlerTypes, error) {
-	var described struct {
-		fx.In
-		Types []handlerType `group:"surfin.handlertypes"`
-	}
-	app := fx.New(fx.NopLogger, fx.Options(opts...), fx.Populate(&described))
-	if err := app.Err(); err != nil {
-		return nil, err
-	}
-	handlers := stockHandlers(nil, nil, s, nil)
-	for _, t := range described.Types {
-		handlers = append(handlers, runtime.NamedHandler{Type: string(t), New: func() (task.Handler, error) {
-			return nil, fmt.Errorf("the handler of tasks of type %q is only described", t)
-		}})
-	}
-	catalog, err := runtime.NewCatalog(handlers, nil)
-	return handlerTypes{catalog, isLocal(s)}, err
 }
 
 // TaskDecider registers a task.Decider under name for failed attempts; see Handler. "backoff" replaces the
@@ -124,7 +83,7 @@ func registerNamed[T, N any](kind, name string, constructor any, group string, n
 		})}
 		return []reflect.Value{reflect.ValueOf(list), err}
 	})
-	return fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group)))
+	return fx.Options(provideNeeds(c.needs(kind, name)), fx.Provide(fx.Annotate(provider.Interface(), c.optionalDeps(), fx.ResultTags(group))))
 }
 
 type taskRegistered struct {
@@ -193,7 +152,7 @@ type taskNeeds struct {
 
 func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, error) {
 	h, stored, e, jobs := n.History, n.Repository, n.Engine, n.Jobs
-	catalog, err := runtime.NewCatalog(append(stockHandlers(jobs, stored, n.Settings, n.Vault), r.Handlers...), r.Deciders)
+	catalog, err := runtime.NewCatalog(append(assembly.StockHandlers(jobs, stored, n.Settings, n.Vault), r.Handlers...), r.Deciders)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -203,7 +162,7 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	events := inbox.NewEvents(h.Database, cmp.Or(n.Settings.Repository.Prefix, repository.DefaultPrefix))
 	service, err := runtime.NewTaskService(runtime.TaskServiceConfig{
-		Repository: stored, Engine: e, Database: h.Database, Catalog: catalog, Settings: stored, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
+		Repository: stored.Repository, Engine: e, Database: h.Database, Catalog: catalog, Logs: n.Settings.Tasks.Logs != "", Actor: operator.CurrentActor(),
 		Events: events, Places: places(stored, n.Executions), Leader: stored.Leader,
 	})
 	if err != nil {
@@ -211,8 +170,8 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	}
 	stored.SetWaiters(n.Executions)
 	n.Steps.StepTasks, err = runtime.NewStepTasks(runtime.StepTasksConfig{
-		Service: service, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
-		Tasks: runtime.Tasks{Repository: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
+		Service: service, Deliveries: stored, Lease: n.Settings.Lease, Heartbeat: n.Settings.Heartbeat,
+		Tasks: runtime.Tasks{Executions: stored, Maintenance: stored, Database: h.Database, Catalog: catalog, Version: programVersion(), Observer: n.Observer.Observer},
 		Name: func() (string, error) {
 			owner, err := job.CurrentOwner()
 			return workerName(owner), err
@@ -224,34 +183,6 @@ func newTasks(n taskNeeds, r taskRegistered) (*taskParts, *runtime.TaskService, 
 	return &taskParts{Database: h.Database, Repository: stored, Engine: e, Catalog: catalog, Sweep: sweep, Steps: n.Steps.StepTasks, Events: events, Places: places(stored, n.Executions)}, service, err
 }
 
-func places(stored taskports.Repository, executions *repository.Repository) []ports.Places {
+func places(stored ports.Places, executions *repository.Repository) []ports.Places {
 	return []ports.Places{stored, executions}
-}
-
-func secretsOf(allowed settings.Tasks, v *secret.Vault) func(ctx context.Context, name, host string) (string, error) {
-	return func(ctx context.Context, name, host string) (string, error) {
-		if !slices.Contains(allowed.Secrets, settings.TaskSecret{Name: name, Host: strings.ToLower(host)}) {
-			return "", fmt.Errorf("${secret.%[1]s}: tasks must not send this secret to %[2]s: add %[1]s@%[2]s to tasks.secrets of the workers", name, host)
-		}
-		value, err := v.Lookup(ctx, name)
-		if err != nil {
-			return "", fmt.Errorf("${secret.%s}: %w", name, err)
-		}
-		return value, nil
-	}
-}
-
-// stockHandlers returns every application's handlers. shell is off by default: its submitter runs any command.
-func stockHandlers(jobs *operator.Service, queries taskports.Queries, s Settings, v *secret.Vault) []runtime.NamedHandler {
-	off := "tasks.shell: true (SURFIN_TASKS_SHELL=true) switches it on"
-	if s.Tasks.Shell {
-		off = ""
-	}
-	return []runtime.NamedHandler{
-		{Type: task.TypeJob, New: func() (task.Handler, error) { return operator.NewJobHandler(jobs, queries), nil }},
-		{Type: shell.Type, New: func() (task.Handler, error) {
-			return shell.New(func() []string { return v.Environ(os.Environ()) }), nil
-		}, Off: off},
-		{Type: httprequest.Type, New: func() (task.Handler, error) { return httprequest.New(nil).WithSecrets(secretsOf(s.Tasks, v)), nil }},
-	}
 }

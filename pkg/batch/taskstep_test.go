@@ -187,7 +187,7 @@ func TestAStepOfTasksIsParkedOnAWorkerAndAStopCancelsItsGroup(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, &operator.StepTasks{Group: 2, States: map[string]int{"SUCCEEDED": 1, "RUNNING": 1, "PENDING": 2}}, shown.Steps[1].Tasks)
 	one := 1
-	require.Equal(t, &operator.Waiting{OpenWork: core.OpenWork{Tasks: 3}, Engine: "local", Workers: &one}, shown.Waiting)
+	require.Equal(t, &operator.Waiting{OpenWork: ports.OpenWork{Tasks: 3}, Engine: "local", Workers: &one}, shown.Waiting)
 	progress, err := app.Progress(t.Context(), operator.ProgressRequest{})
 	require.NoError(t, err)
 	require.Equal(t, shown.Steps[1].Tasks, progress[0].Tasks)

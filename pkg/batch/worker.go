@@ -17,7 +17,6 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/repository"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 )
 
@@ -34,7 +33,7 @@ func (a *App) Work(ctx context.Context, stop <-chan struct{}, o runtime.Options)
 	config := runtime.Config{
 		Lease: s.Lease, Heartbeat: s.Heartbeat, Slots: o.Slots, Poll: o.Poll, Drain: o.Drain, Report: o.Report,
 		Tasks: &runtime.Tasks{
-			Repository: a.parts.Tasks.Repository, Engine: a.parts.Tasks.Engine, Database: a.parts.Tasks.Database, Catalog: a.parts.Tasks.Catalog,
+			Executions: a.parts.Tasks.Repository, Maintenance: a.parts.Tasks.Repository, Engine: a.parts.Tasks.Engine, Database: a.parts.Tasks.Database, Catalog: a.parts.Tasks.Catalog,
 			Types: o.Types, Worker: name, Version: programVersion(), Observer: a.parts.Observer, Labels: a.labels(o), Owner: owner,
 		},
 	}
@@ -77,7 +76,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	report := config.Report
 	t, folder := a.parts.Tasks, a.parts.Settings.Tasks.Logs
 	duties := append(t.Sweep.Duties(lostAfter, lostPoll), runtime.RedeliverReady(a.parts.Repository, t.Engine, lostPoll))
-	placing, err := runtime.NewPlacing(runtime.PlacingConfig{Places: a.parts.Tasks.Places, Workers: t.Repository.Workers, Settings: t.Repository, Engine: t.Engine})
+	placing, err := runtime.NewPlacing(runtime.PlacingConfig{Places: a.parts.Tasks.Places, Workers: t.Repository.Workers, Settings: t.Repository.Settings, Engine: t.Engine})
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +85,10 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 	if folder != "" {
 		store = logfolder.New(folder)
 	}
-	duties = append(duties, runtime.MoveLogs(t.Repository, t.Repository, store, logPoll))
+	duties = append(duties, runtime.MoveLogs(t.Repository.Settings, t.Repository, store, logPoll))
 	duties = append(duties, runtime.MissingDeciders(t.Repository, a.parts.Observer, deciderPoll))
-	duties = append(duties, runtime.PurgeOld(t.Repository, taskports.HistoryRetention, purgePoll, a.purgeJobs, a.purgeTasks, a.purgeEvents),
-		runtime.PurgeOld(t.Repository, taskports.AuditRetention, purgePoll, a.purgeActs))
+	duties = append(duties, runtime.PurgeOld(t.Repository.Settings, taskports.HistoryRetention, purgePoll, a.purgeJobs, a.purgeTasks, a.purgeEvents),
+		runtime.PurgeOld(t.Repository.Settings, taskports.AuditRetention, purgePoll, a.purgeActs))
 	c := runtime.LeaderConfig{
 		Leadership: t.Repository, Database: t.Database, Holder: name, Lease: config.Lease, Heartbeat: config.Heartbeat,
 	}
@@ -112,7 +111,7 @@ func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 	}
 	return &runtime.Parts{
-		Repository: repository.Patient{Repository: a.parts.Repository}, Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
+		Repository: a.parts.Repository.Patient(), Engine: a.parts.Tasks.Engine, Job: a.Service.StoredJob, Owner: owner, Executor: executor,
 		Services: model.StepServices{Stores: a.parts.Checkpoints, Observer: observer, Owners: model.OwnersFunc(job.DeadOwner), Jobs: a.parts.Launcher},
 		Worker:   name,
 		Resume: func(ctx context.Context, j *model.Job, id core.JobExecutionID, stop <-chan struct{}) error {

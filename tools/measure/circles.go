@@ -63,7 +63,7 @@ func usesByRoom(t *tree) map[string]uses {
 
 // usedBy returns the other files of the package that a file uses.
 func usedBy(f *source, declared map[string]string) map[string]bool {
-	used, skip := map[string]bool{}, map[*ast.Ident]bool{}
+	used, skip := map[string]bool{}, map[*ast.Ident]bool{f.ast.Name: true} // a package may have the name of a type
 	ast.Inspect(f.ast, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
@@ -71,6 +71,10 @@ func usedBy(f *source, declared map[string]string) map[string]bool {
 		case *ast.KeyValueExpr:
 			if k, ok := n.Key.(*ast.Ident); ok {
 				skip[k] = true
+			}
+		case *ast.FuncDecl:
+			if n.Recv != nil { // the name of a method
+				skip[n.Name] = true
 			}
 		case *ast.Field:
 			for _, k := range n.Names {

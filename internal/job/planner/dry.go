@@ -11,9 +11,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/job/journal"
 	"github.com/surfin-batch/surfin/internal/job/walk"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 const planned core.JobExecutionID = -1
@@ -155,7 +155,7 @@ func (d *dry) try(ctx context.Context, w *walk.Walk, condition *model.Condition)
 	if condition.Try == nil {
 		return false, false
 	}
-	err := exception.Guard(func() (err error) {
+	err := panics.Guard(func() (err error) {
 		held, known, err = condition.Try(ctx, w.View(), d.unknown(w))
 		return err
 	})

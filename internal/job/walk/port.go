@@ -95,17 +95,17 @@ func Worst(branches []Result) Result {
 	return r
 }
 
-// StartLimitError has core.ErrStartLimit in its chain.
+// StartLimitError has ports.ErrStartLimit in its chain.
 type StartLimitError struct {
 	Step            string
 	Attempts, Limit int
 }
 
 func (e *StartLimitError) Error() string {
-	return fmt.Sprintf("step %s was attempted %d times, its start_limit is %d: %v", e.Step, e.Attempts, e.Limit, core.ErrStartLimit)
+	return fmt.Sprintf("step %s was attempted %d times, its start_limit is %d: %v", e.Step, e.Attempts, e.Limit, ports.ErrStartLimit)
 }
 
-func (e *StartLimitError) Unwrap() error { return core.ErrStartLimit }
+func (e *StartLimitError) Unwrap() error { return ports.ErrStartLimit }
 
 // Edge is a transition after an outcome that a plan does not know.
 type Edge struct {

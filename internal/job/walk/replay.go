@@ -279,7 +279,7 @@ func (p *replay) isKept(e *journal.Entry) bool {
 	if e.Kind == ports.VisitPass {
 		return true
 	}
-	lost := e.Record != nil && e.Record.Status == core.StatusFailed && e.Record.Error == core.LostOwner
+	lost := e.Record != nil && e.Record.Status == core.StatusFailed && e.Record.Error == ports.LostOwner
 	return p.attempt.Resuming || p.attempt.OnBranch && e.Execution == p.attempt.ID && !lost
 }
 

@@ -254,9 +254,9 @@ func EndStep(run *model.StepRun, out core.Outcome) error {
 		return core.ErrStopped
 	case core.StatusUnknown:
 		if out.Settles {
-			return fmt.Errorf("%w: %s", core.ErrLostCommit, out.Message)
+			return fmt.Errorf("%w: %s", ports.ErrLostCommit, out.Message)
 		}
-		return fmt.Errorf("%w: %s", core.ErrUnknownOutcome, out.Message)
+		return fmt.Errorf("%w: %s", ports.ErrUnknownOutcome, out.Message)
 	case core.StatusFailed, core.StatusAbandoned, core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping:
 	}
 	return errors.New(out.Message)

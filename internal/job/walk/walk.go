@@ -181,7 +181,7 @@ func noTransition(at model.Element, out core.Outcome) error {
 	if out.Message != "" {
 		why = " (" + out.Message + ")"
 	}
-	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, core.ErrNoTransition)
+	return fmt.Errorf("element %s ended with exit code %s%s: %w", at.ElementName(), out.ExitCode, why, ports.ErrNoTransition)
 }
 
 // The verdict FAILED or STOPPED of a decision counts as the outcome.

@@ -15,10 +15,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/sqlscript"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -72,7 +72,7 @@ func (b *Binding) Decode() (cfg any, ok bool) {
 		return v.Interface(), true
 	}
 	if validator, is := v.Interface().(interface{ Validate() error }); is {
-		if err := exception.Guard(validator.Validate); err != nil && !(b.Lenient && errors.Is(err, fs.ErrNotExist)) {
+		if err := panics.Guard(validator.Validate); err != nil && !(b.Lenient && errors.Is(err, fs.ErrNotExist)) {
 			u.ReportConfig(b.Collector, err)
 			return v.Interface(), false
 		}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 type elements struct {
@@ -52,13 +52,13 @@ func (l *elements) declareList(models []language.Element, at *yamlfile.Node, wha
 
 func (l *elements) nameLog(list *tree.List) {
 	of := list.Parent
-	if of == nil || len(of.List.Log) > core.MaxFlowName { // reported
+	if of == nil || len(of.List.Log) > ports.MaxFlowName { // reported
 		return
 	}
-	list.Log = core.LongestInner(of.List.Log, of.Name, len(of.Lists))
-	if size := len(list.Log); size > core.MaxFlowName {
+	list.Log = ports.LongestInner(of.List.Log, of.Name, len(of.Lists))
+	if size := len(list.Log); size > ports.MaxFlowName {
 		l.problems.Add(of.At, fmt.Sprintf("%s is too deep: the names of the elements around it have %d bytes", of.Name, size),
-			fmt.Sprintf("at most %d are allowed, including what the history adds to each: use shorter names, or nest fewer flows", core.MaxFlowName))
+			fmt.Sprintf("at most %d are allowed, including what the history adds to each: use shorter names, or nest fewer flows", ports.MaxFlowName))
 	}
 }
 
@@ -128,8 +128,8 @@ func (l *elements) declareName(m *language.Element, name string, at *yamlfile.No
 		return false
 	case !language.Identifier.MatchString(name):
 		l.problems.Add(at, fmt.Sprintf("the name %q of a %s is not an identifier", name, m.Kind.Word()), language.IdentifierHint)
-	case len(name) > core.MaxElementName:
-		l.problems.Add(at, fmt.Sprintf("the name of a %s has %d bytes", m.Kind.Word(), len(name)), fmt.Sprintf("at most %d are allowed", core.MaxElementName))
+	case len(name) > ports.MaxElementName:
+		l.problems.Add(at, fmt.Sprintf("the name of a %s has %d bytes", m.Kind.Word(), len(name)), fmt.Sprintf("at most %d are allowed", ports.MaxElementName))
 	case slices.Contains(language.Reserved(), name):
 		l.problems.Add(at, fmt.Sprintf("%s cannot be named %s", m.Kind.Article(), name), "end, fail and stop are where a flow ends")
 	case other != nil:

@@ -10,6 +10,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -188,7 +189,7 @@ func target(s *tree.Step, of *tree.File, u *tree.ComponentUse) (t targetUse, ok 
 	if u == nil { // reported
 		return t, false
 	}
-	if _, ok := u.Cfg.(registry.Refiller); !ok || u.Component.Config == nil {
+	if _, ok := u.Cfg.(trait.Refiller); !ok || u.Component.Config == nil {
 		return t, false
 	}
 	for _, f := range yamlfile.FieldsOf(u.Component.Config).Fields {
@@ -216,12 +217,12 @@ func clash(a, b targetUse) bool {
 
 func (l *scopes) checkNamedSteps() {
 	for _, u := range tree.WithNested(l.file.Components()...) {
-		namer, ok := u.Cfg.(registry.StepNamer)
+		namer, ok := u.Cfg.(trait.StepNamer)
 		if !ok {
 			continue
 		}
 		key, name := namer.NamesStep()
-		_, files := u.Cfg.(registry.FilesNamer)
+		_, files := u.Cfg.(trait.FilesNamer)
 		switch {
 		case name == "":
 		case !l.isStep[name]:
@@ -238,7 +239,7 @@ func (l *checker) checkResumable() {
 			continue
 		}
 		for _, u := range tree.WithNested(s.Reader) {
-			if r, is := u.Cfg.(registry.NotResumable); is && r.CannotResume() != "" {
+			if r, is := u.Cfg.(trait.NotResumable); is && r.CannotResume() != "" {
 				u.ReportConfig(l.problems, &registry.ConfigError{Key: r.CannotResume(), Err: fmt.Errorf("a partition that fails could not be restarted: read along a key, or without partitions")})
 			}
 		}
@@ -254,7 +255,7 @@ func listsFiles(f *tree.File, step string) bool {
 			return true
 		}
 		return slices.ContainsFunc(tree.WithNested(s.Reader), func(u *tree.ComponentUse) bool {
-			_, lists := u.Cfg.(registry.FileLister)
+			_, lists := u.Cfg.(trait.FileLister)
 			return lists
 		})
 	})

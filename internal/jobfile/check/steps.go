@@ -9,8 +9,8 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -87,7 +87,7 @@ func (l *steps) checkPartition(s *tree.Step) {
 		return
 	}
 	var parts map[string]reflect.Type
-	err := exception.Guard(func() (err error) {
+	err := panics.Guard(func() (err error) {
 		parts, err = u.Component.Parts(u.Cfg)
 		return err
 	})

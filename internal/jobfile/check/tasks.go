@@ -7,6 +7,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -118,9 +119,9 @@ func (l *steps) checkLiteralOrder(d *tree.Tasks) {
 		}
 		sub.Tasks = append(sub.Tasks, task.Spec{Key: key, After: after})
 	}
-	_, err := sub.Order()
+	_, err := model.TaskOrder(sub)
 	for _, err := range flatten(err) {
-		if wrong, ok := errors.AsType[*task.OrderError](err); ok {
+		if wrong, ok := errors.AsType[*model.TaskOrderError](err); ok {
 			l.problems.Add(m.Items.List[wrong.Task], wrong.Text, "")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -144,7 +145,7 @@ func (a builder) make(ctx context.Context, view *core.View, uses ...*tree.Compon
 			return bind.Config(a.file, u, v.With(ctx, a.deps.Secrets).Confined(ctx, view.Job.Confinement, a.step), problems)
 		}
 		made := configured(bind.View(a.file, view))
-		if sender, ok := made.(registry.Sender); ok && view.Outcome != nil && !sender.SendsRowData() {
+		if sender, ok := made.(trait.Sender); ok && view.Outcome != nil && !sender.SendsRowData() {
 			return configured(bind.View(a.file, view).WithoutRowData(view))
 		}
 		return made
@@ -276,7 +277,7 @@ func checkBound(s *tree.Step, uses []*tree.ComponentUse, config func(u *tree.Com
 
 func createsTargets(s *tree.Step) bool {
 	for _, w := range s.Writers {
-		if c, ok := w.Cfg.(registry.Creator); ok && c.Creates() {
+		if c, ok := w.Cfg.(trait.Creator); ok && c.Creates() {
 			return true
 		}
 	}

@@ -123,8 +123,6 @@ type Deps struct {
 type Tasks interface {
 	step.TaskGroups
 	HandlerTypes
-	HandlerWarnings(ctx context.Context, handler string) (warnings []string, err error)
-	GiveUp(ctx context.Context, instance core.JobInstanceID, reason string) error
 }
 
 // HandlerTypes are the types of tasks that have a handler.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
-	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -85,7 +85,7 @@ func (c *compiler) countComponents(s *tree.Step, all connectionsOf, uses []*tree
 }
 
 func (c *compiler) countTaken(s *tree.Step, all connectionsOf, u *tree.ComponentUse) {
-	connector, ok := u.Cfg.(registry.Connector)
+	connector, ok := u.Cfg.(trait.Connector)
 	if !ok {
 		return
 	}
@@ -96,11 +96,11 @@ func (c *compiler) countTaken(s *tree.Step, all connectionsOf, u *tree.Component
 		}
 		n := all.of(name)
 		switch taken.Use {
-		case registry.Kept:
+		case trait.Kept:
 			n.kept++
-		case registry.Within:
+		case trait.Within:
 			n.within = 1
-		case registry.Between:
+		case trait.Between:
 			n.between = max(n.between, 1)
 		}
 	}

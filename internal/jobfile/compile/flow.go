@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -208,7 +209,7 @@ func (c *compiler) group(e *tree.Element, when *model.Condition, inner model.Flo
 // markUnknownOutcome marks a failed COMMIT with an unknown effect (rule C10).
 func markUnknownOutcome(err error) error {
 	if errors.As(err, new(*tx.CommitError)) && !errors.Is(err, tx.ErrRolledBack) {
-		return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+		return fmt.Errorf("%w: %w", ports.ErrUnknownOutcome, err)
 	}
 	return err
 }
@@ -340,13 +341,13 @@ func (c *compiler) setRetrySkip(s *tree.Step, to *chunk.Config) error {
 	return nil
 }
 
-func (c *compiler) retry(s *tree.Step) (core.Retry, error) {
+func (c *compiler) retry(s *tree.Step) (model.Retry, error) {
 	if s.Retry == nil {
-		return core.Retry{}, nil
+		return model.Retry{}, nil
 	}
 	rules, err := c.deps.Registry.Matchers().RetryRules(s.Retry.Errors, s.Retry.Except)
 	if err != nil {
-		return core.Retry{}, fmt.Errorf("retry: %w", err)
+		return model.Retry{}, fmt.Errorf("retry: %w", err)
 	}
-	return core.Retry{Limit: s.Retry.Limit, Retryable: rules.Match, Unasked: rules.Unasked, Backoff: s.Retry.Backoff}, nil
+	return model.Retry{Limit: s.Retry.Limit, Retryable: rules.Match, Unasked: rules.Unasked, Backoff: s.Retry.Backoff}, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/redrive"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
@@ -139,11 +140,11 @@ func (r Redrive) checkPublishing(ctx context.Context, run *model.StepRun, parts 
 		return err
 	}
 	if of.Status != core.StatusCompleted {
-		return &core.RedriveLaterError{Step: *of}
+		return &ports.RedriveLaterError{Step: *of}
 	}
 	began, continues := run.StepContext().Get(redrivenKey)
 	if continues && began != int64(of.ID) {
-		return &core.RedriveStaleError{Step: *of}
+		return &ports.RedriveStaleError{Step: *of}
 	}
 	return run.StepContext().Put(redrivenKey, int64(of.ID))
 }
@@ -154,7 +155,7 @@ func (r Redrive) later(run *model.StepRun) func(ctx context.Context) error {
 		if err != nil || of == nil || of.Status == core.StatusCompleted {
 			return err
 		}
-		return &core.RedriveLaterError{Step: *of}
+		return &ports.RedriveLaterError{Step: *of}
 	}
 }
 

@@ -158,7 +158,7 @@ func (c *comparison) readCheckpoints(ctx context.Context, r Restart) error {
 func (c *comparison) readChildren(ctx context.Context, records ports.Explorer) error {
 	c.idle = map[string]bool{}
 	for name, h := range c.history {
-		id := core.ChildOf(&h.Last)
+		id := ports.ChildOf(&h.Last)
 		if id == 0 || isOver(h.Last) {
 			continue
 		}
@@ -247,7 +247,7 @@ func mayHaveWritten(ctx context.Context, f *tree.File, r Restart, e *core.JobExe
 		own.Rollback = 0
 		// If a step's data is in another database, its record may be older than its checkpoint.
 		isChunk = isChunk && was.DatabaseOf(step) == r.History.Database
-		if !isChunk || s.Status != core.StatusFailed || own != (core.Counters{}) || strings.Contains(s.Error, core.LostOwner) {
+		if !isChunk || s.Status != core.StatusFailed || own != (core.Counters{}) || strings.Contains(s.Error, ports.LostOwner) {
 			return true, nil
 		}
 	}
@@ -318,14 +318,14 @@ func (c *comparison) lastOfChild(ctx context.Context, r Restart, job string, ste
 	if step.Context == nil {
 		return nil, nil //nolint:nilnil // no child is not a failure
 	}
-	stored, is := step.Context.Get(core.ChildKey)
+	stored, is := step.Context.Get(ports.ChildKey)
 	text, isText := stored.(string)
 	if !is || !isText {
 		return nil, nil //nolint:nilnil // as above
 	}
 	var params core.Parameters
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
-		return nil, fmt.Errorf("the step's context, %s: %w", core.ChildKey, err)
+		return nil, fmt.Errorf("the step's context, %s: %w", ports.ChildKey, err)
 	}
 	last, err := r.History.Records.LastExecution(ctx, job, params.Key())
 	if errors.Is(err, core.ErrNotFound) || err == nil && last.ID < r.Last.AnewSince() {

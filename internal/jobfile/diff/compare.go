@@ -147,7 +147,7 @@ func (c *comparison) hasSameInput(old, now *tree.Step) bool {
 func (c *comparison) hasCommitted(old *tree.Step, last core.StepExecution) bool {
 	if c.idle[old.Name] {
 		last.Context = last.Context.Clone()
-		last.Context.Delete(core.ChildKey)
+		last.Context.Delete(ports.ChildKey)
 	}
 	if old.Partitioner == nil {
 		return last.HasCommitted() || c.elsewhere[old.Name] || c.isUncertain(old, last)
@@ -165,7 +165,7 @@ func (c *comparison) isUncertain(old *tree.Step, last core.StepExecution) bool {
 		return true
 	case "", tx.Required, tx.RequiresNew, tx.Nested, tx.Mandatory:
 	}
-	isLost := last.Error == core.LostOwner || last.Status.IsRunning()
+	isLost := last.Error == ports.LostOwner || last.Status.IsRunning()
 	return isLost && c.before.DatabaseOf(old) != c.database
 }
 

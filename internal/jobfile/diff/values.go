@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile/bind"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -148,9 +149,5 @@ func nodeText(n *yamlfile.Node) string {
 const maxShown = 160
 
 func shown(key, text string) string {
-	text = strings.TrimPrefix(secret.Line(key+": "+text), key+": ")
-	if runes := []rune(text); len(runes) > maxShown {
-		return string(runes[:maxShown-1]) + "…"
-	}
-	return text
+	return humanize.Clip(strings.TrimPrefix(secret.Line(key+": "+text), key+": "), maxShown)
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -38,7 +39,7 @@ type ComponentUse struct {
 // OutputType returns the component's item type. A panic becomes an error, to report the file's
 // other mistakes, too.
 func (u *ComponentUse) OutputType(in item.Type) (out item.Type, err error) {
-	err = exception.Guard(func() (err error) {
+	err = panics.Guard(func() (err error) {
 		out, err = u.Component.Types(u.Cfg, in)
 		return err
 	})
@@ -65,7 +66,7 @@ func (u *ComponentUse) Refills() string {
 	if u == nil || u.Kind != registry.KindWriter || u.Cfg == nil {
 		return ""
 	}
-	if r, ok := u.Cfg.(registry.Refiller); ok {
+	if r, ok := u.Cfg.(trait.Refiller); ok {
 		return r.Refills()
 	}
 	return ""

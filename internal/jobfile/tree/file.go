@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/language"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -94,7 +95,7 @@ func (f *File) Place(n *yamlfile.Node) string {
 func (f *File) Definition() core.Definition {
 	files := map[string]core.DefinitionFile{}
 	f.addFiles("", files)
-	return core.NewDefinition(f.Doc.Text, f.From.Location(), slices.Collect(maps.Values(files)))
+	return ports.NewDefinition(f.Doc.Text, f.From.Location(), slices.Collect(maps.Values(files)))
 }
 
 func (f *File) addFiles(name string, files map[string]core.DefinitionFile) {

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/jobfile/template"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -40,7 +41,7 @@ func (s *Schedule) Varies() bool {
 }
 
 // Parameters returns the texts of a run's parameters. An invalid value is among them, and a joined
-// *core.ParameterError.
+// *ports.ParameterError.
 func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error
@@ -51,7 +52,7 @@ func (s *Schedule) Parameters(at schedule.Time) (map[string]string, error) {
 			_, err = CheckedParameter(p.Spec, text)
 		}
 		if err != nil {
-			errs = append(errs, &core.ParameterError{Name: p.Spec.Name, Err: fmt.Errorf("%s: %w", p.Place, err)})
+			errs = append(errs, &ports.ParameterError{Name: p.Spec.Name, Err: fmt.Errorf("%s: %w", p.Place, err)})
 		}
 	}
 	return texts, errors.Join(errs...)

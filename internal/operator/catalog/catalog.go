@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -108,7 +109,7 @@ func (c *Catalog) File(name string) (*jobfile.File, error) {
 	}
 	from, known := c.jobs[name]
 	if !known {
-		return nil, &refusal.Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, core.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
+		return nil, &refusal.Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %q: %w%s", name, ports.ErrNoSuchJob, nearest.Hint(name, c.Names()))}
 	}
 	file, err := Load(c.registry, from)
 	if err == nil && file.Name() != name {

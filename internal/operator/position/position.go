@@ -4,9 +4,9 @@ package position
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -35,7 +35,7 @@ func Text(at item.Position, source string) string {
 	case outcomes == 0:
 		return text
 	case text == "":
-		return "item " + thousands(outcomes) + ofSource(source)
+		return "item " + humanize.Count(outcomes) + ofSource(source)
 	}
 	return "the " + ordinal(outcomes) + " item after " + text
 }
@@ -46,11 +46,11 @@ func readerText(at item.Position, source string) string {
 	}
 	var p readerPosition
 	if err := json.Unmarshal(at, &p); err != nil {
-		return "position " + clip(string(at), 80) + ofSource(source)
+		return "position " + humanize.Clip(string(at), 80) + ofSource(source)
 	}
 	switch {
 	case p.Snapshot && p.Read != nil:
-		return "row " + thousands(*p.Read) + " of a snapshot, which cannot be resumed: --from-start reads all rows again, and committed rows stay: empty the target first, or write in mode upsert or replace"
+		return "row " + humanize.Count(*p.Read) + " of a snapshot, which cannot be resumed: --from-start reads all rows again, and committed rows stay: empty the target first, or write in mode upsert or replace"
 	case len(p.Key) > 0:
 		var words []string
 		for _, k := range p.Key {
@@ -58,15 +58,15 @@ func readerText(at item.Position, source string) string {
 		}
 		text := strings.Join(words, ", ")
 		if p.Read != nil {
-			text += " (row " + thousands(*p.Read) + ")"
+			text += " (row " + humanize.Count(*p.Read) + ")"
 		}
 		return text
 	case p.Lines != nil:
-		return "line " + thousands(*p.Lines) + ofSource(source)
+		return "line " + humanize.Count(*p.Lines) + ofSource(source)
 	case p.Offset != nil:
-		return "byte " + thousands(*p.Offset) + ofSource(source)
+		return "byte " + humanize.Count(*p.Offset) + ofSource(source)
 	}
-	return "position " + clip(string(at), 80) + ofSource(source)
+	return "position " + humanize.Clip(string(at), 80) + ofSource(source)
 }
 
 func ofSource(source string) string {
@@ -89,7 +89,7 @@ func ordinal(n int64) string {
 	if n%100 >= 11 && n%100 <= 13 {
 		suffix = "th"
 	}
-	return thousands(n) + suffix
+	return humanize.Count(n) + suffix
 }
 
 // File reads, from a writer's position, the suffix of the file with the
@@ -109,20 +109,4 @@ func File(at item.Position, writer int) (part string, bytes int64, ok bool) {
 		return "", 0, false
 	}
 	return w.Part, *w.Offset, true
-}
-
-func thousands(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
-}
-
-func clip(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width {
-		return text
-	}
-	return string(runes[:width-1]) + "…"
 }

@@ -3,6 +3,7 @@ package taskports
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,17 +13,27 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Repository stores tasks. Every method works in the transaction that ctx carries for the repository's
-// database, else in one of its own, and reads the database's clock. A method that returns deliveries
-// has made tasks wait for a worker: its caller hands them to the engine in the same transaction.
-type Repository interface {
+// Repository has the ports of the tasks of one database. A client takes the ports that it uses; a
+// decorator replaces a field.
+//
+// Every method works in the transaction that ctx carries for the repository's database, else in one of
+// its own, and reads the database's clock. A method that returns deliveries has made tasks wait for a
+// worker: its caller hands them to the engine in the same transaction. An unknown ID is core.ErrNotFound.
+type Repository struct {
 	Submissions
 	Executions
+	Deliveries
 	Maintenance
-	Queries
-	Notes
+	TaskQueries
+	GroupQueries
+	WorkerQueries
 	// Places are the tasks with a placement: PENDING or ORPHANED, ASSIGNED by MoveAssign, and ORPHANED by MoveOrphan.
 	ports.Places
+	Leadership
+	Settings
+	Notes
+	Logs
+	Purges
 }
 
 // Submissions are the operations for users of tasks.
@@ -69,6 +80,10 @@ type Executions interface {
 	Heartbeat(ctx context.Context, by Claimant, held []Ref) (Confirmed, error)
 	// Leave notes that a worker has stopped.
 	Leave(ctx context.Context, worker string) error
+}
+
+// Deliveries are the tasks that wait for a worker, for engines without a table of their own.
+type Deliveries interface {
 	// Due returns waiting deliveries of the types, of groups that name no decider or one of deciders,
 	// oldest first within a priority.
 	Due(ctx context.Context, types, deciders []string, limit int) ([]Delivery, error)
@@ -99,20 +114,18 @@ type Maintenance interface {
 	OpenLeft(ctx context.Context, limit int) ([]Delivery, error)
 }
 
-// Queries are the read operations. An unknown ID is core.ErrNotFound.
-type Queries interface {
+// TaskQueries read tasks and their attempts.
+type TaskQueries interface {
 	Task(ctx context.Context, id task.ID) (*task.Task, error)
 	Tasks(ctx context.Context, f task.Filter) ([]task.Task, error)
-	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
-	Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error)
 	Attempts(ctx context.Context, id task.ID) ([]Attempt, error)
 	Decisions(ctx context.Context, id task.ID) ([]DecisionRecord, error)
-	Workers(ctx context.Context) ([]Worker, error)
-	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
-	WaitingTypes(ctx context.Context) ([]string, error)
-	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
-	// has, with the numbers of these tasks, by name.
-	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
+}
+
+// GroupQueries read groups.
+type GroupQueries interface {
+	Group(ctx context.Context, id task.GroupID) (*task.Group, error)
+	Groups(ctx context.Context, before task.GroupID, limit int) ([]task.Group, error)
 	// Results returns the values of the Json artifacts of a group's tasks, from the attempt that
 	// succeeded, in the order of the submission: for a task with several the last one, and null for one
 	// that has none or did not succeed. nil if they exceed limit bytes.
@@ -128,6 +141,29 @@ type Queries interface {
 	// GroupOf returns the group that was submitted with an idempotency key, or 0.
 	GroupOf(ctx context.Context, key string) (task.GroupID, error)
 }
+
+// WorkerQueries read the workers, and the work that waits for one.
+type WorkerQueries interface {
+	Workers(ctx context.Context) ([]Worker, error)
+	// PartWorkers returns the number of live workers that take partitions of steps and continue parked
+	// executions.
+	PartWorkers(ctx context.Context) (int, error)
+	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
+	WaitingTypes(ctx context.Context) ([]string, error)
+	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
+	// has, with the numbers of these tasks, by name.
+	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
+}
+
+// Waiters notifies the steps of jobs that wait for groups.
+type Waiters interface {
+	// TasksEnded is called in the transaction that ended tasks of a group, after all its other
+	// writes, with the step that waits for the group.
+	TasksEnded(ctx context.Context, step core.StepExecutionID) error
+}
+
+// ErrOtherSubmission means that the key was used for another one.
+var ErrOtherSubmission = errors.New("the idempotency key was used for another submission")
 
 // Decide decides about the next step after an attempt that did not succeed.
 type Decide func(c task.Case) (policy string, d task.Decision)
@@ -180,10 +216,13 @@ func (e *NoDeciderError) Error() string {
 	return fmt.Sprintf("its group names the decider %q, which this worker does not have: it waits for one that does", e.Decider)
 }
 
+// AttemptID is the ID of one execution of a task.
+type AttemptID int64
+
 // Ref identifies the attempt that a worker executes.
 type Ref struct {
 	ID      task.ID
-	Attempt task.AttemptID
+	Attempt AttemptID
 	Worker  string
 	Epoch   int64
 	// Group is the task's group, if its end affects others: a step of a job waits for the group, or
@@ -237,29 +276,29 @@ const (
 
 // Attempt is one execution of a task.
 type Attempt struct {
-	ID        task.AttemptID `json:"id"`
-	TaskID    task.ID        `json:"task_id"`
-	Number    int            `json:"number"` // 1, 2, ... of the task, over all its re-runs
-	State     AttemptState   `json:"state"`
-	Worker    string         `json:"worker"`
-	Action    task.Spec      `json:"action"` // the handler's input
-	Outcome   *task.Outcome  `json:"outcome,omitempty"`
-	Reason    string         `json:"reason,omitempty"`
-	StartedAt time.Time      `json:"started_at"`
-	EndedAt   *time.Time     `json:"ended_at,omitempty"`
+	ID        AttemptID     `json:"id"`
+	TaskID    task.ID       `json:"task_id"`
+	Number    int           `json:"number"` // 1, 2, ... of the task, over all its re-runs
+	State     AttemptState  `json:"state"`
+	Worker    string        `json:"worker"`
+	Action    task.Spec     `json:"action"` // the handler's input
+	Outcome   *task.Outcome `json:"outcome,omitempty"`
+	Reason    string        `json:"reason,omitempty"`
+	StartedAt time.Time     `json:"started_at"`
+	EndedAt   *time.Time    `json:"ended_at,omitempty"`
 	// JobExecution is the execution of a task of type job; 0 means none.
 	JobExecution core.JobExecutionID `json:"job_execution_id,omitempty"`
 }
 
 // DecisionRecord is the recorded reason of a decision.
 type DecisionRecord struct {
-	TaskID    task.ID        `json:"task_id"`
-	Attempt   task.AttemptID `json:"attempt_id,omitempty"`
-	Trigger   string         `json:"trigger"` // the kind of the outcome, "lost_owner", "deadline" or "budget"
-	Policy    string         `json:"policy"`  // the decider's name
-	Decision  task.Decision  `json:"decision"`
-	Spent     task.Spent     `json:"spent"`
-	DecidedAt time.Time      `json:"decided_at"`
+	TaskID    task.ID       `json:"task_id"`
+	Attempt   AttemptID     `json:"attempt_id,omitempty"`
+	Trigger   string        `json:"trigger"` // the kind of the outcome, "lost_owner", "deadline" or "budget"
+	Policy    string        `json:"policy"`  // the decider's name
+	Decision  task.Decision `json:"decision"`
+	Spent     task.Spent    `json:"spent"`
+	DecidedAt time.Time     `json:"decided_at"`
 }
 
 // WaitingDecider is a decider that tasks wait for.

@@ -123,13 +123,13 @@ func checkpointTellsStop(b *bench) {
 func checkpointLimits(b *bench) {
 	_, ref := b.started("a", 1)
 	_, step := b.step(ref, "load", nil)
-	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Position: item.Position(strings.Repeat("1", core.MaxPositionBytes))}))
+	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Position: item.Position(strings.Repeat("1", ports.MaxPositionBytes))}))
 	before := b.onlyStep(ref.ID)
 	large := core.NewExecutionContext()
 	require.NoError(b, large.Put("small", "x"))
 	require.NoError(b, large.Put("huge", strings.Repeat("x", core.MaxContextBytes)))
 	require.NoError(b, tx.NewManager(b.db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
-		err := b.repo.Checkpoint(ctx, step, ports.Checkpoint{Position: item.Position(strings.Repeat("1", core.MaxPositionBytes+1))})
+		err := b.repo.Checkpoint(ctx, step, ports.Checkpoint{Position: item.Position(strings.Repeat("1", ports.MaxPositionBytes+1))})
 		require.ErrorIs(b, err, core.ErrContextTooLarge)
 		require.ErrorContains(b, err, "position")
 		err = b.repo.Checkpoint(ctx, step, ports.Checkpoint{Context: large})

@@ -207,7 +207,7 @@ func lookupsUseIndexes(b *bench) {
 		if err := b.repo.Checkpoint(ctx, step, ports.Checkpoint{}); err != nil {
 			return err
 		}
-		require.ErrorIs(b, b.repo.MarkRedriven(ctx, 9, []int64{1}), core.ErrRedriven)
+		require.ErrorIs(b, b.repo.MarkRedriven(ctx, 9, []int64{1}), ports.ErrRedriven)
 		return nil
 	}))
 	b.skipped(ports.SkipFilter{Execution: ref.ID})

@@ -17,10 +17,10 @@ func (b *bench) keyed(name string, day int64, key core.ExclusiveKey) ports.Launc
 	return req
 }
 
-func (b *bench) excluded(req ports.LaunchRequest) core.ExclusiveError {
+func (b *bench) excluded(req ports.LaunchRequest) ports.ExclusiveError {
 	b.Helper()
 	_, err := b.repo.Launch(b.ctx, req)
-	var refused *core.ExclusiveError
+	var refused *ports.ExclusiveError
 	require.ErrorAs(b, err, &refused)
 	said := b.repo.CheckExclusive(b.ctx, req.JobName, req.Exclusive, req.Dead)
 	require.Equal(b, refused, said, "what predicts is what refuses")
@@ -35,14 +35,14 @@ func oneOfAKey(b *bench) {
 	require.Equal(b, north, b.execution(first.Execution.ID).Exclusive)
 
 	refused := b.excluded(b.keyed("b", 2, north))
-	require.Equal(b, core.ExclusiveError{JobName: "load", Key: north, Running: core.AlreadyRunningError{
+	require.Equal(b, ports.ExclusiveError{JobName: "load", Key: north, Running: ports.AlreadyRunningError{
 		ExecutionID: first.Execution.ID, JobName: "load", Owner: owner("a"), LeaseUntil: first.Execution.LeaseUntil,
 	}}, refused)
 	require.Equal(b, 1, b.count("%sjob_execution"))
 	require.Equal(b, 1, b.count("%sjob_instance"), "a refusal leaves nothing")
 
 	_, err = b.repo.Launch(b.ctx, b.keyed("b", 1, north))
-	require.ErrorAs(b, err, new(*core.AlreadyRunningError))
+	require.ErrorAs(b, err, new(*ports.AlreadyRunningError))
 
 	other := b.keyed("c", 5, north)
 	other.JobName = "other"
@@ -106,7 +106,7 @@ func lostKeyIsTakenOver(b *bench) {
 	require.Nil(b, next.Previous)
 	ended := b.execution(lost.Execution.ID)
 	require.Equal(b, core.StatusFailed, ended.Status)
-	require.Equal(b, core.LostOwner, ended.Error)
+	require.Equal(b, ports.LostOwner, ended.Error)
 	require.Equal(b, core.StatusFailed, b.onlyStep(ended.ID).Status)
 	require.ErrorIs(b, b.checkpoint(ref, ports.Checkpoint{}), core.ErrLostOwner, "step %d", step.ID)
 	audit, err := b.repo.Audit(b.ctx, ended.ID)
@@ -142,7 +142,7 @@ func oneOfAKeyWins(b *bench) {
 					req.Owner.Boot = "dead" // lost as soon as it runs
 				}
 				launched, err := repo.Launch(b.ctx, req)
-				var refused *core.ExclusiveError
+				var refused *ports.ExclusiveError
 				switch {
 				case errors.As(err, &refused): // it launches again
 				case err != nil:

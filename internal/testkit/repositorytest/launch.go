@@ -95,7 +95,7 @@ func instanceIdentity(b *bench) {
 	req := b.request("a", 1)
 	req.Params = b.params(append(req.Params.All(), core.Parameter{Name: "note", Type: core.TypeString, Value: "again"})...)
 	_, err := b.repo.Launch(b.ctx, req)
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	require.ErrorAs(b, err, &running)
 	require.Equal(b, first.ID, running.ExecutionID)
 
@@ -110,7 +110,7 @@ func completeIsRefused(b *bench) {
 	exec, ref := b.started("a", 1)
 	b.change(ref, ports.JobChange{To: core.StatusCompleted, ExitCode: core.ExitCompleted})
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
-	var complete *core.InstanceCompleteError
+	var complete *ports.InstanceCompleteError
 	require.ErrorAs(b, err, &complete)
 	require.Equal(b, exec.ID, complete.Execution.ID)
 	require.Equal(b, exec.Params, complete.Execution.Params)
@@ -121,9 +121,9 @@ func runningIsRefused(b *bench) {
 	exec, ref := b.started("a", 1)
 	refused := func(b *bench) {
 		_, err := b.other().Launch(b.ctx, b.request("b", 1))
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(b, err, &running)
-		require.Equal(b, core.AlreadyRunningError{
+		require.Equal(b, ports.AlreadyRunningError{
 			ExecutionID: exec.ID, JobName: "load", Owner: owner("a"), LeaseUntil: exec.LeaseUntil,
 		}, *running)
 	}
@@ -170,7 +170,7 @@ func notRestartable(b *bench) {
 		req := b.request("b", int64(day))
 		req.Restartable = false
 		_, err := b.repo.Launch(b.ctx, req)
-		require.ErrorIs(b, err, core.ErrNotRestartable)
+		require.ErrorIs(b, err, ports.ErrNotRestartable)
 	}
 	require.Equal(b, 2, b.count("%sjob_execution"))
 }
@@ -179,12 +179,12 @@ func abandonedOrUnknown(b *bench) {
 	_, ref := b.started("a", 1)
 	b.change(ref, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Error: "commit: connection lost"})
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
-	require.ErrorIs(b, err, core.ErrUnknownStatus)
+	require.ErrorIs(b, err, ports.ErrUnknownStatus)
 
 	ended := b.execution(ref.ID)
 	b.change(ref, ports.JobChange{To: core.StatusAbandoned})
 	_, err = b.repo.Launch(b.ctx, b.request("b", 1))
-	require.ErrorIs(b, err, core.ErrAbandoned)
+	require.ErrorIs(b, err, ports.ErrAbandoned)
 
 	abandoned := b.execution(ref.ID)
 	require.Equal(b, ended.EndedAt, abandoned.EndedAt, "an act of an operator is not an end")
@@ -218,7 +218,7 @@ func settled(b *bench) {
 	b.end(step, ports.StepChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown})
 	b.change(other, ports.JobChange{To: core.StatusUnknown, ExitCode: core.ExitUnknown, Settles: true})
 	_, err = b.repo.Launch(b.ctx, b.request("d", 2))
-	require.ErrorIs(b, err, core.ErrUnknownStatus, "nothing tells the outcome of one of its steps")
+	require.ErrorIs(b, err, ports.ErrUnknownStatus, "nothing tells the outcome of one of its steps")
 
 	_, third := b.started("e", 3)
 	_, step = b.step(third, "load", nil)
@@ -244,13 +244,13 @@ func launchedAgain(b *bench) {
 	other := b.request("b", 1)
 	other.Again = true
 	_, err = b.repo.Launch(b.ctx, other)
-	require.ErrorAs(b, err, new(*core.AlreadyRunningError), "of another launch it is not")
+	require.ErrorAs(b, err, new(*ports.AlreadyRunningError), "of another launch it is not")
 	require.Equal(b, 1, b.count("%sjob_execution"))
 }
 
 func oneWins(b *bench) {
 	const rounds, racers = 5, 20
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	for round := range int64(rounds) {
 		type result struct {
 			launched ports.Launched
@@ -281,7 +281,7 @@ func oneWins(b *bench) {
 			if r.err == nil {
 				continue
 			}
-			running, ok := errors.AsType[*core.AlreadyRunningError](r.err)
+			running, ok := errors.AsType[*ports.AlreadyRunningError](r.err)
 			require.True(b, ok, "%v", r.err)
 			require.Equal(b, winner.ID, running.ExecutionID)
 			require.Equal(b, winner.Owner, running.Owner)
@@ -298,7 +298,7 @@ func uniqueActive(b *bench) {
 	b.exec(`INSERT INTO %[1]sjob_execution (instance_id, job_name, attempt, status, owner, epoch, lease_until, created_at)
 		SELECT instance_id, job_name, 2, 'FAILED', owner, epoch, lease_until, created_at FROM %[1]sjob_execution WHERE id = `+d.Placeholder(1), int64(running.ID))
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
-	var refused *core.AlreadyRunningError
+	var refused *ports.AlreadyRunningError
 	require.ErrorAs(b, err, &refused)
 	require.Equal(b, running.ID, refused.ExecutionID)
 	require.Equal(b, owner("a"), refused.Owner)

@@ -134,7 +134,7 @@ func ownerFinishesStopping(b *bench) {
 	require.NoError(b, err)
 	answer, err := b.repo.ChangeJob(b.ctx, jobRef(exec), ports.JobChange{To: core.StatusStarted})
 	require.Equal(b, core.Rejected, answer)
-	found, mine := core.FoundIn(err)
+	found, mine := ports.FoundIn(err)
 	require.True(b, mine)
 	require.Equal(b, core.StatusStopping, found)
 	b.change(jobRef(exec), ports.JobChange{To: core.StatusStopped})
@@ -158,7 +158,7 @@ func runningRefusedWithoutWaiting(b *bench) {
 	other := b.other()
 	b.heldWriter(20*time.Second, func(ctx context.Context) {
 		_, err := other.Launch(ctx, b.request("b", 1))
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(b, err, &running)
 		require.Equal(b, exec.ID, running.ExecutionID)
 		require.NotErrorIs(b, err, context.DeadlineExceeded)
@@ -173,7 +173,7 @@ func waitingNamesOwner(b *bench) {
 		req.Dead = dead
 		_, err := other.Launch(ctx, req)
 		require.ErrorIs(b, err, context.DeadlineExceeded)
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(b, err, &running)
 		require.Equal(b, exec.ID, running.ExecutionID)
 		require.Equal(b, owner("a"), running.Owner)

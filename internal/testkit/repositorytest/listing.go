@@ -145,17 +145,17 @@ func timesOutOfOrder(b *bench) {
 }
 
 func listsInstances(b *bench) {
-	var all []core.JobInstance
+	var all []ports.JobInstance
 	for day := range int64(7) {
 		exec := b.launch("a", day)
-		all = append([]core.JobInstance{{ID: exec.InstanceID, JobName: "load", Key: exec.Params.Key(), BaseKey: exec.Params.Key()}}, all...)
+		all = append([]ports.JobInstance{{ID: exec.InstanceID, JobName: "load", Key: exec.Params.Key(), BaseKey: exec.Params.Key()}}, all...)
 	}
 	req := b.request("a", 1)
 	req.JobName = "report"
 	launched, err := b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)
 
-	var paged []core.JobInstance
+	var paged []ports.JobInstance
 	for filter := (ports.InstanceFilter{JobName: "load", Limit: 3}); ; {
 		page, err := b.repo.Instances(b.ctx, filter)
 		require.NoError(b, err)

@@ -47,22 +47,22 @@ func abandonsTheNewestOnly(b *bench) {
 	older := b.ended("a", 1, core.StatusFailed)
 	newest, ref := b.started("a", 1)
 	err := b.repo.Abandon(b.ctx, older.ID, operator)
-	var refused *core.NotNewestError
+	var refused *ports.NotNewestError
 	require.ErrorAs(b, err, &refused)
-	require.ErrorIs(b, err, core.ErrNotMostRecent)
-	require.Equal(b, &core.NotNewestError{JobName: "load", Execution: older.ID, Newest: newest.ID, Status: core.StatusStarted}, refused)
+	require.ErrorIs(b, err, ports.ErrNotMostRecent)
+	require.Equal(b, &ports.NotNewestError{JobName: "load", Execution: older.ID, Newest: newest.ID, Status: core.StatusStarted}, refused)
 	require.Equal(b, older, b.execution(older.ID))
 	b.change(ref, ports.JobChange{To: core.StatusFailed})
 	require.NoError(b, b.repo.Abandon(b.ctx, newest.ID, operator))
 
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	for day := range int64(5) {
 		last := b.ended("a", 10+day, core.StatusFailed)
 		abandoned := make(chan error, 1)
 		go func() { abandoned <- repos[1].Abandon(b.ctx, last.ID, operator) }()
 		launched, err := repos[0].Launch(b.ctx, b.request("a", 10+day))
 		if refused := <-abandoned; refused == nil {
-			require.ErrorIs(b, err, core.ErrAbandoned)
+			require.ErrorIs(b, err, ports.ErrAbandoned)
 			continue
 		}
 		require.NoError(b, err)
@@ -82,7 +82,7 @@ func abandonInEveryState(b *bench) {
 		err := b.repo.Abandon(b.ctx, exec.ID, operator)
 		after := b.execution(exec.ID)
 		if slices.Contains([]core.Status{core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusCompleted}, status) {
-			var running *core.AlreadyRunningError
+			var running *ports.AlreadyRunningError
 			require.ErrorAs(b, err, &running, status)
 			require.Equal(b, exec.ID, running.ExecutionID)
 			require.Equal(b, owner("a"), running.Owner)
@@ -111,7 +111,7 @@ func abandonInEveryState(b *bench) {
 	require.Equal(b, 4, b.count("%saudit WHERE act = 'abandon' AND actor = 'ada@host' AND step_execution_id = 0"))
 	require.ErrorIs(b, b.repo.Abandon(b.ctx, 99, operator), core.ErrNotFound)
 	_, err := b.repo.Launch(b.ctx, b.request("b", 1))
-	require.ErrorIs(b, err, core.ErrAbandoned)
+	require.ErrorIs(b, err, ports.ErrAbandoned)
 }
 
 func abandonTakesFromOwner(b *bench) {
@@ -192,7 +192,7 @@ func abandonWaitsForChunk(b *bench) {
 
 func oneAbandons(b *bench) {
 	ref, _ := b.stopping()
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	const racers = 10
 	errs := make([]error, racers)
 	var group sync.WaitGroup
@@ -286,7 +286,7 @@ func recoverEndsOpenSteps(b *bench) {
 		b.force("step_execution", int64(step.ID), status) // as no binary of ours leaves it
 
 		_, err := b.repo.Launch(b.ctx, b.request("b", 1))
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(b, err, &running, status)
 		require.Equal(b, ref.ID, running.ExecutionID)
 		require.ErrorContains(b, err, "1 of its steps")
@@ -309,7 +309,7 @@ func oneRecovers(b *bench) {
 		b.step(ref, "load", nil)
 		lost[exec.ID] = exec
 	}
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	results := make([][]core.JobExecution, racers)
 	errs := make([]error, racers+instances)
 	var group sync.WaitGroup
@@ -347,7 +347,7 @@ func instanceWithoutExecutions(b *bench) {
 		"load", req.Params.Key(), int64(b.launch("a", 2).ID))
 	for range 2 {
 		_, err := b.repo.Launch(b.ctx, req)
-		require.ErrorIs(b, err, core.ErrIllegalState)
+		require.ErrorIs(b, err, ports.ErrIllegalState)
 	}
 	require.Equal(b, 1, b.count("%sjob_execution"))
 	require.Equal(b, 2, b.count("%sjob_instance WHERE attempts = 1"), "a refused launch is not counted")
@@ -387,15 +387,15 @@ func fromElement(b *bench) {
 	req := b.request("b", 1)
 	req.From = &ports.LaunchFrom{After: exec.ID + 1, Visits: []ports.FlowVisit{kept}}
 	_, err := b.repo.Launch(b.ctx, req)
-	var newer *core.NotNewestError
+	var newer *ports.NotNewestError
 	require.ErrorAs(b, err, &newer)
 	require.Equal(b, exec.ID, newer.Newest)
 	req.From.After = exec.ID
 	_, err = b.repo.Launch(b.ctx, req)
-	require.ErrorAs(b, err, new(*core.InstanceCompleteError))
+	require.ErrorAs(b, err, new(*ports.InstanceCompleteError))
 	req.From.IfComplete, req.Restartable = true, false
 	_, err = b.repo.Launch(b.ctx, req)
-	require.ErrorIs(b, err, core.ErrNotRestartable)
+	require.ErrorIs(b, err, ports.ErrNotRestartable)
 	req.Restartable = true
 	launched, err := b.repo.Launch(b.ctx, req)
 	require.NoError(b, err)

@@ -2,6 +2,7 @@ package repositorytest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,7 +61,7 @@ func parkAndResume(b *bench) {
 	req := b.request("b", 1)
 	req.Dead = dead
 	_, err = b.repo.Launch(b.ctx, req)
-	running, ok := errors.AsType[*core.AlreadyRunningError](err)
+	running, ok := errors.AsType[*ports.AlreadyRunningError](err)
 	require.True(b, ok, "%v", err)
 	require.True(b, running.Parked)
 	require.EqualValues(b, len(planned), running.Open.Parts)
@@ -85,6 +86,11 @@ func parkAndResume(b *bench) {
 	require.NoError(b, err)
 	require.Equal(b, core.StatusStarted, resumed.Execution.Status)
 	require.Equal(b, ref.Epoch+1, resumed.Execution.Epoch)
+	entries, err := b.repo.Audit(b.ctx, ref.ID)
+	require.NoError(b, err)
+	resume := entries[slices.IndexFunc(entries, func(e ports.AuditEntry) bool { return e.Act == "resume" && e.Step == 0 })]
+	require.Equal(b, core.StatusParked, resume.From)
+	require.Equal(b, ref.Epoch+1, resume.Epoch)
 	require.Equal(b, exec.Attempt, resumed.Execution.Attempt)
 	require.Len(b, resumed.Steps, 1)
 	require.Equal(b, manager.ID, resumed.Steps[0].ID)

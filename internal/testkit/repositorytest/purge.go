@@ -286,7 +286,7 @@ func deletesInstance(b *bench) {
 	require.NoError(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{{Phase: core.PhaseRead}}}))
 	kept := b.ended("a", 2, core.StatusFailed)
 	_, err := b.repo.Purge(b.ctx, ports.PurgeFilter{Instance: exec.InstanceID}, operator)
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	require.ErrorAs(b, err, &running)
 	require.Equal(b, exec.ID, running.ExecutionID)
 	b.change(ref, ports.JobChange{To: core.StatusFailed})

@@ -1,4 +1,4 @@
-// Package repositorytest is the conformance suite of a ports.JobRepository: it checks rules D1 to
+// Package repositorytest is the conformance suite of a ports.Repository: it checks rules D1 to
 // D6, L1, L2, L5, L6, R1 to R3 and T5 on a real database.
 //
 // It imports core and tx. Only tests import it.
@@ -21,7 +21,7 @@ import (
 // Fixture is one database with only the repository's tables in it.
 type Fixture struct {
 	Connect func(t *testing.T) tx.Database
-	New     func(db tx.Database, observer core.Observer) ports.JobRepository
+	New     func(db tx.Database, observer core.Observer) ports.Repository
 	Prefix  string
 }
 
@@ -48,7 +48,7 @@ type bench struct {
 	*Fixture
 	ctx    context.Context
 	db     tx.Database
-	repo   ports.JobRepository
+	repo   ports.Repository
 	events *events
 }
 
@@ -58,7 +58,7 @@ func newBench(t *testing.T, f *Fixture) *bench {
 	return b
 }
 
-func (b *bench) other() ports.JobRepository { return b.New(b.Connect(b.T), nil) }
+func (b *bench) other() ports.Repository { return b.New(b.Connect(b.T), nil) }
 
 type events struct {
 	mu   sync.Mutex
@@ -101,7 +101,7 @@ func (b *bench) params(ps ...core.Parameter) core.Parameters {
 }
 
 func definition() core.Definition {
-	return core.NewDefinition("job: load\n", "/jobs/load.yaml", []core.DefinitionFile{
+	return ports.NewDefinition("job: load\n", "/jobs/load.yaml", []core.DefinitionFile{
 		{Name: "parts/b.yaml", Text: "job: b # \"ü\"\n", Path: "/jobs/parts/b.yaml"}, {Name: "a.yaml", Text: "job: a\n"},
 	})
 }

@@ -108,7 +108,7 @@ func skipRoundTrip(b *bench) {
 	require.Equal(b, bare, found[1])
 	_, err = b.repo.SkippedItem(b.ctx, first.ID+2)
 	require.ErrorIs(b, err, core.ErrNotFound)
-	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{{Mark: make(item.Position, core.MaxPositionBytes+1)}}}), core.ErrContextTooLarge)
+	require.ErrorIs(b, b.checkpoint(step, ports.Checkpoint{Skipped: []core.SkippedItem{{Mark: make(item.Position, ports.MaxPositionBytes+1)}}}), core.ErrContextTooLarge)
 }
 
 func skipsAreGuarded(b *bench) {
@@ -180,9 +180,9 @@ func redrivenOnce(b *bench) {
 	require.NoError(b, err)
 	require.Equal(b, core.JobExecutionID(77), marked.RedrivenBy)
 
-	require.ErrorIs(b, b.mark(78, ids[2399:]...), core.ErrRedriven)
+	require.ErrorIs(b, b.mark(78, ids[2399:]...), ports.ErrRedriven)
 	require.Len(b, b.skipped(left), 100, "all or none")
-	require.ErrorIs(b, b.mark(78, ids[2499]+1), core.ErrRedriven, "one that is not there")
+	require.ErrorIs(b, b.mark(78, ids[2499]+1), ports.ErrRedriven, "one that is not there")
 	require.NoError(b, b.mark(78))
 	require.ErrorIs(b, b.repo.MarkRedriven(b.ctx, 78, ids[2400:]), tx.ErrNoTransaction)
 }

@@ -81,7 +81,7 @@ func stepGoesOn(b *bench) {
 	require.False(b, again.Context.Changed())
 	require.Empty(b, again.ExitCode+again.Error)
 
-	earlier.Position = item.Position(strings.Repeat("1", core.MaxPositionBytes+1))
+	earlier.Position = item.Position(strings.Repeat("1", ports.MaxPositionBytes+1))
 	_, err := b.repo.StartStep(b.ctx, ref, ports.StepStart{Name: "load", Earlier: &earlier})
 	require.ErrorIs(b, err, core.ErrContextTooLarge)
 }

@@ -81,7 +81,7 @@ func storm(b *bench) {
 	require.Equal(b, b.count("%sjob_execution WHERE active = 1"), b.count("%sjob_execution WHERE status IN ('STARTING', 'STARTED', 'STOPPING')"))
 }
 
-func (b *bench) writeOn(db tx.Database, repo ports.JobRepository, req ports.LaunchRequest, rows int64, random *rand.Rand) error {
+func (b *bench) writeOn(db tx.Database, repo ports.Repository, req ports.LaunchRequest, rows int64, random *rand.Rand) error {
 	launched, err := repo.Launch(b.ctx, req)
 	if err != nil {
 		return onlyRefused(err)
@@ -132,7 +132,7 @@ func (b *bench) writeOn(db tx.Database, repo ports.JobRepository, req ports.Laun
 	return onlyRefused(err)
 }
 
-func (b *bench) row(db tx.Database, repo ports.JobRepository, ref ports.StepRef, instance core.JobInstanceID, id int64, c ports.Checkpoint) error {
+func (b *bench) row(db tx.Database, repo ports.Repository, ref ports.StepRef, instance core.JobInstanceID, id int64, c ports.Checkpoint) error {
 	return tx.NewManager(db).Do(b.ctx, tx.Attr{}, func(ctx context.Context) error {
 		if _, err := tx.ConnOf(ctx, db).ExecContext(ctx, fmt.Sprintf("INSERT INTO business VALUES (%d, %d)", instance, id)); err != nil {
 			return err
@@ -141,7 +141,7 @@ func (b *bench) row(db tx.Database, repo ports.JobRepository, ref ports.StepRef,
 	})
 }
 
-func (b *bench) act(repo ports.JobRepository, random *rand.Rand) error {
+func (b *bench) act(repo ports.Repository, random *rand.Rand) error {
 	list, err := repo.Executions(b.ctx, ports.ExecutionFilter{Limit: 5})
 	if err != nil || len(list) == 0 {
 		return err
@@ -161,11 +161,11 @@ func (b *bench) act(repo ports.JobRepository, random *rand.Rand) error {
 }
 
 func onlyRefused(err error) error {
-	var running *core.AlreadyRunningError
-	var complete *core.InstanceCompleteError
+	var running *ports.AlreadyRunningError
+	var complete *ports.InstanceCompleteError
 	var refused *core.TransitionError
 	if errors.As(err, &running) || errors.As(err, &complete) || errors.As(err, &refused) ||
-		errors.Is(err, core.ErrAbandoned) || errors.Is(err, core.ErrNotMostRecent) || errors.Is(err, core.ErrLostOwner) {
+		errors.Is(err, ports.ErrAbandoned) || errors.Is(err, ports.ErrNotMostRecent) || errors.Is(err, core.ErrLostOwner) {
 		return nil
 	}
 	return err

@@ -96,7 +96,7 @@ func takesOverDead(b *bench) {
 		return false
 	}
 	_, err := b.repo.Launch(b.ctx, req)
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	require.ErrorAs(b, err, &running)
 	require.Positive(b, asked)
 
@@ -189,7 +189,7 @@ type taking struct {
 	err      error
 }
 
-func (b *bench) takeOver(repo ports.JobRepository) *taking {
+func (b *bench) takeOver(repo ports.Repository) *taking {
 	t := &taking{done: make(chan struct{})}
 	req := b.request("b", 1)
 	req.Dead = dead
@@ -304,7 +304,7 @@ func renewedLeaseIsSeen(b *bench) {
 		return nil
 	}))
 	<-t.done
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	require.ErrorAs(b, t.err, &running)
 	require.Equal(b, exec.ID, running.ExecutionID)
 	require.Equal(b, b.execution(exec.ID).LeaseUntil, running.LeaseUntil)
@@ -316,7 +316,7 @@ func takesOverNotRestartable(b *bench) {
 	req.Dead, req.Restartable = dead, false
 	for range 2 {
 		_, err := b.repo.Launch(b.ctx, req)
-		require.ErrorIs(b, err, core.ErrNotRestartable)
+		require.ErrorIs(b, err, ports.ErrNotRestartable)
 		require.Equal(b, core.StatusFailed, b.execution(ref.ID).Status)
 	}
 	require.Equal(b, 1, b.count("%sjob_execution"))
@@ -325,7 +325,7 @@ func takesOverNotRestartable(b *bench) {
 
 func oneTakesOver(b *bench) {
 	lost := b.launch("lost", 1)
-	repos := []ports.JobRepository{b.repo, b.other()}
+	repos := []ports.Repository{b.repo, b.other()}
 	const racers = 10
 	errs := make(chan error, racers)
 	for i := range racers {
@@ -343,7 +343,7 @@ func oneTakesOver(b *bench) {
 			won++
 			continue
 		}
-		var running *core.AlreadyRunningError
+		var running *ports.AlreadyRunningError
 		require.ErrorAs(b, err, &running)
 		require.NotEqual(b, lost.ID, running.ExecutionID)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
@@ -81,7 +82,7 @@ func TestAJobFileRunsOnAnyDatabase(t *testing.T) {
 		require.Empty(t, r.Skipped("load"))
 		require.Equal(t, core.StatusCompleted, r.Step("create").Status)
 		_, err := e.Launch(file, dir, "min=2")
-		var complete *core.InstanceCompleteError
+		var complete *ports.InstanceCompleteError
 		require.ErrorAs(t, err, &complete)
 	})
 }

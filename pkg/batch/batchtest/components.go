@@ -14,23 +14,26 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// Components are those of a chunk step under test. Processor may be nil if I and O are one type.
+// Components are the parts of a chunk step under test. Processor may be nil if I and O are one type.
 type Components[I, O any] struct {
 	Reader    item.ItemReader[I]
 	Processor item.ItemProcessor[I, O]
 	Writer    item.ItemWriter[O]
 }
 
-// Step runs a chunk step of these components; c configures it (Size, Retry, Skip, ...), and its Name,
-// Database and Assemble are filled in if not set:
+// Chunk configures the chunk step of [Step]: Size, Retry, Skip and the other keys of a file.
+type Chunk = chunk.Config
+
+// Step runs a chunk step of these components, as c configures it; Name, Database and Assemble are filled in
+// if not set:
 //
 //	sink := &batchtest.Sink[Invoice]{}
-//	batchtest.Step(batchtest.New(t), chunk.Config{Size: 10}, batchtest.Components[Order, Invoice]{
+//	batchtest.Step(batchtest.New(t), batchtest.Chunk{Size: 10}, batchtest.Components[Order, Invoice]{
 //		Reader: batchtest.Slice(orders...), Processor: price, Writer: sink,
 //	}).Completed()
 //
 // Faults of the Env strike here too.
-func Step[I, O any](e *Env, c chunk.Config, parts Components[I, O]) *Run {
+func Step[I, O any](e *Env, c Chunk, parts Components[I, O]) *Run {
 	e.t.Helper()
 	if c.Name == "" {
 		c.Name = "step"

@@ -153,7 +153,7 @@ func (o orders) run(ctx context.Context, crash *Crash) (done report, err error) 
 	}
 	exec, err := crash.run(ctx, app, given)
 	done = report{Commits: count.made(), Unfired: faults.Unfired()}
-	var complete *core.InstanceCompleteError
+	var complete *ports.InstanceCompleteError
 	switch {
 	case errors.As(err, &complete):
 		done.Status = core.StatusCompleted // it was killed after its last commit
@@ -179,7 +179,7 @@ func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]strin
 	}()
 	for {
 		exec, err = app.Run(ctx, c.request(params))
-		parked, is := errors.AsType[*core.AlreadyRunningError](err)
+		parked, is := errors.AsType[*ports.AlreadyRunningError](err)
 		if !is {
 			return exec, err
 		}
@@ -201,7 +201,7 @@ func (c *Crash) run(ctx context.Context, app *batch.App, params map[string]strin
 
 const workerPoll = 20 * time.Millisecond
 
-func (o orders) describe(ctx context.Context, repo ports.JobRepository, id core.JobExecutionID) string {
+func (o orders) describe(ctx context.Context, repo ports.Repository, id core.JobExecutionID) string {
 	exec, err := repo.Execution(ctx, id)
 	if err != nil {
 		return err.Error()

@@ -154,7 +154,7 @@ func (e *Env) Database(name string) tx.Database {
 }
 
 // Repository returns the history of executions.
-func (e *Env) Repository() ports.JobRepository { return e.app.Repository }
+func (e *Env) Repository() ports.Repository { return e.app.Repository }
 
 // Job runs a job file on a fresh SQLite file: New(t).Job(file, params...).
 func Job(t testing.TB, file string, params ...string) *Run {
@@ -171,6 +171,16 @@ func (e *Env) Job(file string, params ...string) *Run {
 		e.t.Fatalf("batchtest: run %s: %v", file, err)
 	}
 	return r
+}
+
+// Named is Job for a registered job, such as one in Go.
+func (e *Env) Named(name string, params ...string) *Run {
+	e.t.Helper()
+	exec, err := e.app.Run(e.t.Context(), batch.RunRequest{Name: name, Params: e.given(params)})
+	if err != nil {
+		e.t.Fatalf("batchtest: run %s: %v", name, err)
+	}
+	return e.outcome(exec.ID)
 }
 
 // Launch is Job that returns the error of [batch.App.Run], for wrong files and refused launches.

@@ -1,10 +1,14 @@
 package batchtest_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 )
 
@@ -52,4 +56,17 @@ func TestComponentsThatKeepSomethingSurviveAKillAtEachCommit(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestARegisteredJobRunsByItsName(t *testing.T) {
+	t.Parallel()
+	job := batch.NewJob("greet").
+		Parameter(batch.Parameter{Name: "day", Type: "date"}).
+		Step("greet", batch.Do(func(_ context.Context, c *batch.StepContribution) error {
+			day, err := c.Params.Date("day")
+			c.Out = map[string]any{"day": day.String()}
+			return err
+		}))
+	run := batchtest.New(t, batchtest.With(batch.Jobs(job))).Named("greet", "day=2026-11-20").Completed()
+	require.Equal(t, "COMPLETED", run.Step("greet").ExitCode)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
@@ -29,7 +28,7 @@ func ExampleOn() {
 func ExampleStep() {
 	var t *testing.T // of your test
 	sink := &batchtest.Sink[Order]{}
-	batchtest.Step(batchtest.New(t), chunk.Config{Size: 10}, batchtest.Components[Order, Order]{
+	batchtest.Step(batchtest.New(t), batchtest.Chunk{Size: 10}, batchtest.Components[Order, Order]{
 		Reader: batchtest.Slice(Order{1, 999}, Order{2, 1000}), Processor: NewDiscount(), Writer: sink,
 	}).Completed()
 	batchtest.Has(t, sink, Order{1, 999}, Order{2, 900})

@@ -14,9 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
-	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // What follows is shown by docs/howto/testing-jobs.md, word for word.
@@ -78,7 +76,7 @@ func TestOrdersAreLoadedWithTheirDiscount(t *testing.T) {
 
 func TestADiscountIsATenth(t *testing.T) {
 	sink := &batchtest.Sink[Order]{}
-	batchtest.Step(batchtest.New(t), chunk.Config{Size: 10}, batchtest.Components[Order, Order]{
+	batchtest.Step(batchtest.New(t), batchtest.Chunk{Size: 10}, batchtest.Components[Order, Order]{
 		Reader:    batchtest.Slice(Order{1, 999}, Order{2, 1000}, Order{3, 0}),
 		Processor: NewDiscount(),
 		Writer:    sink,
@@ -87,7 +85,7 @@ func TestADiscountIsATenth(t *testing.T) {
 }
 
 func TestALostConnectionCostsOneMoreAttempt(t *testing.T) {
-	down := exception.Retryable("write", errors.New("the connection is lost"))
+	down := batch.Retryable("write", errors.New("the connection is lost"))
 	e := batchtest.New(t, shop, batchtest.WithFaults(
 		batchtest.Fault{Step: "load", Phase: core.PhaseWrite, Calls: []int{1}, After: true, Err: down},
 	))

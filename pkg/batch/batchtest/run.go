@@ -114,11 +114,7 @@ func (r *Run) String() string {
 
 const page = 1000
 
-func skippedItems(ctx context.Context, r ports.JobRepository, id core.JobExecutionID) ([]core.SkippedItem, error) {
-	store, ok := r.(ports.SkippedItems)
-	if !ok {
-		return nil, nil
-	}
+func skippedItems(ctx context.Context, store ports.SkipReader, id core.JobExecutionID) ([]core.SkippedItem, error) {
 	var all []core.SkippedItem
 	filter := ports.SkipFilter{Execution: id, Limit: page}
 	for {

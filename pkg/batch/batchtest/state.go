@@ -96,7 +96,7 @@ func (s *state) files(dir string, ignore []string) error {
 }
 
 // Executions up to before are not the job's.
-func (s *state) history(ctx context.Context, r ports.JobRepository, before core.JobExecutionID) error {
+func (s *state) history(ctx context.Context, r ports.Repository, before core.JobExecutionID) error {
 	list, err := r.Executions(ctx, ports.ExecutionFilter{Limit: page})
 	if err != nil {
 		return err

@@ -2,28 +2,9 @@ package chunk
 
 import (
 	"context"
-	"reflect"
-	"slices"
 	"sync/atomic"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
-	"github.com/surfin-batch/surfin/pkg/batch/core/item"
-)
-
-// ReadAhead selects whether the next chunk is read while this one is written (rule C20).
-type ReadAhead string
-
-// Whether the next chunk is read ahead. The outcome of the step is always the same. Nothing is read
-// ahead if a listener is called before or after each read.
-const (
-	// ReadAheadAuto reads ahead if the reader declares that this step's writes do not change its input
-	// (item.Independent).
-	ReadAheadAuto ReadAhead = ""
-	// ReadAheadOn declares it for the reader.
-	ReadAheadOn ReadAhead = "on"
-	// ReadAheadOff reads each chunk after the commit of the previous one.
-	ReadAheadOff ReadAhead = "off"
+	"github.com/surfin-batch/surfin/internal/panics"
 )
 
 // ahead prepares the work after the current one, on a goroutine of its own (rule C19). Its methods are
@@ -41,34 +22,6 @@ type ahead struct {
 	halted  atomic.Bool   // the other goroutine's work has failed: the rest is for later
 }
 
-// lookAhead makes p.ahead if the step may read ahead.
-func (p *pipeline) lookAhead(ctx context.Context) {
-	c := p.step.config
-	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() || listens(p.components[0]) {
-		return
-	}
-	independent := func(of component) bool { return item.IsIndependent(of.value, c.Database.Name()) }
-	if c.ReadAhead != ReadAheadOn && !independent(p.components[0]) {
-		return
-	}
-	processors := p.components[1 : len(p.components)-len(p.sinks)]
-	p.filler.independent = !c.ProcessInTransaction && len(p.filler.states) == 0 && !p.listeners.wantProcesses() &&
-		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) || listens(c) })
-	changes := func(s sink) bool { return s.encoder == nil } // changes that others may see
-	if !p.listeners.wantWrites() && !slices.ContainsFunc(p.sinks, changes) {
-		for _, s := range p.sinks {
-			p.filler.encoders = append(p.filler.encoders, s.encoder)
-		}
-	}
-	p.ahead = &ahead{filler: p.filler, work: p.filler.newWork(), atRest: make(chan struct{})}
-	close(p.ahead.atRest)
-	p.ahead.ctx, p.ahead.cancel = context.WithCancel(ctx)
-}
-
-// listens reports whether a component is a listener itself: it must not be called while it reads or
-// processes, nor be notified of a chunk before the next one is requested from it.
-func listens(c component) bool { return core.Listens(reflect.TypeOf(c.value)) }
-
 // start begins to prepare the next work. The reader and the chains must not be used until wait,
 // exchange or discard returned.
 func (a *ahead) start() {
@@ -82,7 +35,7 @@ func (a *ahead) start() {
 	a.halted.Store(false)
 	w := a.work
 	w.halted = &a.halted
-	go exception.GuardGoroutine(func() error {
+	go panics.GuardGoroutine(func() error {
 		a.filler.prepare(a.ctx, w)
 		if !a.awaited.Load() { // otherwise it is encoded there, while the next one is read here
 			a.filler.encode(w)

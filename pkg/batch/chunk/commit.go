@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -41,7 +43,7 @@ func (p *pipeline) commitChunk(ctx context.Context, w *work) error {
 			}
 			continue
 		}
-		err = core.Exhausted(err, attempt)
+		err = model.Exhausted(err, attempt)
 		if split, refused := p.maySplit(ctx, w, err); !split {
 			return p.withOrigin(ctx, w, cmp.Or(refused, err))
 		}
@@ -65,7 +67,7 @@ func (p *pipeline) retryOrSkipProcess(ctx context.Context, w *work, failed *proc
 		if err := p.filler.beforeRetry(ctx, core.PhaseProcess, n, failed); err != nil {
 			return err
 		}
-	} else if err := p.step.trySkip(ctx, w, core.PhaseProcess, failed.place, core.Exhausted(failed, n)); err != nil {
+	} else if err := p.step.trySkip(ctx, w, core.PhaseProcess, failed.place, model.Exhausted(failed, n)); err != nil {
 		return err
 	}
 	return p.rewindWriters(ctx)
@@ -218,7 +220,7 @@ func (p *pipeline) commit(ctx context.Context, w *work, u *commitUnit) error {
 func (p *pipeline) positionOf(w *work, u *commitUnit) (at position, err error) {
 	at = w.next
 	if u.upTo < w.items.Len() || slices.ContainsFunc(w.skips, func(s *skip) bool { return !u.covers(s) }) {
-		at, err = p.filler.positionAfter(w, u.upTo, u.withTrailingSkips)
+		at, err = p.filler.source.positionAfter(w, u.upTo, u.withTrailingSkips)
 	}
 	at.Writers, at.Processors, at.Bound = slices.Clone(p.at.Writers), p.at.Processors, p.at.Bound
 	return at, err
@@ -237,7 +239,7 @@ func (p *pipeline) write(ctx context.Context, u *commitUnit) (err error) {
 	for i, s := range p.sinks {
 		if u.completes && s.tallier != nil {
 			c := p.exec.Step.Total()
-			s.tallier.Tally(item.Tally{Read: c.Read, Written: c.Write, Filtered: c.Filter, Skipped: c.Skips()})
+			s.tallier.Tally(itemextra.Tally{Read: c.Read, Written: c.Write, Filtered: c.Filter, Skipped: c.Skips()})
 		}
 		if err := guarded(func() error { return s.write(ctx, u, i) }); err != nil {
 			return &writeError{err}
@@ -343,7 +345,7 @@ func (p *pipeline) resolveUnknownCommit(ctx context.Context, u *commitUnit, fail
 	case errors.Is(err, core.ErrLostOwner):
 		return errors.Join(&fatalError{failure}, err)
 	case err != nil:
-		return errors.Join(fmt.Errorf("%w: %w", core.ErrLostCommit, &fatalError{failure}), err)
+		return errors.Join(fmt.Errorf("%w: %w", ports.ErrLostCommit, &fatalError{failure}), err)
 	}
 	p.exec.Ref, p.exec.Step.Epoch = ref, ref.Epoch
 	if found.Counters == p.exec.Step.Counters.Add(u.counters) && bytes.Equal(found.Position, u.encoded) {

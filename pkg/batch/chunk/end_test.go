@@ -61,7 +61,7 @@ func TestACommitThatSeesTheRequestToStopIsTheLast(t *testing.T) {
 
 // silent is a repository that does not report how a COMMIT ended.
 type silent struct {
-	ports.JobRepository
+	ports.CheckpointStore
 	err error
 }
 
@@ -73,7 +73,7 @@ func (r silent) Reclaim(context.Context, ports.StepRef) (ports.StepRef, ports.Ch
 // the transaction, and a restart resumes after it.
 func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 	t.Parallel()
-	dead, away, refused := errors.New("the line is dead"), fmt.Errorf("away: %w", core.ErrNoReply), errors.New("no permission")
+	dead, away, refused := errors.New("the line is dead"), fmt.Errorf("away: %w", ports.ErrNoReply), errors.New("no permission")
 	once, undone := core.Counters{Read: 10, Write: 10, Commit: 1, Rollback: 1}, core.Counters{Rollback: 1}
 	testdb.Each(t, func(t *testing.T, url string) {
 		for name, c := range map[string]struct {
@@ -92,7 +92,7 @@ func TestARestartJudgesACommitThatNobodyCould(t *testing.T) {
 				first := true
 				e := testengine.New(t, testdbURL(t, url), func(config *job.Config) {
 					if c.silent != nil {
-						config.Repository = silent{config.Repository, c.silent}
+						config.Repository.CheckpointStore = silent{config.Repository.CheckpointStore, c.silent}
 					}
 				})
 				e.Exec("create table out(id bigint)")

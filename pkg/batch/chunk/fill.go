@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -21,7 +22,7 @@ type filler struct {
 	listeners *listeners
 	source    source
 	// encoders are the writers; empty means that nothing is encoded ahead.
-	encoders []item.Encoder
+	encoders []itemextra.Encoder
 	chains   []*chain // one per processing goroutine; empty means no processors
 	// states are the processors with a position, and committed their positions in the last commit.
 	states    []state
@@ -51,7 +52,7 @@ type source struct {
 	positioner item.Positioner
 	marker     item.Marker
 	skipper    item.Skipper
-	accepter   item.ChangesAccepter
+	accepter   itemextra.ChangesAccepter
 	raw        item.RawReader
 	trust      trust
 	// hidesRaw means that no text may be stored: fields of the items are redacted.
@@ -60,7 +61,7 @@ type source struct {
 
 // trustIn returns the trust in a reader, and starts watching its position if a Read may be retried.
 func trustIn(r item.Reader, retries bool) trust {
-	watcher, unknown := r.(item.PositionWatcher)
+	watcher, unknown := r.(itemextra.PositionWatcher)
 	c := r.Component()
 	switch {
 	case !unknown, optional[item.Skipper](c) != nil, optional[item.Rereader](c) != nil:
@@ -75,7 +76,7 @@ func newSource(r item.Reader, retries bool) source {
 	c := r.Component()
 	return source{
 		reader: r, trust: trustIn(r, retries), positioner: optional[item.Positioner](c), marker: optional[item.Marker](c), skipper: optional[item.Skipper](c),
-		accepter: optional[item.ChangesAccepter](c), raw: optional[item.RawReader](c), hidesRaw: item.HidesFields(r.NewItems(0)),
+		accepter: optional[itemextra.ChangesAccepter](c), raw: optional[item.RawReader](c), hidesRaw: item.HidesFields(r.NewItems(0)),
 	}
 }
 
@@ -127,7 +128,7 @@ func (f *filler) readToPosition(ctx context.Context, w *work) (err error) {
 		}
 	}()
 	if err = f.read(ctx, w); err == nil && !w.isEmpty() {
-		w.next, err = f.nextPosition(w)
+		w.next, err = f.source.nextPosition(w)
 	}
 	done = err == nil
 	return err
@@ -221,8 +222,8 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 		}
 		attempt++
 		err = f.listeners.onReadError(ctx, err)
-		if retries := f.step.mayRetry(ctx, err, attempt, began); !retries || !f.mayReadAgain(err) {
-			return core.Exhausted(f.consumption(ctx, err, retries), attempt)
+		if retries := f.step.mayRetry(ctx, err, attempt, began); !retries || !f.source.mayReadAgain(err) {
+			return model.Exhausted(f.consumption(ctx, err, retries), attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseRead, attempt, err); err != nil {
 			return err
@@ -231,8 +232,8 @@ func (f *filler) readUpTo(ctx context.Context, w *work, want int) error {
 }
 
 // mayReadAgain reports whether another Read cannot lose the item of one that failed with err.
-func (f *filler) mayReadAgain(err error) bool {
-	return !item.IsConsumed(err) && (f.source.trust != blind || item.IsNotConsumed(err))
+func (r *source) mayReadAgain(err error) bool {
+	return !item.IsConsumed(err) && (r.trust != blind || item.IsNotConsumed(err))
 }
 
 // consumption returns the failure of a Read marked with the fate of its item (rule C1b). retries means
@@ -311,26 +312,26 @@ func (f *filler) skipRead(ctx context.Context, w *work, err error) error {
 	if err := f.step.trySkip(ctx, w, core.PhaseRead, w.items.Len(), err); err != nil {
 		return err
 	}
-	if err := f.keepRaw(w, err); err != nil {
+	if err := f.source.keepRaw(w, err); err != nil {
 		return err
 	}
-	return f.stepOver(ctx, err)
+	return f.source.stepOver(ctx, err)
 }
 
 // keepRaw adds the text of an unreadable item to its skip, if the reader has it.
-func (f *filler) keepRaw(w *work, failure error) error {
-	if f.source.raw == nil || !item.IsConsumed(failure) {
+func (r *source) keepRaw(w *work, failure error) error {
+	if r.raw == nil || !item.IsConsumed(failure) {
 		return nil
 	}
 	var raw item.RawText
-	if err := guarded(func() error { raw = f.source.raw.RawText(); return nil }); err != nil {
+	if err := guarded(func() error { raw = r.raw.RawText(); return nil }); err != nil {
 		return fmt.Errorf("text of an item that could not be read: %w", err)
 	}
 	left := w.skips[len(w.skips)-1]
 	switch {
 	case raw.Length == 0:
 		return nil
-	case f.source.hidesRaw:
+	case r.hidesRaw:
 		raw, left.rawTruncated = raw.Hidden(), true
 	default:
 		raw, left.rawTruncated, left.rawSum = raw.Bounded()
@@ -352,11 +353,11 @@ func (f *filler) canStepOver(ctx context.Context, err error) error {
 	return &unskippableError{err}
 }
 
-func (f *filler) stepOver(ctx context.Context, err error) error {
+func (r *source) stepOver(ctx context.Context, err error) error {
 	if item.IsConsumed(err) {
 		return nil
 	}
-	return guarded(func() error { return f.source.skipper.SkipItem(ctx) })
+	return guarded(func() error { return r.skipper.SkipItem(ctx) })
 }
 
 // unskippableError is the failure of a read of an item that the reader cannot step over.
@@ -370,12 +371,12 @@ func (e *unskippableError) Unwrap() error { return e.err }
 
 // nextPosition returns the position after the chunk. It is called right after the last item was read
 // (rule C15).
-func (f *filler) nextPosition(w *work) (position, error) {
-	if f.source.positioner == nil {
+func (r *source) nextPosition(w *work) (position, error) {
+	if r.positioner == nil {
 		return w.countedPosition(w.items.Len(), true), nil
 	}
 	var at item.Position
-	if err := guarded(func() (err error) { at, err = f.source.positioner.Position(); return err }); err != nil {
+	if err := guarded(func() (err error) { at, err = r.positioner.Position(); return err }); err != nil {
 		return position{}, fmt.Errorf("position of the reader: %w", err)
 	}
 	return position{Reader: at.JSON()}, nil
@@ -384,12 +385,12 @@ func (f *filler) nextPosition(w *work) (position, error) {
 // positionAfter returns the position after the item before upTo (rule C15a): the reader's mark of that
 // item if it makes marks, else the start of the chunk and the number of outcomes since. withTrailing
 // counts later failed reads.
-func (f *filler) positionAfter(w *work, upTo int, withTrailing bool) (position, error) {
-	if f.source.marker == nil || upTo == 0 || w.items.Mark(upTo-1) == nil {
+func (r *source) positionAfter(w *work, upTo int, withTrailing bool) (position, error) {
+	if r.marker == nil || upTo == 0 || w.items.Mark(upTo-1) == nil {
 		return w.countedPosition(upTo, withTrailing), nil
 	}
 	var mark item.Position
-	if err := guarded(func() (err error) { mark, err = f.source.marker.PositionAt(w.items.Mark(upTo - 1)); return err }); err != nil {
+	if err := guarded(func() (err error) { mark, err = r.marker.PositionAt(w.items.Mark(upTo - 1)); return err }); err != nil {
 		return position{}, fmt.Errorf("position of the reader after an item: %w", err)
 	}
 	at := position{Reader: mark.JSON()}
@@ -421,7 +422,7 @@ func (f *filler) discard(ctx context.Context, w *work, n int64) error {
 		if !isEnd(err) && f.step.mayHaveSkipped(ctx, err) {
 			failure := err
 			if err = f.canStepOver(ctx, failure); err == nil {
-				err = f.stepOver(ctx, failure)
+				err = f.source.stepOver(ctx, failure)
 			}
 			n--
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -56,7 +57,7 @@ func newListeners(registered, components []any, report func(context.Context, err
 			}
 			seen[c] = true
 		}
-		if !l.add(c) && i < len(registered) && !(c != nil && core.Listens(reflect.TypeOf(c))) {
+		if !l.add(c) && i < len(registered) && !(c != nil && model.Listens(reflect.TypeOf(c))) {
 			return nil, fmt.Errorf("listener %d is a %T, which implements no listener interface", i+1, c)
 		}
 	}
@@ -96,20 +97,6 @@ func call[L any](name string, list []L, callback func(L) error) error {
 		}
 	}
 	return nil
-}
-
-// notedError is a failure with the error of a listener that was called with it. Only the failure
-// decides what happens.
-type notedError struct{ failure, note error }
-
-func (e *notedError) Error() string { return fmt.Sprintf("%v (%v)", e.failure, e.note) }
-func (e *notedError) Unwrap() error { return e.failure }
-
-func noted(failure, note error) error {
-	if note == nil {
-		return failure
-	}
-	return &notedError{failure, note}
 }
 
 // listenerError reports the error of a listener that was called with a failure: a retry or skip of the failure

@@ -4,14 +4,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// Execute runs the step from run.Step.Position to the end of its data. It returns nil when all items
+// have a verdict and are committed, core.ErrStopped after a chunk if a stop was requested, otherwise
+// the error that made the step fail: uncommitted work is then rolled back, and the position is the last
+// commit's (rule C9).
+func (s *Step) Execute(ctx context.Context, run *model.StepRun) (err error) {
+	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
+		return err
+	}
+	defer func() { err = run.SyncHistory(ctx, err) }()
+	if run.Data.NewDefinition && len(run.Step.Position) > 0 {
+		return fmt.Errorf("step %s: %w", run.Step.Name, ports.ErrCommittedMeanwhile)
+	}
+	if c := run.Step.Context; c != nil { // of the previous attempt
+		c.Delete(core.ErrorClassKey)
+		c.Delete(core.ErrorItemKey)
+	}
+	at, err := parsePosition(run.Step.Position)
+	if err != nil {
+		return err
+	}
+	parts, err := s.assemble(ctx, run)
+	if err != nil {
+		return err
+	}
+	if err := at.bind(parts.Bound, run.Data.AcceptChanges); err != nil {
+		return err
+	}
+	p, err := newPipeline(s, run, parts)
+	if err != nil {
+		return err
+	}
+	values := make([]any, len(p.components))
+	for i, c := range p.components {
+		values[i] = c.value
+	}
+	if err := run.Join(ctx, values); err != nil {
+		return err
+	}
+	defer func() { err = p.close(ctx, err) }()
+	if err := p.open(ctx, at); err != nil {
+		return err
+	}
+	if err := p.run(ctx); err != nil {
+		return err
+	}
+	if err := p.finish(ctx); err != nil {
+		return err
+	}
+	return p.checkLeftOut()
+}
 
 // pipeline is one execution of a chunk step: it fills one work after the other and commits each.
 type pipeline struct {
@@ -19,11 +73,11 @@ type pipeline struct {
 	exec *model.StepRun
 
 	filler     *filler
-	sinks      []sink
+	sinks      sinks
 	components []component // reader, processors, writers: in the order of opening
 	opened     []item.Closer
 	openSinks  int
-	// revocable means that a processor is an item.Revocable.
+	// revocable means that a processor is an itemextra.Revocable.
 	revocable bool
 
 	// listeners is empty until the step is open; then it is pendingListeners.
@@ -38,45 +92,6 @@ type pipeline struct {
 	// handled is one of them.
 	rollbacks       int64
 	rollbackCounted bool
-}
-
-// component is an author's value, with the optional interfaces that every kind of component may have.
-type component struct {
-	value  any
-	opener item.Opener
-	closer item.Closer
-	warner item.Warner
-}
-
-// sink is a writer, with its optional interfaces.
-type sink struct {
-	writer     item.Writer
-	encoder    item.Encoder
-	locator    item.Locator
-	leftOuter  item.LeftOuter
-	completer  item.Completer
-	tallier    item.Tallier
-	preparer   item.Preparer
-	positioner item.Positioner
-	rewinder   item.Rewinder
-	releaser   item.Releaser
-}
-
-func optional[I any](value any) I {
-	i, _ := value.(I)
-	return i
-}
-
-func newComponent(value any) component {
-	return component{value: value, opener: optional[item.Opener](value), closer: optional[item.Closer](value), warner: optional[item.Warner](value)}
-}
-
-func newSink(w item.Writer) sink {
-	c := w.Component()
-	return sink{
-		writer: w, encoder: optional[item.Encoder](w), locator: optional[item.Locator](w), leftOuter: optional[item.LeftOuter](c), completer: optional[item.Completer](c), tallier: optional[item.Tallier](c), preparer: optional[item.Preparer](c), positioner: optional[item.Positioner](c), rewinder: optional[item.Rewinder](c),
-		releaser: optional[item.Releaser](c),
-	}
 }
 
 func newPipeline(s *Step, run *model.StepRun, parts Parts) (*pipeline, error) {
@@ -105,7 +120,7 @@ func (p *pipeline) add(parts Parts) {
 	p.components = append(p.components, newComponent(parts.Reader.Component()))
 	for _, processor := range parts.Processors {
 		p.components = append(p.components, newComponent(processor.Component()))
-		p.revocable = p.revocable || optional[item.Revocable](processor.Component()) != nil
+		p.revocable = p.revocable || optional[itemextra.Revocable](processor.Component()) != nil
 	}
 	for _, w := range parts.Writers {
 		p.components = append(p.components, newComponent(w.Component()))
@@ -224,10 +239,38 @@ func (p *pipeline) run(ctx context.Context) error {
 	}
 }
 
+// lookAhead makes p.ahead if the step may read ahead.
+func (p *pipeline) lookAhead(ctx context.Context) {
+	c := p.step.config
+	if c.ReadAhead == ReadAheadOff || p.listeners.wantReads() || listens(p.components[0]) {
+		return
+	}
+	independent := func(of component) bool { return item.IsIndependent(of.value, c.Database.Name()) }
+	if c.ReadAhead != ReadAheadOn && !independent(p.components[0]) {
+		return
+	}
+	processors := p.components[1 : len(p.components)-len(p.sinks)]
+	p.filler.independent = !c.ProcessInTransaction && len(p.filler.states) == 0 && !p.listeners.wantProcesses() &&
+		!slices.ContainsFunc(processors, func(c component) bool { return !independent(c) || listens(c) })
+	changes := func(s sink) bool { return s.encoder == nil } // changes that others may see
+	if !p.listeners.wantWrites() && !slices.ContainsFunc(p.sinks, changes) {
+		for _, s := range p.sinks {
+			p.filler.encoders = append(p.filler.encoders, s.encoder)
+		}
+	}
+	p.ahead = &ahead{filler: p.filler, work: p.filler.newWork(), atRest: make(chan struct{})}
+	close(p.ahead.atRest)
+	p.ahead.ctx, p.ahead.cancel = context.WithCancel(ctx)
+}
+
+// listens reports whether a component is a listener itself: it must not be called while it reads or
+// processes, nor be notified of a chunk before the next one is requested from it.
+func listens(c component) bool { return model.Listens(reflect.TypeOf(c.value)) }
+
 // nextChunk is chunk, plus the handling of its failure, or of a component that ends the goroutine (rule
 // C13).
 func (p *pipeline) nextChunk(ctx context.Context) (last bool, err error) {
-	exception.GuardGoroutine(func() (err error) {
+	panics.GuardGoroutine(func() (err error) {
 		last, err = p.chunk(ctx)
 		return err
 	}, func(failure error) {
@@ -269,7 +312,7 @@ func (p *pipeline) chunk(ctx context.Context) (last bool, err error) {
 		return false, err
 	}
 	p.rollbackCounted = true // nothing is left to roll back
-	if err := p.release(ctx); err != nil {
+	if err := p.sinks.release(ctx); err != nil {
 		return false, err
 	}
 	if err := p.exec.Committed(ctx); err != nil {
@@ -305,7 +348,7 @@ func (p *pipeline) finish(ctx context.Context) error {
 	if err := p.commitChunk(ctx, w); err != nil {
 		return p.failed(ctx, err)
 	}
-	if err := p.release(ctx); err != nil {
+	if err := p.sinks.release(ctx); err != nil {
 		return err
 	}
 	for _, f := range finishers {
@@ -341,21 +384,9 @@ func (p *pipeline) checkLeftOut() error {
 // leftOutError is the failure of a step that did its work, but lost items at its target.
 type leftOutError struct{ err error }
 
-func (e *leftOutError) Error() string   { return e.err.Error() }
-func (e *leftOutError) Unwrap() []error { return []error{core.ErrExpect, e.err} }
+func (e *leftOutError) Error() string { return e.err.Error() }
 
-// release notifies the writers that a commit has stored their positions.
-func (p *pipeline) release(ctx context.Context) error {
-	for i, s := range p.sinks {
-		if s.releaser == nil {
-			continue
-		}
-		if err := guarded(func() error { return s.releaser.Release(ctx) }); err != nil {
-			return fmt.Errorf("writer %d: %w", i+1, err)
-		}
-	}
-	return nil
-}
+func (e *leftOutError) Unwrap() []error { return []error{ports.ErrExpect, e.err} }
 
 // failed adds the current chunk's consumption to the counters of the record that the step executor
 // writes (rule C11), calls the listeners of its skips and of the failure, and returns the failure with
@@ -371,7 +402,7 @@ func (p *pipeline) failed(ctx context.Context, err error) error {
 			err = noted(err, p.listeners.skip(ctx, s))
 		}
 	}
-	p.recordFailureCause(err)
+	p.step.recordFailureCause(p.exec.Step, err)
 	step := p.exec.Step
 	step.InHand = w.count(w.items.Len(), true)
 	step.Counters = step.Counters.Add(step.InHand)
@@ -381,11 +412,10 @@ func (p *pipeline) failed(ctx context.Context, err error) error {
 
 // recordFailureCause puts into the step's context the facts that the text of its error does not hold
 // reliably: the class, and the item.
-func (p *pipeline) recordFailureCause(err error) {
+func (s *Step) recordFailureCause(step *core.StepExecution, err error) {
 	if err == nil || errors.Is(err, core.ErrStopped) {
 		return
 	}
-	step := p.exec.Step
 	if step.Context == nil {
 		step.Context = core.NewExecutionContext()
 	}
@@ -401,7 +431,7 @@ func (p *pipeline) recordFailureCause(err error) {
 	case errors.As(err, &placed):
 		meta = placed.Meta
 	}
-	for key, text := range map[string]string{core.ErrorClassKey: p.step.classOf(err), core.ErrorItemKey: meta.String()} {
+	for key, text := range map[string]string{core.ErrorClassKey: s.classOf(err), core.ErrorItemKey: meta.String()} {
 		if text == "" || step.Context.Put(key, text) != nil { // without the key nothing is recorded
 			step.Context.Delete(key)
 		}

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -78,8 +80,8 @@ func (p position) encode() (item.Position, error) {
 	if err != nil {
 		return nil, fmt.Errorf("position: a component's position must be JSON: %w", err)
 	}
-	if len(data) > core.MaxPositionBytes {
-		return nil, fmt.Errorf("position: %d bytes, more than the allowed %d (rule D4)", len(data), core.MaxPositionBytes)
+	if len(data) > ports.MaxPositionBytes {
+		return nil, fmt.Errorf("position: %d bytes, more than the allowed %d (rule D4)", len(data), ports.MaxPositionBytes)
 	}
 	return data, nil
 }
@@ -127,7 +129,7 @@ func WriterPositions(at item.Position) []item.Position {
 	}
 	list := make([]item.Position, 0, len(p.Writers))
 	for i := range p.Writers {
-		list = append(list, item.InnerPositions(p.writer(i))...)
+		list = append(list, itemextra.InnerPositions(p.writer(i))...)
 	}
 	return list
 }

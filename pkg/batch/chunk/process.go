@@ -3,73 +3,15 @@ package chunk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
-
-// chain is the processors, wired in sequence for one goroutine.
-type chain struct {
-	in, out any // cells
-	moves   []item.Advance
-	// whole is the only processor, if it takes many items with one call; otherwise nil.
-	whole    item.BatchProcessor
-	newItems func(capacity int) item.Items
-	// buffer holds the outputs of a goroutine of its own, or of a split; then sourceIndex has the item
-	// of each.
-	buffer      item.Items
-	sourceIndex []int
-}
-
-func newChain(processors []item.Processor, size int) (*chain, error) {
-	c := &chain{in: processors[0].NewCell()}
-	c.out = c.in
-	for i, processor := range processors {
-		out, move, err := processor.Chain(c.out)
-		if err != nil {
-			return nil, fmt.Errorf("processor %d: %w", i+1, err)
-		}
-		c.out, c.moves, c.newItems = out, append(c.moves, move), processor.NewItems
-	}
-	if len(processors) == 1 {
-		c.whole = optional[item.BatchProcessor](processors[0])
-	}
-	c.buffer = c.newItems(min(size, DefaultSize))
-	return c, nil
-}
-
-func (c *chain) move(ctx context.Context) error {
-	for _, move := range c.moves {
-		if err := move(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// processError is the failure to process the item at an index of the chunk.
-type processError struct {
-	place int
-	meta  item.Meta
-	err   error
-}
-
-func (e *processError) Error() string {
-	switch {
-	case e.meta.Path != "" && e.meta.Line > 0:
-		return fmt.Sprintf("process %s:%d: %v", e.meta.Path, e.meta.Line, e.err)
-	case e.meta.Line > 0:
-		return fmt.Sprintf("process item %d: %v", e.meta.Line, e.err)
-	}
-	return "process: " + e.err.Error()
-}
-
-func (e *processError) Unwrap() error { return e.err }
 
 // process processes the items without a verdict, including those processed before.
 func (f *filler) process(ctx context.Context, w *work) error {
@@ -188,7 +130,7 @@ func (f *filler) firstAttempt(ctx context.Context, w *work, c *chain, upTo int) 
 
 // isPanic reports a panic, or the end of a goroutine, that happened ahead. It has no cure (rule C13).
 func isPanic(err error) bool {
-	_, is := err.(*exception.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
+	_, is := err.(*panics.PanicError) //nolint:errorlint // not an error of the component that has one in its chain
 	return is
 }
 
@@ -233,7 +175,7 @@ func (f *filler) processAgain(ctx context.Context, w *work, c *chain, i int, err
 	for attempt := 1; ; attempt++ {
 		err = f.listeners.onProcessError(ctx, w.items, i, err)
 		if !retry || !f.step.mayRetry(ctx, err, attempt, began) {
-			return core.Exhausted(err, attempt)
+			return model.Exhausted(err, attempt)
 		}
 		if err := f.beforeRetry(ctx, core.PhaseProcess, attempt, err); err != nil {
 			return err
@@ -281,7 +223,7 @@ func (f *filler) processShares(ctx context.Context, w *work, cured cure) []error
 		mine := open[min(n*share, len(open)):min((n+1)*share, len(open))]
 		running.Go(func() {
 			at := 0
-			exception.GuardGoroutine(func() error {
+			panics.GuardGoroutine(func() error {
 				f.processShare(ctx, w, c, mine, cured, failures, &at)
 				return nil
 			}, func(err error) {

@@ -158,7 +158,7 @@ func (m *sample) readFailed(ctx context.Context, got *Sampled, err error) (more 
 		return false
 	}
 	refused := m.filler.step.trySkip(ctx, m.work, core.PhaseRead, 0, err)
-	if failure := m.filler.stepOver(ctx, err); failure != nil {
+	if failure := m.filler.source.stepOver(ctx, err); failure != nil {
 		m.setFailure(got, core.PhaseRead, err, failure)
 		return false
 	}

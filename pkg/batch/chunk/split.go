@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -90,7 +91,7 @@ func (p *pipeline) persist(ctx context.Context, w *work, try func() error) error
 			return nil
 		}
 		if !p.mayRetryInSplit(ctx, w, err, attempt) {
-			return core.Exhausted(err, attempt)
+			return model.Exhausted(err, attempt)
 		}
 		if !p.rollbackCounted {
 			p.countRollback(ctx, err)

@@ -9,24 +9,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// state is a processor with a position (rule C4a).
-type state struct {
-	number     int // from 1
-	positioner item.Positioner
-	opener     item.Opener
-	rewinder   item.Rewinder
-	closer     item.Closer
-}
-
-// dirty is a work's stateAt after an item that changed a processor's state, and has no output.
-const dirty = -1
-
-// savepoint is the state of processors with a position before an item of a work.
-type savepoint struct {
-	place int
-	at    []json.RawMessage
-}
-
 // addStates finds the processors with a position, and refuses settings that they exclude.
 func (f *filler) addStates(processors []item.Processor) error {
 	for i, p := range processors {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/model"
-	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -33,6 +33,21 @@ const (
 	IsolateNone   Isolation = "none"
 )
 
+// ReadAhead selects whether the next chunk is read while this one is written (rule C20).
+type ReadAhead string
+
+// Whether the next chunk is read ahead. The outcome of the step is always the same. Nothing is read
+// ahead if a listener is called before or after each read.
+const (
+	// ReadAheadAuto reads ahead if the reader declares that this step's writes do not change its input
+	// (item.Independent).
+	ReadAheadAuto ReadAhead = ""
+	// ReadAheadOn declares it for the reader.
+	ReadAheadOn ReadAhead = "on"
+	// ReadAheadOff reads each chunk after the commit of the previous one.
+	ReadAheadOff ReadAhead = "off"
+)
+
 // Config describes a chunk step.
 type Config struct {
 	Name string
@@ -56,7 +71,7 @@ type Config struct {
 	// files, without making them; nil means none.
 	Targets func(ctx context.Context, run *model.StepRun) ([]string, error)
 
-	// CreatesTargets means that a writer is an item.PartsPreparer.
+	// CreatesTargets means that a writer is an itemextra.PartsPreparer.
 	CreatesTargets bool
 
 	// Retry selects the failures that are retried; zero means none.
@@ -208,7 +223,7 @@ func (s *Step) PrepareParts(ctx context.Context, run *model.StepRun) error {
 	}
 	return s.tx.Do(ctx, s.config.Attr, func(ctx context.Context) error {
 		for _, w := range parts.Writers {
-			p := optional[item.PartsPreparer](w.Component())
+			p := optional[itemextra.PartsPreparer](w.Component())
 			if p == nil {
 				continue
 			}
@@ -226,57 +241,6 @@ func (s *Step) Expect() *model.Condition { return s.config.Expect }
 // Promote selects the keys that the step copies to the job's context, or nil.
 func (s *Step) Promote() *model.Promotion { return s.config.Promote }
 
-// Execute runs the step from run.Step.Position to the end of its data. It returns nil when all items
-// have a verdict and are committed, core.ErrStopped after a chunk if a stop was requested, otherwise
-// the error that made the step fail: uncommitted work is then rolled back, and the position is the last
-// commit's (rule C9).
-func (s *Step) Execute(ctx context.Context, run *model.StepRun) (err error) {
-	if err := run.UseDatabase(ctx, s.config.Database.Name()); err != nil {
-		return err
-	}
-	defer func() { err = run.SyncHistory(ctx, err) }()
-	if run.Data.NewDefinition && len(run.Step.Position) > 0 {
-		return fmt.Errorf("step %s: %w", run.Step.Name, ports.ErrCommittedMeanwhile)
-	}
-	if c := run.Step.Context; c != nil { // of the previous attempt
-		c.Delete(core.ErrorClassKey)
-		c.Delete(core.ErrorItemKey)
-	}
-	at, err := parsePosition(run.Step.Position)
-	if err != nil {
-		return err
-	}
-	parts, err := s.assemble(ctx, run)
-	if err != nil {
-		return err
-	}
-	if err := at.bind(parts.Bound, run.Data.AcceptChanges); err != nil {
-		return err
-	}
-	p, err := newPipeline(s, run, parts)
-	if err != nil {
-		return err
-	}
-	values := make([]any, len(p.components))
-	for i, c := range p.components {
-		values[i] = c.value
-	}
-	if err := run.Join(ctx, values); err != nil {
-		return err
-	}
-	defer func() { err = p.close(ctx, err) }()
-	if err := p.open(ctx, at); err != nil {
-		return err
-	}
-	if err := p.run(ctx); err != nil {
-		return err
-	}
-	if err := p.finish(ctx); err != nil {
-		return err
-	}
-	return p.checkLeftOut()
-}
-
 func (s *Step) assemble(ctx context.Context, run *model.StepRun) (parts Parts, err error) {
 	err = guarded(func() (err error) { parts, err = s.config.Assemble(ctx, run); return err })
 	return parts, err
@@ -288,6 +252,3 @@ func (s *Step) classOf(err error) string {
 	}
 	return string(exception.ClassOf(err))
 }
-
-// guarded calls a component and turns its panic into an error (rule C13).
-func guarded(call func() error) error { return exception.Guard(call) }

@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -73,6 +74,15 @@ const (
 	skipped
 	written
 )
+
+// dirty is a work's stateAt after an item that changed a processor's state, and has no output.
+const dirty = -1
+
+// savepoint is the state of processors with a position before an item of a work.
+type savepoint struct {
+	place int
+	at    []json.RawMessage
+}
 
 // skip is an item that is left out, until that is committed.
 type skip struct {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/fx"
 
 	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch"
@@ -17,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-type missing struct{}
+type needed struct{}
 
 type square struct{}
 
@@ -36,7 +37,8 @@ func TestValidateLooksForTheHandlersOfTasks(t *testing.T) {
 	off := write("off.yaml", strings.ReplaceAll(job, "%", "shell"))
 	write("child.yaml", strings.ReplaceAll(job, "%", "sqare"))
 	parent := write("parent.yaml", "job: parent\nflow:\n- job: squares\n  file: child.yaml\n")
-	app, err := cli.NewCommand(batch.Handler("square", func(*missing) square { return square{} }))
+	handler := batch.Handler("square", func(*needed) square { return square{} })
+	app, err := cli.NewCommand(handler, fx.Provide(func() *needed { panic("built only to run") }))
 	require.NoError(t, err)
 	surfin := func(want int, args ...string) string {
 		var out, errs strings.Builder
@@ -59,4 +61,15 @@ func TestValidateLooksForTheHandlersOfTasks(t *testing.T) {
 	require.Contains(t, noted, "parent.yaml: ok")
 	require.Contains(t, noted, "note: "+filepath.Join(dir, "child.yaml")+":5:14: there is no handler sqare of tasks in this application")
 	require.Contains(t, noted, "With the engine river a worker of another program may have it: that is not known without a database.")
+}
+
+func TestValidateFindsAMissingDependency(t *testing.T) {
+	t.Parallel()
+	app, err := cli.NewCommand(batch.Handler("square", func(*needed) square { return square{} }))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "job.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("job: a\nflow: [{step: b, tasklet: {shell: 'true'}}]\n"), 0o600))
+	var out, errs strings.Builder
+	require.Equal(t, 2, command.Main(t.Context(), app, []string{"validate", path}, strings.NewReader(""), &out, &errs))
+	require.Contains(t, errs.String(), `handler of tasks "square" needs a *cli_test.needed: add an fx.Provide of a function that returns one`)
 }

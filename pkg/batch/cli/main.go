@@ -1,7 +1,7 @@
 // Package cli is the surfin command with an application's components: a whole program. An application that
 // embeds the engine imports package batch alone.
 //
-// It imports package batch, internal/cli, core, tx and fx.
+// It imports package batch, internal/assembly, internal/cli, core and fx.
 package cli
 
 import (
@@ -15,17 +15,17 @@ import (
 	"go.uber.org/dig"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/assembly"
 	command "github.com/surfin-batch/surfin/internal/cli"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Main runs the surfin command with opts and ends the process with its exit code. Their values are built
 // only when jobs run; an fx.Invoke runs with every command. A registered job is named instead of a file: run
 // NAME.
 func Main(opts ...fx.Option) {
-	app, err := NewCommand(opts...)
+	app, err := newCommand(opts...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(command.ExitUsage)
@@ -33,15 +33,15 @@ func Main(opts ...fx.Option) {
 	os.Exit(command.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// NewCommand returns the command for internal/cli.Main, for your own main function.
-func NewCommand(opts ...fx.Option) (command.App, error) {
-	registry, files, err := batch.Describe(opts...)
+func newCommand(opts ...fx.Option) (command.App, error) {
+	registry, files, err := assembly.Describe(opts...)
 	if err != nil {
 		return command.App{}, dig.RootCause(err)
 	}
 	return command.App{
 		Name: programName(), Version: version(), Registry: registry, Files: files,
-		Handlers: func(s batch.Settings) (batch.HandlerTypes, error) { return batch.TaskHandlers(s, opts...) },
+		Handlers:   func(s batch.Settings) (assembly.HandlerTypes, error) { return assembly.TaskHandlers(s, opts...) },
+		CheckNeeds: func() error { return assembly.CheckNeeds(batch.Module(batch.Settings{}), opts...) },
 		Open: func(ctx context.Context, s batch.Settings, observer core.Observer) (*command.Session, error) {
 			return open(ctx, s, append(opts[:len(opts):len(opts)], batch.Observe(observer), batch.Log(nil))...)
 		},
@@ -49,12 +49,11 @@ func NewCommand(opts ...fx.Option) (command.App, error) {
 }
 
 func open(ctx context.Context, s batch.Settings, opts ...fx.Option) (*command.Session, error) {
-	var provider tx.Provider
-	a, err := batch.New(ctx, s, append(opts, fx.Populate(&provider))...)
+	a, err := batch.New(ctx, s, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return &command.Session{Service: a.Service, Tasks: a.Tasks, Provider: provider, Observer: a.Observer, Work: a.Work, Close: a.Close}, nil
+	return &command.Session{Service: a.Service, Tasks: a.Tasks, Provider: a.Databases, Observer: a.Observer, Work: a.Work, Close: a.Close}, nil
 }
 
 func programName() string { return strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") }

@@ -32,9 +32,3 @@ func (a Attempt) Scope() string {
 	sum := sha256.Sum256([]byte(a.Repository + "\x00" + strconv.FormatInt(int64(a.Instance), 10) + "\x00" + a.Step))
 	return hex.EncodeToString(sum[:6])
 }
-
-// LeftBehind is an incomplete step's data outside databases, by its last position.
-type LeftBehind struct {
-	Attempt
-	Position item.Position
-}

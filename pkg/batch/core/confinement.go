@@ -1,10 +1,6 @@
 package core
 
-import (
-	"encoding/json"
-	"errors"
-	"slices"
-)
+import "slices"
 
 // Confinement restricts the paths of an API client's execution (rule SE3): one with a client's value must be
 // below a root, by its real path. Restarts and workers apply it too.
@@ -21,25 +17,4 @@ type Confinement struct {
 // Holds reports whether the client gave it; false for nil.
 func (c *Confinement) Holds(parameter string) bool {
 	return c != nil && slices.Contains(c.Given, parameter)
-}
-
-// EncodeConfinement is empty for nil.
-func EncodeConfinement(c *Confinement) (string, error) {
-	if c == nil {
-		return "", nil
-	}
-	text, err := json.Marshal(c)
-	return string(text), err
-}
-
-// DecodeConfinement fails if unreadable: never unrestricted by mistake.
-func DecodeConfinement(text string) (*Confinement, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // most executions have none
-	}
-	c := &Confinement{}
-	if err := json.Unmarshal([]byte(text), c); err != nil {
-		return nil, errors.Join(errors.New("the stored confinement of the execution is unreadable"), err)
-	}
-	return c, nil
 }

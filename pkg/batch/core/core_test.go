@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -186,10 +187,10 @@ func TestAnIntHasNoLeadingZeroWhateverItsSign(t *testing.T) {
 func TestAnOwnerComesBackFromItsText(t *testing.T) {
 	t.Parallel()
 	o := core.Owner{Host: "h", Boot: "b+1", PID: 42, Start: "99", Nonce: "N"}
-	require.Equal(t, o, core.ParseOwner(o.String()))
+	require.Equal(t, o, ports.ParseOwner(o.String()))
 	require.Empty(t, core.Owner{}.String())
-	require.Equal(t, core.Owner{}, core.ParseOwner(""))
-	require.Equal(t, core.Owner{Nonce: "something else"}, core.ParseOwner("something else"))
+	require.Equal(t, core.Owner{}, ports.ParseOwner(""))
+	require.Equal(t, core.Owner{Nonce: "something else"}, ports.ParseOwner("something else"))
 }
 
 // Rule D7.

@@ -33,19 +33,3 @@ func (k ExclusiveKey) Check() error {
 	}
 	return nil
 }
-
-// ExclusiveError refuses an execution that must not run in parallel to another (rule L12).
-type ExclusiveError struct {
-	JobName string
-	Key     ExclusiveKey
-	Running AlreadyRunningError
-}
-
-// Error names the other execution.
-func (e *ExclusiveError) Error() string {
-	of := "one execution of it"
-	if value, is := e.Key.Value(); is {
-		of = fmt.Sprintf("one execution with the key %q", value)
-	}
-	return fmt.Sprintf("job %s runs %s at a time: %s", e.JobName, of, e.Running.state())
-}

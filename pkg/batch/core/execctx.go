@@ -13,8 +13,7 @@ import (
 
 // Limits of stored data (rule D4).
 const (
-	MaxContextBytes  = 64 << 10
-	MaxPositionBytes = 8 << 10
+	MaxContextBytes = 64 << 10
 	// MaxFilesBytes is for FilesKey, apart from MaxContextBytes.
 	MaxFilesBytes = 8 << 20
 )

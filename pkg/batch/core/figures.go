@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"time"
 )
 
@@ -34,6 +33,3 @@ type ScheduleFigure struct {
 	// Late is the age of the oldest due time without a begun run; 0 if none.
 	Late time.Duration
 }
-
-// FiguresFunc uses at most five statements.
-type FiguresFunc func(ctx context.Context) (Figures, error)

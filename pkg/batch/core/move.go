@@ -127,51 +127,6 @@ func (m Machine[S]) Answer(move string, epoch int64, state S, last Mark) Answer 
 	return Rejected
 }
 
-// Relation of a state to the target of a move not from it.
-type Relation string
-
-// (rule SM2) Passed or Rests: nothing to do; Early may still reach the move's source.
-const (
-	Passed    Relation = "passed" // the target, or a state after it without a way back
-	Rests     Relation = "rests"  // no move leads from the state
-	Early     Relation = "early"
-	Unrelated Relation = "unrelated" // neither, or not in the table
-)
-
-// Relation judges each pair alone: circles elsewhere have no effect.
-func (m Machine[S]) Relation(state, target S) Relation {
-	ahead := m.reach(state)
-	switch {
-	case !m.knows(state):
-		return Unrelated
-	case len(ahead) == 0:
-		return Rests
-	case state == target || m.reach(target)[state] && !ahead[target]:
-		return Passed
-	case ahead[target]:
-		return Early
-	}
-	return Unrelated
-}
-
-func (m Machine[S]) knows(state S) bool {
-	return slices.ContainsFunc(m.moves, func(mv Move[S]) bool { return mv.To == state || slices.Contains(mv.From, state) })
-}
-
-// Directly or through others.
-func (m Machine[S]) reach(from S) map[S]bool {
-	reached := map[S]bool{}
-	for todo := []S{from}; len(todo) > 0; todo = todo[1:] {
-		for _, mv := range m.moves {
-			if slices.Contains(mv.From, todo[0]) && !reached[mv.To] {
-				reached[mv.To] = true
-				todo = append(todo, mv.To)
-			}
-		}
-	}
-	return reached
-}
-
 // TransitionError is a rejected guarded transition.
 type TransitionError struct {
 	Machine string
@@ -205,14 +160,4 @@ func (e *TransitionError) Error() string {
 		msg += " (" + e.Reason + ")"
 	}
 	return msg
-}
-
-// FoundIn is the row's status if it is the caller's, last moved in the caller's epoch: the result of a move
-// with a lost reply.
-func FoundIn(err error) (Status, bool) {
-	refused, ok := errors.AsType[*TransitionError](err)
-	if !ok || errors.Is(err, ErrLostOwner) || refused.Current == "" || refused.Last.Epoch != refused.Epoch {
-		return "", false
-	}
-	return refused.Current, true
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
+	"github.com/surfin-batch/surfin/internal/panics"
 )
 
 // Observer observes a run: Observe is synchronous and must return quickly. A transaction's events are reported
@@ -30,8 +30,9 @@ type Scope interface {
 // FiguresReader also reads the history.
 type FiguresReader interface {
 	Observer
-	// ReadFigures is called once, before the first event; read works until the application closes.
-	ReadFigures(read FiguresFunc)
+	// ReadFigures is called once, before the first event; read works until the application closes, and uses at
+	// most five statements.
+	ReadFigures(read func(context.Context) (Figures, error))
 }
 
 // Enter notifies o, or nil, and returns the work's context.
@@ -80,7 +81,7 @@ func (all observers) Enter(ctx context.Context, e Event) context.Context {
 }
 
 // ReadFigures implements FiguresReader.
-func (all observers) ReadFigures(read FiguresFunc) {
+func (all observers) ReadFigures(read func(context.Context) (Figures, error)) {
 	for _, o := range all {
 		if reader, ok := o.(FiguresReader); ok {
 			reader.ReadFigures(read)
@@ -90,7 +91,7 @@ func (all observers) ReadFigures(read FiguresFunc) {
 
 // A panic goes to the others, or to the process's log; one during the report does not.
 func (all observers) guard(ctx context.Context, failed int, e Event, observe func()) {
-	err := exception.GuardApart(func() error { observe(); return nil })
+	err := panics.GuardApart(func() error { observe(); return nil })
 	if _, again := e.(ObserverFailed); err == nil || again {
 		return
 	}

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"strings"
 )
 
 // MaxPartitions of a step (rule P3).
@@ -34,22 +33,6 @@ func (p Partition) Clone() Partition {
 // the step completes.
 type Partitioner interface {
 	Partition(ctx context.Context, v *View) ([]Partition, error)
-}
-
-// IndexKey is the context key of the index in the plan.
-const IndexKey = "surfin.index"
-
-// PartitionOf is a record's partition.
-func PartitionOf(step string, record StepExecution) Partition {
-	p := Partition{Name: strings.TrimPrefix(record.Name, PartName(step, "")), Context: NewExecutionContext()}
-	if record.Context != nil {
-		p.Context = record.Context.Clone()
-	}
-	if index, ok := p.Context.Get(IndexKey); ok {
-		n, _ := index.(int64) //nolint:errcheck // absent is zero
-		p.Index = int(n)
-	}
-	return p
 }
 
 // PartName is a partition's recorded name.

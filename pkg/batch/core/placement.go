@@ -148,11 +148,3 @@ func (p *Placement) Stored() string {
 	}
 	return string(text)
 }
-
-// ParsePlacement reads Stored.
-func ParsePlacement(text string) (p Placement, err error) {
-	if text != "" {
-		err = p.UnmarshalJSON([]byte(text))
-	}
-	return p, err
-}

@@ -3,6 +3,7 @@ package core
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,14 +16,6 @@ type (
 	JobExecutionID  int64
 	StepExecutionID int64
 )
-
-// JobInstance is a job with one set of identifying parameters.
-type JobInstance struct {
-	ID      JobInstanceID
-	JobName string
-	Key     string
-	BaseKey string // empty for a redrive
-}
 
 // JobExecution is one attempt of an instance.
 type JobExecution struct {
@@ -222,18 +215,6 @@ func (o Owner) String() string {
 	return strings.Join([]string{o.Host, o.Boot, itoa(o.PID), o.Start, o.Nonce}, "/")
 }
 
-// ParseOwner reads String; an unreadable text is on an unknown host, so its lease decides.
-func ParseOwner(text string) Owner {
-	p := strings.Split(text, "/")
-	if text == "" {
-		return Owner{}
-	}
-	if len(p) != 5 {
-		return Owner{Nonce: text}
-	}
-	return Owner{Host: p[0], Boot: p[1], PID: atoi(p[2]), Start: p[3], Nonce: p[4]}
-}
-
 // Context keys of a failure that its text does not hold reliably.
 const (
 	// ErrorClassKey is a string.
@@ -241,38 +222,6 @@ const (
 	// ErrorItemKey is an origin such as "in.csv:17".
 	ErrorItemKey = "surfin.error_item"
 )
-
-// LostOwner is the error of a lost execution and its steps: work since the last record is unknown.
-const LostOwner = "lost owner"
-
-// WaitsKey is of a job's step: the execution with the key waited for (rule L12).
-const WaitsKey = "surfin.waits_for"
-
-// OutcomeKey is of a parked `finally` step: the flow's outcome.
-const OutcomeKey = "surfin.outcome"
-
-// TasksKey is a step's group of tasks.
-const TasksKey = "surfin.tasks"
-
-// ChildKey is the child job's first parameters.
-const ChildKey = "surfin.child"
-
-// ChildOf is the child's execution; 0 if none, or it did not end.
-func ChildOf(s *StepExecution) JobExecutionID {
-	if s.Context == nil {
-		return 0
-	}
-	if _, is := s.Context.Get(ChildKey); !is {
-		return 0
-	}
-	switch id := s.Out["execution"].(type) {
-	case int64:
-		return JobExecutionID(id)
-	case float64:
-		return JobExecutionID(id)
-	}
-	return 0
-}
 
 // NewDefinitionKey means that the step took its new definition, as nothing was committed (rule F4a): true.
 const NewDefinitionKey = "surfin.new_definition"
@@ -312,3 +261,5 @@ func (s StepExecution) Warnings() []string {
 // FromStartKey is the execution that ran everything again, or all except its journal's work (LaunchFrom): older ones
 // are history.
 const FromStartKey = "surfin.from_start"
+
+func itoa(i int) string { return strconv.Itoa(i) }

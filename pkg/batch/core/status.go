@@ -31,11 +31,6 @@ func Statuses() []Status {
 	}
 }
 
-// ActiveStatuses are of work not over.
-func ActiveStatuses() []Status {
-	return []Status{StatusStarting, StatusStarted, StatusParked, StatusStopping}
-}
-
 // Exit codes of the framework; authors may use others.
 const (
 	ExitCompleted = "COMPLETED"
@@ -47,18 +42,18 @@ const (
 	ExitExpectFailed = "EXPECT_FAILED"
 )
 
-// MaxExitCodeBytes (rule D3): it is part of an index.
-const MaxExitCodeBytes = 500
+// maxExitCodeBytes (rule D3): it is part of an index.
+const maxExitCodeBytes = 500
 
 // CheckExitCode refuses one that is too long, not UTF-8, or has a NUL.
 func CheckExitCode(code string) error {
 	switch {
-	case len(code) > MaxExitCodeBytes:
-		end := MaxExitCodeBytes / 10
+	case len(code) > maxExitCodeBytes:
+		end := maxExitCodeBytes / 10
 		for !utf8.RuneStart(code[end]) {
 			end--
 		}
-		return fmt.Errorf("exit code %q...: it has %d bytes, more than the allowed %d", code[:end], len(code), MaxExitCodeBytes)
+		return fmt.Errorf("exit code %q...: it has %d bytes, more than the allowed %d", code[:end], len(code), maxExitCodeBytes)
 	case !utf8.ValidString(code):
 		return fmt.Errorf("exit code %q: it is not valid UTF-8", code)
 	case strings.Contains(code, "\x00"):
@@ -74,17 +69,3 @@ func (s Status) IsRunning() bool {
 
 // IsOver reports whether work has ended; PARKED work has not.
 func (s Status) IsOver() bool { return !s.IsRunning() && s != StatusParked }
-
-// ExitOf is the default exit code of an ended status.
-func ExitOf(s Status) string {
-	switch s {
-	case StatusStopped:
-		return ExitStopped
-	case StatusUnknown:
-		return ExitUnknown
-	case StatusCompleted:
-		return ExitCompleted
-	case StatusStarting, StatusStarted, StatusParked, StatusStopping, StatusFailed, StatusAbandoned:
-	}
-	return ExitFailed
-}

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"math"
 	"strconv"
 )
 
@@ -11,17 +10,6 @@ type Visit struct {
 	Flow    string `json:"flow,omitempty"`
 	Ordinal int64  `json:"ordinal,omitempty"`
 	Element string `json:"element,omitempty"`
-}
-
-// MaxFlowName bounds a flow's log name, in bytes: an index finds rows by it.
-const MaxFlowName = 2000
-
-// MaxElementName is in bytes.
-const MaxElementName = 100
-
-// LongestInner is the longest log name of an element's branch.
-func LongestInner(flow, element string, branch int) string {
-	return Visit{Flow: flow, Ordinal: math.MaxInt64, Element: element}.Inner(branch)
 }
 
 // FlowPrefix begins inner log names: FlowPrefix(flow) + ELEMENT + "#" + ORDINAL + "/" + BRANCH.

@@ -3,12 +3,9 @@ package guard
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
-	"strconv"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -57,13 +54,13 @@ func (t *Table[S]) classify(ctx context.Context, move *line[S], key any, r Reque
 		refused.Reason = fmt.Sprintf("requested for epoch %d, but it is in epoch %d", epoch, result.Epoch)
 		return result, refused, fmt.Errorf("%w: %w", refused, core.ErrLostOwner), nil
 	case !starts && !t.options.strict:
-		switch t.machine.Relation(result.State, move.To) {
-		case core.Passed, core.Rests:
+		switch moves[S](t.machine.Moves()).relation(result.State, move.To) {
+		case passed, rests:
 			result.Answer = core.Duplicate
 			return result, nil, nil, nil
-		case core.Early:
+		case early:
 			refused.Early = true
-		case core.Unrelated:
+		case unrelated:
 		}
 	}
 	for i, c := range r.Where {
@@ -124,41 +121,4 @@ func (t *Table[S]) observe(ctx context.Context, move *line[S], r Request, answer
 			t.observer.Observe(ctx, event)
 		}
 	})
-}
-
-// textOf returns the name of a state, which is mostly one that the move leads from.
-func (l *line[S]) textOf(state S) core.Status {
-	if i := slices.Index(l.From, state); i >= 0 {
-		return l.fromAs[i]
-	}
-	return core.Status(core.StateText(state))
-}
-
-// bound returns a state for the database: the value of its driver.Valuer, else a text or an integer.
-func bound[S core.StateType](state S) any {
-	if valuer, ok := any(state).(driver.Valuer); ok {
-		return valuer
-	}
-	switch v := reflect.ValueOf(state); {
-	case v.CanInt():
-		return v.Int()
-	case v.CanUint():
-		return int64(v.Uint()) //nolint:gosec // at most 32 bits
-	default:
-		return v.String()
-	}
-}
-
-// keyText returns the key of a request's row, for display.
-func keyText(r Request) string {
-	switch key := r.Key.(type) {
-	case nil:
-		return strconv.FormatInt(r.ID, 10)
-	case string:
-		return key
-	case []byte:
-		return fmt.Sprintf("%x", key)
-	default:
-		return fmt.Sprint(key)
-	}
 }

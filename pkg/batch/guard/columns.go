@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -34,9 +33,9 @@ type Columns struct {
 	LastMove, LastEpoch string
 }
 
-// DefaultColumns returns the default columns: id, state, state_before, version, epoch, last_move and
+// defaultColumns returns the default columns: id, state, state_before, version, epoch, last_move and
 // last_epoch.
-func DefaultColumns() Columns {
+func defaultColumns() Columns {
 	return Columns{ID: "id", State: "state", StateBefore: "state_before", Version: "version", Epoch: "epoch", LastMove: "last_move", LastEpoch: "last_epoch"}
 }
 
@@ -104,25 +103,3 @@ func Strict() Option { return func(o *options) { o.strict = true } }
 func Wait(limit time.Duration) Option { return func(o *options) { o.wait = limit } }
 
 const defaultWait = 5 * time.Second
-
-// line is a move in the form for statements and observers.
-type line[S core.StateType] struct {
-	core.Move[S]
-	from   []any // in the database's form
-	to     any
-	fromAs []core.Status // for display
-	toAs   core.Status
-}
-
-func linesOf[S core.StateType](m core.Machine[S]) map[string]*line[S] {
-	lines := map[string]*line[S]{}
-	for _, move := range m.Moves() {
-		l := &line[S]{Move: move, to: bound(move.To), toAs: core.Status(core.StateText(move.To))}
-		for _, from := range move.From {
-			l.from = append(l.from, bound(from))
-			l.fromAs = append(l.fromAs, core.Status(core.StateText(from)))
-		}
-		lines[move.Name] = l
-	}
-	return lines
-}

@@ -24,10 +24,10 @@ type Table[S core.StateType] struct {
 }
 
 // NewTable returns the table of a database, by its unquoted name. observer is notified of each answer,
-// as core.Transitioned, and may be nil. Without options the table has DefaultColumns. A mistake in the
+// as core.Transitioned, and may be nil. Without options the table has defaultColumns. A mistake in the
 // options is the error of every call.
 func NewTable[S core.StateType](db tx.Database, table string, machine core.Machine[S], observer core.Observer, opts ...Option) *Table[S] {
-	o := options{columns: DefaultColumns(), wait: defaultWait}
+	o := options{columns: defaultColumns(), wait: defaultWait}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -52,63 +52,6 @@ func (t *Table[S]) Database() tx.Database { return t.db }
 
 // Machine returns the transition table.
 func (t *Table[S]) Machine() core.Machine[S] { return t.machine }
-
-// Request requests one move of one row.
-type Request struct {
-	// ID is the row's key in a table with Columns.ID, and Key in one with Columns.Key: any value that
-	// the database accepts, such as a UUID as a text or a driver.Valuer.
-	ID   int64
-	Key  any
-	Move string
-	// Epoch must be the row's; 0 means any.
-	Epoch int64
-	// Where has further conditions for the row.
-	Where []Condition
-	// Set has the columns that the move writes in addition to its own.
-	Set []Assignment
-	// With are done with the move, or the move is not made.
-	With []Step
-	// Trigger is the cause of the move, for logs and metrics; "" means the move's name.
-	Trigger string
-	// Race means that others may try the same move: see core.Transitioned.
-	Race bool
-}
-
-// Condition is an expression of the row's columns with a ? for each argument.
-type Condition struct {
-	SQL  string
-	Args []any
-	// Reason is the text of the rejection if the condition is false. Owner means that the caller then
-	// does not own the row, and the rejection is a core.ErrLostOwner.
-	Reason string
-	Owner  bool
-}
-
-// Assignment is a column and its new value: an SQL expression with a ? for each argument. "" means a ?.
-type Assignment struct {
-	Column string
-	SQL    string
-	Args   []any
-}
-
-// Set assigns a value.
-func Set(column string, value any) Assignment {
-	return Assignment{Column: column, Args: []any{value}}
-}
-
-// SetSQL assigns an expression.
-func SetSQL(column, sql string, args ...any) Assignment {
-	return Assignment{Column: column, SQL: sql, Args: args}
-}
-
-// Result is the answer to a request.
-type Result[S core.StateType] struct {
-	Answer core.Answer
-	// Current is the state in which the row was found, State its new state.
-	Current, State S
-	// Epoch and Version are the new values; 0 if the table has no such column.
-	Epoch, Version int64
-}
 
 // Move makes the move, in the transaction that ctx carries (tx.Manager's, or one of the application's
 // own that tx.Join or gormdb.Join has joined), else in one of its own. A duplicate is not an error. A

@@ -1,10 +1,9 @@
 package guard
 
 import (
-	"cmp"
-	"context"
-	"database/sql"
-	"errors"
+	"database/sql/driver"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,85 +11,49 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// setting begins the UPDATE of a move.
-func (t *Table[S]) setting(move *line[S], set []Assignment) *statement {
-	s, c := &statement{}, t.columns
-	s.add("UPDATE " + t.table + " SET " + c.State + " = ?").arg(move.to)
-	if c.StateBefore != "" {
-		s.add(", " + c.StateBefore + " = " + c.State)
-	}
-	if c.LastMove != "" {
-		s.add(", " + c.LastMove + " = ?").arg(move.Name)
-	}
-	if c.LastEpoch != "" {
-		s.add(", " + c.LastEpoch + " = " + c.Epoch)
-	}
-	if c.Version != "" {
-		s.add(", " + c.Version + " = " + c.Version + " + 1")
-	}
-	if move.Intent == core.IntentTake && c.Epoch != "" {
-		s.add(", " + c.Epoch + " = " + c.Epoch + " + 1")
-	}
-	for _, a := range set {
-		s.add(", " + t.db.Dialect().Quote(a.Column) + " = " + cmp.Or(a.SQL, "?")).arg(a.Args...)
-	}
-	return s
+// line is a move in the form for statements and observers.
+type line[S core.StateType] struct {
+	core.Move[S]
+	from   []any // in the database's form
+	to     any
+	fromAs []core.Status // for display
+	toAs   core.Status
 }
 
-// update runs the guarded UPDATE, with its steps; sql.ErrNoRows if it finds no row. A table that does
-// not keep the state before is updated state by state, as that is part of the answer.
-func (t *Table[S]) update(ctx context.Context, move *line[S], key any, r Request, result *Result[S]) error {
-	if t.columns.StateBefore != "" {
-		return t.updateFrom(ctx, move, move.from, key, r, result)
-	}
-	for i := range move.from {
-		result.Current = move.From[i]
-		if err := t.updateFrom(ctx, move, move.from[i:i+1], key, r, result); !errors.Is(err, sql.ErrNoRows) {
-			return err
+func linesOf[S core.StateType](m core.Machine[S]) map[string]*line[S] {
+	lines := map[string]*line[S]{}
+	for _, move := range m.Moves() {
+		l := &line[S]{Move: move, to: bound(move.To), toAs: core.Status(core.StateText(move.To))}
+		for _, from := range move.From {
+			l.from = append(l.from, bound(from))
+			l.fromAs = append(l.fromAs, core.Status(core.StateText(from)))
 		}
+		lines[move.Name] = l
 	}
-	return sql.ErrNoRows
+	return lines
 }
 
-func (t *Table[S]) updateFrom(ctx context.Context, move *line[S], from []any, key any, r Request, result *Result[S]) error {
-	s := t.setting(move, r.Set)
-	s.add(" WHERE "+t.columns.key()+" = ? AND ").arg(key).states(t.columns.State, from)
-	if r.Epoch != 0 {
-		s.add(" AND " + t.columns.Epoch + " = ?").arg(r.Epoch)
+// textOf returns the name of a state, which is mostly one that the move leads from.
+func (l *line[S]) textOf(state S) core.Status {
+	if i := slices.Index(l.From, state); i >= 0 {
+		return l.fromAs[i]
 	}
-	s.conditions(r.Where)
-	result.Answer = core.Applied
-	columns, into := t.returned(result)
-	switch {
-	case len(r.With) == 0:
-		s.add(" RETURNING " + strings.Join(columns, ", "))
-	case t.db.Dialect() == tx.Postgres:
-		s, into = withSteps(s, r.With, columns, into)
+	return core.Status(core.StateText(state))
+}
+
+// bound returns a state for the database: the value of its driver.Valuer, else a text or an integer.
+func bound[S core.StateType](state S) any {
+	if valuer, ok := any(state).(driver.Valuer); ok {
+		return valuer
+	}
+	switch v := reflect.ValueOf(state); {
+	case v.CanInt():
+		return v.Int()
+	case v.CanUint():
+		return int64(v.Uint()) //nolint:gosec // at most 32 bits
 	default:
-		s.add(" RETURNING " + strings.Join(columns, ", "))
-		return tx.NewManager(t.db).Do(ctx, tx.Attr{Propagation: tx.Nested}, func(ctx context.Context) error {
-			row := tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...)
-			if err := row.Scan(into...); err != nil {
-				return err
-			}
-			return t.steps(ctx, key, r)
-		})
+		return v.String()
 	}
-	return tx.ConnOf(ctx, t.db).QueryRowContext(ctx, s.text(t.db.Dialect()), s.args...).Scan(into...)
-}
-
-// returned are the columns that describe the move, and their destinations.
-func (t *Table[S]) returned(result *Result[S]) (columns []string, into []any) {
-	columns, into = append(make([]string, 0, 4), t.columns.State), append(make([]any, 0, 4), &result.State)
-	add := func(column string, target any) {
-		if column != "" {
-			columns, into = append(columns, column), append(into, target)
-		}
-	}
-	add(t.columns.StateBefore, &result.Current)
-	add(t.columns.Epoch, &result.Epoch)
-	add(t.columns.Version, &result.Version)
-	return columns, into
 }
 
 // statement is SQL text with a ? for each argument.
@@ -121,5 +84,26 @@ func (s *statement) conditions(list []Condition) *statement {
 }
 
 func (s *statement) text(d tx.Dialect) string { return d.Bind(s.sql.String()) }
+
+// notOne is the error of a step that does not return one row.
+const notOne = "a step of the move did not return one row"
+
+// withSteps combines an UPDATE and the steps into one statement. If a step does not return exactly one
+// row, a cast fails, and with it the whole statement.
+func withSteps(update *statement, steps []Step, returned []string, into []any) (*statement, []any) {
+	s := &statement{}
+	s.add("WITH moved AS (" + update.sql.String() + " RETURNING *)").arg(update.args...)
+	columns, from := "", ""
+	checked := make([]int, len(steps))
+	for i, step := range steps {
+		name := fmt.Sprintf("step_%d", i)
+		s.add(", " + name + " AS (" + step.SQL + ")").arg(step.Args...)
+		columns += fmt.Sprintf(", CAST(CASE WHEN (SELECT count(*) FROM %[1]s) = 1 THEN '1' ELSE '%[2]s' END AS int), %[1]s.*", name, notOne)
+		from += " LEFT JOIN " + name + " ON true"
+		into = append(append(into, &checked[i]), step.Into...)
+	}
+	s.add(" SELECT moved." + strings.Join(returned, ", moved.") + columns + " FROM moved" + from)
+	return s, into
+}
 
 func list(n int) string { return strings.Join(slices.Repeat([]string{"?"}, n), ", ") }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
@@ -176,7 +177,7 @@ func (o *offer[S]) locked(ctx context.Context, f func(ctx context.Context, e Eve
 // call runs the handler after a savepoint: its writes before a rejection are undone.
 func (o *offer[S]) call(ctx context.Context, e Event) (result guard.Result[S], err error) {
 	err = o.manager.Do(ctx, tx.Attr{Propagation: tx.Nested}, func(ctx context.Context) error {
-		return exception.GuardApart(func() error {
+		return panics.GuardApart(func() error {
 			result = guard.Result[S]{}
 			r, err := o.handle(ctx, e)
 			result = r

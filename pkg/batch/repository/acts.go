@@ -10,8 +10,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-var _ ports.Acts = (*Repository)(nil)
-
 // Acts of both tables share one list: one table's numbers are even, the other's odd.
 const (
 	jobActs = `SELECT 2 * a.id AS id, a.at, a.verb, a.person AS actor, a.job_execution_id AS execution, 0 AS task, a.detail,
@@ -22,14 +20,13 @@ const (
 
 const actPage = 50
 
+// acts implements ports.Acts.
+type acts struct{ store *store }
+
 // Acts implements ports.Acts: one statement, and one more for a page after the first.
-func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
-	conditions, args := []string{"1 = 1"}, []any{}
-	where := func(holds bool, condition string, list ...any) {
-		if holds {
-			conditions, args = append(conditions, condition), append(args, list...)
-		}
-	}
+func (r *acts) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, error) {
+	c := &conditions{}
+	c.add(true, "1 = 1")
 	if f.Before != 0 {
 		var at []struct{ At instant }
 		table, id := "{audit}", f.Before/2
@@ -42,12 +39,12 @@ func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, 
 		if len(at) == 0 {
 			return nil, fmt.Errorf("list acts before %d: %w", f.Before, core.ErrNotFound)
 		}
-		where(true, "(at < ? OR at = ? AND id < ?)", at[0].At, at[0].At, f.Before)
+		c.add(true, "(at < ? OR at = ? AND id < ?)", at[0].At, at[0].At, f.Before)
 	}
-	where(!f.Since.IsZero(), "at >= ?", instant{Time: f.Since})
-	where(f.Verb != "", "verb = ?", f.Verb)
-	where(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, "API client "+f.Actor, likeText(f.Actor)+" (%")
-	where(f.JobName != "", "job_name = ?", f.JobName)
+	c.add(!f.Since.IsZero(), "at >= ?", instant{Time: f.Since})
+	c.add(f.Verb != "", "verb = ?", f.Verb)
+	c.add(f.Actor != "", `(actor = ? OR actor = ? OR actor LIKE ? ESCAPE '!')`, f.Actor, "API client "+f.Actor, likeText(f.Actor)+" (%")
+	c.add(f.JobName != "", "job_name = ?", f.JobName)
 	if f.Limit <= 0 {
 		f.Limit = actPage
 	}
@@ -58,8 +55,8 @@ func (r *Repository) Acts(ctx context.Context, f ports.ActFilter) ([]ports.Act, 
 		Execution                    core.JobExecutionID
 		Task                         int64
 	}
-	err := r.store.scan(ctx, &rows, "SELECT * FROM ("+jobActs+" UNION ALL "+taskActs+") AS acts WHERE "+strings.Join(conditions, " AND ")+
-		" ORDER BY at DESC, id DESC LIMIT ?", append(args, f.Limit)...)
+	err := r.store.scan(ctx, &rows, "SELECT * FROM ("+jobActs+" UNION ALL "+taskActs+") AS acts WHERE "+c.text()+
+		" ORDER BY at DESC, id DESC LIMIT ?", append(c.args, f.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list acts: %w", err)
 	}
@@ -76,12 +73,12 @@ func likeText(text string) string {
 }
 
 // NoteAct implements ports.Acts.
-func (r *Repository) NoteAct(ctx context.Context, verb, actor, detail string) error {
-	return r.auditDefinition(ctx, verb, actor, "", storable(detail))
+func (r *acts) NoteAct(ctx context.Context, verb, actor, detail string) error {
+	return r.store.auditDefinition(ctx, verb, actor, "", storable(detail))
 }
 
 // PurgeActs implements ports.Acts. It reads the oldest rows only, however many younger ones exist.
-func (r *Repository) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
+func (r *acts) PurgeActs(ctx context.Context, age time.Duration, limit int) (n int64, err error) {
 	for _, table := range []string{"{audit}", "{task_audit}"} {
 		done := r.store.exec(ctx, "DELETE FROM "+table+" WHERE id IN (SELECT id FROM (SELECT id, at FROM "+table+" ORDER BY id LIMIT ?) AS oldest WHERE at < {later})",
 			limit, -age.Microseconds())

@@ -9,25 +9,23 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-const assignCandidates = 100
-
-type assignable struct {
-	Row            stepExecution `gorm:"embedded"`
-	Expired        bool
-	StopRequested  bool
-	DefinitionHash string
-	Placed         bool
+// assignments implements ports.Assignments.
+type assignments struct {
+	*moves
+	reads  *explorer
+	places *placements
 }
+
+const assignCandidates = 100
 
 // AssignPartition implements ports.Assignments. The guarded UPDATE compares again the values that
 // were read: of several concurrent workers one gets the partition, and a worker that has extended
 // its lease meanwhile keeps it.
-func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
+func (r *assignments) AssignPartition(ctx context.Context, req ports.AssignRequest) (*ports.Assignment, error) {
 	if req.Lease <= 0 {
 		return nil, fmt.Errorf("assign a partition: a lease of %v is not positive", req.Lease)
 	}
@@ -63,9 +61,21 @@ func (r *Repository) AssignPartition(ctx context.Context, req ports.AssignReques
 	return nil, nil
 }
 
+type assignable struct {
+	Row            stepExecution `gorm:"embedded"`
+	Expired        bool
+	StopRequested  bool
+	DefinitionHash string
+	Placed         bool
+}
+
+func (c assignable) isDead(dead func(core.Owner) bool) bool {
+	return c.Row.Owner != "" && dead != nil && dead(ports.ParseOwner(c.Row.Owner))
+}
+
 // assignable reads the candidates for the request: the partition that it names, with any
 // definition, or several.
-func (r *Repository) assignable(ctx context.Context, req ports.AssignRequest) (found []assignable, err error) {
+func (r *assignments) assignable(ctx context.Context, req ports.AssignRequest) (found []assignable, err error) {
 	const may = "s." + openStep + " AND s.manager_id IS NOT NULL AND (s.owner = '' OR s.lease_until IS NOT NULL)"
 	which, args := may+" AND j.active = 1 AND s.id = ? AND s.epoch = ? AND NOT "+placedPart, []any{req.Part, req.Epoch, req.Worker}
 	if req.Part == 0 { // the first ones by their index, as in Ready
@@ -79,37 +89,10 @@ func (r *Repository) assignable(ctx context.Context, req ports.AssignRequest) (f
 	return found, err
 }
 
-// stopLost ends the partitions of a parked execution that have no owner or a lost one, if a stop
-// was requested. Partitions that were given back after the request have no owner.
-func (r *Repository) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
-	var found []assignable
-	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
-		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
-		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND NOT `+ofFinally+`
-			AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
-	if err != nil {
-		return err
-	}
-	for _, c := range found {
-		isDead := c.isDead(dead)
-		if c.Row.Owner != "" && !c.Expired && !isDead {
-			continue
-		}
-		if _, _, err := r.assign(ctx, c, isDead, ports.AssignRequest{}); err != nil {
-			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
-		}
-	}
-	return nil
-}
-
-func (c assignable) isDead(dead func(core.Owner) bool) bool {
-	return c.Row.Owner != "" && dead != nil && dead(core.ParseOwner(c.Row.Owner))
-}
-
 // assign makes the transition that is due for a partition. It reports whether the caller owns the
 // partition now, and returns the steps of a branch that it resumes.
-func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req ports.AssignRequest) (taken bool, resumed []ports.StepRef, err error) {
-	ref := ports.StepRef{ID: c.Row.ID, Owner: core.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
+func (r *assignments) assign(ctx context.Context, c assignable, dead bool, req ports.AssignRequest) (taken bool, resumed []ports.StepRef, err error) {
+	ref := ports.StepRef{ID: c.Row.ID, Owner: ports.ParseOwner(c.Row.Owner), Epoch: c.Row.Epoch}
 	m := stepMove(ref, ports.Executions().Move(ports.MoveAssign), actAssign)
 	m.race = true
 	switch {
@@ -134,7 +117,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req po
 	}
 	m.set("epoch = epoch + 1")
 	if m.move.Name == ports.MoveAssign {
-		m.condition, m.conditionArgs = r.unlessStopped(), []any{c.Row.ID, c.Row.ID}
+		m.condition, m.conditionArgs = unlessStopped, []any{c.Row.ID, c.Row.ID}
 	}
 	if c.Row.Owner != "" && !dead {
 		m.condition = strings.TrimPrefix(m.condition+" AND lease_until <= {now}", " AND ")
@@ -145,7 +128,7 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req po
 			return err
 		}
 		if c.Placed {
-			if own, err := r.startPlaced(ctx, "part_id", int64(c.Row.ID), req.Worker); err != nil || !own {
+			if own, err := r.places.startPlaced(ctx, "part_id", int64(c.Row.ID), req.Worker); err != nil || !own {
 				return errors.Join(err, refusal(errNotAssigned))
 			}
 		}
@@ -161,8 +144,21 @@ func (r *Repository) assign(ctx context.Context, c assignable, dead bool, req po
 	return err == nil && answer == core.Applied && m.move.Name == ports.MoveAssign, resumed, err
 }
 
-func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*ports.Assignment, error) {
-	steps, err := r.steps(ctx, "id = ?", id)
+// takeBranch gives the unfinished steps of a branch to the worker that was assigned the branch's
+// partition. A step of a lost worker ends and runs again from its last commit. A step that was
+// given back continues in the same attempt, as the steps of a resumed execution do, under the
+// guards that takeBranch returns.
+func (r *assignments) takeBranch(ctx context.Context, part core.StepExecutionID, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
+	lost, err := r.failOpen(ctx, ofBranch, int64(part), openStep+" AND status <> 'PARKED'", lostOwner)
+	if err != nil {
+		return nil, err
+	}
+	l.noteSteps(lost, actAssign, ports.Executions().Move(ports.MoveEndWithJob))
+	return r.resumeSteps(ctx, walkOf{ofBranch, int64(part)}, owner, l)
+}
+
+func (r *assignments) assignment(ctx context.Context, id core.StepExecutionID) (*ports.Assignment, error) {
+	steps, err := r.store.steps(ctx, "id = ?", id)
 	if err != nil || len(steps) == 0 {
 		return nil, errors.Join(err, fmt.Errorf("read the partition %d", id))
 	}
@@ -182,13 +178,13 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 		return nil, err
 	}
 	a.Manager, a.Shared = *manager, []byte(managers[0].Shared)
-	job, err := r.Execution(ctx, a.Step.JobExecutionID)
+	job, err := r.reads.Execution(ctx, a.Step.JobExecutionID)
 	if err != nil {
 		return nil, err
 	}
 	a.Job = *job
 	if a.Step.First != 0 && a.Step.First != a.Step.ID {
-		earlier, err := r.steps(ctx, r.store.sql(`name = ? AND id >= ? AND id < ?
+		earlier, err := r.store.steps(ctx, r.store.sql(`name = ? AND id >= ? AND id < ?
 			AND job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)`), a.Step.Name, a.Step.First, id, job.InstanceID)
 		if err != nil {
 			return nil, err
@@ -200,28 +196,35 @@ func (r *Repository) assignment(ctx context.Context, id core.StepExecutionID) (*
 	return a, nil
 }
 
-func (r *Repository) steps(ctx context.Context, condition string, args ...any) ([]core.StepExecution, error) {
-	var rows []stepExecution
-	if err := gormtx.Find(r.store.session(ctx).Where(condition, args...).Order("id"), &rows); err != nil {
-		return nil, err
+// stopLost ends the partitions of a parked execution that have no owner or a lost one, if a stop
+// was requested. Partitions that were given back after the request have no owner.
+func (r *assignments) stopLost(ctx context.Context, id core.JobExecutionID, dead func(core.Owner) bool) error {
+	var found []assignable
+	err := r.store.scan(ctx, &found, `SELECT s.id, s.flow, s.status, s.owner, s.epoch, s.lease_until <= {now} AS expired, j.stop_requested
+		FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id
+		WHERE j.id = ? AND j.owner = '' AND j.stop_requested AND s.`+openStep+` AND s.manager_id IS NOT NULL AND NOT `+ofFinally+`
+			AND (s.owner = '' OR s.lease_until IS NOT NULL) ORDER BY s.id`, id)
+	if err != nil {
+		return err
 	}
-	records := make([]core.StepExecution, len(rows))
-	for i, row := range rows {
-		record, err := row.record()
-		if err != nil {
-			return nil, err
+	for _, c := range found {
+		isDead := c.isDead(dead)
+		if c.Row.Owner != "" && !c.Expired && !isDead {
+			continue
 		}
-		records[i] = *record
+		if _, _, err := r.assign(ctx, c, isDead, ports.AssignRequest{}); err != nil {
+			return fmt.Errorf("step execution %d: %w", c.Row.ID, err)
+		}
 	}
-	return records, nil
+	return nil
 }
 
 // HeartbeatStep implements ports.Assignments with one guarded UPDATE, which touches no indexed
 // column and leaves no audit row.
-func (r *Repository) HeartbeatStep(ctx context.Context, ref ports.StepRef, lease time.Duration) (stop bool, err error) {
+func (r *assignments) HeartbeatStep(ctx context.Context, ref ports.StepRef, lease time.Duration) (stop bool, err error) {
 	var rows []struct{ StopRequested bool }
 	err = r.store.scan(ctx, &rows, "UPDATE {step_execution} SET lease_until = {later} WHERE id = ? AND "+ownEpoch+" AND lease_until IS NOT NULL AND status IN ? RETURNING "+
-		r.stopRequested()+" AS stop_requested", lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
+		r.store.stopRequested()+" AS stop_requested", lease.Microseconds(), ref.ID, ref.Owner.String(), ref.Epoch, ref.Epoch, running())
 	if err == nil && len(rows) == 0 {
 		err = core.ErrLostOwner
 	}
@@ -232,7 +235,7 @@ func (r *Repository) HeartbeatStep(ctx context.Context, ref ports.StepRef, lease
 }
 
 // ReleasePartition implements ports.Assignments.
-func (r *Repository) ReleasePartition(ctx context.Context, ref ports.StepRef, refused string) error {
+func (r *assignments) ReleasePartition(ctx context.Context, ref ports.StepRef, refused string) error {
 	m := stepMove(ref, ports.Executions().Move(ports.MoveRelease), actRelease)
 	m.set("owner = ''")
 	m.set("lease_until = NULL")

@@ -7,13 +7,17 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-// OpenAttempts implements core.Attempts with one statement, over the index of the
+// attempts implements ports.Attempts.
+type attempts struct{ store *store }
+
+// OpenAttempts implements ports.Attempts with one statement, over the index of the
 // instance's executions.
-func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (string, []core.Owner, error) {
+func (r *attempts) OpenAttempts(ctx context.Context, instance core.JobInstanceID, step string, first, before core.StepExecutionID) (string, []core.Owner, error) {
 	var rows []struct{ UID, Instance, Owner string }
 	err := r.store.scan(ctx, &rows, "SELECT r.uid, COALESCE("+instanceUID+`, '') AS instance, COALESCE(a.owner, '') AS owner
 		FROM {repository} r LEFT JOIN {job_instance} i ON i.id = ? LEFT JOIN (
@@ -29,15 +33,15 @@ func (r *Repository) OpenAttempts(ctx context.Context, instance core.JobInstance
 	var owners []core.Owner
 	for _, row := range rows {
 		if row.Owner != "" {
-			owners = append(owners, core.ParseOwner(row.Owner))
+			owners = append(owners, ports.ParseOwner(row.Owner))
 		}
 	}
 	return scopeOf(rows[0].UID, rows[0].Instance), owners, nil
 }
 
-// LeftBy implements core.Attempts with one statement, over the index of the instance's executions.
-func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
-	left, err := r.ofEarlier(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
+// LeftBy implements ports.Attempts with one statement, over the index of the instance's executions.
+func (r *attempts) LeftBy(ctx context.Context, instance core.JobInstanceID, step string, before core.StepExecutionID) ([]item.Position, error) {
+	left, err := r.store.ofEarlier(ctx, "e.instance_id = ? AND s.name = ? AND s.id < ?", instance, step, before)
 	if err != nil {
 		return nil, fmt.Errorf("read the positions of step %s before step execution %d: %w", step, before, err)
 	}
@@ -53,8 +57,8 @@ func (r *Repository) LeftBy(ctx context.Context, instance core.JobInstanceID, st
 const completedPosition = `s.status = 'COMPLETED' AND s.position <> '' AND e.redrive_of IS NULL
 	AND EXISTS (SELECT 1 FROM {job_execution} c WHERE c.instance_id = e.instance_id AND c.status = 'COMPLETED')`
 
-// LastCompleted implements core.Attempts with one statement.
-func (r *Repository) LastCompleted(ctx context.Context, job, step string, before core.JobInstanceID) (item.Position, error) {
+// LastCompleted implements ports.Attempts with one statement.
+func (r *attempts) LastCompleted(ctx context.Context, job, step string, before core.JobInstanceID) (item.Position, error) {
 	var rows []struct{ Position string }
 	err := r.store.scan(ctx, &rows, `SELECT position FROM (SELECT * FROM (
 			SELECT e.instance_id, s.id, s.position FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
@@ -71,10 +75,10 @@ func (r *Repository) LastCompleted(ctx context.Context, job, step string, before
 	return item.Position(rows[0].Position), nil
 }
 
-// Newest implements core.Attempts with one statement.
-func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error) {
+// Newest implements ports.Attempts with one statement.
+func (r *attempts) Newest(ctx context.Context, instance core.JobInstanceID, step string) ([]core.StepExecution, error) {
 	prefix := step + ":"
-	records, err := r.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
+	records, err := r.store.steps(ctx, r.store.sql("job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ? AND redrive_of IS NULL)"+
 		" AND (name = ? OR SUBSTR(name, 1, ?) = ?)"), instance, step, utf8.RuneCountInString(prefix), prefix)
 	if err != nil {
 		return nil, fmt.Errorf("read the executions of step %s of job instance %d: %w", step, instance, err)
@@ -100,16 +104,16 @@ func (r *Repository) Newest(ctx context.Context, instance core.JobInstanceID, st
 	return found, nil
 }
 
-// LeftBehind implements core.Attempts with one statement, and a second one if the first finds rows.
-func (r *Repository) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]core.LeftBehind, error) {
-	left, err := r.ofEarlier(ctx, "e.instance_id = ?", instance)
+// LeftBehind implements ports.Attempts with one statement, and a second one if the first finds rows.
+func (r *attempts) LeftBehind(ctx context.Context, instance core.JobInstanceID) ([]ports.LeftBehind, error) {
+	left, err := r.store.ofEarlier(ctx, "e.instance_id = ?", instance)
 	if err != nil {
 		return nil, fmt.Errorf("read the results of earlier steps of job instance %d: %w", instance, err)
 	}
 	return left, nil
 }
 
-func (r *Repository) ofEarlier(ctx context.Context, condition string, args ...any) ([]core.LeftBehind, error) {
+func (s *store) ofEarlier(ctx context.Context, condition string, args ...any) ([]ports.LeftBehind, error) {
 	var rows []struct {
 		InstanceID core.JobInstanceID
 		Name       string
@@ -117,19 +121,19 @@ func (r *Repository) ofEarlier(ctx context.Context, condition string, args ...an
 		Position   string
 		Instance   string
 	}
-	err := r.store.scan(ctx, &rows, "SELECT e.instance_id, s.name, s.id, s.position, "+instanceUID+` AS instance
+	err := s.scan(ctx, &rows, "SELECT e.instance_id, s.name, s.id, s.position, "+instanceUID+` AS instance
 		FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id JOIN {job_instance} i ON i.id = e.instance_id
 		WHERE `+condition+` AND s.status <> 'COMPLETED' AND s.position <> ''`, args...)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}
-	uid, err := r.identity(ctx)
+	uid, err := s.identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	left := make([]core.LeftBehind, len(rows))
+	left := make([]ports.LeftBehind, len(rows))
 	for i, row := range rows {
-		left[i] = core.LeftBehind{
+		left[i] = ports.LeftBehind{
 			Attempt:  core.Attempt{Repository: scopeOf(uid, row.Instance), Instance: row.InstanceID, Step: row.Name, ID: row.ID},
 			Position: item.Position(row.Position),
 		}

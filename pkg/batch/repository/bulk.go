@@ -13,8 +13,24 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// bulk implements ports.BulkExplorer.
+type bulk struct {
+	store *store
+	reads *explorer
+	// judged caches a long SQL text, keyed by brief: the query that loads executions by ID.
+	judged map[bool]string
+}
+
+func newBulk(s *store, reads *explorer) *bulk {
+	r := &bulk{store: s, reads: reads, judged: map[bool]string{}}
+	for brief, records := range reads.records {
+		r.judged[brief] = "SELECT " + records + s.sql(judgedColumns+newestColumn+" FROM {job_execution} WHERE id {among}")
+	}
+	return r
+}
+
 // StepsOf implements ports.BulkExplorer with one statement.
-func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
+func (r *bulk) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error) {
 	steps := make(map[core.JobExecutionID][]core.StepExecution, len(ids))
 	if len(ids) == 0 {
 		return steps, nil
@@ -23,24 +39,21 @@ func (r *Repository) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	if err := gormtx.Find(r.store.session(ctx).Where(r.store.sql("job_execution_id {among}"), listed(ids)).Order("job_execution_id, id"), &rows); err != nil {
 		return nil, fmt.Errorf("list the steps of %d job executions: %w", len(ids), err)
 	}
-	for i := range rows {
-		record, err := rows[i].record()
-		if err != nil {
-			return nil, err
-		}
-		steps[record.JobExecutionID] = append(steps[record.JobExecutionID], *record)
+	records, err := stepRecords(rows)
+	for _, s := range records {
+		steps[s.JobExecutionID] = append(steps[s.JobExecutionID], s)
 	}
-	return steps, nil
+	return steps, err
 }
 
 // LastExecutions implements ports.BulkExplorer with one statement, over the index of the
 // instances' executions.
-func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
+func (r *bulk) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error) {
 	last := make(map[core.JobInstanceID]core.JobExecution, len(ids))
 	if len(ids) == 0 {
 		return last, nil
 	}
-	found, err := r.executions(r.store.session(ctx).
+	found, err := r.reads.executions(r.store.session(ctx).
 		Where(r.store.sql("id IN (SELECT MAX(id) FROM {job_execution} WHERE instance_id {among} GROUP BY instance_id)"), listed(ids)), true, len(ids))
 	if err != nil {
 		return nil, fmt.Errorf("read the last executions of %d instances: %w", len(ids), err)
@@ -53,8 +66,8 @@ func (r *Repository) LastExecutions(ctx context.Context, ids ...core.JobInstance
 
 // NewestAttempts implements ports.BulkExplorer with one statement per batchSize ids, over the index
 // of the instances' executions.
-func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
-	attempts := make(map[core.JobInstanceID]ports.NewestAttempt, len(ids))
+func (r *bulk) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
+	newest := make(map[core.JobInstanceID]ports.NewestAttempt, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		rows := make([]newestExecution, 0, len(batch))
 		err := r.store.scan(ctx, &rows, `SELECT id, instance_id, job_name, attempt, status, exit_code, definition_path, owner, epoch, lease_until, local_times,
@@ -68,10 +81,10 @@ func (r *Repository) NewestAttempts(ctx context.Context, dead func(core.Owner) b
 			if err != nil {
 				return nil, err
 			}
-			attempts[exec.InstanceID] = rows[i].attempt(exec, dead)
+			newest[exec.InstanceID] = rows[i].attempt(exec, dead)
 		}
 	}
-	return attempts, nil
+	return newest, nil
 }
 
 // judgedRow is an execution as a launch of its instance would judge it, and the newest execution of
@@ -96,11 +109,11 @@ func (j *judgedRow) newest() (core.JobExecutionID, core.Status, error) {
 
 // Judged implements ports.BulkExplorer with one statement per batchSize ids. The ids are its only
 // parameters, so PostgreSQL plans it once per connection.
-func (r *Repository) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
+func (r *bulk) Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error) {
 	judged := make([]ports.JudgedExecution, 0, len(req.IDs))
 	for batch := range slices.Chunk(req.IDs, batchSize) {
 		rows := make([]judgedRow, 0, len(batch))
-		if err := gormtx.Scan(r.store.session(ctx).Raw(r.store.judged[req.Brief], listed(batch)), &rows); err != nil {
+		if err := gormtx.Scan(r.store.session(ctx).Raw(r.judged[req.Brief], listed(batch)), &rows); err != nil {
 			return nil, fmt.Errorf("read %d job executions: %w", len(batch), err)
 		}
 		for i := range rows {
@@ -131,9 +144,43 @@ func (j *judgedRow) record(dead func(core.Owner) bool) (ports.JudgedExecution, e
 	return ports.JudgedExecution{Execution: exec, Newest: newest}, nil
 }
 
+// StepWork implements ports.BulkExplorer with two statements.
+func (r *bulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error) {
+	work := ports.StepWork{Groups: map[core.StepExecutionID]ports.StepGroup{}}
+	if len(ids) == 0 {
+		return work, nil
+	}
+	var counts []struct {
+		Step    core.StepExecutionID
+		GroupID int64
+		State   string
+		Count   int
+	}
+	err := r.store.scan(ctx, &counts, `SELECT s.id AS step, g.id AS group_id, t.state, count(*) AS count
+		FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
+		WHERE s.job_execution_id {among} GROUP BY s.id, g.id, t.state`, listed(ids))
+	if err != nil {
+		return work, fmt.Errorf("count the tasks of steps: %w", err)
+	}
+	for _, c := range counts {
+		group, known := work.Groups[c.Step]
+		if !known {
+			group = ports.StepGroup{Group: c.GroupID, States: map[string]int{}}
+		}
+		group.States[c.State] += c.Count
+		work.Groups[c.Step] = group
+	}
+	err = r.store.scan(ctx, &work.Children, `SELECT parent_id AS parent, COALESCE(parent_call, 0) AS call, id AS execution, status
+		FROM {job_execution} WHERE parent_id {among} AND active = 1 ORDER BY id`, listed(ids))
+	if err != nil {
+		return work, fmt.Errorf("read child jobs that are not over: %w", err)
+	}
+	return work, nil
+}
+
 // SkipCounts implements ports.BulkExplorer with one statement, over the index of the
 // execution's skipped items.
-func (r *Repository) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
+func (r *bulk) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error) {
 	var rows []struct {
 		Step, Class string
 		Phase       core.Phase

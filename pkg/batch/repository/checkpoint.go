@@ -13,14 +13,31 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// ownCheckpoints implements ports.CheckpointStore for the steps that work in the repository's database.
+type ownCheckpoints struct {
+	store *store
+	// texts are the two texts of the statement that is executed per chunk, without and with the
+	// execution context.
+	texts [2]string
+}
+
+func newOwnCheckpoints(s *store) *ownCheckpoints {
+	c := &ownCheckpoints{store: s}
+	c.texts = [2]string{c.checkpointSQL(false), c.checkpointSQL(true)}
+	return c
+}
+
+// Database returns the name of the repository's database.
+func (r *ownCheckpoints) Database() string { return r.store.db.Name() }
+
 // Checkpoint implements ports.CheckpointStore with exactly one statement, in the transaction that
 // ctx must carry (tx.ErrNoTransaction otherwise), and one more for every batch of skipped items. A
-// position above core.MaxPositionBytes or a context above core.MaxContextBytes is refused before
+// position above ports.MaxPositionBytes or a context above core.MaxContextBytes is refused before
 // that (core.ErrContextTooLarge).
 //
 // The context is written only if it changed. Only the caller knows whether the transaction
 // committed, so it marks the context as stored: call Stored after the commit.
-func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
+func (r *ownCheckpoints) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.Checkpoint) error {
 	t, ok := tx.From(ctx, r.store.db.Name())
 	if !ok {
 		return fmt.Errorf("checkpoint of step execution %d in database %s: %w", ref.ID, r.store.db.Name(), tx.ErrNoTransaction)
@@ -37,9 +54,9 @@ func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
 	}
 	args := append(counterValues(c.Counters), string(c.Position), int64(ref.ID), ref.Owner.String(), ref.Epoch, string(core.StatusStarted))
-	statement := r.checkpoints[0]
+	statement := r.texts[0]
 	if write {
-		statement, args = r.checkpoints[1], append(args, r.store.mask(text))
+		statement, args = r.texts[1], append(args, r.store.mask(text))
 	}
 	args = r.store.fenced(args, nonce)
 	var stop bool
@@ -56,7 +73,7 @@ func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.
 	if len(c.Skipped) == 0 {
 		return nil
 	}
-	if err := r.storeSkips(ctx, t.Conn(), ref.ID, c.Skipped); err != nil {
+	if err := r.store.storeSkips(ctx, t.Conn(), ref.ID, c.Skipped); err != nil {
 		return fmt.Errorf("checkpoint of step execution %d: %w", ref.ID, err)
 	}
 	return nil
@@ -65,7 +82,7 @@ func (r *Repository) Checkpoint(ctx context.Context, ref ports.StepRef, c ports.
 // checkpointSQL is written without gorm, because every chunk pays for this statement. It also
 // returns whether a stop of the job was requested. That flag comes from another row of the
 // statement's snapshot: it is a hint, not part of the guard (rule L5).
-func (r *Repository) checkpointSQL(withContext bool) string {
+func (r *ownCheckpoints) checkpointSQL(withContext bool) string {
 	n := 0
 	bind := func(column string) string {
 		n++
@@ -82,7 +99,46 @@ func (r *Repository) checkpointSQL(withContext bool) string {
 		sets = append(sets, bind("context"))
 	}
 	return r.store.sql("UPDATE {step_execution} SET " + strings.Join(sets, ", ") + " WHERE " + strings.Join(guards, " AND ") + r.store.fence(n+1) +
-		" RETURNING " + r.stopRequested())
+		" RETURNING " + r.store.stopRequested())
+}
+
+// Reclaim implements ports.CheckpointStore with one guarded UPDATE, which touches no indexed column.
+// It waits for the row as long as ctx allows. Then the transaction with the failed COMMIT has
+// ended, and because of the new epoch nothing of it can commit later (rule C10). If the reply is
+// lost it can be repeated: the row records that this very transition raised the epoch.
+func (r *ownCheckpoints) Reclaim(ctx context.Context, ref ports.StepRef) (ports.StepRef, ports.Checkpoint, error) {
+	return r.store.raiseEpoch(ctx, ref, ports.MoveReclaim)
+}
+
+func (s *store) raiseEpoch(ctx context.Context, ref ports.StepRef, move string) (ports.StepRef, ports.Checkpoint, error) {
+	var rows []stepExecution
+	err := s.transact(ctx, func(ctx context.Context) error {
+		return s.scan(ctx, &rows, "UPDATE {step_execution} SET epoch = epoch + 1, last_move = ?, last_epoch = ? WHERE id = ? AND "+
+			"owner = ? AND (epoch = ? OR last_move IN ? AND last_epoch = ?) AND status IN ? RETURNING "+
+			strings.Join(counterColumns(), ", ")+", position, context, epoch",
+			move, ref.Epoch, ref.ID, ref.Owner.String(), ref.Epoch, repeatable(move), ref.Epoch, ports.Executions().Move(move).From)
+	})
+	if err == nil && len(rows) == 0 {
+		err = core.ErrLostOwner
+	}
+	var found *core.StepExecution
+	if err == nil {
+		found, err = rows[0].record()
+	}
+	if err != nil {
+		return ref, ports.Checkpoint{}, fmt.Errorf("%s step execution %d: %w", move, ref.ID, err)
+	}
+	ref.Epoch = found.Epoch
+	return ref, ports.Checkpoint{Counters: found.Counters, Position: found.Position, Context: found.Context}, nil
+}
+
+// repeatable returns the transitions after which one that raises the epoch may be made from the
+// older epoch: itself, if its reply was lost, and for a fence also a reclaim.
+func repeatable(move string) []string {
+	if move == ports.MoveFence {
+		return []string{ports.MoveFence, ports.MoveReclaim}
+	}
+	return []string{move}
 }
 
 // fence is the condition that an UPDATE runs in the transaction that was begun, identified by the
@@ -122,13 +178,13 @@ func (s *store) noRow(ctx context.Context, t tx.Tx, nonce string) error {
 }
 
 // stopRequested is the stop flag of the job, for the RETURNING clause of an UPDATE of a step.
-func (r *Repository) stopRequested() string {
-	return r.store.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
+func (s *store) stopRequested() string {
+	return s.sql("(SELECT j.stop_requested FROM {job_execution} j WHERE j.id = {step_execution}.job_execution_id)")
 }
 
 func checkPosition(p item.Position) error {
-	if len(p) > core.MaxPositionBytes {
-		return fmt.Errorf("position: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(p), core.MaxPositionBytes)
+	if len(p) > ports.MaxPositionBytes {
+		return fmt.Errorf("position: %w: %d bytes, allowed %d", core.ErrContextTooLarge, len(p), ports.MaxPositionBytes)
 	}
 	return nil
 }

@@ -68,40 +68,6 @@ func (s *claimed) stageSkips(ctx context.Context, conn tx.Conn, c ports.Checkpoi
 	return nil
 }
 
-// valuesRow returns "(?, ?, MORE)" in the dialect, with bind variables that follow the first n.
-func (s *store) valuesRow(n, columns int, more ...string) string {
-	binds := append(make([]string, columns), more...)
-	for i := range columns {
-		binds[i] = s.bindVariable(n + i + 1)
-	}
-	return "(" + strings.Join(binds, ", ") + ")"
-}
-
-// The maximum number of bind variables in one INSERT of many rows. In SQLite's driver the time per
-// variable grows with their number, and there is no round trip to save: a row of 11 costs 22 µs in
-// statements of 10 rows, and 1100 µs in one of 1000. PostgreSQL takes 9 µs in each, and saves round
-// trips.
-const (
-	sqliteBinds = 165
-	serverBinds = 5000
-)
-
-func (s *store) rowsAtOnce(columns int) int {
-	if s.db.Dialect() == tx.SQLite {
-		return max(1, sqliteBinds/columns)
-	}
-	return max(1, serverBinds/columns)
-}
-
-// bindVariable returns the nth bind variable of a statement that uses them in order. SQLite
-// compares a numbered variable with all earlier ones, which takes minutes if there are many.
-func (s *store) bindVariable(n int) string {
-	if s.db.Dialect() == tx.SQLite {
-		return "?"
-	}
-	return s.db.Dialect().Placeholder(n)
-}
-
 // stagedSkips returns the staged skips of an attempt, in order. It is called outside the chunk's
 // transaction, so it reads committed ones only.
 func (s *claimed) stagedSkips(ctx context.Context, id core.StepExecutionID) ([]core.SkippedItem, error) {
@@ -136,8 +102,7 @@ func (s *claimed) syncRecord(ctx context.Context, row *checkpoint, update func(c
 	if err != nil {
 		return err
 	}
-	r := s.repository
-	err = r.store.transact(ctx, func(ctx context.Context) error {
+	err = s.history.transact(ctx, func(ctx context.Context) error {
 		found, err := update(ctx, row)
 		if err != nil || !found || len(skips) == 0 {
 			return err
@@ -158,19 +123,18 @@ func (s *claimed) syncRecord(ctx context.Context, row *checkpoint, update func(c
 // moveSkips stores the staged skips that the repository does not have yet. The attempt's record is
 // locked, so no other process does the same.
 func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.SkippedItem) error {
-	r := s.repository
 	var have int64
-	err := r.store.scan(ctx, &have, "SELECT count(*) FROM {skipped_item} WHERE step_execution_id = ?", row.CountedID)
+	err := s.history.scan(ctx, &have, "SELECT count(*) FROM {skipped_item} WHERE step_execution_id = ?", row.CountedID)
 	if err != nil {
 		return fmt.Errorf("count stored skips: %w", err)
 	}
-	counters := row.counters()
+	counters := row.Counts.counters()
 	gone := counters.Skips() - int64(len(skips)) // staged once, already moved
 	if have < gone {
 		have = gone
 	}
 	if left := skips[min(have-gone, int64(len(skips))):]; len(left) > 0 {
-		return r.storeSkips(ctx, tx.ConnOf(ctx, r.store.db), row.CountedID, left)
+		return s.history.storeSkips(ctx, tx.ConnOf(ctx, s.history.db), row.CountedID, left)
 	}
 	return nil
 }
@@ -178,12 +142,11 @@ func (s *claimed) moveSkips(ctx context.Context, row *checkpoint, skips []core.S
 // updateRunning writes the committed state of the running attempt into its record, and calls onStop
 // if a stop was requested. It fails with core.ErrLostOwner if the guard finds no record.
 func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, error) {
-	r := s.repository
-	set, args := setList(counterColumns(), "%s = ?", counterValues(row.counters()))
+	set, args := setList(counterColumns(), "%s = ?", counterValues(row.Counts.counters()))
 	args = append(args, row.Position, row.Context, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
 	var stop []bool
-	err := r.store.scan(ctx, &stop, "UPDATE {step_execution} SET "+set+
-		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+r.stopRequested(), args...)
+	err := s.history.scan(ctx, &stop, "UPDATE {step_execution} SET "+set+
+		", position = ?, context = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ? RETURNING "+s.history.stopRequested(), args...)
 	if err == nil && len(stop) == 0 {
 		err = core.ErrLostOwner
 	}
@@ -197,17 +160,16 @@ func (s *claimed) updateRunning(ctx context.Context, row *checkpoint) (bool, err
 // greater counters, if the attempt ended by itself. Counters only grow, so the greater ones are
 // right.
 func (s *claimed) updateEarlier(ctx context.Context, row *checkpoint) (bool, error) {
-	r := s.repository
 	if err := s.countBefore(ctx, row); err != nil {
 		return false, err
 	}
 	greater := "%[1]s = CASE WHEN %[1]s < CAST(? AS bigint) THEN CAST(? AS bigint) ELSE %[1]s END"
 	var twice []any
-	for _, value := range counterValues(row.counters()) {
+	for _, value := range counterValues(row.Counts.counters()) {
 		twice = append(twice, value, value)
 	}
 	set, args := setList(counterColumns(), greater, twice)
-	done := r.store.exec(ctx, "UPDATE {step_execution} SET "+set+" WHERE id = ?", append(args, row.CountedID)...)
+	done := s.history.exec(ctx, "UPDATE {step_execution} SET "+set+" WHERE id = ?", append(args, row.CountedID)...)
 	return done.RowsAffected > 0, done.Error
 }
 
@@ -217,14 +179,13 @@ func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	if s.isSuperseded(row.CountedID) { // no earlier work counts
 		return nil
 	}
-	r := s.repository
 	var rows []stepExecution
-	err := r.store.session(ctx).Select(counterColumns()).Where("id = ?", row.CountedID).
+	err := s.history.session(ctx).Select(counterColumns()).Where("id = ?", row.CountedID).
 		Clauses(clause.Locking{Strength: "NO KEY UPDATE"}).Find(&rows).Error
 	if err != nil || len(rows) == 0 {
 		return err
 	}
-	missed := countersAhead(rows[0].counters(), row.counters())
+	missed := countersAhead(rows[0].Counts.counters(), row.Counts.counters())
 	if missed == (core.Counters{}) {
 		return nil
 	}
@@ -233,7 +194,7 @@ func (s *claimed) countBefore(ctx context.Context, row *checkpoint) error {
 	if err != nil {
 		return err
 	}
-	done := r.store.exec(ctx, "UPDATE {step_execution} SET before_counts = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ?",
+	done := s.history.exec(ctx, "UPDATE {step_execution} SET before_counts = ? WHERE id = ? AND owner = ? AND epoch = ? AND status = ?",
 		text, s.run.Ref.ID, s.run.Ref.Owner.String(), s.run.Ref.Epoch, core.StatusStarted)
 	if done.Error == nil && done.RowsAffected == 0 {
 		return core.ErrLostOwner

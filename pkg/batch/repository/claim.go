@@ -21,16 +21,16 @@ const checkpointsVersion = 1001
 //go:embed checkpoints
 var checkpointMigrations embed.FS
 
-// DefaultClaimWait is the default of CheckpointOptions.Wait: how long a claim waits for the open
+// defaultClaimWait is the default of CheckpointOptions.Wait: how long a claim waits for the open
 // transaction of the previous attempt.
-const DefaultClaimWait = time.Minute
+const defaultClaimWait = time.Minute
 
 // CheckpointOptions adjust Checkpoints.
 type CheckpointOptions struct {
 	// AutoMigrate reports for which dialects Acquire creates or updates the tables; nil means none.
 	AutoMigrate func(tx.Dialect) bool
 	// Wait bounds how long Acquire waits for an open transaction of the previous attempt: two
-	// leases are enough on PostgreSQL (rule L7). 0 means DefaultClaimWait.
+	// leases are enough on PostgreSQL (rule L7). 0 means defaultClaimWait.
 	Wait time.Duration
 	// Every is the time between two reports of a running attempt to the repository. 0 means a
 	// second.
@@ -46,9 +46,9 @@ type CheckpointOptions struct {
 // instance, PREFIXcheckpoint_skip the skipped items that are not in the repository yet.
 // Repositories may share the tables: each has its own identity.
 type Checkpoints struct {
-	repository *Repository
-	provider   tx.Provider
-	options    CheckpointOptions
+	history  *store
+	provider tx.Provider
+	options  CheckpointOptions
 }
 
 var _ model.CheckpointStores = (*Checkpoints)(nil)
@@ -56,12 +56,12 @@ var _ model.CheckpointStores = (*Checkpoints)(nil)
 // NewCheckpoints returns the checkpoints of r in the databases of provider.
 func NewCheckpoints(r *Repository, provider tx.Provider, options CheckpointOptions) *Checkpoints {
 	if options.Wait == 0 {
-		options.Wait = DefaultClaimWait
+		options.Wait = defaultClaimWait
 	}
 	if options.Every == 0 {
 		options.Every = time.Second
 	}
-	return &Checkpoints{repository: r, provider: provider, options: options}
+	return &Checkpoints{history: r.store, provider: provider, options: options}
 }
 
 // Migrate creates or updates the tables in a database.
@@ -88,7 +88,7 @@ func (c *Checkpoints) store(database string) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStore(db, c.repository.store.prefix).masking(c.repository.store.mask), nil
+	return newStore(db, c.history.prefix).masking(c.history.mask), nil
 }
 
 func checkpointTables(p *store) tableSet {
@@ -120,7 +120,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *model.StepRun, database st
 	if err := c.prepare(ctx, p); err != nil {
 		return nil, err
 	}
-	s := &claimed{store: p, repository: c.repository, run: run, ref: claimRef(run.Ref), every: c.options.Every, notifiedAt: time.Now()}
+	s := &claimed{store: p, history: c.history, run: run, ref: claimRef(run.Ref), every: c.options.Every, notifiedAt: time.Now()}
 	if err := s.identify(ctx, run.Data.Job.InstanceID, run.Step.Name); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (c *Checkpoints) claim(ctx context.Context, run *model.StepRun, database st
 
 // HasCommitted implements model.CheckpointStores.
 func (c *Checkpoints) HasCommitted(ctx context.Context, database string, instance core.JobInstanceID, step string, first core.StepExecutionID) (bool, error) {
-	if database == c.repository.Database() {
+	if database == c.history.db.Name() {
 		return false, nil
 	}
 	found, err := c.hasCommitted(ctx, database, instance, step, first)
@@ -164,7 +164,7 @@ func (c *Checkpoints) hasCommitted(ctx context.Context, database string, instanc
 		}
 		return false, err
 	}
-	s := &claimed{store: p, repository: c.repository}
+	s := &claimed{store: p, history: c.history}
 	if err := s.identify(ctx, instance, step); err != nil {
 		return false, err
 	}
@@ -298,18 +298,6 @@ func (s *claimed) wrapOwner(ctx, waiting context.Context, failure error) error {
 	if err != nil || row == nil || row.Owner == "" { // no owner is known
 		return failure
 	}
-	owner := core.ParseOwner(row.Owner)
+	owner := ports.ParseOwner(row.Owner)
 	return fmt.Errorf("%w (waited for a transaction; the step was claimed by owner %s, process %d)", failure, owner.Host, owner.PID)
-}
-
-// identity returns the ID of this repository, which its checkpoints in other databases carry too.
-func (r *Repository) identity(ctx context.Context) (string, error) {
-	var uids []string
-	if err := r.store.scan(ctx, &uids, "SELECT uid FROM {repository}"); err != nil {
-		return "", fmt.Errorf("read the identity of the repository: %w", err)
-	}
-	if len(uids) != 1 {
-		return "", fmt.Errorf("the repository has %d identities, but needs one", len(uids))
-	}
-	return uids[0], nil
 }

@@ -18,7 +18,7 @@ import (
 // It is used by one goroutine at a time.
 type claimed struct {
 	store       *store
-	repository  *Repository
+	history     *store // of the repository
 	run         *model.StepRun
 	key         checkpointKey
 	identity    string        // of the instance
@@ -44,33 +44,18 @@ type checkpointKey struct {
 func (k checkpointKey) values() []any { return []any{k.repository, int64(k.instance), k.step} }
 
 type checkpoint struct {
-	StepExecutionID  core.StepExecutionID
-	Owner            string
-	Epoch            int64
-	CountedID        core.StepExecutionID
-	ReadCount        int64
-	FilterCount      int64
-	WriteCount       int64
-	ReadSkipCount    int64
-	ProcessSkipCount int64
-	WriteSkipCount   int64
-	CommitCount      int64
-	RollbackCount    int64
-	Position         string
-	Context          string
-	Instance         string // its identity; empty if written by an older version
+	StepExecutionID core.StepExecutionID
+	Owner           string
+	Epoch           int64
+	CountedID       core.StepExecutionID
+	Counts          counterRow `gorm:"embedded"`
+	Position        string
+	Context         string
+	Instance        string // its identity; empty if written by an older version
 }
 
 func checkpointColumns() []string {
 	return append([]string{"step_execution_id", "owner", "epoch", "counted_id", "position", "context", "instance"}, counterColumns()...)
-}
-
-func (c *checkpoint) counters() core.Counters {
-	return core.Counters{
-		Read: c.ReadCount, Filter: c.FilterCount, Write: c.WriteCount,
-		ReadSkip: c.ReadSkipCount, ProcessSkip: c.ProcessSkipCount, WriteSkip: c.WriteSkipCount,
-		Commit: c.CommitCount, Rollback: c.RollbackCount,
-	}
 }
 
 // record returns the committed state of the attempt that claimed the row. The counters are zero if
@@ -85,7 +70,7 @@ func (c *checkpoint) record() (ports.Checkpoint, error) {
 		r.Position = item.Position(c.Position)
 	}
 	if c.CountedID == c.StepExecutionID {
-		r.Counters = c.counters()
+		r.Counters = c.Counts.counters()
 	}
 	return r, nil
 }

@@ -9,25 +9,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// oldIdentity begins the identity of an instance that was created before instances had one.
-const oldIdentity = "old-"
-
-// instanceUID is the SQL of the identity of instance i. An instance of an older version has no row.
-const instanceUID = "COALESCE((SELECT n.uid FROM {instance_identity} n WHERE n.instance_id = i.id), '" + oldIdentity + "' || i.id)"
-
-// scopeOf is core.Attempt.Repository of an instance: the names of its files and tables contain the
-// identity of the instance, or its number if the instance is older (rule C15b).
-func scopeOf(repository, instance string) string {
-	if instance == "" || strings.HasPrefix(instance, oldIdentity) {
-		return repository
-	}
-	return repository + "/" + instance
-}
-
 func (s *claimed) identify(ctx context.Context, instance core.JobInstanceID, step string) error {
 	var rows []struct{ UID, Instance, InstanceKey string }
-	r := s.repository
-	err := r.store.scan(ctx, &rows, "SELECT r.uid, COALESCE("+instanceUID+`, '') AS instance, COALESCE(i.instance_key, '') AS instance_key
+	err := s.history.scan(ctx, &rows, "SELECT r.uid, COALESCE("+instanceUID+`, '') AS instance, COALESCE(i.instance_key, '') AS instance_key
 		FROM {repository} r LEFT JOIN {job_instance} i ON i.id = ?`, instance)
 	switch {
 	case err != nil:
@@ -82,7 +66,7 @@ func (s *claimed) knows(ctx context.Context, before *checkpoint) (bool, error) {
 		return before.Owner == s.ref.Owner.String() || before.Epoch < s.ref.Epoch, nil
 	}
 	var known int64
-	err := s.repository.store.scan(ctx, &known, `SELECT count(*) FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
+	err := s.history.scan(ctx, &known, `SELECT count(*) FROM {step_execution} s JOIN {job_execution} e ON e.id = s.job_execution_id
 		WHERE s.id = ? AND s.name = ? AND e.instance_id = ? AND (s.owner = ? OR s.epoch > ?)`,
 		before.StepExecutionID, s.key.step, s.key.instance, before.Owner, before.Epoch>>claimShift)
 	if err != nil {
@@ -113,7 +97,7 @@ func (s *claimed) admitNew(ctx context.Context, refused *ports.RestoredError) er
 		ID  core.JobInstanceID
 		UID string
 	}
-	if err := s.repository.store.scan(ctx, &given, "SELECT i.id, "+instanceUID+" AS uid FROM {job_instance} i WHERE i.id IN ?", ids); err != nil {
+	if err := s.history.scan(ctx, &given, "SELECT i.id, "+instanceUID+" AS uid FROM {job_instance} i WHERE i.id IN ?", ids); err != nil {
 		return fmt.Errorf("find earlier instances: %w", err)
 	}
 	known := map[core.JobInstanceID]string{}

@@ -15,8 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-var _ taskports.Definitions = (*Repository)(nil)
-
 // The acts of audit rows about definitions, which name no execution.
 const (
 	actRegister   = "register"
@@ -42,8 +40,11 @@ type jobDefinition struct {
 	UpdatedBy       string
 }
 
+// definitions implements taskports.Definitions.
+type definitions struct{ store *store }
+
 // Register implements taskports.Definitions: one transaction, which locks the row.
-func (r *Repository) Register(ctx context.Context, d taskports.Definition, actor string) (taskports.Registration, error) {
+func (r *definitions) Register(ctx context.Context, d taskports.Definition, actor string) (taskports.Registration, error) {
 	row, err := definitionRow(d)
 	if err != nil {
 		return taskports.Registration{}, fmt.Errorf("register job %s: %w", d.Name, err)
@@ -62,7 +63,7 @@ func (r *Repository) Register(ctx context.Context, d taskports.Definition, actor
 			if err := r.storeDefinition(ctx, before, row); err != nil {
 				return err
 			}
-			return r.auditDefinition(ctx, actRegister, actor, d.Name, d.Name+" "+row.Version)
+			return r.store.auditDefinition(ctx, actRegister, actor, d.Name, d.Name+" "+row.Version)
 		})
 		if dberr.IsUniqueViolation(err) && tries < maxTries {
 			continue // another process registered the name concurrently
@@ -79,7 +80,7 @@ func (r *Repository) Register(ctx context.Context, d taskports.Definition, actor
 	}
 }
 
-func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefinition, error) {
+func (r *definitions) lockDefinition(ctx context.Context, name string) (*jobDefinition, error) {
 	var rows []jobDefinition
 	err := gormtx.Find(r.store.session(ctx).Where("name = ?", name).Clauses(clause.Locking{Strength: "UPDATE"}), &rows)
 	if err != nil || len(rows) == 0 {
@@ -89,7 +90,7 @@ func (r *Repository) lockDefinition(ctx context.Context, name string) (*jobDefin
 }
 
 // storeDefinition writes the row. A schedule with other times is decided from now on.
-func (r *Repository) storeDefinition(ctx context.Context, before, row *jobDefinition) error {
+func (r *definitions) storeDefinition(ctx context.Context, before, row *jobDefinition) error {
 	if before == nil {
 		made := *row
 		made.Enabled, made.ScheduledUntil, made.CreatedAt, made.UpdatedAt = true, clock(0), clock(0), clock(0)
@@ -123,7 +124,7 @@ func (d *jobDefinition) isSame(row *jobDefinition) bool {
 }
 
 // Definition implements taskports.Definitions: one statement.
-func (r *Repository) Definition(ctx context.Context, name string) (taskports.Definition, error) {
+func (r *definitions) Definition(ctx context.Context, name string) (taskports.Definition, error) {
 	var rows []jobDefinition
 	if err := gormtx.Find(r.store.session(ctx).Where("name = ?", name), &rows); err != nil {
 		return taskports.Definition{}, fmt.Errorf("read the definition of job %s: %w", name, err)
@@ -135,7 +136,7 @@ func (r *Repository) Definition(ctx context.Context, name string) (taskports.Def
 }
 
 // Definitions implements taskports.Definitions: one statement.
-func (r *Repository) Definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
+func (r *definitions) Definitions(ctx context.Context, filter taskports.DefinitionFilter) ([]taskports.Definition, error) {
 	query := r.store.session(ctx).Omit("definition_text", "definition_files").Order("name")
 	if filter.Scheduled {
 		query = query.Where("enabled AND schedule <> ''")
@@ -158,7 +159,7 @@ func (r *Repository) Definitions(ctx context.Context, filter taskports.Definitio
 }
 
 // EnableDefinition implements taskports.Definitions: one guarded UPDATE and its audit row.
-func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (taskports.Definition, bool, error) {
+func (r *definitions) EnableDefinition(ctx context.Context, name string, enabled bool, actor string) (taskports.Definition, bool, error) {
 	act, until := actDisable, "scheduled_until"
 	if enabled { // times that were due while it was disabled do not count as missed
 		act, until = actEnable, "{now}"
@@ -170,7 +171,7 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 		if changed = done.RowsAffected > 0; done.Error != nil || !changed {
 			return done.Error
 		}
-		return r.auditDefinition(ctx, act, actor, name, name)
+		return r.store.auditDefinition(ctx, act, actor, name, name)
 	})
 	if err != nil {
 		return taskports.Definition{}, false, fmt.Errorf("%s the schedule of job %s: %w", act, name, err)
@@ -180,7 +181,7 @@ func (r *Repository) EnableDefinition(ctx context.Context, name string, enabled 
 }
 
 // Unregister implements taskports.Definitions: one DELETE and its audit row.
-func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
+func (r *definitions) Unregister(ctx context.Context, name, actor string) error {
 	err := r.store.transact(ctx, func(ctx context.Context) error {
 		done := r.store.exec(ctx, "DELETE FROM {job_definition} WHERE name = ?", name)
 		if done.Error != nil {
@@ -189,7 +190,7 @@ func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 		if done.RowsAffected == 0 {
 			return core.ErrNotFound
 		}
-		return r.auditDefinition(ctx, actUnregister, actor, name, name)
+		return r.store.auditDefinition(ctx, actUnregister, actor, name, name)
 	})
 	if err != nil {
 		return fmt.Errorf("unregister job %s: %w", name, err)
@@ -198,20 +199,20 @@ func (r *Repository) Unregister(ctx context.Context, name, actor string) error {
 }
 
 // Advance implements taskports.Definitions: one guarded UPDATE, and its audit row.
-func (r *Repository) Advance(ctx context.Context, d taskports.Definition, until time.Time, note string) (bool, error) {
+func (r *definitions) Advance(ctx context.Context, d taskports.Definition, until time.Time, note string) (bool, error) {
 	done := r.store.exec(ctx, "UPDATE {job_definition} SET scheduled_until = ? WHERE id = ? AND enabled AND version = ? AND scheduled_until = ?",
 		instant{Time: until}, d.ID, d.Files.Hash, instant{Time: d.ScheduledUntil})
 	if done.Error != nil {
 		return false, fmt.Errorf("advance the schedule of job %s: %w", d.Name, done.Error)
 	}
 	if done.RowsAffected > 0 && note != "" {
-		return true, r.auditDefinition(ctx, actLeaveOut, "scheduler", d.Name, d.Name+": "+note)
+		return true, r.store.auditDefinition(ctx, actLeaveOut, "scheduler", d.Name, d.Name+": "+note)
 	}
 	return done.RowsAffected > 0, nil
 }
 
 // Now implements taskports.Definitions.
-func (r *Repository) Now(ctx context.Context) (time.Time, error) {
+func (r *definitions) Now(ctx context.Context) (time.Time, error) {
 	var rows []struct{ At instant }
 	if err := r.store.scan(ctx, &rows, "SELECT {now} AS at"); err != nil {
 		return time.Time{}, fmt.Errorf("read the clock of the database: %w", err)
@@ -219,8 +220,8 @@ func (r *Repository) Now(ctx context.Context) (time.Time, error) {
 	return rows[0].At.Time, nil
 }
 
-func (r *Repository) auditDefinition(ctx context.Context, act, actor, job, detail string) error {
-	return r.store.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail, Verb: act, Person: actor, JobName: job}).Error
+func (s *store) auditDefinition(ctx context.Context, act, actor, job, detail string) error {
+	return s.session(ctx).Create(&audit{At: clock(0), Act: act, Actor: actor, Detail: detail, Verb: act, Person: actor, JobName: job}).Error
 }
 
 func definitionRow(d taskports.Definition) (*jobDefinition, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
@@ -21,7 +22,7 @@ import (
 
 func nightly(text, cron string) taskports.Definition {
 	return taskports.Definition{
-		Name: "nightly", Files: core.NewDefinition(text, "/jobs/nightly.yaml", []core.DefinitionFile{{Name: "a.yaml", Text: "job: a"}}),
+		Name: "nightly", Files: ports.NewDefinition(text, "/jobs/nightly.yaml", []core.DefinitionFile{{Name: "a.yaml", Text: "job: a"}}),
 		Schedule: &taskports.Schedule{Cron: cron, Timezone: "Europe/Berlin", CatchUp: "last", Overlap: "queue"},
 		Budget:   task.Budget{MaxAttempts: 3, Deadline: time.Hour},
 	}

@@ -1,4 +1,4 @@
-// Package repository keeps the history of jobs in a database, over gorm: a [core.JobRepository] for
+// Package repository keeps the history of jobs in a database, over gorm: the ports of internal/ports for
 // SQLite and PostgreSQL.
 //
 // The database decides every race. Every change of a status is one guarded UPDATE. Its allowed
@@ -8,10 +8,13 @@
 // exactly one of two processes wins (rule L1). It takes over the execution of a lost owner (rules
 // L2, L5). All times are the database's (rule L6).
 //
-// Read in this order: schema.go and migrations/ (the tables), store.go (the statements), rows.go
-// (how rows map to the records of core), launch.go, takeover.go, transition.go, checkpoint.go,
-// journal.go, explorer.go. claim.go, checkpointsync.go and gc.go keep checkpoints in the databases
-// of the steps.
+// Each port of internal/ports has a small type. They stand on layers that know no port, and the
+// arrows go one way: store (the statements) and rows; auditor (ledger.go) and announcements; endings
+// (what ends with an execution, and the order of locks); moves (the guarded UPDATE); jobGuard,
+// takeovers and explorer. Read in this order: schema.go and migrations/ (the tables), store.go,
+// rows.go, moves.go, launch.go, takeover.go, transitions.go, checkpoint.go, journal.go, explorer.go,
+// repository.go. claim.go, checkpointsync.go and gc.go keep checkpoints in the databases of the
+// steps.
 //
 // It imports core, tx, gorm, internal/gormtx, internal/migrator and internal/dberr.
 package repository

@@ -14,15 +14,38 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
-const DefaultPageSize = 50
+// defaultPageSize is the number of executions that Executions lists unless the filter sets a limit.
+const defaultPageSize = 50
 
-// batchSize is the number of executions whose IDs one statement has: below the databases' limits of
-// bind variables.
-const batchSize = 1000
+// explorer implements ports.Explorer.
+type explorer struct {
+	store *store
+	// records caches a long SQL text, keyed by brief: the SELECT list of an execution.
+	records map[bool]string
+}
+
+func newExplorer(s *store) *explorer {
+	r := &explorer{store: s}
+	r.records = map[bool]string{true: r.selectList(true), false: r.selectList(false)}
+	return r
+}
+
+// selectList returns the columns of a record; brief leaves out those that
+// core.ExecutionFilter.Brief does.
+func (r *explorer) selectList(brief bool) string {
+	unread := []string{"status_before", "active", "step_count", "last_epoch"}
+	unlisted := []string{"last_move", "context", "definition_text", "definition_files", "definition_hash", "job_time", "exclusive_key", "task_id", "parent_call", "epoch"}
+	columns := slices.DeleteFunc(r.store.columnNames(&jobExecution{}), func(name string) bool {
+		return slices.Contains(unread, name) || brief && slices.Contains(unlisted, name)
+	})
+	if brief {
+		columns = append(columns, "CASE WHEN definition_path = '' THEN definition_text ELSE '' END AS definition_text")
+	}
+	return strings.Join(columns, ", ") + r.store.sql(", "+paramsColumn)
+}
 
 // Execution implements ports.Explorer; it returns core.ErrNotFound for an unknown ID.
-func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
+func (r *explorer) Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error) {
 	found, err := r.executions(r.store.session(ctx).Where("id = ?", id), false, 1)
 	if err != nil {
 		return nil, fmt.Errorf("read job execution %d: %w", id, err)
@@ -34,7 +57,7 @@ func (r *Repository) Execution(ctx context.Context, id core.JobExecutionID) (*co
 }
 
 // LastExecution implements ports.Explorer; it returns core.ErrNotFound if there is none.
-func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
+func (r *explorer) LastExecution(ctx context.Context, jobName, key string) (*core.JobExecution, error) {
 	found, err := r.executions(r.ofInstance(ctx, jobName, key).Order("id DESC").Limit(1), false, 1)
 	if err != nil {
 		return nil, fmt.Errorf("read the last execution of job %s: %w", jobName, err)
@@ -45,12 +68,12 @@ func (r *Repository) LastExecution(ctx context.Context, jobName, key string) (*c
 	return &found[0], nil
 }
 
-func (r *Repository) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
+func (r *explorer) ofInstance(ctx context.Context, jobName, key string) *gorm.DB {
 	return r.store.session(ctx).Where(r.store.sql("instance_id = (SELECT id FROM {job_instance} WHERE job_name = ? AND instance_key = ?)"), jobName, key)
 }
 
 // Executions implements ports.Explorer: newest first, by key, never by offset, with one statement.
-func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
+func (r *explorer) Executions(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecution, error) {
 	timed := !filter.CreatedFrom.IsZero() || !filter.CreatedTo.IsZero()
 	query, limit := r.filtered(ctx, filter, timed)
 	found, err := r.executions(query, filter.Brief, limit)
@@ -60,9 +83,18 @@ func (r *Repository) Executions(ctx context.Context, filter ports.ExecutionFilte
 	return found, nil
 }
 
+// before returns the execution of the instance before this one, or nil.
+func (r *explorer) before(ctx context.Context, e *core.JobExecution) (*core.JobExecution, error) {
+	list, err := r.Executions(ctx, ports.ExecutionFilter{Instance: e.InstanceID, Before: e.ID, Limit: 1})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
 // ExecutionIDs implements ports.Explorer with one statement, or with two if the filter has only
 // CreatedFrom and the newest page has older executions too.
-func (r *Repository) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
+func (r *explorer) ExecutionIDs(ctx context.Context, filter ports.ExecutionFilter) ([]core.JobExecutionID, error) {
 	ids, known, err := r.newestSince(ctx, filter)
 	if err != nil || known {
 		return ids, err
@@ -89,7 +121,7 @@ type createdAt struct {
 // since the filter's time: then it is the page of the filter. IDs mostly follow the order of
 // creation, but the database does not know that: it would read all executions since that time, and
 // sort them by ID.
-func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
+func (r *explorer) newestSince(ctx context.Context, filter ports.ExecutionFilter) (ids []core.JobExecutionID, known bool, err error) {
 	from := filter.CreatedFrom
 	if !onlySince(filter) {
 		return nil, false, nil
@@ -110,21 +142,21 @@ func (r *Repository) newestSince(ctx context.Context, filter ports.ExecutionFilt
 
 // filtered returns the query of a page, and its size. With apart, the page's IDs are selected in a
 // subquery, as they always are for several statuses.
-func (r *Repository) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
+func (r *explorer) filtered(ctx context.Context, filter ports.ExecutionFilter, apart bool) (query *gorm.DB, limit int) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
-	where, args := r.selected(filter)
+	where := selected(filter)
 	query = r.store.session(ctx).Limit(filter.Limit)
 	switch {
 	case len(filter.Statuses) > 1 || apart:
-		pages, all := r.pages(where, args, filter)
+		pages, all := r.pages(where, filter)
 		return query.Order("id DESC").Where("id IN ("+pages+")", all...), filter.Limit
 	case len(filter.Statuses) == 1:
-		where, args = append(where, "status = ?"), append(args, filter.Statuses[0])
+		where.add(true, "status = ?", filter.Statuses[0])
 		fallthrough
-	case len(where) > 0:
-		query = query.Where(strings.Join(where, " AND "), args...)
+	case len(where.texts) > 0:
+		query = query.Where(where.text(), where.args...)
 	}
 	return query.Order(newestFirst(filter)), filter.Limit
 }
@@ -140,68 +172,46 @@ func newestFirst(filter ports.ExecutionFilter) string {
 }
 
 // selected returns the conditions of the filter without the statuses.
-func (r *Repository) selected(filter ports.ExecutionFilter) (where []string, args []any) {
-	and := func(condition string, values ...any) {
-		where, args = append(where, r.store.sql(condition)), append(args, values...)
-	}
-	if filter.JobName != "" {
-		and("job_name = ?", filter.JobName)
-	}
-	if filter.Instance != 0 {
-		and("instance_id = ?", filter.Instance)
-	}
-	if filter.ExitCode != "" {
-		and("exit_code = ?", filter.ExitCode)
-	}
-	if filter.RedriveOf != 0 {
-		and("redrive_of = ?", filter.RedriveOf)
-	}
-	if filter.Task != 0 {
-		and("task_id = ?", filter.Task)
-	}
-	if filter.Parent != 0 {
-		and("parent_id = ?", filter.Parent)
-	}
-	if filter.ParentCall != 0 {
-		and("parent_call = ?", filter.ParentCall)
-	}
-	if filter.Before > 0 {
-		and("id < ?", filter.Before)
-	}
-	if !filter.CreatedFrom.IsZero() {
-		and("created_at >= ?", instant{Time: filter.CreatedFrom})
-	}
-	if !filter.CreatedTo.IsZero() {
-		and("created_at < ?", instant{Time: filter.CreatedTo})
-	}
-	return where, args
+func selected(filter ports.ExecutionFilter) *conditions {
+	c := &conditions{}
+	c.add(filter.JobName != "", "job_name = ?", filter.JobName)
+	c.add(filter.Instance != 0, "instance_id = ?", filter.Instance)
+	c.add(filter.ExitCode != "", "exit_code = ?", filter.ExitCode)
+	c.add(filter.RedriveOf != 0, "redrive_of = ?", filter.RedriveOf)
+	c.add(filter.Task != 0, "task_id = ?", filter.Task)
+	c.add(filter.Parent != 0, "parent_id = ?", filter.Parent)
+	c.add(filter.ParentCall != 0, "parent_call = ?", filter.ParentCall)
+	c.add(filter.Before > 0, "id < ?", filter.Before)
+	c.add(!filter.CreatedFrom.IsZero(), "created_at >= ?", instant{Time: filter.CreatedFrom})
+	c.add(!filter.CreatedTo.IsZero(), "created_at < ?", instant{Time: filter.CreatedTo})
+	return c
 }
 
 // pages selects the first page of each status; together they contain the IDs of the filter's page.
 // Each is read from the end of an index. An IN of statuses would have to choose between sorting the
 // frequent ones and searching for the rare ones. Times do not follow the order of IDs: for a range
 // of times only the IDs are sorted, from an index.
-func (r *Repository) pages(where []string, args []any, filter ports.ExecutionFilter) (string, []any) {
+func (r *explorer) pages(where *conditions, filter ports.ExecutionFilter) (string, []any) {
 	var parts []string
 	var all []any
-	page := func(where []string, values ...any) {
+	page := func(texts []string, values ...any) {
 		all = append(append(all, values...), filter.Limit)
-		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?) AS page")
+		parts = append(parts, "SELECT id FROM (SELECT id FROM {job_execution} WHERE "+strings.Join(texts, " AND ")+" ORDER BY id DESC LIMIT ?) AS page")
 	}
 	for _, status := range filter.Statuses {
-		page(slices.Concat([]string{"status = ?"}, where), slices.Concat([]any{status}, args)...)
+		page(slices.Concat([]string{"status = ?"}, where.texts), slices.Concat([]any{status}, where.args)...)
 	}
 	if len(filter.Statuses) == 0 {
-		page(where, args...)
+		page(where.texts, where.args...)
 	}
 	return r.store.sql(strings.Join(parts, " UNION ALL ")), all
 }
 
 // executions runs a query of executions. It allocates about as many rows at once: a slice that
 // grows row by row would take twice the memory.
-func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
+func (r *explorer) executions(query *gorm.DB, brief bool, about int) ([]core.JobExecution, error) {
 	rows := make([]executionRow, 0, min(about, batchSize))
-	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.store.records[brief]), &rows); err != nil {
+	if err := gormtx.Scan(query.Model(&jobExecution{}).Select(r.records[brief]), &rows); err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
@@ -219,18 +229,10 @@ func (r *Repository) executions(query *gorm.DB, brief bool, about int) ([]core.J
 
 // Steps implements ports.Explorer. For an unknown execution, as for one without steps, the list is
 // empty.
-func (r *Repository) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
-	var rows []stepExecution
-	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
+func (r *explorer) Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error) {
+	steps, err := r.store.steps(ctx, "job_execution_id = ?", id)
+	if err != nil {
 		return nil, fmt.Errorf("list the steps of job execution %d: %w", id, err)
-	}
-	steps := make([]core.StepExecution, len(rows))
-	for i := range rows {
-		record, err := rows[i].record()
-		if err != nil {
-			return nil, err
-		}
-		steps[i] = *record
 	}
 	return steps, nil
 }
@@ -242,7 +244,7 @@ type stepHistory struct {
 
 // LastSteps implements ports.Explorer with one statement, which reads the wide
 // columns (position, context) of the newest rows only.
-func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
+func (r *explorer) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
 	var rows []stepHistory
 	err := r.store.session(ctx).Model(&stepExecution{}).
 		Select(r.store.columns(&stepExecution{})+", h.attempts").
@@ -262,4 +264,88 @@ func (r *Repository) LastSteps(ctx context.Context, id core.JobInstanceID, since
 		steps[record.Name] = ports.StepHistory{Last: *record, Attempts: rows[i].Attempts}
 	}
 	return steps, nil
+}
+
+// Instance implements ports.Explorer; it returns core.ErrNotFound if there is none.
+func (r *explorer) Instance(ctx context.Context, jobName, key string) (*ports.JobInstance, error) {
+	var rows []jobInstance
+	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ?", jobName, key), &rows)
+	if err != nil {
+		return nil, fmt.Errorf("read the instance of job %s: %w", jobName, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("instance of job %s with these parameters: %w", jobName, core.ErrNotFound)
+	}
+	record := rows[0].record()
+	return &record, nil
+}
+
+// Instances implements ports.Explorer: one statement, by key, never by offset.
+func (r *explorer) Instances(ctx context.Context, filter ports.InstanceFilter) ([]ports.JobInstance, error) {
+	if filter.Limit <= 0 {
+		filter.Limit = defaultPageSize
+	}
+	where := &conditions{}
+	where.add(filter.JobName != "", "job_name = ?", filter.JobName)
+	where.add(filter.BaseKey != "", "base_key = ?", filter.BaseKey)
+	where.add(filter.NoRedrives, "base_key <> ''")
+	where.add(filter.OnlyBase, "base_key = instance_key")
+	where.add(filter.NoBackfills, "NOT backfilled")
+	where.add(filter.Before > 0, "id < ?", filter.Before)
+	query := r.store.session(ctx).Order("id DESC").Limit(filter.Limit)
+	if len(where.texts) > 0 {
+		query = query.Where(where.text(), where.args...)
+	}
+	rows := make([]jobInstance, 0, min(filter.Limit, batchSize))
+	if err := gormtx.Find(query, &rows); err != nil {
+		return nil, fmt.Errorf("list job instances: %w", err)
+	}
+	list := make([]ports.JobInstance, len(rows))
+	for i := range rows {
+		list[i] = rows[i].record()
+	}
+	return list, nil
+}
+
+// LastPurged implements ports.Explorer: one statement.
+func (r *explorer) LastPurged(ctx context.Context, jobName string) (*core.JobExecution, error) {
+	var rows []struct {
+		Param      jobExecutionParam `gorm:"embedded"`
+		InstanceID core.JobInstanceID
+	}
+	err := r.store.scan(ctx, &rows, `SELECT instance_id, name, type, value, identifying FROM {purged_parameter}
+		WHERE job_name = ? AND instance_id = (SELECT MAX(instance_id) FROM {purged_parameter} WHERE job_name = ?)`, jobName, jobName)
+	if err != nil {
+		return nil, fmt.Errorf("read the last deleted instance of job %s: %w", jobName, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("deleted instance of job %s: %w", jobName, core.ErrNotFound)
+	}
+	list := make([]jobExecutionParam, len(rows))
+	for i, row := range rows {
+		list[i] = row.Param
+	}
+	params, err := parameters(list)
+	if err != nil {
+		return nil, fmt.Errorf("the last deleted instance of job %s: %w", jobName, err)
+	}
+	return &core.JobExecution{JobName: jobName, InstanceID: rows[0].InstanceID, Params: params}, nil
+}
+
+// someJobs is the typical number of jobs in a history.
+const someJobs = 16
+
+// Jobs implements ports.Explorer. For each job it reads index entries only: the next name, and the
+// last entry of that name.
+func (r *explorer) Jobs(ctx context.Context) ([]core.JobExecution, error) {
+	list, err := r.executions(r.store.session(ctx).Where(r.store.sql(`id IN (
+		WITH RECURSIVE jobs(name) AS (
+			SELECT MIN(job_name) FROM {job_execution}
+			UNION ALL SELECT (SELECT MIN(e.job_name) FROM {job_execution} e WHERE e.job_name > jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)
+		SELECT (SELECT MAX(e.id) FROM {job_execution} e WHERE e.job_name = jobs.name) FROM jobs WHERE jobs.name IS NOT NULL)`)), true, someJobs)
+	if err != nil {
+		return nil, fmt.Errorf("list jobs: %w", err)
+	}
+	slices.SortFunc(list, func(a, b core.JobExecution) int { return strings.Compare(a.JobName, b.JobName) })
+	return list, nil
 }

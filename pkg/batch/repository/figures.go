@@ -38,9 +38,12 @@ const (
 
 const maxFigures = 10_000
 
+// figures reads the numbers that are monitored.
+type figures struct{ store *store }
+
 // Figures reads all figures except the schedules', with four statements (rule OP1). waiting has, by
 // the definition's ID, when its oldest scheduled run that has not begun was submitted.
-func (r *Repository) Figures(ctx context.Context) (f core.Figures, waiting map[int64]time.Time, err error) {
+func (r *figures) Figures(ctx context.Context) (f core.Figures, waiting map[int64]time.Time, err error) {
 	f = core.Figures{Completed: map[string]time.Time{}, Tasks: map[string]int64{}, Parts: map[string]int64{}, DeadEvents: map[string]int64{}}
 	waiting = map[int64]time.Time{}
 	for _, read := range []func() error{
@@ -56,7 +59,7 @@ func (r *Repository) Figures(ctx context.Context) (f core.Figures, waiting map[i
 	return f, waiting, nil
 }
 
-func (r *Repository) readCompleted(ctx context.Context, into map[string]time.Time) error {
+func (r *figures) readCompleted(ctx context.Context, into map[string]time.Time) error {
 	var rows []struct {
 		Name string
 		At   instant
@@ -68,7 +71,7 @@ func (r *Repository) readCompleted(ctx context.Context, into map[string]time.Tim
 	return err
 }
 
-func (r *Repository) readOpen(ctx context.Context, f *core.Figures) error {
+func (r *figures) readOpen(ctx context.Context, f *core.Figures) error {
 	var rows []struct {
 		JobName string
 		Status  core.Status
@@ -82,7 +85,7 @@ func (r *Repository) readOpen(ctx context.Context, f *core.Figures) error {
 	return err
 }
 
-func (r *Repository) readWaiting(ctx context.Context, f *core.Figures) error {
+func (r *figures) readWaiting(ctx context.Context, f *core.Figures) error {
 	var rows []struct {
 		Kind, Name string
 		N          int64
@@ -103,7 +106,7 @@ func (r *Repository) readWaiting(ctx context.Context, f *core.Figures) error {
 	return err
 }
 
-func (r *Repository) readWaitingRuns(ctx context.Context, into map[int64]time.Time) (now time.Time, err error) {
+func (r *figures) readWaitingRuns(ctx context.Context, into map[int64]time.Time) (now time.Time, err error) {
 	var rows []struct {
 		Definition int64
 		Since, Now instant

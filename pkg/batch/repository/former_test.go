@@ -43,7 +43,7 @@ func TestALaunchDoesNotReachAnInstanceOfTheFormerReading(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, e.FormerTimes)
 		_, err = launch(local(12))
-		require.ErrorAs(t, err, new(*core.AlreadyRunningError), "this version made it")
+		require.ErrorAs(t, err, new(*ports.AlreadyRunningError), "this version made it")
 
 		for _, table := range []string{"instance", "execution"} {
 			_, err := db.Conn().ExecContext(t.Context(), "UPDATE surfin_job_"+table+" SET local_times = NULL")
@@ -54,19 +54,19 @@ func TestALaunchDoesNotReachAnInstanceOfTheFormerReading(t *testing.T) {
 		require.True(t, e.FormerTimes)
 		for hour, taken := range map[int]bool{10: false, 12: true} {
 			_, err = launch(local(hour))
-			var refused *core.FormerInstanceError
+			var refused *ports.FormerInstanceError
 			require.ErrorAs(t, err, &refused)
-			require.Equal(t, core.FormerInstanceError{JobName: "j", Execution: old, Status: core.StatusStarting, Params: local(hour), Taken: taken}, *refused)
+			require.Equal(t, ports.FormerInstanceError{JobName: "j", Execution: old, Status: core.StatusStarting, Params: local(hour), Taken: taken}, *refused)
 		}
 		_, err = launch(at(10, nil))
-		require.ErrorAs(t, err, new(*core.AlreadyRunningError), "a time with an offset was never another")
+		require.ErrorAs(t, err, new(*ports.AlreadyRunningError), "a time with an offset was never another")
 		_, err = launch(local(14))
 		require.NoError(t, err)
 
 		_, err = db.Conn().ExecContext(t.Context(), "UPDATE surfin_job_execution SET status = 'ABANDONED', active = NULL")
 		require.NoError(t, err)
 		_, err = launch(local(12))
-		require.ErrorIs(t, err, core.ErrAbandoned)
+		require.ErrorIs(t, err, ports.ErrAbandoned)
 		_, err = launch(local(10))
 		require.NoError(t, err)
 	})

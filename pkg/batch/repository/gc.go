@@ -28,7 +28,7 @@ func (c *Checkpoints) collectGarbage(ctx context.Context, database string) (dele
 	if err := checkpointTables(p).check(ctx); err != nil {
 		return 0, err
 	}
-	uid, err := c.repository.identity(ctx)
+	uid, err := c.history.identity(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +54,7 @@ func (c *Checkpoints) collectGarbage(ctx context.Context, database string) (dele
 	}
 }
 
-// orphan is the key of a checkpoint whose instance may be gone, with its attempts.
+// orphan is the key of a checkpoint; its instance may be gone, with its attempts.
 type orphan struct {
 	InstanceID      core.JobInstanceID
 	Step            string
@@ -72,7 +72,7 @@ func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, err
 		ids = append(ids, l.InstanceID)
 	}
 	var known []core.JobInstanceID
-	err := c.repository.store.scan(ctx, &known, "SELECT id FROM {job_instance} WHERE id IN ?", slices.Compact(ids))
+	err := c.history.scan(ctx, &known, "SELECT id FROM {job_instance} WHERE id IN ?", slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (c *Checkpoints) orphans(ctx context.Context, page []orphan) ([]orphan, err
 		exists[id] = true
 	}
 	var newest core.JobInstanceID
-	if err := c.repository.store.scan(ctx, &newest, "SELECT COALESCE(MAX(id), 0) FROM {job_instance}"); err != nil {
+	if err := c.history.scan(ctx, &newest, "SELECT COALESCE(MAX(id), 0) FROM {job_instance}"); err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(page, func(l orphan) bool { return exists[l.InstanceID] || l.InstanceID > newest }), nil

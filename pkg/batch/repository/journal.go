@@ -13,11 +13,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// journal implements ports.Journal.
+type journal struct{ store *store }
+
 // Visits implements ports.Journal with one statement. The database reads the whole journal of the
 // instance and returns a row per attempt, flow, element and kind: a loop of many rounds around a
 // step is one row, and so is a step that ran again in its visit because its worker was lost. Each
 // visit of a split or a flow has its own log and its own rows.
-func (r *Repository) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
+func (r *journal) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
 	var rows []journalRow
 	err := r.store.scan(ctx, &rows, `SELECT job_execution_id, flow, ordinal, element, kind, verdict, target, step_id FROM (
 		SELECT v.*, ROW_NUMBER() OVER (PARTITION BY job_execution_id, flow, element,
@@ -60,19 +63,19 @@ type journalRow struct {
 }
 
 // StepsByID implements ports.Journal.
-func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
+func (r *journal) StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error) {
 	steps := make(map[core.StepExecutionID]core.StepExecution, len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		var rows []stepExecution
 		if err := gormtx.Find(r.store.session(ctx).Where("id IN ?", batch), &rows); err != nil {
 			return nil, fmt.Errorf("read %d step executions: %w", len(batch), err)
 		}
-		for i := range rows {
-			record, err := rows[i].record()
-			if err != nil {
-				return nil, err
-			}
-			steps[record.ID] = *record
+		records, err := stepRecords(rows)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range records {
+			steps[s.ID] = s
 		}
 	}
 	return steps, nil
@@ -81,12 +84,12 @@ func (r *Repository) StepsByID(ctx context.Context, ids []core.StepExecutionID) 
 // RecordVisits implements ports.Journal with one INSERT for a batch of rows. It compares no guard: a
 // row records the attempt's visit, and the guard of the work itself decides whether that work
 // commits.
-func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []ports.FlowVisit) (bool, error) {
+func (r *journal) RecordVisits(ctx context.Context, id core.JobExecutionID, rows []ports.FlowVisit) (bool, error) {
 	current, in := tx.From(ctx, r.store.db.Name())
 	if !in || current.ReadOnly() {
 		return false, nil
 	}
-	if err := r.storeVisits(ctx, id, rows); err != nil {
+	if err := r.store.storeVisits(ctx, id, rows); err != nil {
 		return false, fmt.Errorf("journal of job execution %d: %w", id, err)
 	}
 	return true, nil
@@ -94,7 +97,7 @@ func (r *Repository) RecordVisits(ctx context.Context, id core.JobExecutionID, r
 
 // storeVisits inserts rows of the journal. Branches of a split may store the same rows: existing
 // rows stay.
-func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, visits []ports.FlowVisit) error {
+func (s *store) storeVisits(ctx context.Context, id core.JobExecutionID, visits []ports.FlowVisit) error {
 	if len(visits) == 0 {
 		return nil
 	}
@@ -102,8 +105,8 @@ func (r *Repository) storeVisits(ctx context.Context, id core.JobExecutionID, vi
 	for i, v := range visits {
 		rows[i] = flowVisit{
 			JobExecutionID: id, Flow: v.Flow, Ordinal: v.Ordinal, Element: v.Element,
-			Kind: v.Kind, Verdict: storable(r.store.mask(v.Verdict)), Target: v.Target, CreatedAt: clock(0),
+			Kind: v.Kind, Verdict: storable(s.mask(v.Verdict)), Target: v.Target, CreatedAt: clock(0),
 		}
 	}
-	return r.store.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
+	return s.session(ctx).Clauses(clause.OnConflict{DoNothing: true}).CreateInBatches(&rows, auditBatch).Error
 }

@@ -10,41 +10,16 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// Acts of audit rows, and triggers of events.
-const (
-	actLaunch      = "launch"
-	actTakeOver    = "take over"
-	actChangeJob   = "change job"
-	actRequestStop = "request stop"
-	actStartStep   = "start step"
-	actEndStep     = "end step"
-	actPlan        = "plan partitions"
-	actBeginStep   = "begin step"
-	actAbandon     = "abandon"
-	actRecover     = "recover"
-	actPurge       = "purge"
-	actPark        = "park"
-	actResume      = "resume"
-	actAssign      = "assign"
-	actRelease     = "release"
-	actSettle      = "settle"
-)
-
-// auditBatch is the number of audit rows in one INSERT: below the databases' limits of bind
-// variables.
-const auditBatch = 500
-
-// openStep selects the unfinished steps. It is literally the text of the partial index, because no
-// database matches bind variables with it.
-const openStep = "status IN ('STARTING', 'STARTED', 'PARKED', 'STOPPING')"
-
-// lostOwner is the reason shown by an execution that was taken over.
-const lostOwner = core.LostOwner
+// launches implements ports.Launches.
+type launches struct {
+	*takeovers
+	reads  *explorer
+	places *placements
+}
 
 // Launch implements ports.Launches. It is one transaction that first locks the instance's row, so
 // launches of one instance are serialized. It takes at most eight statements however long the
@@ -54,7 +29,7 @@ const lostOwner = core.LostOwner
 //
 // A take-over is committed even if the launch is then refused because the job is not restartable:
 // the lost execution has ended in either case.
-func (r *Repository) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
+func (r *launches) Launch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if req.JobName == "" || req.Lease <= 0 {
 		return ports.Launched{}, fmt.Errorf("launch: a job name and a positive lease are needed (job %q, lease %v)", req.JobName, req.Lease)
 	}
@@ -74,7 +49,7 @@ var errFreed = errors.New("it found an execution that has ended")
 
 const maxTries = 20
 
-func (r *Repository) tryLaunch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
+func (r *launches) tryLaunch(ctx context.Context, req ports.LaunchRequest) (ports.Launched, error) {
 	if err := r.refuseRunning(ctx, req); err != nil {
 		return ports.Launched{}, err
 	}
@@ -97,59 +72,43 @@ func (r *Repository) tryLaunch(ctx context.Context, req ports.LaunchRequest) (po
 	return l.launched, nil
 }
 
-// refusalError rolls back a launch that changed nothing.
-type refusalError struct{ reason error }
-
-func (e *refusalError) Error() string { return e.reason.Error() }
-func (e *refusalError) Unwrap() error { return e.reason }
+// refuseRunning refuses an instance that runs, on a database with one writer, without waiting for
+// that writer: it may well be the running job (rule L7).
+func (r *launches) refuseRunning(ctx context.Context, req ports.LaunchRequest) error {
+	if !r.store.db.SingleWriter() || req.Again {
+		return nil
+	}
+	if err := r.CheckFormer(ctx, req.JobName, req.Params); err != nil {
+		return err
+	}
+	last, err := r.reads.newest(r.reads.ofInstance(ctx, req.JobName, req.Params.Key()))
+	if err != nil {
+		return fmt.Errorf("launch job %s: %w", req.JobName, err)
+	}
+	if last != nil && !last.Row.Status.IsOver() {
+		exec, err := last.Row.record()
+		if err != nil {
+			return err
+		}
+		if attempt := last.attempt(exec, req.Dead); !attempt.Lost {
+			return attempt.Refusal(req.Restartable)
+		}
+	}
+	return r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
+}
 
 // errLaunchedBefore rolls back a launch that the same request has already made, though its reply
 // was lost.
 var errLaunchedBefore = errors.New("it was launched before")
 
 type launch struct {
-	repo     *Repository
+	repo     *launches
 	ledger   *ledger
 	req      ports.LaunchRequest
 	instance core.JobInstanceID
 	attempts int64 // launches of the instance, including this one
 	launched ports.Launched
 	refused  error // after a take-over, which is committed nevertheless
-}
-
-// newestExecution is the newest execution of an instance with the state of its lease and its steps.
-type newestExecution struct {
-	Row        jobExecution `gorm:"embedded"`
-	Params     string       // as in executionRow; empty if not selected
-	Expired    bool         // the lease has expired
-	Uncertain  bool         // the outcome of a step is unknown, and no checkpoint determines it
-	Unsettled  bool         // the outcome of a step is unknown, but a checkpoint determines it
-	Settles    bool         // the execution's outcome is known once the outcomes of those steps are
-	Unfinished int64        // unfinished steps; as of the query, so only a hint if it waited for a lock
-
-	// Open work that a parked execution waits for.
-	OpenPartsSum, OpenTasks, OpenChildren int64
-}
-
-// judgedColumns are the additional columns of a newestExecution. For many executions at once
-// PostgreSQL would evaluate an EXISTS by reading all steps.
-const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled,
-	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
-
-// attempt returns the state that a launch judges. exec is the record of the row.
-func (s *newestExecution) attempt(exec core.JobExecution, dead func(core.Owner) bool) ports.NewestAttempt {
-	runs := s.Row.Status.IsRunning() && !s.Row.isParked()
-	return ports.NewestAttempt{
-		Execution: exec, Lost: runs && (s.Expired || dead != nil && dead(exec.Owner)),
-		Open: s.open(), Uncertain: s.Uncertain, Settles: s.Settles, Unfinished: s.Unfinished,
-	}
-}
-
-func (s *newestExecution) open() core.OpenWork {
-	return core.OpenWork{Parts: s.OpenPartsSum, Tasks: s.OpenTasks, Children: s.OpenChildren}
 }
 
 func (l *launch) run(ctx context.Context, notes *ledger) error {
@@ -168,14 +127,14 @@ func (l *launch) run(ctx context.Context, notes *ledger) error {
 		return err
 	}
 	if last == nil {
-		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, core.ErrIllegalState)}
+		return &refusalError{fmt.Errorf("job %s, instance %d has no execution: %w", l.req.JobName, l.instance, ports.ErrIllegalState)}
 	}
 	previous, err := last.Row.with(last.Params)
 	if err != nil {
 		return err
 	}
 	if l.req.Again && last.Row.Status == core.StatusStarting && last.Row.Owner == l.req.Owner.String() {
-		if l.launched.Previous, err = l.repo.before(ctx, &previous); err == nil {
+		if l.launched.Previous, err = l.repo.reads.before(ctx, &previous); err == nil {
 			l.launched.Execution, err = &previous, errLaunchedBefore
 		}
 		return err
@@ -222,43 +181,7 @@ func (l *launch) lockInstance(ctx context.Context) error {
 // last reads the newest execution and locks it, so that no heartbeat in between can make the
 // judgement of its lease wrong.
 func (l *launch) last(ctx context.Context) (*newestExecution, error) {
-	return l.repo.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
-}
-
-func (r *Repository) newest(query *gorm.DB) (*newestExecution, error) {
-	var found []newestExecution
-	err := query.Model(&jobExecution{}).
-		Select(r.store.columns(&jobExecution{}) + r.store.sql(", "+paramsColumn+judgedColumns)).
-		Order("id DESC").Limit(1).Scan(&found).Error
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return &found[0], nil
-}
-
-// refuseRunning refuses an instance that runs, on a database with one writer, without waiting for
-// that writer: it may well be the running job (rule L7).
-func (r *Repository) refuseRunning(ctx context.Context, req ports.LaunchRequest) error {
-	if !r.store.db.SingleWriter() || req.Again {
-		return nil
-	}
-	if err := r.CheckFormer(ctx, req.JobName, req.Params); err != nil {
-		return err
-	}
-	last, err := r.newest(r.ofInstance(ctx, req.JobName, req.Params.Key()))
-	if err != nil {
-		return fmt.Errorf("launch job %s: %w", req.JobName, err)
-	}
-	if last != nil && !last.Row.Status.IsOver() {
-		exec, err := last.Row.record()
-		if err != nil {
-			return err
-		}
-		if attempt := last.attempt(exec, req.Dead); !attempt.Lost {
-			return attempt.Refusal(req.Restartable)
-		}
-	}
-	return r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
+	return l.repo.reads.newest(l.repo.store.session(ctx).Where("instance_id = ?", l.instance).Clauses(clause.Locking{Strength: "NO KEY UPDATE"}))
 }
 
 // admit decides whether a new execution may follow the last one. It ends a lost one first. The
@@ -275,7 +198,7 @@ func (l *launch) admit(ctx context.Context, last *newestExecution) error {
 	refused := attempt.Refusal(l.req.Restartable)
 	if from := l.req.From; from != nil {
 		if last.Row.ID != from.After {
-			return &refusalError{&core.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
+			return &refusalError{&ports.NotNewestError{JobName: l.req.JobName, Execution: from.After, Newest: last.Row.ID, Status: last.Row.Status}}
 		}
 		if from.IfComplete {
 			refused = attempt.RefusalIfComplete(l.req.Restartable)
@@ -319,7 +242,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	confinement, err := core.EncodeConfinement(l.req.Confinement)
+	confinement, err := encodeConfinement(l.req.Confinement)
 	if err != nil {
 		return err
 	}
@@ -360,7 +283,7 @@ func (l *launch) insert(ctx context.Context) error {
 	if err := l.claim(ctx, row.ID); err != nil {
 		return err
 	}
-	if err := l.repo.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
+	if err := l.repo.places.placeExecution(ctx, row.ID, l.req.On, l.req.ForWorkers); err != nil {
 		return err
 	}
 	if err := l.startOver(ctx, &row); err != nil {
@@ -384,88 +307,13 @@ func (l *launch) insert(ctx context.Context) error {
 	return l.repo.announceResume(ctx, row.ID)
 }
 
-// noteLaunch records the launch in the audit, with the act and the person if a person launched it.
-func (l *launch) noteLaunch(row *jobExecution) {
-	launched := audit{JobExecutionID: row.ID, Epoch: row.Epoch}
-	if by := l.req.Actor; by != "" {
-		launched.Verb, launched.Person, launched.JobName, launched.Detail = l.verb(), storable(by), l.req.JobName, storable("for "+by)
-	}
-	l.ledger.note(jobMachine, int64(row.ID), launched, actLaunch, core.Move[core.Status]{To: row.Status})
-}
-
-// verb is the launch's name for the person who requested it.
-func (l *launch) verb() string {
-	switch {
-	case l.req.RedriveOf != 0:
-		return ports.VerbRedrive
-	case l.launched.Previous != nil:
-		return ports.VerbRestart
-	}
-	return ports.VerbRun
-}
-
-// follow copies to the new execution the values that it continues from the previous one, if any.
-func (l *launch) follow(row *jobExecution) error {
-	p := l.launched.Previous
-	if p == nil {
-		return nil
-	}
-	row.Attempt, row.Epoch, row.LastEpoch = p.Attempt+1, p.Epoch, p.Epoch
-	if !p.Time.IsZero() {
-		row.JobTime = instant{Time: p.Time}
-	}
-	l.req.FromStart = l.req.FromStart || p.Parent < l.req.ParentAnew
-	if l.req.FromStart {
-		return nil
-	}
-	text, err := p.Context.Encode()
-	if err != nil {
-		return err
-	}
-	row.Context = string(text)
-	return nil
-}
-
-// startOver notes in the job context that all earlier executions are history only, except for the
-// parts that its journal keeps. Later executions inherit the context.
-func (l *launch) startOver(ctx context.Context, row *jobExecution) error {
-	fresh := core.NewExecutionContext()
-	switch from := l.req.From; {
-	case l.req.FromStart:
-	case from == nil:
-		return nil
-	default:
-		if of := l.launched.Previous.Context; of != nil {
-			fresh = of.Clone()
-		}
-		if err := l.repo.storeVisits(ctx, row.ID, from.Visits); err != nil {
-			return err
-		}
-	}
-	if err := fresh.Put(core.FromStartKey, int64(row.ID)); err != nil {
-		return err
-	}
-	text, err := fresh.Encode()
-	if err != nil {
-		return err
-	}
-	row.Context = string(text)
-	return l.repo.store.exec(ctx, "UPDATE {job_execution} SET context = ? WHERE id = ?", row.Context, row.ID).Error
-}
-
-func alreadyRunning(row *jobExecution, open core.OpenWork) *core.AlreadyRunningError {
-	return &core.AlreadyRunningError{
-		ExecutionID: row.ID, JobName: row.JobName, Owner: core.ParseOwner(row.Owner), LeaseUntil: row.LeaseUntil.Time, Parked: row.isParked(), Open: open,
-	}
-}
-
 // explainConflict returns the error of a launch that a unique index stopped: that the instance is
 // active (the last line of defense after the instance's lock), or that the key is taken.
-func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchRequest, cause error) error {
-	row, err := r.active(ctx, req)
+func (r *launches) explainConflict(ctx context.Context, req ports.LaunchRequest, cause error) error {
+	row, err := r.reads.active(ctx, req)
 	if err == nil && row == nil {
 		err = r.CheckExclusive(ctx, req.JobName, req.Exclusive, req.Dead)
-		var refused *core.ExclusiveError
+		var refused *ports.ExclusiveError
 		if errors.As(err, &refused) {
 			return refused
 		}
@@ -476,17 +324,5 @@ func (r *Repository) explainConflict(ctx context.Context, req ports.LaunchReques
 	if row == nil {
 		return fmt.Errorf("launch job %s: %w: %w", req.JobName, errFreed, cause)
 	}
-	return alreadyRunning(row, core.OpenWork{})
-}
-
-func (r *Repository) active(ctx context.Context, req ports.LaunchRequest) (*jobExecution, error) {
-	var rows []jobExecution
-	err := gormtx.Find(r.ofInstance(ctx, req.JobName, req.Params.Key()).Where("active = 1"), &rows)
-	if err != nil {
-		return nil, fmt.Errorf("read the running execution: %w", err)
-	}
-	if len(rows) == 0 {
-		return nil, nil
-	}
-	return &rows[0], nil
+	return alreadyRunning(row, ports.OpenWork{})
 }

@@ -7,9 +7,18 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
+
+// operations implements ports.Operations.
+type operations struct {
+	*moves
+	takeovers *takeovers
+	stops     *stops
+	reads     *explorer
+}
 
 // jobAbandoned is the reason shown by a step that was unfinished when its job was abandoned.
 const jobAbandoned = "the job was abandoned"
@@ -21,13 +30,11 @@ const jobAbandoned = "the job was abandoned"
 // execution succeeds.
 //
 // The instance is locked as by a launch, so that the execution is still the newest when it is
-// abandoned. An older one is refused with a *core.NotNewestError, a running or completed one with a
-// *core.TransitionError and a *core.AlreadyRunningError, an unknown one with a core.ErrNotFound.
-func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(id), act: actAbandon,
-		move: ports.MoveTo(core.StatusAbandoned), actor: actor, reason: jobAbandoned,
-	}
+// abandoned. An older one is refused with a *ports.NotNewestError, a running or completed one with a
+// *core.TransitionError and a *ports.AlreadyRunningError, an unknown one with a core.ErrNotFound.
+func (r *operations) Abandon(ctx context.Context, id core.JobExecutionID, actor string) error {
+	m := jobMove(id, ports.MoveTo(core.StatusAbandoned), actAbandon)
+	m.actor, m.reason = actor, jobAbandoned
 	m.set("epoch = CASE WHEN status = ? THEN epoch + 1 ELSE epoch END", core.StatusStopping)
 	m.set("ended_at = COALESCE(ended_at, {now})")
 	m.set("active = NULL")
@@ -40,12 +47,12 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 	})
 	var refused *core.TransitionError
 	if err == nil && answer == core.Applied {
-		return r.stopChildren(ctx, id, actor)
+		return r.stops.stopChildren(ctx, id, actor)
 	}
 	if err != nil && (!errors.As(err, &refused) || errors.Is(err, core.ErrNotFound)) {
 		return err
 	}
-	exec, readErr := r.Execution(ctx, id)
+	exec, readErr := r.reads.Execution(ctx, id)
 	if readErr != nil {
 		return errors.Join(err, readErr)
 	}
@@ -53,28 +60,26 @@ func (r *Repository) Abandon(ctx context.Context, id core.JobExecutionID, actor 
 		return nil
 	}
 	if refused == nil { // completed, which is not an error if its end came late
-		refused = &core.TransitionError{
-			Machine: jobMachine, ID: int64(id), Move: m.move.Name, From: m.move.From, To: m.move.To, Current: exec.Status,
-		}
+		refused = m.refusal(exec.Status)
 	}
-	return &notAbandonedError{refused: refused, running: core.AlreadyRunningError{
+	return &notAbandonedError{refused: refused, running: ports.AlreadyRunningError{
 		ExecutionID: id, JobName: exec.JobName, Owner: exec.Owner, LeaseUntil: exec.LeaseUntil,
 	}}
 }
 
 // lockNewest locks the instance of the execution, and refuses an execution that is not the newest.
-func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) error {
+func (r *operations) lockNewest(ctx context.Context, id core.JobExecutionID) error {
 	var named, newest []jobExecution
 	err := r.store.scan(ctx, &named, "SELECT id, instance_id, job_name FROM {job_execution} WHERE id = ?", id)
 	if err != nil || len(named) == 0 { // the transition reports that it is unknown
 		return err
 	}
-	if err := r.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
+	if err := r.store.lockInstances(ctx, []core.JobInstanceID{named[0].InstanceID}); err != nil {
 		return err
 	}
 	err = r.store.scan(ctx, &newest, "SELECT id, status FROM {job_execution} WHERE instance_id = ? ORDER BY id DESC LIMIT 1", named[0].InstanceID)
 	if err == nil && len(newest) > 0 && newest[0].ID != id {
-		return &core.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
+		return &ports.NotNewestError{JobName: named[0].JobName, Execution: id, Newest: newest[0].ID, Status: newest[0].Status}
 	}
 	return err
 }
@@ -83,7 +88,7 @@ func (r *Repository) lockNewest(ctx context.Context, id core.JobExecutionID) err
 // AlreadyRunningError in both cases: the execution does not wait for a decision.
 type notAbandonedError struct {
 	refused *core.TransitionError
-	running core.AlreadyRunningError
+	running ports.AlreadyRunningError
 }
 
 func (e *notAbandonedError) Error() string {
@@ -99,7 +104,7 @@ func (e *notAbandonedError) Unwrap() []error { return []error{e.refused, &e.runn
 // one does not keep the others. The lease is judged again under the row's lock: an owner that
 // renews it meanwhile keeps it. The result includes executions that had already ended with an
 // unfinished step.
-func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
+func (r *operations) Recover(ctx context.Context, actor string, dead func(core.Owner) bool) ([]core.JobExecution, error) {
 	lost, err := r.lostCandidates(ctx, dead)
 	if err != nil {
 		return nil, fmt.Errorf("recover: %w", err)
@@ -107,7 +112,7 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	var ended []core.JobExecutionID
 	var errs []error
 	for _, c := range lost {
-		done, err := r.recover(ctx, c, actor)
+		done, err := r.takeovers.recover(ctx, c, actor)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recover job execution %d: %w", c.Row.ID, err))
 			continue
@@ -116,12 +121,12 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 			ended = append(ended, c.Row.ID)
 		}
 	}
-	unsettled, err := r.settleable(ctx)
+	unsettled, err := r.takeovers.settleable(ctx)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("recover: %w", err))
 	}
 	for _, id := range unsettled {
-		l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) error { return r.settle(ctx, id, l) })
+		l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) error { return r.takeovers.settle(ctx, id, l) })
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("recover job execution %d: %w", id, err))
@@ -131,7 +136,7 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	}
 	var found []core.JobExecution
 	for batch := range slices.Chunk(ended, batchSize) {
-		page, err := r.executions(r.store.session(ctx).Where("id IN ?", batch), false, len(batch))
+		page, err := r.reads.executions(r.store.session(ctx).Where("id IN ?", batch), false, len(batch))
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recover: %w", err))
 		}
@@ -141,16 +146,8 @@ func (r *Repository) Recover(ctx context.Context, actor string, dead func(core.O
 	return found, errors.Join(errs...)
 }
 
-// lostCandidate is an execution that may be lost: it runs and its lease has expired or its owner is
-// dead; or it has ended and a step of it has not.
-type lostCandidate struct {
-	Row     jobExecution `gorm:"embedded"`
-	Expired bool
-	dead    bool
-}
-
-func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
-	lost, err := r.lostOf(ctx, "status IN ?", dead)
+func (r *operations) lostCandidates(ctx context.Context, dead func(core.Owner) bool) ([]lostCandidate, error) {
+	lost, err := r.takeovers.lostOf(ctx, "status IN ?", dead)
 	if err != nil {
 		return nil, err
 	}
@@ -160,35 +157,18 @@ func (r *Repository) lostCandidates(ctx context.Context, dead func(core.Owner) b
 	return append(lost, over...), err
 }
 
-// lostOf returns the running executions with a lost owner, among the executions of a condition with
-// the statuses as its bind variable.
-func (r *Repository) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
-	var held []lostCandidate
-	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
-	if err != nil {
-		return nil, err
+// Audit implements ports.Operations: one statement.
+func (r *operations) Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error) {
+	var rows []audit
+	if err := gormtx.Find(r.store.session(ctx).Where("job_execution_id = ?", id).Order("id"), &rows); err != nil {
+		return nil, fmt.Errorf("list the audit of job execution %d: %w", id, err)
 	}
-	for _, c := range held {
-		c.dead = dead != nil && c.Row.Owner != "" && dead(core.ParseOwner(c.Row.Owner))
-		if c.dead || c.Expired {
-			lost = append(lost, c)
+	list := make([]ports.AuditEntry, len(rows))
+	for i, row := range rows {
+		list[i] = ports.AuditEntry{
+			At: row.At.Time, Act: row.Act, Actor: row.Actor, Step: row.StepExecutionID,
+			From: row.FromStatus, To: row.ToStatus, Epoch: row.Epoch, Detail: row.Detail,
 		}
 	}
-	return lost, nil
-}
-
-// recover ends one candidate, and reports whether there was something to end.
-func (r *Repository) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
-	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
-		if c.Row.Status.IsOver() { // final: no transition leads back
-			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
-		} else {
-			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)
-		}
-		return err
-	})
-	if err != nil {
-		return false, err
-	}
-	return len(l.audits) > 0, nil
+	return list, nil
 }

@@ -9,19 +9,25 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+// parks implements ports.Parks.
+type parks struct {
+	*moves
+	parts     *assignments
+	takeovers *takeovers
+	reads     *explorer
+	places    *placements
+}
+
 // Park implements ports.Parks: the guarded UPDATE of the job, one of its open steps that are not
 // partitions, and with Stopping one of the partitions that no worker has taken.
-func (r *Repository) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", job: "id", id: int64(ref.ID), act: actPark,
-		move: ports.Executions().Move(ports.MovePark), guard: &guard{ref.Owner.String(), ref.Epoch}, visits: p.Visits,
-	}
+func (r *parks) Park(ctx context.Context, ref ports.JobRef, p ports.Parking) (core.Answer, error) {
+	m := ownJobMove(ref, ports.Executions().Move(ports.MovePark), actPark)
+	m.merge, m.visits = p.Context, p.Visits
 	if !p.Stopping {
 		m.condition = "NOT stop_requested"
 	}
 	m.set("owner = ''")
 	m.set("lease_until = NULL")
-	m.merge = p.Context
 	var answer core.Answer
 	_, err := r.recorded(ctx, ref.Owner.String(), func(ctx context.Context, l *ledger) (err error) {
 		if answer, err = r.transition(ctx, m); err != nil || answer != core.Applied {
@@ -47,71 +53,25 @@ func (r *Repository) Park(ctx context.Context, ref ports.JobRef, p ports.Parking
 	return answer, nil
 }
 
-// refusal wraps err so that the transaction, which changed nothing, is rolled back.
-func refusal(err error) error {
+// Ready implements ports.Parks, with one statement for each kind.
+func (r *parks) Ready(ctx context.Context, after ports.ReadyPlace, limit int) ([]ports.Ready, error) {
+	// The job is a subquery for each partition, not a join: then the first partitions are found by
+	// their index. A join would read and sort the partitions of all active jobs.
+	parts, err := r.ready(ctx, readyPart+` WHERE s.`+openStep+` AND s.manager_id IS NOT NULL AND s.id > ? AND (s.owner = '' OR s.lease_until <= {now})
+			AND (SELECT j.active FROM {job_execution} j WHERE j.id = s.job_execution_id) = 1 AND NOT `+placedPart+` ORDER BY s.id LIMIT ?`, after.Part, "", limit)
+	var parked []ports.Ready
 	if err == nil {
-		return nil
+		parked, err = r.ready(ctx, readyExecution+` WHERE status IN ? AND owner = '' AND id > ? AND NOT `+waits+` AND NOT `+placedExecution+` ORDER BY id LIMIT ?`,
+			ports.Executions().Move(ports.MoveResume).From, after.Execution, "", limit)
 	}
-	return &refusalError{err}
-}
-
-// parkSteps parks the unfinished steps of a job's own walk, or of a branch.
-func (r *Repository) parkSteps(ctx context.Context, of walkOf, l *ledger) error {
-	park := ports.Executions().Move(ports.MovePark)
-	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
-		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, owner = ''
-		WHERE `+of.column+` = ? AND `+openStep+` AND status IN ? AND manager_id IS NULL`+of.condition()+`
-		RETURNING id, job_execution_id, status_before, epoch`, park.To, park.Name, of.id, park.From)
-	l.noteSteps(steps, actPark, park)
-	return err
-}
-
-// walkOf is a walk with steps that move together: a job's walk, or the walk of a branch by a
-// worker.
-type walkOf struct {
-	column string
-	id     int64
-}
-
-// condition leaves the steps of branches that workers walk out of the steps of a job.
-func (w walkOf) condition() string {
-	if w.column == ofJob {
-		return " AND branch_id IS NULL"
+	if err != nil {
+		return nil, fmt.Errorf("find work that is ready: %w", err)
 	}
-	return ""
+	return append(parked, parts...), nil
 }
-
-func (l *ledger) noteSteps(steps []stepExecution, act string, move core.Move[core.Status]) {
-	for _, s := range steps {
-		l.note(stepMachine, int64(s.ID), audit{
-			JobExecutionID: s.JobExecutionID, StepExecutionID: s.ID, FromStatus: s.StatusBefore, Epoch: s.Epoch,
-		}, act, move)
-	}
-}
-
-// waits is the condition that a job execution waits for partitions, tasks or child jobs: a parked
-// one can be resumed when it is false. None is added while it is parked, so the condition can
-// change only once. After a stop request the execution does not wait for a group of tasks: the
-// process that resumes it cancels the group.
-const waits = `(EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND s.open_parts > 0)
-	OR NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 ` + openTasks + `)
-	OR EXISTS (SELECT 1 ` + openChildren + `))`
-
-// waitsFor counts those partitions, tasks and child jobs: columns of an openWork. They are counted
-// only for an unfinished execution.
-const waitsFor = `CASE WHEN active = 1 THEN (SELECT CAST(COALESCE(SUM(s.open_parts), 0) AS bigint) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED') ELSE 0 END AS open_parts_sum,
-	CASE WHEN active = 1 THEN (SELECT count(*) ` + openTasks + `) ELSE 0 END AS open_tasks, CASE WHEN active = 1 THEN (SELECT count(*) ` + openChildren + `) ELSE 0 END AS open_children`
-
-// openTasks are the unfinished tasks of the groups that parked steps have submitted. They are found
-// by the step and by the group's states, so that no count has to be kept.
-const openTasks = `FROM {step_execution} s JOIN {task_group} g ON g.step_execution_id = s.id JOIN {task} t ON t.group_id = g.id
-	WHERE s.job_execution_id = {job_execution}.id AND s.status = 'PARKED' AND t.state NOT IN ('SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELED')`
-
-const openChildren = `FROM {job_execution} c WHERE c.parent_id = {job_execution}.id AND c.active = 1`
 
 // Resumable implements ports.Parks.
-func (r *Repository) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
+func (r *parks) Resumable(ctx context.Context, worker string, limit int, except []string) ([]core.JobExecutionID, error) {
 	var ids []core.JobExecutionID
 	err := r.store.scan(ctx, &ids, "SELECT id FROM {job_execution} WHERE status IN ? AND owner = '' AND definition_hash NOT IN ? AND NOT "+waits+" AND NOT "+placedExecution+" ORDER BY id LIMIT ?",
 		ports.Executions().Move(ports.MoveResume).From, append([]string{"none"}, except...), worker, limit)
@@ -122,7 +82,7 @@ func (r *Repository) Resumable(ctx context.Context, worker string, limit int, ex
 }
 
 // RefuseResume implements ports.Parks.
-func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error {
+func (r *parks) RefuseResume(ctx context.Context, id core.JobExecutionID, reason string) error {
 	err := r.store.exec(ctx, "UPDATE {job_execution} SET error_text = ? WHERE id = ? AND owner = '' AND status IN ?",
 		storable(reason), id, ports.Executions().Move(ports.MoveResume).From).Error
 	if err != nil {
@@ -132,11 +92,11 @@ func (r *Repository) RefuseResume(ctx context.Context, id core.JobExecutionID, r
 }
 
 // Resume implements ports.Parks. A process that lost the reply finds its own transition.
-func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
+func (r *parks) Resume(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest) (ports.Resumed, error) {
 	if req.Lease <= 0 {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: a lease of %v is not positive", id, req.Lease)
 	}
-	if err := r.stopLost(ctx, id, req.Dead); err != nil {
+	if err := r.parts.stopLost(ctx, id, req.Dead); err != nil {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
 	var before []jobExecution // to begin it if it has not started
@@ -153,11 +113,11 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	if err != nil {
 		return ports.Resumed{}, fmt.Errorf("resume job execution %d: %w", id, err)
 	}
-	exec, err := r.Execution(ctx, id)
+	exec, err := r.reads.Execution(ctx, id)
 	if err != nil {
 		return ports.Resumed{}, err
 	}
-	steps, err := r.Steps(ctx, id)
+	steps, err := r.reads.Steps(ctx, id)
 	if err != nil {
 		return ports.Resumed{}, err
 	}
@@ -167,7 +127,7 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	resumed := ports.Resumed{Execution: exec}
 	if len(before) > 0 && before[0].StartedAt.IsZero() {
 		resumed.First = true
-		if resumed.Previous, err = r.before(ctx, exec); err != nil {
+		if resumed.Previous, err = r.reads.before(ctx, exec); err != nil {
 			return ports.Resumed{}, err
 		}
 	}
@@ -179,11 +139,11 @@ func (r *Repository) Resume(ctx context.Context, id core.JobExecutionID, req por
 	return resumed, nil
 }
 
-func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
+func (r *parks) resumeJob(ctx context.Context, id core.JobExecutionID, req ports.ResumeRequest, l *ledger) error {
 	start, stop := ports.Executions().Move(ports.MoveResume), ports.Executions().Move(ports.MoveResumeToStop)
 	var rows []struct {
-		jobExecution `gorm:"embedded"`
-		Placed       bool
+		Row    jobExecution `gorm:"embedded"`
+		Placed bool
 	}
 	err := r.store.scan(ctx, &rows, `UPDATE {job_execution} SET status_before = status,
 			status = CASE WHEN stop_requested THEN ? ELSE ? END, last_move = CASE WHEN stop_requested THEN ? ELSE ? END,
@@ -196,22 +156,22 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 		return err
 	}
 	if len(rows) > 0 && rows[0].Placed {
-		own, err := r.startPlaced(ctx, "child_id", int64(id), req.Worker)
+		own, err := r.places.startPlaced(ctx, "child_id", int64(id), req.Worker)
 		if err != nil {
 			return err
 		}
 		if !own { // the transaction is rolled back
-			return &core.TransitionError{
-				Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: rows[0].StatusBefore, Epoch: rows[0].Epoch, Reason: errNotAssigned.Error(),
-			}
+			refused := jobMove(id, start, actResume).refusal(rows[0].Row.StatusBefore)
+			refused.Epoch, refused.Reason = rows[0].Row.Epoch, errNotAssigned.Error()
+			return refused
 		}
 	}
 	if len(rows) > 0 {
 		move := start
-		if rows[0].Status == stop.To {
+		if rows[0].Row.Status == stop.To {
 			move = stop
 		}
-		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].StatusBefore, Epoch: rows[0].Epoch}, actResume, move)
+		l.note(jobMachine, int64(id), audit{JobExecutionID: id, FromStatus: rows[0].Row.StatusBefore, Epoch: rows[0].Row.Epoch}, actResume, move)
 		return nil
 	}
 	var found []jobExecution
@@ -224,24 +184,22 @@ func (r *Repository) resumeJob(ctx context.Context, id core.JobExecutionID, req 
 	case found[0].Owner == req.Owner.String() && (found[0].LastMove == start.Name || found[0].LastMove == stop.Name):
 		return nil // the reply was lost
 	}
-	return &core.TransitionError{
-		Machine: jobMachine, ID: int64(id), Move: start.Name, From: start.From, To: start.To, Current: found[0].Status, Epoch: found[0].Epoch,
-		Last: core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}, Reason: "it has an owner, waits for partitions, tasks or child jobs, or has a placement and is not assigned to this worker",
-	}
+	refused := jobMove(id, start, actResume).refusal(found[0].Status)
+	refused.Epoch, refused.Last = found[0].Epoch, core.Mark{Move: found[0].LastMove, Epoch: found[0].LastEpoch}
+	refused.Reason = "it has an owner, waits for partitions, tasks or child jobs, or has a placement and is not assigned to this worker"
+	return refused
 }
 
-// resumeSteps makes an owner the owner of the parked steps of a walk, and returns their guards.
-func (r *Repository) resumeSteps(ctx context.Context, of walkOf, owner core.Owner, l *ledger) ([]ports.StepRef, error) {
-	resume := ports.Executions().Move(ports.MoveResume)
-	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
-		SET status_before = status, status = ?, last_move = ?, last_epoch = epoch, epoch = epoch + 1, owner = ?
-		WHERE `+of.column+` = ? AND `+openStep+` AND status = ? AND owner = '' AND manager_id IS NULL`+of.condition()+`
-		RETURNING id, job_execution_id, status_before, epoch`, resume.To, resume.Name, owner.String(), of.id, core.StatusParked)
-	l.noteSteps(steps, actResume, resume)
-	refs := make([]ports.StepRef, len(steps))
-	for i, s := range steps {
-		refs[i] = ports.StepRef{ID: s.ID, Owner: owner, Epoch: s.Epoch}
+// RecoverChildren implements ports.Parks.
+func (r *parks) RecoverChildren(ctx context.Context, actor string, dead func(core.Owner) bool) error {
+	lost, err := r.takeovers.lostOf(ctx, "status IN ? AND parent_id IN (SELECT p.id FROM {job_execution} p WHERE p.active = 1 AND p.owner = '')", dead)
+	if err != nil {
+		return fmt.Errorf("find child jobs that lost their owner: %w", err)
 	}
-	return refs, err
+	for _, c := range lost {
+		if _, err := r.takeovers.recover(ctx, c, actor); err != nil {
+			return fmt.Errorf("recover job execution %d: %w", c.Row.ID, err)
+		}
+	}
+	return nil
 }

@@ -15,11 +15,17 @@ import (
 
 const maxPartitionName = 200
 
+// plans implements ports.PartitionPlans.
+type plans struct {
+	*jobGuard
+	places *placements
+}
+
 // PlanPartitions implements ports.PartitionPlans in one transaction: first the guarded UPDATE of the
 // job execution, as in StartStep, then the manager's, which counts the partitions, then the rows in
 // batches, and one audit row for all of them. A plan with more than core.MaxPartitions, a repeated
 // name or an invalid one is refused before the transaction.
-func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
+func (r *plans) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
 	if err := checkPlan(plan.Parts); err != nil {
 		return nil, fmt.Errorf("plan the partitions of step %s: %w", plan.Step, err)
 	}
@@ -42,7 +48,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan 
 			return err
 		}
 		if plan.Again {
-			if there, err = r.steps(ctx, "manager_id = ?", plan.Manager.ID); err != nil || len(there) > 0 {
+			if there, err = r.store.steps(ctx, "manager_id = ?", plan.Manager.ID); err != nil || len(there) > 0 {
 				return err
 			}
 		}
@@ -52,7 +58,7 @@ func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan 
 		if err := r.insertPlan(ctx, job, plan.Step, held.JobName, rows); err != nil || !plan.ForWorkers {
 			return err
 		}
-		if err := r.placeParts(ctx, rows, plan.Parts); err != nil {
+		if err := r.places.placeParts(ctx, rows, plan.Parts); err != nil {
 			return err
 		}
 		return r.announceParts(ctx, rows, plan.Parts)
@@ -76,30 +82,6 @@ func (r *Repository) PlanPartitions(ctx context.Context, job ports.JobRef, plan 
 		}
 		records[i] = *record
 		r.answered(ctx, stepMachine, int64(row.ID), planned, actPlan, v)
-	}
-	return records, nil
-}
-
-// holdManager locks the row of the step that plans, and counts the partitions. It returns
-// ErrLostOwner if the guard finds no row.
-func (r *Repository) holdManager(ctx context.Context, plan ports.PartitionPlan) error {
-	manager := plan.Manager
-	if manager.ID == 0 {
-		return nil
-	}
-	done := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?",
-		len(plan.Parts), string(plan.Shared), manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
-	if done.Error == nil && done.RowsAffected == 0 {
-		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
-	}
-	return done.Error
-}
-
-// Partitions implements ports.PartitionPlans.
-func (r *Repository) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
-	records, err := r.steps(ctx, "manager_id = ?", manager)
-	if err != nil {
-		return nil, fmt.Errorf("read the partitions of step execution %d: %w", manager, err)
 	}
 	return records, nil
 }
@@ -164,9 +146,24 @@ func planRows(job ports.JobRef, plan ports.PartitionPlan) ([]*stepExecution, err
 	return rows, nil
 }
 
+// holdManager locks the row of the step that plans, and counts the partitions. It returns
+// ErrLostOwner if the guard finds no row.
+func (r *plans) holdManager(ctx context.Context, plan ports.PartitionPlan) error {
+	manager := plan.Manager
+	if manager.ID == 0 {
+		return nil
+	}
+	done := r.store.exec(ctx, "UPDATE {step_execution} SET open_parts = open_parts + ?, shared = ? WHERE id = ? AND "+ownEpoch+" AND status IN ?",
+		len(plan.Parts), string(plan.Shared), manager.ID, manager.Owner.String(), manager.Epoch, manager.Epoch, stepStates())
+	if done.Error == nil && done.RowsAffected == 0 {
+		return fmt.Errorf("step execution %d: %w", manager.ID, core.ErrLostOwner)
+	}
+	return done.Error
+}
+
 // insertPlan writes the rows and sets their IDs. It is written without gorm, which would take
 // seconds for a large plan.
-func (r *Repository) insertPlan(ctx context.Context, job ports.JobRef, step, jobName string, rows []*stepExecution) error {
+func (r *plans) insertPlan(ctx context.Context, job ports.JobRef, step, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
 	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(len(rows[0].planned()))) {
 		for _, row := range batch {
@@ -183,7 +180,7 @@ func (r *Repository) insertPlan(ctx context.Context, job ports.JobRef, step, job
 	}).Error
 }
 
-func (r *Repository) insertPlanned(ctx context.Context, batch []*stepExecution, byName map[string]*stepExecution) (err error) {
+func (r *plans) insertPlanned(ctx context.Context, batch []*stepExecution, byName map[string]*stepExecution) (err error) {
 	var args []any
 	values := make([]string, 0, len(batch))
 	for _, row := range batch {
@@ -246,27 +243,67 @@ func (s *stepExecution) firstID() any {
 	return int64(*s.FirstID)
 }
 
+// Partitions implements ports.PartitionPlans.
+func (r *plans) Partitions(ctx context.Context, manager core.StepExecutionID) ([]core.StepExecution, error) {
+	records, err := r.store.steps(ctx, "manager_id = ?", manager)
+	if err != nil {
+		return nil, fmt.Errorf("read the partitions of step execution %d: %w", manager, err)
+	}
+	return records, nil
+}
+
+// OpenParts implements ports.PartitionPlans.
+func (r *plans) OpenParts(ctx context.Context, manager core.StepExecutionID) (int64, error) {
+	var open []int64
+	err := r.store.scan(ctx, &open, "SELECT open_parts FROM {step_execution} WHERE id = ?", manager)
+	if err != nil {
+		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, err)
+	}
+	if len(open) == 0 {
+		return 0, fmt.Errorf("count the partitions of step execution %d: %w", manager, core.ErrNotFound)
+	}
+	return open[0], nil
+}
+
+// StopPartitions implements ports.PartitionPlans.
+func (r *plans) StopPartitions(ctx context.Context, job ports.JobRef) error {
+	_, err := r.recorded(ctx, job.Owner.String(), func(ctx context.Context, l *ledger) error {
+		held, err := r.holdJob(ctx, job, 0, true)
+		if err == nil && held == nil {
+			err = core.ErrLostOwner
+		}
+		if err != nil {
+			return err
+		}
+		return r.stopUnassigned(ctx, job.ID, l)
+	})
+	if err != nil {
+		return fmt.Errorf("stop the partitions of job execution %d: %w", job.ID, err)
+	}
+	return nil
+}
+
 // BeginStep implements ports.PartitionPlans: one guarded UPDATE, and an audit row in its
 // transaction. A step that has left STARTING, by any process, must not run: that is
 // core.ErrLostOwner as well. After a stop request it returns core.ErrStopped (rule L13).
-func (r *Repository) BeginStep(ctx context.Context, ref ports.StepRef) error {
+func (r *plans) BeginStep(ctx context.Context, ref ports.StepRef) error {
 	return r.beginStep(ctx, ref, false)
 }
 
 // beginStep is BeginStep. again means that the reply to the same request was lost: then a step that
 // this very transition began is a success.
-func (r *Repository) beginStep(ctx context.Context, ref ports.StepRef, again bool) error {
+func (r *plans) beginStep(ctx context.Context, ref ports.StepRef, again bool) error {
 	m := stepMove(ref, ports.MoveTo(core.StatusStarted), actBeginStep)
 	m.set("started_at = {now}")
-	m.condition, m.conditionArgs, m.race = r.unlessStopped(), []any{ref.ID, ref.ID}, true
+	m.condition, m.conditionArgs, m.race = unlessStopped, []any{ref.ID, ref.ID}, true
 	answer, err := r.transition(ctx, m)
 	if err == nil && (answer == core.Applied || again && answer == core.Duplicate) {
 		return nil
 	}
-	if found, mine := core.FoundIn(err); mine && found == core.StatusStarting {
+	if found, mine := ports.FoundIn(err); mine && found == core.StatusStarting {
 		return fmt.Errorf("start step execution %d: a stop of its execution was requested: %w", ref.ID, core.ErrStopped)
 	}
-	if _, mine := core.FoundIn(err); err == nil || mine {
+	if _, mine := ports.FoundIn(err); err == nil || mine {
 		err = fmt.Errorf("start step execution %d: it was started before: %w", ref.ID, core.ErrLostOwner)
 	}
 	return err

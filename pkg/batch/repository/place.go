@@ -11,32 +11,23 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	guarded "github.com/surfin-batch/surfin/pkg/batch/guard"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-var _ ports.Places = (*Repository)(nil)
 
 // Placements of partitions and child jobs have their own rows (rules PL1 to PL5): the transitions
 // of the work's row are the same with and without one. Rows are locked in the order work,
 // placement. The leader skips locked rows, so it never waits for one.
 
-// placedPart and placedExecution are the conditions that a part s, or an execution, has a placement that the worker of the bind
-// variable was not assigned. A request to stop ends placements, but for those of parts of `finally` (rule L13): any worker may
-// end the work then.
-const (
-	placedPart = `(EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = s.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?))
-		AND (NOT (SELECT stop_requested FROM {job_execution} WHERE id = s.job_execution_id) OR ` + ofFinally + `))`
-	placedExecution = `(NOT {job_execution}.stop_requested AND EXISTS (SELECT 1 FROM {placement} p WHERE p.child_id = {job_execution}.id AND NOT (p.state = 'ASSIGNED' AND p.worker = ?)))`
-)
+// placements implements ports.PlacedWork.
+type placements struct{ *auditor }
 
 // errNotAssigned rolls back the transition of a worker that was not assigned the work.
 var errNotAssigned = errors.New("the leader has not assigned it to this worker")
 
-func (r *Repository) placements() *guarded.Table[string] {
+func (r *placements) placements() *guarded.Table[string] {
 	return guarded.NewTable(r.store.db, r.store.prefix+"placement", ports.Placements(), r.observer)
 }
 
-func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
+func (r *placements) placeParts(ctx context.Context, rows []*stepExecution, parts []core.Partition) error {
 	ids := map[string][]core.StepExecutionID{}
 	for i, part := range parts {
 		if wants := part.On.Stored(); wants != "" {
@@ -55,7 +46,7 @@ func (r *Repository) placeParts(ctx context.Context, rows []*stepExecution, part
 
 // placeExecution stores the placement of a new execution. One that is run by its own process has
 // already begun.
-func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID, on *core.Placement, forWorkers bool) error {
+func (r *placements) placeExecution(ctx context.Context, id core.JobExecutionID, on *core.Placement, forWorkers bool) error {
 	wants, state := on.Stored(), ports.PlaceRunning
 	if wants == "" {
 		return nil
@@ -69,7 +60,7 @@ func (r *Repository) placeExecution(ctx context.Context, id core.JobExecutionID,
 // startPlaced makes the transition start of work assigned to the worker, in the transaction in
 // which the worker takes the work, with the work's row locked. It returns false if the work is not
 // assigned to the worker.
-func (r *Repository) startPlaced(ctx context.Context, column string, id int64, worker string) (bool, error) {
+func (r *placements) startPlaced(ctx context.Context, column string, id int64, worker string) (bool, error) {
 	var ids []int64
 	if err := r.store.scan(ctx, &ids, "SELECT id FROM {placement} WHERE "+column+" = ?", id); err != nil || len(ids) == 0 {
 		return err == nil, err
@@ -101,43 +92,50 @@ const (
 	waitingChild = `owner = '' AND active = 1 AND status IN ('PARKED', 'STOPPING') AND NOT stop_requested AND NOT ` + waits
 )
 
-func (r *Repository) placed(ctx context.Context, text string, args ...any) ([]ports.Placed, error) {
+func (r *placements) placed(ctx context.Context, text string, args ...any) ([]ports.Placed, error) {
 	var rows []placedRow
 	if err := r.store.scan(ctx, &rows, text, args...); err != nil {
 		return nil, fmt.Errorf("look for work with a placement: %w", err)
 	}
 	list := make([]ports.Placed, len(rows))
 	for i, row := range rows {
-		on, err := core.ParsePlacement(row.Wants)
+		on, err := ports.ParsePlacement(row.Wants)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement of %s of job execution %d: %w", row.Name, row.Execution, err)
 		}
 		list[i] = ports.Placed{
 			Kind: ports.PlacedPart, ID: row.Part, Name: row.Name, Execution: row.Execution, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker,
-			Attempt: row.Attempt, Priority: defaultPriority, Since: row.Since.Time,
+			Attempt: row.Attempt, Parent: orZero(row.Parent), Priority: defaultPriority, Since: row.Since.Time,
 		}
 		if row.Part == 0 {
 			list[i].Kind, list[i].ID = ports.PlacedExecution, row.Child
 		}
-		if row.Parent != nil {
-			list[i].Parent = *row.Parent
-		}
 	}
 	return list, nil
+}
+
+// placedBoth returns child jobs, then parts, by conditions with the same bind variables.
+func (r *placements) placedBoth(ctx context.Context, child, part string, args ...any) ([]ports.Placed, error) {
+	children, err := r.placed(ctx, selectPlacedChild+child, args...)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := r.placed(ctx, selectPlacedPart+part, args...)
+	return append(children, parts...), err
 }
 
 // defaultPriority is the default of tasks: partitions and executions queue with them.
 const defaultPriority = 2
 
 // Unassigned implements ports.Places.
-func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
+func (r *placements) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
 	var classes []string
 	if err := r.store.scan(ctx, &classes, "SELECT DISTINCT wants FROM {placement} WHERE state IN ('PENDING', 'ORPHANED')"); err != nil {
 		return nil, fmt.Errorf("look for work with a placement: %w", err)
 	}
 	var all []ports.Placed
 	for _, wants := range classes {
-		on, err := core.ParsePlacement(wants)
+		on, err := ports.ParsePlacement(wants)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", wants, err)
 		}
@@ -147,32 +145,24 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 		}
 		const which = "WHERE (p.state = 'PENDING' OR p.state = 'ORPHANED' AND (p.attempt < ? OR p.assigned_at <= {later})) AND p.wants = ? AND "
 		args := []any{has.Workers, -has.Pause.Microseconds(), wants, has.Free}
-		children, err := r.placed(ctx, selectPlacedChild+which+waitingChild+" ORDER BY p.id LIMIT ?", args...)
+		found, err := r.placedBoth(ctx, which+waitingChild+" ORDER BY p.id LIMIT ?", which+waitingPart+" ORDER BY p.id LIMIT ?", args...)
 		if err != nil {
 			return nil, err
 		}
-		parts, err := r.placed(ctx, selectPlacedPart+which+waitingPart+" ORDER BY p.id LIMIT ?", args...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(all, children...), parts...)
+		all = append(all, found...)
 	}
 	return all, nil
 }
 
 // led is the condition that the leader of an epoch still leads. Its transaction has read that row
 // with a lock.
-func (r *Repository) led(epoch int64) guarded.Condition {
+func (r *placements) led(epoch int64) guarded.Condition {
 	return guarded.Condition{SQL: r.store.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}}
 }
 
 // AssignPlaced implements ports.Places. It raises the epoch of the work, so that its deliveries to
 // another worker find nothing.
-func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
-	skip := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		skip = " FOR NO KEY UPDATE SKIP LOCKED"
-	}
+func (r *placements) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
 	var text, column string
 	switch work.Kind {
 	case ports.PlacedTask:
@@ -180,10 +170,10 @@ func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker
 	case ports.PlacedPart:
 		column = "part_id"
 		text = `UPDATE {step_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {step_execution} WHERE id = ? AND epoch = ? AND ` + openStep + `
-			AND (owner = '' OR lease_until <= {now})` + skip + `) RETURNING epoch`
+			AND (owner = '' OR lease_until <= {now}) {for no key update} {skip locked}) RETURNING epoch`
 	case ports.PlacedExecution:
 		column = "child_id"
-		text = `UPDATE {job_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {job_execution} WHERE id = ? AND epoch = ? AND owner = '' AND active = 1` + skip + `) RETURNING epoch`
+		text = `UPDATE {job_execution} SET epoch = epoch + 1 WHERE id = (SELECT id FROM {job_execution} WHERE id = ? AND epoch = ? AND owner = '' AND active = 1 {for no key update} {skip locked}) RETURNING epoch`
 	}
 	var epoch int64
 	err := r.store.transact(ctx, func(ctx context.Context) error {
@@ -209,7 +199,7 @@ func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker
 }
 
 // OrphanPlaced implements ports.Places. It also makes the transition return.
-func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
+func (r *placements) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	table := r.placements()
 	returned := r.store.sql(`(EXISTS (SELECT 1 FROM {step_execution} s JOIN {job_execution} j ON j.id = s.job_execution_id WHERE s.id = part_id AND ` + waitingPart + `)
 		OR EXISTS (SELECT 1 FROM {job_execution} WHERE id = child_id AND ` + waitingChild + `))`)
@@ -234,7 +224,7 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 }
 
 // GiveBack implements ports.Parks.
-func (r *Repository) GiveBack(ctx context.Context, work ports.Ready, worker string) error {
+func (r *placements) GiveBack(ctx context.Context, work ports.Ready, worker string) error {
 	column, id := "child_id", int64(work.Execution)
 	if work.Part != 0 {
 		column, id = "part_id", int64(work.Part)
@@ -249,31 +239,26 @@ func (r *Repository) GiveBack(ctx context.Context, work ports.Ready, worker stri
 }
 
 // EndPlaced implements ports.Places.
-func (r *Repository) EndPlaced(ctx context.Context, leader int64, limit int) (int, error) {
+func (r *placements) EndPlaced(ctx context.Context, leader int64, limit int) (int, error) {
 	over := r.store.sql("NOT EXISTS (SELECT 1 FROM {step_execution} WHERE id = part_id AND " + openStep + ") AND NOT EXISTS (SELECT 1 FROM {job_execution} WHERE id = child_id AND active = 1)")
 	moved, err := r.placements().MoveAll(ctx, guarded.Bulk{Move: ports.MovePlaceEnd, Limit: limit, Trigger: "leader", Where: []guarded.Condition{{SQL: over}, r.led(leader)}})
 	return len(moved), err
 }
 
 // AssignedTo implements ports.Places.
-func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
+func (r *placements) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
 	var some []int64
 	err := r.store.scan(ctx, &some, "SELECT id FROM {placement} WHERE state = 'ASSIGNED' AND worker = ? LIMIT 1", worker)
 	if err != nil || len(some) == 0 { // as nearly always
 		return nil, err
 	}
-	const which = "WHERE p.state = 'ASSIGNED' AND p.worker = ? "
-	children, err := r.placed(ctx, selectPlacedChild+which+"ORDER BY p.id LIMIT ?", worker, limit)
-	if err != nil {
-		return nil, err
-	}
-	parts, err := r.placed(ctx, selectPlacedPart+which+"ORDER BY p.id LIMIT ?", worker, limit)
-	return append(children, parts...), err
+	const which = "WHERE p.state = 'ASSIGNED' AND p.worker = ? ORDER BY p.id LIMIT ?"
+	return r.placedBoth(ctx, which, which, worker, limit)
 }
 
 // LoadOf implements ports.Places: it counts partitions that workers have, work assigned to them, and
 // executions with a placement that they continue.
-func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
+func (r *placements) LoadOf(ctx context.Context, loads map[string]int) error {
 	var rows []struct {
 		Worker string
 		N      int
@@ -293,7 +278,7 @@ func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
 
 // PlacedOf returns placed work that no worker has begun: partitions and child jobs of executions,
 // and the executions themselves.
-func (r *Repository) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error) {
+func (r *placements) PlacedOf(ctx context.Context, ids ...core.JobExecutionID) ([]ports.Placed, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}

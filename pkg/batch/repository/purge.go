@@ -13,12 +13,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// DefaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
-// filter sets one, and MaxPurgeBatch the maximum. Executions of one instance are always deleted
+// defaultPurgeBatch is the number of executions that one transaction of Purge deletes unless the
+// filter sets one, and maxPurgeBatch the maximum. Executions of one instance are always deleted
 // together.
 const (
-	DefaultPurgeBatch = 500
-	MaxPurgeBatch     = batchSize
+	defaultPurgeBatch = 500
+	maxPurgeBatch     = batchSize
 )
 
 // Purge implements ports.Operations, in batches: each is a transaction that locks the instances, as
@@ -32,16 +32,16 @@ const (
 // child job that a restart of its parent would pass or resume (rule F2a).
 //
 // A single instance that the filter names is deleted whatever its age and status, unless it runs or
-// its skipped items are being redriven (*core.AlreadyRunningError).
+// its skipped items are being redriven (*ports.AlreadyRunningError).
 //
 // For each job the parameters of the newest deleted instance stay, for LastPurged.
 //
 // Purge does not reach checkpoints in other databases. Checkpoints.CollectGarbage deletes those.
-func (r *Repository) Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error) {
+func (r *operations) Purge(ctx context.Context, filter ports.PurgeFilter, actor string) (ports.Purged, error) {
 	if err := checkPurge(&filter); err != nil {
 		return ports.Purged{}, fmt.Errorf("purge: %w", err)
 	}
-	p := &purge{repo: r, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
+	p := &purge{store: r.store, filter: filter, actor: actor, kept: map[string]core.JobInstanceID{}, seen: map[core.JobInstanceID]bool{}}
 	run := p.run
 	if filter.Instance != 0 {
 		run = p.one
@@ -68,14 +68,14 @@ func checkPurge(filter *ports.PurgeFilter) error {
 		}
 	}
 	if filter.Batch == 0 {
-		filter.Batch = DefaultPurgeBatch
+		filter.Batch = defaultPurgeBatch
 	}
-	filter.Batch = min(filter.Batch, MaxPurgeBatch)
+	filter.Batch = min(filter.Batch, maxPurgeBatch)
 	return nil
 }
 
 type purge struct {
-	repo   *Repository
+	store  *store
 	filter ports.PurgeFilter
 	actor  string
 	kept   map[string]core.JobInstanceID // by job: instances from this one on are kept
@@ -143,7 +143,7 @@ func (p *purge) page(ctx context.Context, last purgeable) ([]purgeable, error) {
 		where, args = where+"AND (ended_at, id) > (?, ?) ", append(args, last.EndedAt, last.ID)
 	}
 	var page []purgeable
-	err := p.repo.store.scan(ctx, &page, `SELECT id, instance_id, job_name, ended_at FROM {job_execution}
+	err := p.store.scan(ctx, &page, `SELECT id, instance_id, job_name, ended_at FROM {job_execution}
 		WHERE ended_at < ? AND status IN ? `+where+`ORDER BY ended_at, id LIMIT ?`, append(args, p.filter.Batch)...)
 	return page, err
 }
@@ -155,7 +155,7 @@ func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 	}
 	from, known := p.kept[e.JobName]
 	if !known {
-		err := p.repo.store.scan(ctx, &from, `SELECT COALESCE(MIN(id), 0) FROM
+		err := p.store.scan(ctx, &from, `SELECT COALESCE(MIN(id), 0) FROM
 			(SELECT id FROM {job_instance} WHERE job_name = ? ORDER BY id DESC LIMIT ?) AS page`, e.JobName, p.filter.KeepLast)
 		if err != nil {
 			return false, err
@@ -168,9 +168,9 @@ func (p *purge) isKept(ctx context.Context, e purgeable) (bool, error) {
 // batch judges instances under their locks and deletes the deletable ones.
 func (p *purge) batch(ctx context.Context, instances []core.JobInstanceID) error {
 	var done ports.Purged
-	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
+	err := p.store.transact(ctx, func(ctx context.Context) error {
 		if !p.filter.DryRun {
-			if err := p.repo.lockInstances(ctx, instances); err != nil {
+			if err := p.store.lockInstances(ctx, instances); err != nil {
 				return err
 			}
 		}
@@ -209,9 +209,9 @@ func (p *purge) add(done ports.Purged) {
 func (p *purge) one(ctx context.Context) error {
 	id := p.filter.Instance
 	var done ports.Purged
-	err := p.repo.store.transact(ctx, func(ctx context.Context) error {
+	err := p.store.transact(ctx, func(ctx context.Context) error {
 		if !p.filter.DryRun {
-			if err := p.repo.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
+			if err := p.store.lockInstances(ctx, []core.JobInstanceID{id}); err != nil {
 				return err
 			}
 		}
@@ -219,9 +219,9 @@ func (p *purge) one(ctx context.Context) error {
 		var running []jobExecution
 		var executions []core.JobExecutionID
 		err := errors.Join(
-			p.repo.store.scan(ctx, &found, "SELECT id FROM {job_instance} WHERE id = ?", id),
-			p.repo.store.scan(ctx, &executions, "SELECT id FROM {job_execution} WHERE instance_id = ?", id),
-			p.repo.store.scan(ctx, &running, `SELECT * FROM {job_execution} WHERE id IN (
+			p.store.scan(ctx, &found, "SELECT id FROM {job_instance} WHERE id = ?", id),
+			p.store.scan(ctx, &executions, "SELECT id FROM {job_execution} WHERE instance_id = ?", id),
+			p.store.scan(ctx, &running, `SELECT * FROM {job_execution} WHERE id IN (
 				SELECT id FROM {job_execution} WHERE instance_id = ? AND active = 1 UNION ALL
 				SELECT r.id FROM {job_execution} e JOIN {job_execution} r ON r.redrive_of = e.id WHERE e.instance_id = ? AND r.active = 1)`, id, id))
 		switch {
@@ -230,7 +230,7 @@ func (p *purge) one(ctx context.Context) error {
 		case len(found) == 0:
 			return fmt.Errorf("job instance %d: %w", id, core.ErrNotFound)
 		case len(running) > 0:
-			return alreadyRunning(&running[0], core.OpenWork{})
+			return alreadyRunning(&running[0], ports.OpenWork{})
 		}
 		done, err = p.delete(ctx, executions, found)
 		return err
@@ -244,32 +244,32 @@ func (p *purge) one(ctx context.Context) error {
 // delete deletes executions, and the instances without any other. A dry run counts them.
 func (p *purge) delete(ctx context.Context, executions []core.JobExecutionID, instances []core.JobInstanceID) (done ports.Purged, err error) {
 	if p.filter.DryRun {
-		done, err = p.repo.countExecutions(ctx, executions)
+		done, err = p.countExecutions(ctx, executions)
 		done.Instances = int64(len(instances))
 		return done, err
 	}
-	if err := p.repo.keepParameters(ctx, instances); err != nil {
+	if err := p.keepParameters(ctx, instances); err != nil {
 		return done, err
 	}
-	if done, err = p.repo.deleteExecutions(ctx, executions, p.actor); err != nil {
+	if done, err = p.deleteExecutions(ctx, executions, p.actor); err != nil {
 		return done, err
 	}
 	done.Instances = int64(len(instances))
-	return done, p.repo.deleteInstances(ctx, instances)
+	return done, p.deleteInstances(ctx, instances)
 }
 
 // lockInstances locks the instances' rows in the order of their IDs, so that concurrent launches
 // and purges wait for each other.
-func (r *Repository) lockInstances(ctx context.Context, ids []core.JobInstanceID) error {
+func (s *store) lockInstances(ctx context.Context, ids []core.JobInstanceID) error {
 	ids = slices.Sorted(slices.Values(ids))
 	var locked []jobInstance
-	return r.store.session(ctx).Select("id").Where("id IN ?", ids).Order("id").Clauses(clause.Locking{Strength: "UPDATE"}).Find(&locked).Error
+	return s.session(ctx).Select("id").Where("id IN ?", ids).Order("id").Clauses(clause.Locking{Strength: "UPDATE"}).Find(&locked).Error
 }
 
 // purgeables are all executions of the instances, oldest first.
 func (p *purge) purgeables(ctx context.Context, instances []core.JobInstanceID) ([]purgeable, error) {
 	var found []purgeable
-	err := p.repo.store.scan(ctx, &found, `SELECT e.id, e.instance_id, e.job_name, e.status,
+	err := p.store.scan(ctx, &found, `SELECT e.id, e.instance_id, e.job_name, e.status,
 			COALESCE(e.ended_at < ?, FALSE) AS old,
 			EXISTS (SELECT 1 FROM {job_execution} r WHERE r.redrive_of = e.id AND r.active = 1) AS redriven,
 			EXISTS (SELECT 1 FROM {job_execution} p JOIN {job_execution} n ON n.instance_id = p.instance_id
@@ -320,23 +320,23 @@ func deletableExecutions(executions []purgeable, statuses []core.Status) []core.
 }
 
 // deleteExecutions deletes executions and their dependent rows, and leaves an audit row for each.
-func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done ports.Purged, err error) {
+func (p *purge) deleteExecutions(ctx context.Context, ids []core.JobExecutionID, actor string) (done ports.Purged, err error) {
 	for batch := range slices.Chunk(ids, batchSize) {
-		err := r.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail, verb, person, job_name)
+		err := p.store.exec(ctx, `INSERT INTO {audit} (at, act, actor, job_execution_id, from_status, epoch, detail, verb, person, job_name)
 			SELECT {now}, ?, ?, id, status, epoch, job_name, ?, ?, job_name FROM {job_execution} WHERE id IN ?`, actPurge, actor, ports.VerbPurge, actor, batch).Error
 		if err == nil { // from now on their acts are found by job, too
-			err = r.store.exec(ctx, `UPDATE {audit} SET job_name = (SELECT e.job_name FROM {job_execution} e WHERE e.id = {audit}.job_execution_id)
+			err = p.store.exec(ctx, `UPDATE {audit} SET job_name = (SELECT e.job_name FROM {job_execution} e WHERE e.id = {audit}.job_execution_id)
 				WHERE job_execution_id IN ? AND verb <> '' AND job_name = ''`, batch).Error
 		}
 		if err != nil {
 			return done, err
 		}
-		left, err := r.ofEarlier(ctx, "e.id IN ?", batch)
+		left, err := p.store.ofEarlier(ctx, "e.id IN ?", batch)
 		if err != nil {
 			return done, err
 		}
 		done.Left = append(done.Left, left...)
-		if err := r.keepPositions(ctx, batch); err != nil {
+		if err := p.keepPositions(ctx, batch); err != nil {
 			return done, err
 		}
 		var params, visits int64
@@ -344,13 +344,13 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 			name  string
 			count *int64
 		}{{"{skipped_item}", &done.SkippedItems}, {"{job_execution_param}", &params}, {"{flow_visit}", &visits}, {"{step_execution}", &done.Steps}} {
-			deleted := r.store.exec(ctx, "DELETE FROM "+table.name+" WHERE job_execution_id IN ?", batch)
+			deleted := p.store.exec(ctx, "DELETE FROM "+table.name+" WHERE job_execution_id IN ?", batch)
 			if deleted.Error != nil {
 				return done, deleted.Error
 			}
 			*table.count += deleted.RowsAffected
 		}
-		deleted := r.store.exec(ctx, "DELETE FROM {job_execution} WHERE id IN ?", batch)
+		deleted := p.store.exec(ctx, "DELETE FROM {job_execution} WHERE id IN ?", batch)
 		if deleted.Error != nil {
 			return done, deleted.Error
 		}
@@ -359,13 +359,13 @@ func (r *Repository) deleteExecutions(ctx context.Context, ids []core.JobExecuti
 	return done, nil
 }
 
-func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done ports.Purged, err error) {
+func (p *purge) countExecutions(ctx context.Context, ids []core.JobExecutionID) (done ports.Purged, err error) {
 	done.Executions = int64(len(ids))
 	for batch := range slices.Chunk(ids, batchSize) {
 		var steps, skips int64
 		err := errors.Join(
-			r.store.scan(ctx, &steps, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id IN ?", batch),
-			r.store.scan(ctx, &skips, "SELECT COUNT(*) FROM {skipped_item} WHERE job_execution_id IN ?", batch))
+			p.store.scan(ctx, &steps, "SELECT COUNT(*) FROM {step_execution} WHERE job_execution_id IN ?", batch),
+			p.store.scan(ctx, &skips, "SELECT COUNT(*) FROM {skipped_item} WHERE job_execution_id IN ?", batch))
 		if err != nil {
 			return done, err
 		}
@@ -378,9 +378,9 @@ func (r *Repository) countExecutions(ctx context.Context, ids []core.JobExecutio
 // keepParameters stores, for each job, the parameters of its newest instance among ids, which the
 // next instance follows when they are deleted. Redrives, repetitions and instances of a backfill do
 // not count.
-func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
+func (p *purge) keepParameters(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, batchSize) {
-		err := r.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
+		err := p.store.exec(ctx, `INSERT INTO {purged_parameter} (job_name, name, instance_id, type, value, identifying)
 			SELECT i.job_name, p.name, i.id, p.type, p.value, p.identifying FROM {job_instance} i
 			JOIN {job_execution_param} p ON p.job_execution_id = (SELECT MAX(e.id) FROM {job_execution} e WHERE e.instance_id = i.id)
 			WHERE i.id IN (SELECT MAX(id) FROM {job_instance} WHERE id IN ? AND base_key = instance_key AND NOT backfilled GROUP BY job_name)
@@ -397,8 +397,8 @@ func (r *Repository) keepParameters(ctx context.Context, ids []core.JobInstanceI
 
 // keepPositions stores, for each step, the position at which it completed in its newest complete
 // instance: a later instance continues reading there (ports.Attempts.LastCompleted).
-func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionID) error {
-	return r.store.exec(ctx, `INSERT INTO {purged_position} (job_name, step, instance_id, position)
+func (p *purge) keepPositions(ctx context.Context, ids []core.JobExecutionID) error {
+	return p.store.exec(ctx, `INSERT INTO {purged_position} (job_name, step, instance_id, position)
 		SELECT job_name, name, instance_id, position FROM (
 			SELECT e.job_name, s.name, e.instance_id, s.position, ROW_NUMBER() OVER (PARTITION BY e.job_name, s.name ORDER BY e.instance_id DESC, s.id DESC) AS place
 			FROM {job_execution} e JOIN {step_execution} s ON s.job_execution_id = e.id
@@ -407,9 +407,9 @@ func (r *Repository) keepPositions(ctx context.Context, ids []core.JobExecutionI
 			WHERE excluded.instance_id >= {purged_position}.instance_id`, ids).Error
 }
 
-func (r *Repository) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
+func (p *purge) deleteInstances(ctx context.Context, ids []core.JobInstanceID) error {
 	for batch := range slices.Chunk(ids, batchSize) {
-		if err := r.store.exec(ctx, "DELETE FROM {job_instance} WHERE id IN ?", batch).Error; err != nil {
+		if err := p.store.exec(ctx, "DELETE FROM {job_instance} WHERE id IN ?", batch).Error; err != nil {
 			return err
 		}
 	}

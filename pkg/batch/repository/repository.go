@@ -1,6 +1,8 @@
 package repository
 
 import (
+	"cmp"
+
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -25,27 +27,58 @@ type Options struct {
 	Mask func(text string) string
 }
 
-// Repository is a ports.JobRepository. It is safe for concurrent use.
+// Repository has the ports of the history in one database. It is safe for concurrent use.
 //
 // Every method uses the transaction that ctx carries for the repository's database, if any, else
 // its own connection or transaction.
 type Repository struct {
-	store     *store
-	observer  core.Observer
-	announcer ports.Announcer // may be nil
-	// checkpoints are the two texts of the statement that is executed per chunk, without and with
-	// the execution context.
-	checkpoints [2]string
-}
+	ports.Repository
+	*definitions
+	*figures
+	*acts
+	*announcements // for TasksEnded
+	*tables
 
-var _ ports.JobRepository = (*Repository)(nil)
+	store *store
+	plans *plans // for Patient
+}
 
 // New returns the repository in db. It does no I/O: CheckSchema reports whether the tables exist.
 func New(db tx.Database, options Options) *Repository {
-	r := &Repository{store: newStore(db, options.Prefix).masking(options.Mask), observer: core.Observers(options.Observer), announcer: options.Announcer}
-	r.checkpoints = [2]string{r.checkpointSQL(false), r.checkpointSQL(true)}
-	return r
+	s := newStore(db, cmp.Or(options.Prefix, DefaultPrefix)).masking(options.Mask)
+	audits := &auditor{store: s, observer: core.Observers(options.Observer)}
+	ready := &announcements{store: s, announcer: options.Announcer}
+	ends := &endings{store: s, auditor: audits, announcements: ready}
+	moves := &moves{ends}
+	guard := &jobGuard{moves}
+	stops := &stops{moves}
+	lost := &takeovers{ends}
+	reads := newExplorer(s)
+	places := &placements{audits}
+	plans := &plans{jobGuard: guard, places: places}
+	parts := &assignments{moves: moves, reads: reads, places: places}
+	return &Repository{
+		Repository: ports.Repository{
+			Launches:        &launches{takeovers: lost, reads: reads, places: places},
+			Stops:           stops,
+			Transitions:     &transitions{guard},
+			PartitionPlans:  plans,
+			Parks:           &parks{moves: moves, parts: parts, takeovers: lost, reads: reads, places: places},
+			Assignments:     parts,
+			PlacedWork:      places,
+			Operations:      &operations{moves: moves, takeovers: lost, stops: stops, reads: reads},
+			CheckpointStore: newOwnCheckpoints(s),
+			Explorer:        reads,
+			BulkExplorer:    newBulk(s, reads),
+			Skips:           &skips{s},
+			Attempts:        &attempts{s},
+			Journal:         &journal{s},
+			Requests:        &requests{s},
+		},
+		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, announcements: ready, tables: &tables{s},
+		store: s, plans: plans,
+	}
 }
 
-// Database returns the name of the repository's database.
-func (r *Repository) Database() string { return r.store.db.Name() }
+// Ports returns the ports of the engine.
+func (r *Repository) Ports() ports.Repository { return r.Repository }

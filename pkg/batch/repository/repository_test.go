@@ -37,8 +37,8 @@ func TestRepository(t *testing.T) {
 						}
 						return connect(t, address)
 					},
-					New: func(db tx.Database, observer core.Observer) ports.JobRepository {
-						return repository.New(db, repository.Options{Observer: observer})
+					New: func(db tx.Database, observer core.Observer) ports.Repository {
+						return repository.New(db, repository.Options{Observer: observer}).Ports()
 					},
 					Prefix: repository.DefaultPrefix,
 				}
@@ -84,7 +84,7 @@ func TestLaunchSeesWhatItWaitedForWhateverTheServersDefaultIsolation(t *testing.
 		if err := <-errs; err == nil {
 			won++
 		} else {
-			var running *core.AlreadyRunningError
+			var running *ports.AlreadyRunningError
 			require.ErrorAs(t, err, &running)
 		}
 	}

@@ -14,8 +14,11 @@ type clientRequest struct {
 	Answer         string
 }
 
+// requests implements ports.Requests.
+type requests struct{ store *store }
+
 // ClaimRequest implements ports.Requests: an INSERT, and a query if the key exists.
-func (r *Repository) ClaimRequest(ctx context.Context, key ports.RequestKey, fingerprint string) (ports.ClientRequest, error) {
+func (r *requests) ClaimRequest(ctx context.Context, key ports.RequestKey, fingerprint string) (ports.ClientRequest, error) {
 	made := r.store.exec(ctx, `INSERT INTO {client_request} (client, request_key, fingerprint, created_at) VALUES (?, ?, ?, {now})
 		ON CONFLICT (client, request_key) DO NOTHING`, key.Client, key.Key, fingerprint)
 	if made.Error != nil {
@@ -31,15 +34,11 @@ func (r *Repository) ClaimRequest(ctx context.Context, key ports.RequestKey, fin
 	case row.Fingerprint != fingerprint:
 		return ports.ClientRequest{}, &ports.KeyReusedError{Key: key.Key}
 	}
-	known := ports.ClientRequest{Answer: row.Answer}
-	if row.JobExecutionID != nil {
-		known.Execution = *row.JobExecutionID
-	}
-	return known, nil
+	return ports.ClientRequest{Answer: row.Answer, Execution: orZero(row.JobExecutionID)}, nil
 }
 
 // AnswerRequest implements ports.Requests.
-func (r *Repository) AnswerRequest(ctx context.Context, key ports.RequestKey, answer string) (string, error) {
+func (r *requests) AnswerRequest(ctx context.Context, key ports.RequestKey, answer string) (string, error) {
 	kept := r.store.exec(ctx, "UPDATE {client_request} SET answer = ? WHERE client = ? AND request_key = ? AND answer = ''", answer, key.Client, key.Key)
 	if kept.Error != nil {
 		return "", fmt.Errorf("store the response to request %q: %w", key.Key, kept.Error)
@@ -51,7 +50,7 @@ func (r *Repository) AnswerRequest(ctx context.Context, key ports.RequestKey, an
 	return row.Answer, err
 }
 
-func (r *Repository) request(ctx context.Context, key ports.RequestKey) (clientRequest, error) {
+func (r *requests) request(ctx context.Context, key ports.RequestKey) (clientRequest, error) {
 	var rows []clientRequest
 	err := r.store.scan(ctx, &rows, "SELECT fingerprint, job_execution_id, answer FROM {client_request} WHERE client = ? AND request_key = ?", key.Client, key.Key)
 	if err != nil {
@@ -81,5 +80,5 @@ func (p *purge) requests(ctx context.Context) error {
 	if p.filter.DryRun || p.filter.Instance != 0 || p.filter.JobName != "" {
 		return nil
 	}
-	return p.repo.store.exec(ctx, "DELETE FROM {client_request} WHERE created_at < ?", instant{Time: p.filter.EndedBefore}).Error
+	return p.store.exec(ctx, "DELETE FROM {client_request} WHERE created_at < ?", instant{Time: p.filter.EndedBefore}).Error
 }

@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"bytes"
 	"context"
 	"embed"
 	"errors"
@@ -35,17 +36,20 @@ var ErrSchemaTooOld = errors.New("the repository's schema comes from a build bef
 //go:embed migrations
 var migrations embed.FS
 
+// tables creates, migrates and checks the tables of the repository.
+type tables struct{ store *store }
+
 // CheckSchema returns an error unless the tables have the version that this binary needs (rule R4):
 // core.ErrSchemaMissing if they are absent, outdated or half-way through a migration,
 // ErrSchemaTooOld if they cannot be migrated, ErrSchemaNewer if their major version is newer. A
 // newer minor is accepted.
-func (r *Repository) CheckSchema(ctx context.Context) error { return r.tables().check(ctx) }
+func (r *tables) CheckSchema(ctx context.Context) error { return r.set().check(ctx) }
 
 // Migrate creates the tables or migrates them to this binary's version. A schema at that version or
 // a newer minor is left unchanged. Concurrent migrations wait for each other.
-func (r *Repository) Migrate(ctx context.Context) error { return r.tables().migrate(ctx) }
+func (r *tables) Migrate(ctx context.Context) error { return r.set().migrate(ctx) }
 
-func (r *Repository) tables() tableSet {
+func (r *tables) set() tableSet {
 	return tableSet{
 		store: r.store, what: "the repository", command: "surfin migrate", version: schemaVersion, oldest: oldestSchema,
 		files: migrations, dir: "migrations", record: "schema_migrations", again: true,
@@ -145,3 +149,49 @@ func (t tableSet) migration(command migrator.Command) migrator.Options {
 		Table: t.store.prefix + t.record, Command: command,
 	}
 }
+
+const prefixMark = "{{prefix}}"
+
+// prefixed is a file system of migrations with the prefix filled in while they
+// are read.
+type prefixed struct {
+	fs.FS
+	prefix string
+}
+
+// Open opens a folder unchanged and a file with the prefix filled in.
+func (p prefixed) Open(name string) (fs.File, error) {
+	file, err := p.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err != nil || info.IsDir() {
+		return file, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	text, err := fs.ReadFile(p.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	text = bytes.ReplaceAll(text, []byte(prefixMark), []byte(p.prefix))
+	return &filled{Reader: bytes.NewReader(text), info: filledInfo{info, int64(len(text))}}, nil
+}
+
+type filled struct {
+	*bytes.Reader
+	info filledInfo
+}
+
+func (f *filled) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+func (f *filled) Close() error { return nil }
+
+type filledInfo struct {
+	fs.FileInfo
+	size int64
+}
+
+func (i filledInfo) Size() int64 { return i.size }

@@ -90,7 +90,7 @@ func TestSchemaVersionsAreJudged(t *testing.T) {
 		require.ErrorContains(t, err, "did not end")
 		require.NoError(t, repo.Migrate(t.Context()), "a migration whose process was killed is repeated")
 		require.NoError(t, repo.CheckSchema(t.Context()))
-		run(t, repo)
+		run(t, repo.Ports())
 	})
 }
 
@@ -100,7 +100,7 @@ func TestSchemaWithAddedColumnsAndTablesIsUsedByAnOlderBinary(t *testing.T) {
 		db := connect(t, url)
 		repo := repository.New(db, repository.Options{})
 		require.NoError(t, repo.Migrate(t.Context()))
-		exec := run(t, repo)
+		exec := run(t, repo.Ports())
 		for _, table := range []string{"job_instance", "job_execution", "job_execution_param", "step_execution", "audit"} {
 			_, err := db.Conn().ExecContext(t.Context(), "ALTER TABLE surfin_"+table+" ADD COLUMN added text NOT NULL DEFAULT 'x'")
 			require.NoError(t, err)
@@ -108,11 +108,11 @@ func TestSchemaWithAddedColumnsAndTablesIsUsedByAnOlderBinary(t *testing.T) {
 		found, err := repo.Execution(t.Context(), exec)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, found.Status)
-		run(t, repo)
+		run(t, repo.Ports())
 	})
 }
 
-func run(t *testing.T, repo ports.JobRepository) core.JobExecutionID {
+func run(t *testing.T, repo ports.Repository) core.JobExecutionID {
 	t.Helper()
 	launched, err := repo.Launch(t.Context(), ports.LaunchRequest{JobName: "load", Restartable: true, Owner: core.Owner{Host: "h"}, Lease: 1e9})
 	require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestRepositoriesWithOtherPrefixesLiveSideBySide(t *testing.T) {
 			repo := repository.New(db, repository.Options{Prefix: prefix})
 			require.ErrorIs(t, repo.CheckSchema(t.Context()), core.ErrSchemaMissing)
 			require.NoError(t, repo.Migrate(t.Context()))
-			require.Equal(t, core.JobExecutionID(1), run(t, repo))
+			require.Equal(t, core.JobExecutionID(1), run(t, repo.Ports()))
 		}
 		for _, prefix := range []string{"Batch_", "a b", `a"b`, "a.b", "1a", strings.Repeat("a", 31)} {
 			repo := repository.New(db, repository.Options{Prefix: prefix})
@@ -275,7 +275,7 @@ func TestAMigrationBesideJobsThatRunMakesNoDeadlock(t *testing.T) {
 			}))
 			require.NoError(t, <-migrated)
 			require.NoError(t, repo.CheckSchema(t.Context()))
-			run(t, repo)
+			run(t, repo.Ports())
 		})
 	}
 }

@@ -84,48 +84,51 @@ func decodeRaw(text string) (*item.RawText, error) {
 
 // storeSkips inserts the skips that commit with a checkpoint (rule C12). The checkpoint has found
 // its row, so the job execution is the step's.
-func (r *Repository) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
-	for batch := range slices.Chunk(skips, r.store.rowsAtOnce(16)) {
+func (s *store) storeSkips(ctx context.Context, conn tx.Conn, step core.StepExecutionID, skips []core.SkippedItem) error {
+	for batch := range slices.Chunk(skips, s.rowsAtOnce(16)) {
 		var args []any
 		bind := func(value any) string {
 			args = append(args, value)
-			return r.store.bindVariable(len(args))
+			return s.bindVariable(len(args))
 		}
 		rows := make([]string, 0, len(batch))
-		for _, s := range batch {
-			if err := checkPosition(s.Mark); err != nil {
+		for _, k := range batch {
+			if err := checkPosition(k.Mark); err != nil {
 				return fmt.Errorf("skipped item: %w", err)
 			}
-			raw, err := encodeRaw(s.Raw)
+			raw, err := encodeRaw(k.Raw)
 			if err != nil {
 				return err
 			}
 			values := []string{
 				"(SELECT job_execution_id FROM {step_execution} WHERE id = " + bind(int64(step)) + ")", bind(int64(step)),
-				bind(string(s.Phase)), bind(validText(s.Meta.Path)), bind(s.Meta.Line), bind(s.Meta.Index), bind(s.Meta.Row),
-				bind(string(s.Mark)), bind(validText(string(s.Item))),
-				bind(raw), bind(s.Truncated), bind(s.SHA256), bind(storable(s.Class)), bind(storable(s.Error)), bind(s.Masked || r.store.masks(raw) || r.store.masks(string(s.Item))), "{now}",
+				bind(string(k.Phase)), bind(validText(k.Meta.Path)), bind(k.Meta.Line), bind(k.Meta.Index), bind(k.Meta.Row),
+				bind(string(k.Mark)), bind(validText(string(k.Item))),
+				bind(raw), bind(k.Truncated), bind(k.SHA256), bind(storable(k.Class)), bind(storable(k.Error)), bind(k.Masked || s.masks(raw) || s.masks(string(k.Item))), "{now}",
 			}
 			rows = append(rows, "("+strings.Join(values, ", ")+")")
 		}
-		text := r.store.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line,
+		text := s.sql(`INSERT INTO {skipped_item} (job_execution_id, step_execution_id, phase, path, line,
 			element_index, element_row, mark, item, raw,
 			truncated, sha256, error_class, error_text, masked, created_at) VALUES ` + strings.Join(rows, ", "))
-		if _, err := conn.ExecContext(ctx, text, r.store.masked(args)...); err != nil {
+		if _, err := conn.ExecContext(ctx, text, s.masked(args)...); err != nil {
 			return fmt.Errorf("store %d skipped items: %w", len(batch), err)
 		}
 	}
 	return nil
 }
 
+// skips implements ports.Skips.
+type skips struct{ store *store }
+
 // SkippedItems implements ports.SkippedItems: one statement, by key, never by
 // offset.
-func (r *Repository) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
+func (r *skips) SkippedItems(ctx context.Context, filter ports.SkipFilter) ([]core.SkippedItem, error) {
 	if filter.Limit <= 0 {
-		filter.Limit = DefaultPageSize
+		filter.Limit = defaultPageSize
 	}
-	where, args := skipsWhere(filter)
-	items, err := r.skipped(ctx, where+" ORDER BY k.id LIMIT ?", append(args, filter.Limit)...)
+	where := skipsWhere(filter)
+	items, err := r.skipped(ctx, where.text()+" ORDER BY k.id LIMIT ?", append(where.args, filter.Limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list skipped items: %w", err)
 	}
@@ -133,9 +136,9 @@ func (r *Repository) SkippedItems(ctx context.Context, filter ports.SkipFilter) 
 }
 
 // LastSkipped implements ports.SkipReader.
-func (r *Repository) LastSkipped(ctx context.Context, filter ports.SkipFilter) (id int64, err error) {
-	where, args := skipsWhere(filter)
-	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where, args...); err != nil {
+func (r *skips) LastSkipped(ctx context.Context, filter ports.SkipFilter) (id int64, err error) {
+	where := skipsWhere(filter)
+	if err := r.store.scan(ctx, &id, "SELECT COALESCE(MAX(k.id), 0) FROM "+skipTables+" WHERE "+where.text(), where.args...); err != nil {
 		return 0, fmt.Errorf("find the last skipped item: %w", err)
 	}
 	return id, nil
@@ -143,42 +146,24 @@ func (r *Repository) LastSkipped(ctx context.Context, filter ports.SkipFilter) (
 
 const skipTables = "{skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id"
 
-func skipsWhere(filter ports.SkipFilter) (condition string, args []any) {
-	where, args := []string{"k.id > ?"}, []any{filter.After}
-	and := func(condition string, values ...any) { where, args = append(where, condition), append(args, values...) }
-	if filter.UpTo != 0 {
-		and("k.id <= ?", filter.UpTo)
-	}
-	if filter.Execution != 0 {
-		and("k.job_execution_id = ?", filter.Execution)
-	}
-	if filter.Instance != 0 {
-		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)", filter.Instance)
-	}
-	if filter.Job != "" {
-		and("k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
-	}
-	switch part := core.PartName(filter.Step, ""); {
-	case filter.Step == "":
-	case filter.Parts:
-		and("(s.name = ? OR substr(s.name, 1, ?) = ?)", filter.Step, utf8.RuneCountInString(part), part)
-	default:
-		and("s.name = ?", filter.Step)
-	}
-	if filter.Phase != "" {
-		and("k.phase = ?", filter.Phase)
-	}
-	if filter.Index != 0 {
-		and("k.element_index = ?", filter.Index)
-	}
-	if filter.Left {
-		and("k.redriven_by IS NULL")
-	}
-	return strings.Join(where, " AND "), args
+func skipsWhere(filter ports.SkipFilter) *conditions {
+	c := &conditions{}
+	c.add(true, "k.id > ?", filter.After)
+	c.add(filter.UpTo != 0, "k.id <= ?", filter.UpTo)
+	c.add(filter.Execution != 0, "k.job_execution_id = ?", filter.Execution)
+	c.add(filter.Instance != 0, "k.job_execution_id IN (SELECT id FROM {job_execution} WHERE instance_id = ?)", filter.Instance)
+	c.add(filter.Job != "", "k.job_execution_id IN (SELECT id FROM {job_execution} WHERE job_name = ?)", filter.Job)
+	part := core.PartName(filter.Step, "")
+	c.add(filter.Step != "" && filter.Parts, "(s.name = ? OR substr(s.name, 1, ?) = ?)", filter.Step, utf8.RuneCountInString(part), part)
+	c.add(filter.Step != "" && !filter.Parts, "s.name = ?", filter.Step)
+	c.add(filter.Phase != "", "k.phase = ?", filter.Phase)
+	c.add(filter.Index != 0, "k.element_index = ?", filter.Index)
+	c.add(filter.Left, "k.redriven_by IS NULL")
+	return c
 }
 
 // SkippedItem implements ports.SkippedItems.
-func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error) {
+func (r *skips) SkippedItem(ctx context.Context, id int64) (*core.SkippedItem, error) {
 	items, err := r.skipped(ctx, "k.id = ?", id)
 	if err != nil {
 		return nil, fmt.Errorf("read skipped item %d: %w", id, err)
@@ -189,7 +174,7 @@ func (r *Repository) SkippedItem(ctx context.Context, id int64) (*core.SkippedIt
 	return &items[0], nil
 }
 
-func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
+func (r *skips) skipped(ctx context.Context, where string, args ...any) ([]core.SkippedItem, error) {
 	var rows []skippedItem
 	err := r.store.scan(ctx, &rows, `SELECT k.id, k.job_execution_id, k.step_execution_id, s.name AS step, k.phase, k.path,
 		k.line, k.element_index, k.element_row, k.mark, k.item, k.raw, k.truncated, k.sha256, k.masked, k.error_class, k.error_text, COALESCE(k.redriven_by, 0) AS redriven_by, k.created_at
@@ -208,7 +193,7 @@ func (r *Repository) skipped(ctx context.Context, where string, args ...any) ([]
 
 // MarkRedriven implements ports.SkippedItems. It must run in a transaction (tx.ErrNoTransaction
 // otherwise): the one of the chunk that writes the items.
-func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
+func (r *skips) MarkRedriven(ctx context.Context, by core.JobExecutionID, ids []int64) error {
 	if _, ok := tx.From(ctx, r.store.db.Name()); !ok {
 		return fmt.Errorf("mark redriven items in database %s: %w", r.store.db.Name(), tx.ErrNoTransaction)
 	}
@@ -218,7 +203,7 @@ func (r *Repository) MarkRedriven(ctx context.Context, by core.JobExecutionID, i
 			return fmt.Errorf("mark redriven items: %w", done.Error)
 		}
 		if done.RowsAffected != int64(len(batch)) {
-			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], core.ErrRedriven)
+			return fmt.Errorf("mark redriven items %d to %d: %w", batch[0], batch[len(batch)-1], ports.ErrRedriven)
 		}
 	}
 	return nil

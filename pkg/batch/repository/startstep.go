@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // StartStep implements ports.Transitions. The guarded UPDATE of the job execution comes first and
@@ -20,7 +18,7 @@ import (
 //
 // It refuses with core.ErrStopped after a stop request, else with a *core.TransitionError, with
 // core.ErrLostOwner in the chain if owner or epoch differ.
-func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
+func (r *transitions) StartStep(ctx context.Context, job ports.JobRef, start ports.StepStart) (*core.StepExecution, error) {
 	name := start.Name
 	row, err := newStep(job, name, start.Earlier)
 	if err != nil {
@@ -52,7 +50,7 @@ func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start port
 		if err := r.store.session(ctx).Clauses(clause.Returning{Columns: returned}).Create(row).Error; err != nil {
 			return err
 		}
-		if err := r.storeVisits(ctx, job.ID, start.Before); err != nil {
+		if err := r.store.storeVisits(ctx, job.ID, start.Before); err != nil {
 			return err
 		}
 		return r.store.session(ctx).Create(&audit{
@@ -78,7 +76,7 @@ func (r *Repository) StartStep(ctx context.Context, job ports.JobRef, start port
 
 // startedBefore returns the row that the same request has created, if its reply was lost. The
 // caller holds the job's row, so the transaction of that request has ended.
-func (r *Repository) startedBefore(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (*stepExecution, error) {
+func (r *transitions) startedBefore(ctx context.Context, job ports.JobRef, start ports.StepStart, row *stepExecution) (*stepExecution, error) {
 	var rows []stepExecution
 	query := r.store.session(ctx).Where("job_execution_id = ? AND name = ? AND flow = ? AND ordinal = ? AND element = ?",
 		job.ID, start.Name, start.Visit.Flow, start.Visit.Ordinal, start.Visit.Element).
@@ -123,100 +121,4 @@ func newStep(job ports.JobRef, name string, earlier *core.StepExecution) (*stepE
 		row.Context = string(text)
 	}
 	return row, nil
-}
-
-// holdJob locks the job execution's row under its guard for so many new steps, or returns nil.
-// Unless always is set it ignores an execution with a requested stop.
-func (r *Repository) holdJob(ctx context.Context, job ports.JobRef, steps int, always bool) (*jobExecution, error) {
-	guarded, args := "owner = ? AND epoch = ? AND status IN ?", []any{steps, job.ID, job.Owner.String(), job.Epoch, stepStates()}
-	if job.Branch != 0 {
-		held, err := r.holdBranch(ctx, job)
-		if err != nil || !held {
-			return nil, err
-		}
-		guarded, args = "active = 1", args[:2]
-	}
-	if !always {
-		guarded += " AND NOT stop_requested"
-	}
-	var rows []jobExecution
-	err := r.store.scan(ctx, &rows, "UPDATE {job_execution} SET step_count = step_count + ? WHERE id = ? AND "+guarded+" RETURNING job_name", args...)
-	if err != nil || len(rows) == 0 {
-		return nil, err
-	}
-	return &rows[0], nil
-}
-
-// holdBranch locks the row of the job, and then the row of the partition that walks the branch,
-// under its guard: a process that takes the partition from its worker either comes before it, and
-// the step is refused, or after it, and finds the step.
-func (r *Repository) holdBranch(ctx context.Context, job ports.JobRef) (bool, error) {
-	lock := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		lock = " FOR NO KEY UPDATE"
-	}
-	var found []int64
-	err := r.store.scan(ctx, &found, "SELECT id FROM {job_execution} WHERE id = ? AND active = 1"+lock, job.ID)
-	if err != nil || len(found) == 0 {
-		return false, err
-	}
-	found = nil
-	err = r.store.scan(ctx, &found, "SELECT id FROM {step_execution} WHERE id = ? AND "+ownEpoch+" AND status IN ?"+lock,
-		job.Branch, job.Owner.String(), job.Epoch, job.Epoch, stepStates())
-	return len(found) > 0, err
-}
-
-func stepStates() []core.Status { return ports.MoveTo(core.StatusCompleted).From }
-
-// refuseStep returns why holdJob found no row. No answer is benign: without its own row the step
-// must not run.
-func (r *Repository) refuseStep(ctx context.Context, job ports.JobRef) (verdict, error) {
-	m := &guardedMove{
-		machine: jobMachine, table: "{job_execution}", id: int64(job.ID), move: ports.MoveTo(core.StatusStarted),
-		guard: &guard{job.Owner.String(), job.Epoch},
-	}
-	if job.Branch != 0 {
-		m.machine, m.table, m.id = stepMachine, "{step_execution}", int64(job.Branch)
-	}
-	v, err := r.classify(ctx, m, ports.Executions())
-	if err != nil {
-		return v, err
-	}
-	stopped, err := r.isStopped(ctx, job.ID)
-	if err != nil {
-		return v, err
-	}
-	if stopped && !errors.Is(v.err, core.ErrLostOwner) && slices.Contains(stepStates(), v.current) {
-		v.answer, v.err = core.Rejected, fmt.Errorf("a stop of execution %d was requested: %w", job.ID, core.ErrStopped)
-		return v, nil
-	}
-	if v.err == nil {
-		v.err = &core.TransitionError{Machine: m.machine, ID: m.id, Move: m.move.Name, To: core.StatusStarted, Current: v.current}
-	}
-	if refused, ok := errors.AsType[*core.TransitionError](v.err); ok && v.current != "" {
-		refused.From, refused.Reason = stepStates(), "a step cannot start now"
-	}
-	v.answer = core.Rejected
-	return v, nil
-}
-
-func (r *Repository) isStopped(ctx context.Context, id core.JobExecutionID) (bool, error) {
-	var asked []bool
-	err := r.store.scan(ctx, &asked, "SELECT stop_requested FROM {job_execution} WHERE id = ?", id)
-	return len(asked) > 0 && asked[0], err
-}
-
-// unlessStopped is the condition under which a partition begins: no stop of its execution was
-// requested, or the partition belongs to a step of `finally`. Both bind variables are the
-// partition's ID. It locks the job's row before the partition's, as every start does, so that a
-// request either comes first and is seen, or finds the partition begun.
-func (r *Repository) unlessStopped() string {
-	lock := ""
-	if r.store.db.Dialect() == tx.Postgres {
-		lock = " FOR SHARE"
-	}
-	return r.store.sql(`(NOT (SELECT j.stop_requested FROM {job_execution} j
-			WHERE j.id = (SELECT p.job_execution_id FROM {step_execution} p WHERE p.id = ?)` + lock + `)
-		OR EXISTS (SELECT 1 FROM {step_execution} p JOIN {step_execution} m ON m.id = p.manager_id
-			WHERE p.id = ? AND m.flow = '` + ports.FlowFinally + `'))`)
 }

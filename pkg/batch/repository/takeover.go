@@ -7,113 +7,76 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// endLost ends an execution with a lost owner, and all its unfinished steps (rule L5). The update
-// of the steps waits for a chunk that the old owner is committing. Once the epoch is raised, the
-// positions are final. endLost returns nil if the execution has moved, or if its owner has renewed
-// its lease, unless that owner is known to be dead.
-func (r *Repository) endLost(ctx context.Context, row *jobExecution, dead bool, act string, l *ledger) (*jobExecution, error) {
-	first, args := "", []any{core.StatusFailed, core.ExitFailed, lostOwner, ports.MoveTakeOver, row.ID, row.Owner, row.Epoch, running(), dead}
-	if act != actTakeOver { // a take-over has locked the row: its parent must not follow
-		first, args = r.parentFirst(), append(args, row.ID)
-	}
-	var jobs []jobExecution
-	err := r.store.scan(ctx, &jobs, `UPDATE {job_execution}
-		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
-			epoch = epoch + 1, active = NULL, ended_at = {now}
-		WHERE id = ? AND owner = ? AND epoch = ? AND status IN ? AND (? OR lease_until <= {now})`+first+`
-		RETURNING status_before, epoch, ended_at, parent_id`, args...)
-	if err != nil || len(jobs) == 0 {
+// takeovers end executions that lost their owner.
+type takeovers struct{ *endings }
+
+// lostOf returns the running executions with a lost owner, among the executions of a condition with
+// the statuses as its bind variable.
+func (r *takeovers) lostOf(ctx context.Context, condition string, dead func(core.Owner) bool) (lost []lostCandidate, err error) {
+	var held []lostCandidate
+	err = r.store.scan(ctx, &held, "SELECT id, status, owner, epoch, lease_until <= {now} AS expired FROM {job_execution} WHERE "+condition, running())
+	if err != nil {
 		return nil, err
 	}
-	l.note(jobMachine, int64(row.ID), audit{
-		JobExecutionID: row.ID, FromStatus: jobs[0].StatusBefore, Epoch: jobs[0].Epoch, Detail: "from " + row.Owner,
-	}, act, ports.Executions().Move(ports.MoveTakeOver))
-	if err := r.endSteps(ctx, row.ID, lostOwner, act, l); err != nil {
-		return nil, err
+	for _, c := range held {
+		c.dead = dead != nil && c.Row.Owner != "" && dead(ports.ParseOwner(c.Row.Owner))
+		if c.dead || c.Expired {
+			lost = append(lost, c)
+		}
 	}
-	return &jobs[0], r.childEnded(ctx, jobs[0].ParentID)
+	return lost, nil
 }
 
-func (r *Repository) endSteps(ctx context.Context, id core.JobExecutionID, reason, act string, l *ledger) error {
-	steps, err := r.failSteps(ctx, id, reason)
-	l.noteSteps(steps, act, ports.Executions().Move(ports.MoveEndWithJob))
+// lostCandidate is an execution that may be lost: it runs and its lease has expired or its owner is
+// dead; or it has ended and a step of it has not.
+type lostCandidate struct {
+	Row     jobExecution `gorm:"embedded"`
+	Expired bool
+	dead    bool
+}
+
+// recover ends one candidate, and reports whether there was something to end.
+func (r *takeovers) recover(ctx context.Context, c lostCandidate, actor string) (bool, error) {
+	l, err := r.recorded(ctx, actor, func(ctx context.Context, l *ledger) (err error) {
+		if c.Row.Status.IsOver() { // final: no transition leads back
+			err = r.endSteps(ctx, c.Row.ID, jobIsOver, actRecover, l)
+		} else {
+			_, err = r.endLost(ctx, &c.Row, c.dead, actRecover, l)
+		}
+		return err
+	})
+	if err != nil {
+		return false, err
+	}
+	return len(l.audits) > 0, nil
+}
+
+// settle makes FAILED the execution, and its steps, that are UNKNOWN and ended by lose_commit (rule
+// C10). The next attempt of such a step writes itself into the checkpoint's row, which waits for
+// the transaction that may still commit, and resumes after the position that the row has then (rule
+// L5).
+func (r *takeovers) settle(ctx context.Context, id core.JobExecutionID, l *ledger) error {
+	move := ports.Executions().Move(ports.MoveSettle)
+	set := " SET status_before = status, status = ?, exit_code = CASE WHEN exit_code = ? THEN ? ELSE exit_code END, last_move = ?, last_epoch = epoch, epoch = epoch + 1"
+	args := []any{move.To, core.ExitUnknown, core.ExitFailed, move.Name, id, move.From, ports.MoveLoseCommit}
+	var jobs []jobExecution
+	err := r.store.scan(ctx, &jobs, "UPDATE {job_execution}"+set+" WHERE id = ? AND status IN ? AND last_move = ? RETURNING id, status_before, epoch", args...)
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		l.note(jobMachine, int64(j.ID), audit{JobExecutionID: j.ID, FromStatus: j.StatusBefore, Epoch: j.Epoch}, actSettle, move)
+	}
+	var steps []stepExecution
+	err = r.store.scan(ctx, &steps, "UPDATE {step_execution}"+set+" WHERE job_execution_id = ? AND status IN ? AND last_move = ? RETURNING id, job_execution_id, status_before, epoch", args...)
+	l.noteSteps(steps, actSettle, move)
 	return err
 }
 
-// The columns with which failOpen finds the steps.
-const (
-	ofJob    = "job_execution_id"
-	ofBranch = "branch_id"
-)
-
-// failSteps ends every unfinished step of the job execution and raises its epoch,
-// so that a process that still runs it commits nothing more. It returns id,
-// status_before and epoch of each.
-func (r *Repository) failSteps(ctx context.Context, id core.JobExecutionID, reason string) ([]stepExecution, error) {
-	return r.failOpen(ctx, ofJob, int64(id), openStep, reason)
-}
-
-// failOpen is failSteps for the steps of a job or of a branch, in unfinished states.
-func (r *Repository) failOpen(ctx context.Context, column string, id int64, states, reason string) ([]stepExecution, error) {
-	var steps []stepExecution
-	err := r.store.scan(ctx, &steps, `UPDATE {step_execution}
-		SET status_before = status, status = ?, exit_code = ?, error_text = ?, last_move = ?, last_epoch = epoch,
-			epoch = epoch + 1, ended_at = {now}
-		WHERE `+column+` = ? AND `+states+r.managersFirst(column)+`
-		RETURNING id, job_execution_id, status_before, epoch, manager_id, flow`,
-		core.StatusFailed, core.ExitFailed, reason, ports.MoveEndWithJob, id, id)
-	if err != nil {
-		return nil, err
-	}
-	return steps, r.countEnded(ctx, steps)
-}
-
-// ledger collects a transaction's audit rows, and the events that the observer receives once it
-// commits.
-type ledger struct {
-	actor  string
-	audits []audit
-	events []core.Transitioned
-}
-
-func (l *ledger) note(machine string, id int64, row audit, act string, move core.Move[core.Status]) {
-	row.At, row.Act, row.Actor, row.ToStatus = clock(0), act, l.actor, move.To
-	if act == actRecover && row.StepExecutionID == 0 {
-		row.Verb, row.Person = ports.VerbRecover, l.actor
-	}
-	l.audits = append(l.audits, row)
-	l.events = append(l.events, core.Transitioned{
-		Machine: machine, Move: move.Name, ID: id, To: move.To, Current: row.FromStatus, Answer: core.Applied, Trigger: act,
-	})
-}
-
-// recorded runs f in a transaction, stores the audit rows that f notes, and notifies the observer
-// of them once the transaction commits. It returns the ledger of f.
-func (r *Repository) recorded(ctx context.Context, actor string, f func(ctx context.Context, l *ledger) error) (*ledger, error) {
-	l := &ledger{actor: actor}
-	err := r.store.transact(ctx, func(ctx context.Context) error {
-		if err := f(ctx, l); err != nil {
-			return err
-		}
-		return r.writeAudit(ctx, l)
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.notifyAll(ctx, l)
-	return l, nil
-}
-
-func (r *Repository) writeAudit(ctx context.Context, l *ledger) error {
-	if len(l.audits) == 0 {
-		return nil
-	}
-	return r.store.session(ctx).CreateInBatches(&l.audits, auditBatch).Error
-}
-
-// notifyAll passes the events to the observer when the transaction that ctx carries commits.
-func (r *Repository) notifyAll(ctx context.Context, l *ledger) {
-	for _, e := range l.events {
-		r.notify(ctx, e)
-	}
+// settleable returns the executions that settle can make FAILED: a checkpoint determines the
+// outcome of each of their steps.
+func (r *takeovers) settleable(ctx context.Context) (ids []core.JobExecutionID, err error) {
+	err = r.store.scan(ctx, &ids, `SELECT id FROM {job_execution} WHERE status = 'UNKNOWN' AND last_move = 'lose_commit'
+		AND NOT EXISTS (SELECT 1 FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit')`)
+	return ids, err
 }

@@ -18,26 +18,6 @@ func storable(text string) string { return gormtx.Storable(text, maxMessageBytes
 // validText replaces the parts of a text that no database accepts.
 func validText(text string) string { return gormtx.ValidText(text) }
 
-// masking sets the function that is applied to texts before they are stored; nil leaves them
-// unchanged.
-func (s *store) masking(mask func(text string) string) *store {
-	if s.mask = mask; mask == nil {
-		s.mask = func(text string) string { return text }
-	}
-	return s
-}
-
-func (s *store) masks(text string) bool { return s.mask(text) != text }
-
-func (s *store) masked(args []any) []any {
-	for i, arg := range args {
-		if text, is := arg.(string); is {
-			args[i] = s.mask(text)
-		}
-	}
-	return args
-}
-
 func encodeFiles(files []core.DefinitionFile) (string, error) {
 	if len(files) == 0 {
 		return "", nil

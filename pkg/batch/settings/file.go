@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,6 +13,35 @@ import (
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/internal/yamlfile"
 )
+
+// Error is one error in the settings.
+type Error struct {
+	Where string
+	Err   error
+	// Excerpt is the file's line with a caret.
+	Excerpt string
+}
+
+// Error returns the position and the error.
+func (e *Error) Error() string {
+	text := e.Where + ": " + e.Err.Error()
+	if e.Excerpt != "" {
+		text += "\n" + e.Excerpt
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+type origin struct {
+	where     string
+	excerpt   string
+	dir       string
+	isDefault bool
+}
+
+const secretsKey = "secrets"
 
 // parse is strict: an *Error for every mistake.
 func parse(path string, data []byte) *settingsFile {
@@ -188,4 +217,86 @@ func clipped(text string) string {
 	return text
 }
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+var afterKey = regexp.MustCompile(`^(\s*[A-Za-z0-9_-]+\s*:)?.*$`)
+
+func withoutValue(line string) string { return afterKey.ReplaceAllString(line, "${1} ***") }
+
+func (f *settingsFile) tokens(key yamlfile.Entry, path string) {
+	f.each(key.Value, path, func(client yamlfile.Entry, name string) {
+		if !clientName.MatchString(name) {
+			f.problem(client.Key, fmt.Errorf("%s: %q is not a valid client name (letters, digits, _ and -)", path, name))
+			return
+		}
+		f.scalar(client, path+"."+name)
+	})
+}
+
+// hasTokens: the line, or one up to its top-level key, names a section of tokens.
+func (f *settingsFile) hasTokens(line int) bool {
+	for at := min(line, len(f.lines)) - 1; at >= 0; at-- {
+		text := f.lines[at]
+		if strings.Contains(strings.ToLower(text), "token") {
+			return true
+		}
+		if at < line-1 && text != "" && !strings.ContainsAny(text[:1], " \t-#}]") {
+			return false
+		}
+	}
+	return false
+}
+
+// {file: PATH} or {command: [PROGRAM, ...]}: only a secret's location, never its value.
+func (f *settingsFile) secret(key yamlfile.Entry, name string) {
+	path := secretsKey + "." + name
+	if !secretName.MatchString(name) {
+		f.problem(key.Key, fmt.Errorf("%q is not a valid secret name (letters, digits and _, not beginning with a digit)", name))
+		return
+	}
+	if key.Value.Kind != yamlfile.Map {
+		f.problem(key.Key, fmt.Errorf("%s takes the location of the secret, not its value: {file: PATH} or {command: [PROGRAM, ARGUMENT]}", path))
+		return
+	}
+	var origin secret.Origin
+	f.each(key.Value, path, func(sub yamlfile.Entry, subName string) {
+		switch subName {
+		case "file":
+			f.scalar(sub, path+".file")
+			if text, ok := f.values[path+".file"]; ok {
+				delete(f.values, path+".file") // only the file may set it
+				origin.File = text
+				if !filepath.IsAbs(text) {
+					origin.File = filepath.Join(filepath.Dir(f.path), text)
+				}
+			}
+		case "command":
+			origin.Command = f.command(sub, path)
+			origin.Dir = filepath.Dir(f.path)
+		default:
+			f.unknown(sub, path+"."+subName, []string{"command", "file"})
+		}
+	})
+	if (origin.File == "") == (len(origin.Command) == 0) {
+		f.problem(key.Key, fmt.Errorf("%s takes a file or a command", path))
+		return
+	}
+	f.secrets[name] = origin
+}
+
+func (f *settingsFile) command(key yamlfile.Entry, path string) []string {
+	if key.Value.Kind != yamlfile.List {
+		f.problem(key.Value, fmt.Errorf("%s.command is a list: [PROGRAM, ARGUMENT, ...]; no shell reads it", path))
+		return nil
+	}
+	var words []string
+	for _, item := range key.Value.Items {
+		if item.Kind != yamlfile.Scalar {
+			f.problem(item, fmt.Errorf("%s.command: a single value is expected here", path))
+			return nil
+		}
+		words = append(words, item.Text)
+	}
+	if len(words) > 0 && strings.Contains(words[0], "/") && !filepath.IsAbs(words[0]) {
+		words[0] = filepath.Join(filepath.Dir(f.path), words[0])
+	}
+	return words
+}

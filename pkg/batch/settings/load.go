@@ -27,26 +27,6 @@ type Source struct {
 // Flag is one setting.
 type Flag struct{ Name, Key, Value string }
 
-// Error is one error in the settings.
-type Error struct {
-	Where string
-	Err   error
-	// Excerpt is the file's line with a caret.
-	Excerpt string
-}
-
-// Error returns the position and the error.
-func (e *Error) Error() string {
-	text := e.Where + ": " + e.Err.Error()
-	if e.Excerpt != "" {
-		text += "\n" + e.Excerpt
-	}
-	return text
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
 // Load merges all layers; its error joins every *Error.
 func Load(src Source) (Settings, error) {
 	l := loader{src: src, values: map[string]string{}, origins: map[string]origin{}}
@@ -60,13 +40,6 @@ func Load(src Source) (Settings, error) {
 	s.Secrets = secret.NewVault(src.Environ, "", l.secrets)
 	s.learn(s.Secrets)
 	return s, errors.Join(l.problems...)
-}
-
-type origin struct {
-	where     string
-	excerpt   string
-	dir       string
-	isDefault bool
 }
 
 type loader struct {
@@ -248,4 +221,48 @@ func (l *loader) crossChecks(s *Settings) {
 func (l *loader) wrong(key string, err error) {
 	o := l.origins[key]
 	l.problems = append(l.problems, &Error{Where: o.where, Err: fmt.Errorf("%s: %w", key, err), Excerpt: o.excerpt})
+}
+
+func tokenKey(name string) string {
+	for section := range tokenSections() {
+		if client, ok := strings.CutPrefix(name, variable(section)+"_"); ok && client != "" {
+			return section + "." + strings.ToLower(client)
+		}
+	}
+	return ""
+}
+
+func absolute(text, dir string) string {
+	path, ok := sqlitePath(text)
+	if !ok || path == "" || strings.HasPrefix(path, ":memory:") {
+		return text
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return "sqlite:" + path
+}
+
+// Messages never contain a token.
+func (l *loader) clients(s *Settings) {
+	owner := map[string]string{}
+	for _, section := range sortedKeys(tokenSections()) {
+		for _, name := range l.names(section) {
+			key := section + "." + name
+			token := l.values[key]
+			switch {
+			case !clientName.MatchString(name):
+				l.wrong(key, fmt.Errorf("%q is not a valid client name (letters, digits, _ and -)", name))
+			case len(token) < minToken || !bearer.MatchString(token):
+				l.wrong(key, fmt.Errorf("a token has at least %d characters: letters, digits and ._~+/-", minToken))
+			case owner[token] != "":
+				l.wrong(key, fmt.Errorf("it has the token of %s: each client needs its own", owner[token]))
+			case slices.ContainsFunc(s.API.Clients, func(c Client) bool { return c.Name == name }):
+				l.wrong(key, fmt.Errorf("client %s has a token in another role already", name))
+			default:
+				owner[token] = key
+				s.API.Clients = append(s.API.Clients, Client{Name: name, Role: tokenSections()[section], Token: token})
+			}
+		}
+	}
 }

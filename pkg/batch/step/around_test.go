@@ -55,7 +55,7 @@ func TestAGateSeesTheWholeStepAndItsAnswerIsStored(t *testing.T) {
 			require.Equal(t, "expect: "+record.Gate, record.Error)
 			require.Empty(t, b.Ints("select id from out"), "rolled back with its transaction")
 			ended := observed[core.StepEnded](b)
-			require.ErrorIs(t, ended[len(ended)-1].Err, core.ErrExpect)
+			require.ErrorIs(t, ended[len(ended)-1].Err, ports.ErrExpect)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,17 +9,27 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// Transactional is implemented by steps that work in one transaction, which the executor opens. Steps
+// without it own their transactions.
+type Transactional interface {
+	Transaction() (*tx.Manager, tx.Attr)
+}
+
 // attempt is one execution of a step, on the step's own goroutine until it returns.
 type attempt struct {
-	executor *SimpleStepExecutor
-	step     model.Step
-	run      *model.StepRun // private
-	began    time.Time
+	step  model.Step
+	run   *model.StepRun // private
+	began time.Time
+
+	repository ports.Transitions
+	database   string // of the repository
+	observer   core.Observer
 
 	// exit is the exit code that the step itself gave to its failure.
 	exit      string
@@ -61,7 +72,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	var end *ending
 	err := a.listen(ctx)
 	if err == nil {
-		err = exception.Guard(func() (err error) {
+		err = panics.Guard(func() (err error) {
 			end, err = a.perform(ctx)
 			return err
 		})
@@ -69,7 +80,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 	switch {
 	case err == nil:
 		return end
-	case errors.Is(err, core.ErrParked), a.isReleased(err):
+	case errors.Is(err, ports.ErrParked), a.isReleased(err):
 		return a.parked(ctx)
 	}
 	return a.failed(ctx, err)
@@ -78,7 +89,7 @@ func (a *attempt) work(ctx context.Context) *ending {
 // workAlone is work on a goroutine of its own; done is called however it ends.
 func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 	var end *ending
-	exception.GuardGoroutine(func() error {
+	panics.GuardGoroutine(func() error {
 		end = a.work(ctx)
 		return nil
 	}, func(ended error) {
@@ -86,7 +97,7 @@ func (a *attempt) workAlone(ctx context.Context, done func(end *ending)) {
 			done(end)
 			return
 		}
-		exception.GuardGoroutine(func() error {
+		panics.GuardGoroutine(func() error {
 			end = a.failed(ctx, ended)
 			return nil
 		}, func(again error) {
@@ -113,12 +124,12 @@ func (a *attempt) parked(ctx context.Context) *ending {
 	defer cancel()
 	err := errors.Join(a.close(ctx), a.keepOutcome())
 	if err == nil {
-		err = a.executor.repository.SaveStepContext(ctx, a.run.Ref, a.run.Step.Context)
+		err = a.repository.SaveStepContext(ctx, a.run.Ref, a.run.Step.Context)
 	}
 	if err != nil {
 		return a.failed(ctx, err)
 	}
-	return &ending{err: core.ErrParked}
+	return &ending{err: ports.ErrParked}
 }
 
 // keepOutcome stores the outcome of the flow with a step of `finally`: the process that resumes it does
@@ -134,7 +145,7 @@ func (a *attempt) keepOutcome() error {
 	if a.run.Step.Context == nil {
 		a.run.Step.Context = core.NewExecutionContext()
 	}
-	return a.run.Step.Context.Put(core.OutcomeKey, text)
+	return a.run.Step.Context.Put(ports.OutcomeKey, text)
 }
 
 // performOnce runs the step in its transaction, with everything that decides whether the transaction
@@ -218,30 +229,14 @@ func (a *attempt) complete(ctx context.Context, attr tx.Attr) (*ending, error) {
 	return end, nil
 }
 
-// plainResults converts the results to the values that a restart would read. Those that cannot be
-// stored are left out, with the reason.
-func plainResults(s *core.StepExecution) (err error) {
-	s.Out, err = core.Results(s.Out).Plain()
-	return err
-}
-
-// contextFits reports a context that is too large to be stored.
-func contextFits(s *core.StepExecution) error {
-	if s.Context == nil {
-		return nil
-	}
-	_, err := s.Context.Encode()
-	return err
-}
-
 // recordInside records the success in the step's transaction, if that is one of the repository's
 // database.
 func (a *attempt) recordInside(ctx context.Context, database string, end *ending) error {
-	current, in := tx.From(ctx, a.executor.database)
-	if !in || database != a.executor.database || current.ReadOnly() {
+	current, in := tx.From(ctx, a.database)
+	if !in || database != a.database || current.ReadOnly() {
 		return nil
 	}
-	answer, err := a.executor.repository.EndStep(ctx, a.run.Ref, end.change)
+	answer, err := a.repository.EndStep(ctx, a.run.Ref, end.change)
 	if err != nil {
 		return err
 	}
@@ -260,7 +255,7 @@ func (a *attempt) resolveUnknownCommit(attr tx.Attr, err error) error {
 	if !errors.As(err, &commit) || attr.ReadOnly || a.success != nil || errors.Is(err, tx.ErrRolledBack) || errors.Is(err, tx.ErrNotOwner) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", core.ErrUnknownOutcome, err)
+	return fmt.Errorf("%w: %w", ports.ErrUnknownOutcome, err)
 }
 
 // failed ends an attempt after its work was rolled back, or did not happen. An abandoned attempt only
@@ -307,5 +302,34 @@ func causeOf(ctx context.Context, err error) error {
 
 // safely runs the step and turns a panic into an error, so that no step stays STARTED (rule C13).
 func safely(ctx context.Context, s model.Step, run *model.StepRun) error {
-	return exception.Guard(func() error { return s.Execute(ctx, run) })
+	return panics.Guard(func() error { return s.Execute(ctx, run) })
+}
+
+func (a *attempt) completed() outcome {
+	return outcome{status: core.StatusCompleted, exit: cmp.Or(a.run.Step.ExitCode, core.ExitCompleted)}
+}
+
+// outcomeOf returns the outcome of a failure. The step's own exit code counts if the step gave it to
+// this failure, not to a success that did not commit.
+func (a *attempt) outcomeOf(failure error) outcome {
+	switch {
+	case errors.Is(failure, ports.ErrLostCommit) && errors.Is(failure, ports.ErrNoReply) && a.isJudgedHere():
+		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
+	case errors.Is(failure, ports.ErrUnknownOutcome):
+		lost := errors.Is(failure, ports.ErrLostCommit)
+		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
+	case errors.Is(failure, ports.ErrExpect):
+		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
+	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):
+		return outcome{status: core.StatusStopped, exit: cmp.Or(a.exit, core.ExitStopped), message: "stopped on request"}
+	}
+	return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error()}
+}
+
+// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its end
+// waits for the transaction that may still commit, and the row's position and counters are final with
+// it: the step has failed as if its process had died then (rule C10).
+func (a *attempt) isJudgedHere() bool {
+	_, composite := a.step.(model.Composite)
+	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.database
 }

@@ -1,8 +1,6 @@
 package step
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,8 +9,10 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// recordTime bounds the final update of a step, which is written even if the step's context has ended.
+const recordTime = 30 * time.Second
 
 // outcome is how a step ends.
 type outcome struct {
@@ -32,35 +32,6 @@ type ending struct {
 	recorded bool    // in the step's transaction, and committed with it
 	success  *ending // recorded there before the commit failed
 	part     bool    // of the group's transaction
-}
-
-func (a *attempt) completed() outcome {
-	return outcome{status: core.StatusCompleted, exit: cmp.Or(a.run.Step.ExitCode, core.ExitCompleted)}
-}
-
-// outcomeOf returns the outcome of a failure. The step's own exit code counts if the step gave it to
-// this failure, not to a success that did not commit.
-func (a *attempt) outcomeOf(failure error) outcome {
-	switch {
-	case errors.Is(failure, core.ErrLostCommit) && errors.Is(failure, core.ErrNoReply) && a.isJudgedHere():
-		return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error(), keep: true}
-	case errors.Is(failure, core.ErrUnknownOutcome):
-		lost := errors.Is(failure, core.ErrLostCommit)
-		return outcome{status: core.StatusUnknown, exit: cmp.Or(a.exit, core.ExitUnknown), message: failure.Error(), settles: lost, keep: lost && a.isJudgedHere()}
-	case errors.Is(failure, core.ErrExpect):
-		return outcome{status: core.StatusFailed, exit: core.ExitExpectFailed, message: failure.Error()}
-	case errors.Is(failure, core.ErrStopped), a.run.Stopping() && errors.Is(failure, context.Canceled):
-		return outcome{status: core.StatusStopped, exit: cmp.Or(a.exit, core.ExitStopped), message: "stopped on request"}
-	}
-	return outcome{status: core.StatusFailed, exit: cmp.Or(a.exit, core.ExitFailed), message: failure.Error()}
-}
-
-// isJudgedHere reports whether the record of the step is its checkpoint. Then the record of its end
-// waits for the transaction that may still commit, and the row's position and counters are final with
-// it: the step has failed as if its process had died then (rule C10).
-func (a *attempt) isJudgedHere() bool {
-	_, composite := a.step.(model.Composite)
-	return !composite && a.run.Services.Checkpoints != nil && a.run.Services.Checkpoints.Database() == a.executor.database
 }
 
 // note adds another error to a failure. A stop with an error is a failure.
@@ -83,7 +54,7 @@ func (end *ending) note(err error) {
 // and notes the reason if that is not the failure itself.
 func (end *ending) keepStorable(s *core.StepExecution) {
 	if err := core.CheckExitCode(end.exit); err != nil {
-		end.exit = core.ExitOf(end.status)
+		end.exit = exitOf(end.status)
 		end.noteOnce(err)
 	}
 	s.ExitCode = end.exit
@@ -123,79 +94,32 @@ func (end *ending) applyTo(run *model.StepRun) error {
 	return errors.Join(errs...)
 }
 
-// record writes the final status outside the step's transaction, even if the step's context has ended.
-// A failure that finds the record COMPLETED by the attempt's own move is a success: it committed,
-// although the commit was reported as failed (rule C10). Observers are notified of the end when it is
-// committed (rule R7); the group notifies them of an end that it records later.
-func (e *SimpleStepExecutor) record(ctx context.Context, kind string, run *model.StepRun, end *ending) error {
-	if end.recorded {
-		err := end.applyTo(run)
-		e.ended(ctx, kind, run, end)
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
-	if run.Data.Group != nil {
-		var later bool
-		if ctx, later = e.inGroup(ctx, end); later {
-			run.Deferred = &model.DeferredEnd{Ref: run.Ref, Name: run.Step.Name, Change: end.change}
-			return end.applyTo(run)
-		}
-	}
-	err := e.write(ctx, run, end)
-	if found, mine := core.FoundIn(err); mine && found.IsOver() && end.success != nil {
-		err, end.outcome, end.promoted, end.err = nil, end.success.outcome, end.success.promoted, nil
-	}
-	if err != nil {
-		e.observer.Observe(ctx, core.EndNotRecorded{
-			Execution: run.Step.JobExecutionID, JobName: run.Step.JobName, Step: run.Step.Name, StepID: run.Step.ID, To: end.status, Err: err,
-		})
-		return errors.Join(err, end.err, end.applyTo(run))
-	}
-	err = end.applyTo(run)
-	e.ended(ctx, kind, run, end)
+// plainResults converts the results to the values that a restart would read. Those that cannot be
+// stored are left out, with the reason.
+func plainResults(s *core.StepExecution) (err error) {
+	s.Out, err = core.Results(s.Out).Plain()
 	return err
 }
 
-// write writes the final status, again if the database cannot be reached (rule L9), but not in a
-// transaction, which is lost with its connection.
-func (e *SimpleStepExecutor) write(ctx context.Context, run *model.StepRun, end *ending) error {
-	once := func(ctx context.Context) error {
-		_, err := e.repository.EndStep(ctx, run.Ref, end.change)
-		return err
+// contextFits reports a context that is too large to be stored.
+func contextFits(s *core.StepExecution) error {
+	if s.Context == nil {
+		return nil
 	}
-	if _, in := tx.From(ctx, e.database); !in {
-		return run.Services.Lease.Record(ctx, once)
-	}
-	ctx, cancel := context.WithTimeout(ctx, recordTime)
-	defer cancel()
-	return once(ctx)
+	_, err := s.Context.Encode()
+	return err
 }
 
-// ended notifies the observers of the end once the repository's transaction in ctx, such as a group's,
-// is committed. If it is reported as not committed, the group records another end, or reports this one.
-func (e *SimpleStepExecutor) ended(ctx context.Context, kind string, run *model.StepRun, end *ending) {
-	ended := core.StepEnded{Step: *run.Step, Kind: kind, Err: end.err}
-	tx.AtEnd(ctx, e.database, func(committed bool) {
-		if !committed {
-			run.Withheld = &ended
-			return
-		}
-		e.observer.Observe(ctx, ended)
-	})
-}
-
-// inGroup returns where to record the end of a step in a group (rule T6). An end that holds only if the
-// group commits is recorded in its transaction, or after it; so is a failure, which would be rolled
-// back with it. Work that is committed, or undone, independently of the group is recorded outside it if
-// the database allows.
-func (e *SimpleStepExecutor) inGroup(ctx context.Context, end *ending) (where context.Context, later bool) {
-	outside, ok := tx.Outside(ctx, e.database)
-	if end.err != nil {
-		return outside, end.part || end.success == nil || !ok
+// exitOf is the default exit code of an ended status.
+func exitOf(s core.Status) string {
+	switch s {
+	case core.StatusStopped:
+		return core.ExitStopped
+	case core.StatusUnknown:
+		return core.ExitUnknown
+	case core.StatusCompleted:
+		return core.ExitCompleted
+	case core.StatusStarting, core.StatusStarted, core.StatusParked, core.StatusStopping, core.StatusFailed, core.StatusAbandoned:
 	}
-	if !end.part {
-		return outside, false
-	}
-	current, in := tx.From(ctx, e.database)
-	return ctx, !in || current.ReadOnly()
+	return core.ExitFailed
 }

@@ -13,20 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// recordTime bounds the final update of a step, which is written even if the step's context has ended.
-const recordTime = 30 * time.Second
-
 // lateTime bounds the fence of a step that could not renew its lease.
 const lateTime = 5 * time.Second
-
-// Transactional is implemented by steps that work in one transaction, which the executor opens. Steps
-// without it own their transactions.
-type Transactional interface {
-	Transaction() (*tx.Manager, tx.Attr)
-}
-
-// DefaultStopTimeout is how long a step may continue after its context has ended.
-const DefaultStopTimeout = 30 * time.Second
 
 // SimpleStepExecutor records the start of a step, runs it in the transaction of its propagation, and
 // records its end: a model.StepExecutor.
@@ -90,8 +78,8 @@ func (e *SimpleStepExecutor) Execute(ctx context.Context, s model.Step, run *mod
 	}
 
 	end := e.limited(working, s, run)
-	if errors.Is(end.err, core.ErrParked) {
-		return record, core.ErrParked
+	if errors.Is(end.err, ports.ErrParked) {
+		return record, ports.ErrParked
 	}
 	if err := e.record(ctx, s.Kind(), run, end); err != nil {
 		return record, fmt.Errorf("step %s: record its end: %w", name, err)
@@ -122,10 +110,6 @@ func (e *SimpleStepExecutor) start(ctx context.Context, name string, run *model.
 	return &record, nil
 }
 
-// ErrAbandoned is in the chain of the failure of a step that did not return in time; its goroutine
-// still runs, and can commit nothing.
-var ErrAbandoned = errors.New("the step did not return in time; its goroutine still runs")
-
 // limited runs the step within its timeout on a goroutine of its own, which works on a copy of the
 // record until it returns.
 func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *model.StepRun) *ending {
@@ -138,7 +122,7 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 	defer aborter.End()
 	ctx = tx.WithHoldings(ctx, run.Services.Stop.Done(), core.ErrStopped)
 	ctx = tx.WithWork(ctx, fmt.Sprintf("execution %d of %s", run.Step.JobExecutionID, run.Step.JobName))
-	a := &attempt{executor: e, step: s, run: private(run), began: time.Now()}
+	a := &attempt{step: s, run: private(run), began: time.Now(), repository: e.repository, database: e.database, observer: e.observer}
 	done := make(chan *ending, 1)
 	go a.workAlone(ctx, func(end *ending) { done <- end })
 	var end *ending
@@ -154,13 +138,6 @@ func (e *SimpleStepExecutor) limited(ctx context.Context, s model.Step, run *mod
 	}
 	*run.Step, run.Ref = *a.run.Step, a.run.Ref
 	return end
-}
-
-// notifyLate notifies the observers that a component did not return before the lease ends.
-func notifyLate(ctx context.Context, run *model.StepRun, step string) {
-	run.Services.Observer.Observe(ctx, core.ComponentLate{
-		Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: step, Err: context.Cause(ctx),
-	})
 }
 
 // abandon disables a step that does not return: it ends its transactions, and raises the epoch of the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -13,7 +14,7 @@ type gateError struct{ gate string }
 
 func (e *gateError) Error() string { return "expect: " + e.gate }
 
-func (e *gateError) Unwrap() error { return core.ErrExpect }
+func (e *gateError) Unwrap() error { return ports.ErrExpect }
 
 // gate checks the step's expectation. The condition sees the step as it would be recorded.
 func (a *attempt) gate(ctx context.Context) error {
@@ -28,7 +29,7 @@ func (a *attempt) gate(ctx context.Context) error {
 	v.Step = &seen
 	held, gate, err := expecting.Expect().Check(ctx, v)
 	a.run.Step.Gate = gate
-	a.executor.observer.Observe(ctx, core.GateChecked{
+	a.observer.Observe(ctx, core.GateChecked{
 		Execution: a.run.Data.Job.ID, JobName: a.run.Data.Job.JobName, Step: a.run.Step.Name, Gate: gate, Held: held,
 	})
 	switch {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -101,10 +103,10 @@ func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 		job.Confinement = s.config.Confinement(ctx, run.View())
 	}
 	child, err := s.run(ctx, run, &job, params)
-	if errors.Is(err, core.ErrParked) {
-		return core.ErrParked
+	if errors.Is(err, ports.ErrParked) {
+		return ports.ErrParked
 	}
-	var complete *core.InstanceCompleteError
+	var complete *ports.InstanceCompleteError
 	if errors.As(err, &complete) {
 		if call := complete.Execution.ParentCall; call == 0 || call != run.Step.First {
 			return s.completed(run, complete)
@@ -122,10 +124,10 @@ func (s *JobStep) Execute(ctx context.Context, run *model.StepRun) error {
 
 // run runs the child. While another execution has its key (rule L12), it waits.
 func (s *JobStep) run(ctx context.Context, run *model.StepRun, child *model.Job, params core.Parameters) (*core.JobExecution, error) {
-	w := keyWait{step: s, run: run, begin: time.Now()}
+	w := keyWait{job: s.config.Job.Name, run: run, begin: time.Now()}
 	for {
 		exec, err := s.runNow(ctx, run, child, params)
-		refused, is := errors.AsType[*core.ExclusiveError](err)
+		refused, is := errors.AsType[*ports.ExclusiveError](err)
 		if !is || exec != nil {
 			return exec, errors.Join(err, w.over(ctx))
 		}
@@ -146,7 +148,7 @@ func (s *JobStep) runNow(ctx context.Context, run *model.StepRun, child *model.J
 
 // completed refuses a child that completed, but not for this step: accepting it would silently leave it
 // out (rule F2a).
-func (s *JobStep) completed(run *model.StepRun, complete *core.InstanceCompleteError) error {
+func (s *JobStep) completed(run *model.StepRun, complete *ports.InstanceCompleteError) error {
 	by := "on its own"
 	switch parent := complete.Execution.Parent; {
 	case parent == run.Data.Job.ID:
@@ -163,7 +165,7 @@ func (s *JobStep) completed(run *model.StepRun, complete *core.InstanceCompleteE
 }
 
 func (s *JobStep) outcome(run *model.StepRun, child *core.JobExecution) error {
-	if child.ExitCode != core.ExitOf(child.Status) {
+	if child.ExitCode != exitOf(child.Status) {
 		run.Step.ExitCode = child.ExitCode
 	}
 	switch child.Status {
@@ -181,23 +183,16 @@ func (s *JobStep) outcome(run *model.StepRun, child *core.JobExecution) error {
 	}
 }
 
-func unknownOutcome(settles bool) error {
-	if settles {
-		return core.ErrLostCommit
-	}
-	return core.ErrUnknownOutcome
-}
-
 // refused explains why the child did not run, or could not be recorded. A child that was taken over
 // does not concern the ownership of this job: the chain ends here.
 func (s *JobStep) refused(err error) error {
-	var running *core.AlreadyRunningError
+	var running *ports.AlreadyRunningError
 	switch {
 	case errors.Is(err, core.ErrLostOwner):
 		return fmt.Errorf("child job %s: %v", s.config.Job.Name, err) //nolint:errorlint // the child's owner, not this job's
 	case errors.As(err, &running):
 		return fmt.Errorf("child job %s cannot start: another execution of the same instance is running: %w", s.config.Job.Name, err)
-	case errors.Is(err, core.ErrAbandoned):
+	case errors.Is(err, ports.ErrAbandoned):
 		return fmt.Errorf("child job %s cannot start: its last execution was abandoned, and this step keeps its parameters: abandon this execution as well, or start with other parameters: %w", s.config.Job.Name, err)
 	}
 	return fmt.Errorf("child job %s cannot start: %w", s.config.Job.Name, err)
@@ -210,7 +205,7 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 		run.Step.Context = core.NewExecutionContext()
 	}
 	if run.Data.Resumed || run.Data.Earlier != nil && !run.Data.NewDefinition {
-		if text, ok := run.Step.Context.Get(core.ChildKey); ok {
+		if text, ok := run.Step.Context.Get(ports.ChildKey); ok {
 			return decodeParameters(text)
 		}
 	}
@@ -223,7 +218,7 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 	}
 	text, err := json.Marshal(params)
 	if err == nil {
-		err = run.Step.Context.Put(core.ChildKey, string(text))
+		err = run.Step.Context.Put(ports.ChildKey, string(text))
 	}
 	if err == nil {
 		err = run.Services.Plans.SaveStepContext(ctx, run.Ref, run.Step.Context)
@@ -237,10 +232,79 @@ func (s *JobStep) parameters(ctx context.Context, run *model.StepRun) (core.Para
 func decodeParameters(stored any) (params core.Parameters, err error) {
 	text, ok := stored.(string)
 	if !ok {
-		return params, fmt.Errorf("the step's context has a %T at key %s", stored, core.ChildKey)
+		return params, fmt.Errorf("the step's context has a %T at key %s", stored, ports.ChildKey)
 	}
 	if err := json.Unmarshal([]byte(text), &params); err != nil {
-		return params, fmt.Errorf("the step's context, %s: %w", core.ChildKey, err)
+		return params, fmt.Errorf("the step's context, %s: %w", ports.ChildKey, err)
 	}
 	return params, nil
+}
+
+const (
+	// longestKeyWait bounds the wait for an execution that holds the key of a child job.
+	longestKeyWait = 24 * time.Hour
+	// longestKeyPause is the longest pause between two launches of a waiting child job.
+	longestKeyPause = time.Second
+)
+
+// keyWait is the wait of a step for the execution that holds the key of its child job (rule L12). It
+// holds no slot of a worker and no connection. A stop, the step's timeout and the loss of the execution
+// end it.
+type keyWait struct {
+	job    string // the child's name
+	run    *model.StepRun
+	begin  time.Time
+	holder core.JobExecutionID // 0 if it has not waited
+}
+
+// wait returns when the child may be launched again. It refuses to wait for an execution that needs the
+// end of this one.
+func (w *keyWait) wait(ctx context.Context, refused *ports.ExclusiveError) error {
+	if holder := refused.Running.ExecutionID; holder != w.holder {
+		w.holder = holder
+		if err := w.store(ctx, func(c *core.ExecutionContext) error { return c.Put(ports.WaitsKey, int64(holder)) }); err != nil {
+			return err
+		}
+		w.run.Services.Observer.Observe(ctx, core.LaunchWaits{
+			Execution: w.run.Data.Job.ID, JobName: w.job, Step: w.run.Step.Name, Reason: refused.Error(),
+		})
+	}
+	needed, err := w.run.Services.Jobs.NeedsUs(ctx, w.holder, w.run.Data.Job.ID)
+	switch {
+	case err != nil:
+		return fmt.Errorf("find the executions that execution %d waits for: %w", w.holder, err)
+	case needed:
+		return fmt.Errorf("%w, but that execution cannot end before this step does", refused)
+	case time.Since(w.begin) > longestKeyWait:
+		return fmt.Errorf("%w, and waited for it %v", refused, longestKeyWait)
+	case w.run.Stopping():
+		return core.ErrStopped
+	case w.run.IsLeft():
+		return ports.ErrParked
+	}
+	err = workslot.WithoutSlot(ctx, func() error {
+		return w.run.Pause(ctx, model.NextLook(time.Since(w.begin), longestKeyPause), false)
+	})
+	if err == nil && w.run.Stopping() {
+		err = core.ErrStopped
+	}
+	return err
+}
+
+func (w *keyWait) over(ctx context.Context) error {
+	if w.holder == 0 {
+		return nil
+	}
+	return w.store(context.WithoutCancel(ctx), func(c *core.ExecutionContext) error { c.Delete(ports.WaitsKey); return nil })
+}
+
+func (w *keyWait) store(ctx context.Context, change func(c *core.ExecutionContext) error) error {
+	if err := change(w.run.Step.Context); err != nil {
+		return err
+	}
+	if err := w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context); err != nil {
+		return fmt.Errorf("store the execution that the step waits for: %w", err)
+	}
+	w.run.Step.Context.Stored()
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -100,7 +101,7 @@ func TestAJobStepEndsAsItsChildDoes(t *testing.T) {
 		}, core.StatusCompleted, "COMPLETED WITH SKIPS"},
 		"failed":  {func(context.Context, *core.StepContribution) error { return errors.New("no good") }, core.StatusFailed, core.ExitFailed},
 		"stopped": {func(context.Context, *core.StepContribution) error { return core.ErrStopped }, core.StatusStopped, core.ExitStopped},
-		"unknown": {func(context.Context, *core.StepContribution) error { return core.ErrUnknownOutcome }, core.StatusUnknown, core.ExitUnknown},
+		"unknown": {func(context.Context, *core.StepContribution) error { return ports.ErrUnknownOutcome }, core.StatusUnknown, core.ExitUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

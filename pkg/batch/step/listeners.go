@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -21,7 +21,7 @@ func (a *attempt) listen(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	err := exception.Guard(func() (err error) {
+	err := panics.Guard(func() (err error) {
 		a.listeners, err = listened.StepListeners(ctx, a.run)
 		return err
 	})
@@ -32,7 +32,7 @@ func (a *attempt) listen(ctx context.Context) error {
 	a.run.Listeners = slices.Clone(a.listeners)
 	var before []core.BeforeStep
 	for i, l := range a.listeners {
-		if l == nil || !core.Listens(reflect.TypeOf(l)) {
+		if l == nil || !model.Listens(reflect.TypeOf(l)) {
 			return fmt.Errorf("listener %d is a %T, which implements no interface of a listener", i+1, l)
 		}
 		if b, ok := l.(core.BeforeStep); ok {
@@ -70,7 +70,7 @@ func (a *attempt) notifyStart(ctx context.Context, listeners []core.BeforeStep) 
 	}
 	for _, b := range listeners {
 		seen := a.seen(outcome{status: core.StatusStarted})
-		if err := exception.Guard(func() error { return b.BeforeStep(ctx, seen) }); err != nil {
+		if err := panics.Guard(func() error { return b.BeforeStep(ctx, seen) }); err != nil {
 			return fmt.Errorf("listener before_step: %w", err)
 		}
 		a.keep(seen)
@@ -102,7 +102,7 @@ func (a *attempt) notify(ctx context.Context, out outcome) (exit string, err err
 		listener := a.pendingAfterStep[last]
 		a.pendingAfterStep = a.pendingAfterStep[:last]
 		seen := a.seen(out)
-		if err := exception.Guard(func() error { return listener.AfterStep(ctx, seen) }); err != nil {
+		if err := panics.Guard(func() error { return listener.AfterStep(ctx, seen) }); err != nil {
 			return out.exit, fmt.Errorf("listener after_step: %w", err)
 		}
 		a.keep(seen)
@@ -139,7 +139,7 @@ func (a *attempt) close(ctx context.Context) error {
 	var errs []error
 	for _, l := range slices.Backward(listeners) {
 		if closer, ok := l.(item.Closer); ok {
-			if err := exception.Guard(func() error { return closer.Close(context.WithoutCancel(ctx)) }); err != nil {
+			if err := panics.Guard(func() error { return closer.Close(context.WithoutCancel(ctx)) }); err != nil {
 				errs = append(errs, fmt.Errorf("close listener: %w", err))
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -261,7 +262,7 @@ func (c modelCase) tasklet(db tx.Database) core.TaskletFunc {
 		case "stop":
 			return core.ErrStopped
 		case "unknown":
-			return core.ErrUnknownOutcome
+			return ports.ErrUnknownOutcome
 		case "panic":
 			panic("lost my head")
 		}

@@ -37,9 +37,9 @@ func TestAnExitCodeOfTheTaskletCountsHoweverItEnds(t *testing.T) {
 			{testengine.ErrLine, "LINE DEAD", core.StatusFailed, "LINE DEAD", "dead"},
 			{core.ErrStopped, "", core.StatusStopped, "STOPPED", "on request"},
 			{core.ErrStopped, "HALFWAY", core.StatusStopped, "HALFWAY", "on request"},
-			{fmt.Errorf("sent: %w", core.ErrUnknownOutcome), "", core.StatusUnknown, "UNKNOWN", "sent"},
-			{fmt.Errorf("sent: %w", core.ErrUnknownOutcome), "NO ANSWER", core.StatusUnknown, "NO ANSWER", "sent"},
-			{errors.Join(core.ErrStopped, core.ErrUnknownOutcome), "", core.StatusUnknown, "UNKNOWN", "not known"},
+			{fmt.Errorf("sent: %w", ports.ErrUnknownOutcome), "", core.StatusUnknown, "UNKNOWN", "sent"},
+			{fmt.Errorf("sent: %w", ports.ErrUnknownOutcome), "NO ANSWER", core.StatusUnknown, "NO ANSWER", "sent"},
+			{errors.Join(core.ErrStopped, ports.ErrUnknownOutcome), "", core.StatusUnknown, "UNKNOWN", "not known"},
 		} {
 			record := b.do(t.Context(), b.tasklet(func(_ context.Context, s *core.StepContribution) error {
 				s.ExitCode = c.own

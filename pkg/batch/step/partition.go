@@ -53,10 +53,6 @@ type PartitionStep struct {
 	runner model.PartitionRunner
 }
 
-// ErrInGroup refuses a partitioned step, or a child job, in an atomic group: its work is in
-// transactions of its own.
-var ErrInGroup = errors.New("it has its own transactions and cannot join the transaction of an atomic group")
-
 // NewPartitioned checks the configuration, and that the pool of the database is
 // large enough for the workers.
 func NewPartitioned(config PartitionConfig) (*PartitionStep, error) {
@@ -109,28 +105,8 @@ func (s *PartitionStep) StepListeners(ctx context.Context, run *model.StepRun) (
 	return listenersOf(ctx, run, s.config.Listeners)
 }
 
-func listenersOf(ctx context.Context, run *model.StepRun, make func(context.Context, *model.StepRun) ([]any, error)) ([]any, error) {
-	if make == nil {
-		return nil, nil
-	}
-	return make(ctx, run)
-}
-
 // Composite marks that the partitions are bounded by themselves.
 func (s *PartitionStep) Composite() {}
-
-// callWithGrace calls an author's code with a copy of run. It returns ErrAbandoned if the code still
-// runs DefaultStopTimeout after ctx has ended (rule L8).
-func callWithGrace[T any](ctx context.Context, run *model.StepRun, f func(own *model.StepRun) (T, error)) (answer T, err error) {
-	own := private(run)
-	r, ok := model.Await(ctx, model.Go(func() (T, error) { return f(own) }), DefaultStopTimeout, run.Services.Lease.Late(), func() {
-		notifyLate(ctx, run, run.Step.Name)
-	})
-	if !ok {
-		return answer, fmt.Errorf("%w (%w)", ErrAbandoned, context.Cause(ctx))
-	}
-	return r.Value, r.Err
-}
 
 // Execute plans the partitions, or those that an earlier attempt left, and runs them. It returns when
 // all of them have ended.
@@ -196,4 +172,10 @@ func poolOf(db tx.Database) (size int, bounded bool) {
 		return 0, false
 	}
 	return sizer.PoolSize(), true
+}
+
+// plan is the work of this attempt, and the finished work of earlier ones.
+type plan struct {
+	due    []model.PlannedPartition
+	passed []core.StepExecution
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -289,7 +290,7 @@ func TestExitCodesOfPartitionsAreCombinedAndUnknownWins(t *testing.T) {
 			case "ERROR":
 				return errors.New("no good")
 			case "UNKNOWN":
-				return core.ErrUnknownOutcome
+				return ports.ErrUnknownOutcome
 			default:
 				c.ExitCode = end
 			}
@@ -447,7 +448,7 @@ func TestTheGateAndListenersOfAPartitionedStepSeeTheWhole(t *testing.T) {
 	var seen []string
 	watch := watcher(func(s *core.StepExecution) {
 		seen = append(seen, fmt.Sprintf("%s %d", s.Name, s.Counters.Write))
-		exception.Guard(func() error { return s.Context.Put("total", s.Counters.Write) }) //nolint:errcheck // a test
+		panics.Guard(func() error { return s.Context.Put("total", s.Counters.Write) }) //nolint:errcheck // a test
 	})
 	gate := &model.Condition{Text: "written == 7", Holds: func(_ context.Context, v *core.View) (bool, error) { return v.Step.Total().Write == 7, nil }}
 	j := testengine.Job("job", partitioned(t, w.step(t, e, "s"), numbered(3), func(c *step.PartitionConfig) {

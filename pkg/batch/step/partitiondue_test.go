@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -55,7 +56,7 @@ func TestAPartitionOfUnknownOutcomeIsNotRunAgain(t *testing.T) {
 	s := due(t, false)
 	for _, status := range []core.Status{core.StatusUnknown, core.StatusStarted} {
 		_, _, err := s.Due(&model.StepRun{Data: model.StepContext{Earlier: &core.StepExecution{}, Parts: map[string]core.StepExecution{"p0": planned(t, 0, status)}}})
-		require.ErrorIs(t, err, core.ErrUnknownOutcome)
+		require.ErrorIs(t, err, ports.ErrUnknownOutcome)
 		require.ErrorContains(t, err, "partition p0 of step s is "+string(status))
 	}
 }

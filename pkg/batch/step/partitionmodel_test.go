@@ -52,9 +52,9 @@ func (m *mortal) died() bool {
 	return m.dead
 }
 
-func newMortal(r ports.JobRepository, left int) *mortal {
+func newMortal(r ports.Repository, left int) *mortal {
 	m := &mortal{left: left}
-	m.Around = testengine.Around{JobRepository: r, Do: func(write string, do func() error) error {
+	m.Around = testengine.Around{Repository: r, Do: func(write string, do func() error) error {
 		if write == "Launch" { // it dies in the execution that it launched
 			return do()
 		}
@@ -182,9 +182,9 @@ func (b *modelBench) consistent(t *rapid.T, names []string, parts map[string]cor
 }
 
 func (b *modelBench) launch(t *rapid.T, name string, n int, g *grid, a attempt) (exec *core.JobExecution, ran []string, killed, stopped bool) {
-	m := newMortal(b.e.Repository, a.Left)
+	m := newMortal(b.e.Repository.Ports(), a.Left)
 	launcher, err := job.NewLauncher(job.Config{
-		Repository: m, Executor: step.NewSimpleStepExecutor(m, b.e.Database.Name(), nil), Lease: time.Hour, Heartbeat: 10 * time.Minute,
+		Repository: m.Ports(), Executor: step.NewSimpleStepExecutor(m, b.e.Database.Name(), nil), Lease: time.Hour, Heartbeat: 10 * time.Minute,
 		Owner: core.Owner{Host: "h", PID: n, Nonce: fmt.Sprint(b.runs)}, Dead: func(core.Owner) bool { return true },
 	})
 	require.NoError(t, err)

@@ -21,12 +21,6 @@ import (
 // maxPartName bounds the name of a partition, in bytes.
 const maxPartName = 200
 
-// plan is the work of this attempt, and the finished work of earlier ones.
-type plan struct {
-	due    []model.PlannedPartition
-	passed []core.StepExecution
-}
-
 // plan returns the work to do, and stores it: all partitions at once before any of them starts, so that
 // after a kill either all are known or none.
 func (s *PartitionStep) plan(ctx context.Context, run *model.StepRun) (plan, error) {
@@ -96,7 +90,7 @@ func (s *PartitionStep) planned(ctx context.Context, run *model.StepRun) (plan, 
 	var p plan
 	own := map[string]bool{}
 	for _, record := range records {
-		part := core.PartitionOf(run.RecordName(s), record)
+		part := ports.PartitionOf(run.RecordName(s), record)
 		p.due = append(p.due, model.PlannedPartition{Partition: part, Record: record})
 		own[part.Name] = true
 	}
@@ -179,9 +173,9 @@ func (s *PartitionStep) Due(run *model.StepRun) (due []core.Partition, passed []
 		all := isSuperseded(run, last) || s.config.AllowStartIfComplete
 		switch {
 		case last.Status == core.StatusUnknown || last.Status.IsRunning():
-			return nil, nil, fmt.Errorf("partition %s of step %s is %s (step execution %d): %w", name, s.Name(), last.Status, last.ID, core.ErrUnknownOutcome)
+			return nil, nil, fmt.Errorf("partition %s of step %s is %s (step execution %d): %w", name, s.Name(), last.Status, last.ID, ports.ErrUnknownOutcome)
 		case last.Status == core.StatusAbandoned && !all:
-			return nil, nil, fmt.Errorf("partition %s of step %s (step execution %d): %w", name, s.Name(), last.ID, core.ErrAbandoned)
+			return nil, nil, fmt.Errorf("partition %s of step %s (step execution %d): %w", name, s.Name(), last.ID, ports.ErrAbandoned)
 		case last.Status == core.StatusCompleted && !all:
 			passed = append(passed, last)
 		default:
@@ -218,7 +212,7 @@ func indexOf(record core.StepExecution) int {
 	if record.Context == nil {
 		return 0
 	}
-	index, ok := record.Context.Get(core.IndexKey)
+	index, ok := record.Context.Get(ports.IndexKey)
 	if n, isInt := index.(int64); ok && isInt {
 		return int(n)
 	}
@@ -258,7 +252,7 @@ func plannedContext(record core.StepExecution) (*core.ExecutionContext, error) {
 		}
 		err = keepPlan(c)
 	}
-	return c, errors.Join(err, c.Put(core.IndexKey, indexOf(record)))
+	return c, errors.Join(err, c.Put(ports.IndexKey, indexOf(record)))
 }
 
 // ask calls the partitioner.
@@ -286,7 +280,7 @@ func (s *PartitionStep) ask(ctx context.Context, run *model.StepRun) (parts []co
 		if p.Context == nil {
 			p.Context = core.NewExecutionContext()
 		}
-		if err := errors.Join(keepPlan(p.Context), p.Context.Put(core.IndexKey, i)); err != nil {
+		if err := errors.Join(keepPlan(p.Context), p.Context.Put(ports.IndexKey, i)); err != nil {
 			return nil, fmt.Errorf("partition %s of step %s: %w", p.Name, s.Name(), err)
 		}
 	}
@@ -331,14 +325,4 @@ func misnamed(name string) string {
 		return fmt.Sprintf("has the character %q (allowed: letters, digits and _ - . /)", r)
 	}
 	return ""
-}
-
-// fewest is the number of items of a long list that a message names.
-const fewest = 5
-
-func few(texts []string, separator string) string {
-	if len(texts) <= fewest {
-		return strings.Join(texts, separator)
-	}
-	return strings.Join(texts[:fewest], separator) + separator + fmt.Sprintf("and %d more", len(texts)-fewest)
 }

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -177,13 +177,13 @@ func stoppedUnstarted() model.PartitionResult {
 }
 
 func (b *batch) spawn(work func()) error {
-	return exception.Guard(func() error { return b.run.Services.Spawner.Spawn(work) })
+	return panics.Guard(func() error { return b.run.Services.Spawner.Spawn(work) })
 }
 
 func (b *batch) one(ctx context.Context, p *model.PlannedPartition) model.PartitionResult {
 	own := b.runOf(p)
 	var record *core.StepExecution
-	err := exception.Guard(func() (err error) {
+	err := panics.Guard(func() (err error) {
 		record, err = b.run.Services.Executor.Execute(ctx, b.step, own)
 		return err
 	})
@@ -243,8 +243,8 @@ func (b *batch) end(ctx context.Context, p *model.PlannedPartition, result model
 	_, err := b.run.Services.Plans.EndStep(ctx, ref, ports.StepChange{
 		To: result.Status, ExitCode: result.ExitCode, Error: result.Message, Counters: result.Counters, InHand: result.InHand,
 	})
-	if found, mine := core.FoundIn(err); mine && found.IsOver() {
-		return model.PartitionResult{Status: found, ExitCode: core.ExitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil
+	if found, mine := ports.FoundIn(err); mine && found.IsOver() {
+		return model.PartitionResult{Status: found, ExitCode: exitOf(found), Message: result.Message, Counters: result.Counters, InHand: result.InHand}, nil
 	}
 	return result, err
 }
@@ -290,4 +290,32 @@ func (b *batch) together(ctx context.Context, f func(ctx context.Context) error)
 		return f(ctx)
 	}
 	return tx.NewManager(db).Do(ctx, tx.Attr{Timeout: recordTime}, f)
+}
+
+// workerPartitions has worker processes run the partitions: a model.PartitionRunner. The execution is
+// parked if the walk can be; otherwise, as in parallel branches or in a child job, the step keeps its
+// slot and waits.
+type workerPartitions struct{}
+
+// ForWorkers is true: any worker may take a partition.
+func (w *workerPartitions) ForWorkers() bool { return true }
+
+// Run returns how the partitions ended, once all of them have.
+func (w *workerPartitions) Run(ctx context.Context, work model.PartitionWork) ([]model.PartitionResult, error) {
+	if err := work.Run.AwaitParts(ctx, longestPoll); err != nil {
+		return nil, err
+	}
+	return w.results(ctx, work.Run)
+}
+
+func (w *workerPartitions) results(ctx context.Context, run *model.StepRun) ([]model.PartitionResult, error) {
+	records, err := run.Services.Plans.Partitions(ctx, run.Step.ID)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]model.PartitionResult, len(records))
+	for i, r := range records {
+		results[i] = model.PartitionResult{Status: r.Status, ExitCode: r.ExitCode, Message: r.Error, Settles: r.Settles, Counters: r.Counters, InHand: r.InHand}
+	}
+	return results, nil
 }

@@ -197,12 +197,12 @@ func (s *stealing) Execute(ctx context.Context, run *model.StepRun) error {
 }
 
 type stolenPlans struct {
-	ports.PartitionPlans
+	model.Plans
 	e *testengine.Engine
 }
 
 func (p stolenPlans) PlanPartitions(ctx context.Context, ref ports.JobRef, plan ports.PartitionPlan) ([]core.StepExecution, error) {
-	records, err := p.PartitionPlans.PlanPartitions(ctx, ref, plan)
+	records, err := p.Plans.PlanPartitions(ctx, ref, plan)
 	if err == nil {
 		_, err = p.e.Database.Conn().ExecContext(ctx, "update surfin_step_execution set epoch = epoch + 1, owner = 'another', status = 'FAILED'")
 	}

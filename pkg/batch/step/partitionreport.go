@@ -67,7 +67,7 @@ func aggregate(all []model.PartitionResult) (core.Status, string) {
 			exit = model.AndExit(exit, r.ExitCode)
 		}
 	}
-	if exit == core.ExitOf(status) {
+	if exit == exitOf(status) {
 		exit = ""
 	}
 	return status, exit

@@ -55,7 +55,7 @@ func TestAStepParksAndIsResumedInTheSameAttempt(t *testing.T) {
 		run := b.run()
 		run.Data.MayPark = true
 		record, err := b.executor.Execute(t.Context(), s, run)
-		require.ErrorIs(t, err, core.ErrParked)
+		require.ErrorIs(t, err, ports.ErrParked)
 		require.Equal(t, core.StatusStarted, b.stored(record.ID).Status)
 		require.Equal(t, heard{before: 1}, *h)
 		_, err = b.Repository.Park(t.Context(), b.ref, ports.Parking{})

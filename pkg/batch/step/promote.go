@@ -70,9 +70,9 @@ func (a *attempt) warnOfMissing(p *model.Promotion, exit string, own *core.Execu
 // not bear that; and a group would hold it until it ends.
 func (a *attempt) besides(ctx context.Context, attr tx.Attr) (context.Context, context.CancelFunc) {
 	if a.run.Data.Group != nil || attr.Isolation > sql.LevelReadCommitted {
-		ctx, _ = tx.Outside(ctx, a.executor.database)
+		ctx, _ = tx.Outside(ctx, a.database)
 	}
-	if _, in := tx.From(ctx, a.executor.database); in {
+	if _, in := tx.From(ctx, a.database); in {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), recordTime)

@@ -5,20 +5,22 @@ import (
 	"errors"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // Retrying is implemented by steps that repeat their work after some failures, in a transaction of its
 // own each time (rule TL7).
 type Retrying interface {
-	Retry() core.Retry
+	Retry() model.Retry
 }
 
 // perform runs the step, with retries if allowed.
 func (a *attempt) perform(ctx context.Context) (*ending, error) {
-	var retry core.Retry
+	var retry model.Retry
 	if retrying, ok := a.step.(Retrying); ok && a.run.Data.Group == nil {
 		retry = retrying.Retry()
 	}
@@ -30,10 +32,10 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 			return end, nil
 		}
 		if a.isFinal(ctx, err) || len(a.pendingAfterStep) < listeners {
-			return end, core.Exhausted(err, n)
+			return end, model.Exhausted(err, n)
 		}
 		if !retry.Allows(err, n, began) {
-			return end, retry.Noted(core.Exhausted(err, n))
+			return end, retry.Noted(model.Exhausted(err, n))
 		}
 		if err := retry.Pause(ctx, a.run.Services.Stop.Done(), n, err); err != nil {
 			return nil, causeOf(ctx, err)
@@ -46,11 +48,11 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 // stop, a step that waits for others, an unknown outcome, a gate that does not hold, a panic, a full or
 // broken disk.
 func (a *attempt) isFinal(ctx context.Context, err error) bool {
-	var panicked *exception.PanicError
+	var panicked *panics.PanicError
 	var commit *tx.CommitError
-	return ctx.Err() != nil || errors.Is(err, context.Canceled) || exception.IsStorage(err) ||
+	return ctx.Err() != nil || errors.Is(err, context.Canceled) || model.IsStorage(err) ||
 		errors.Is(err, core.ErrLostOwner) || errors.Is(err, core.ErrStopped) || errors.Is(err, tx.ErrNotOwner) ||
-		errors.Is(err, core.ErrParked) || errors.Is(err, core.ErrUnknownOutcome) || errors.Is(err, core.ErrExpect) ||
+		errors.Is(err, ports.ErrParked) || errors.Is(err, ports.ErrUnknownOutcome) || errors.Is(err, ports.ErrExpect) ||
 		errors.Is(err, ErrAbandoned) || errors.As(err, &panicked) ||
 		errors.As(err, &commit) && !errors.Is(err, tx.ErrRolledBack)
 }

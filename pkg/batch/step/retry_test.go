@@ -34,7 +34,7 @@ func TestATaskletRunsAgainInATransactionOfItsOwn(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		e := engine(t, url)
 		tries := 0
-		exec := e.Run(retried(t, e, "again", step.TaskletConfig{Retry: core.Retry{Limit: 2}}, func(ctx context.Context, c *core.StepContribution) error {
+		exec := e.Run(retried(t, e, "again", step.TaskletConfig{Retry: model.Retry{Limit: 2}}, func(ctx context.Context, c *core.StepContribution) error {
 			tries++
 			c.Counters.Write, c.Out = 1, map[string]any{"try": int64(tries)}
 			_, had := c.Context.Get("try")
@@ -80,7 +80,7 @@ func TestWhatNoRetryMendsIsFinal(t *testing.T) {
 		"timeout":  {step.TaskletConfig{Timeout: 30 * time.Millisecond}, func() error { return again }, 1, core.StatusFailed, "exceeded its timeout"},
 		"no group": {step.TaskletConfig{Attr: tx.Attr{Propagation: tx.NotSupported}}, func() error { return again }, 3, core.StatusFailed, "failed 3 times"},
 	} {
-		c.config.Retry = core.Retry{Limit: 2}
+		c.config.Retry = model.Retry{Limit: 2}
 		if c.config.Timeout > 0 {
 			c.config.Retry.Backoff = config.Backoff{Initial: time.Hour}
 		}

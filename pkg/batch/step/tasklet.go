@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -22,7 +22,7 @@ type TaskletConfig struct {
 	Attr tx.Attr
 	// Retry selects the failures after which the tasklet is made and run again; zero means none. In a
 	// group there is no retry.
-	Retry core.Retry
+	Retry model.Retry
 	// Timeout bounds all attempts together; after it the step fails. 0 means none.
 	Timeout time.Duration
 	// Assemble makes the tasklet of one step execution.
@@ -70,7 +70,7 @@ func (s *TaskletStep) Kind() string { return "tasklet" }
 func (s *TaskletStep) Timeout() time.Duration { return s.config.Timeout }
 
 // Retry selects the failures after which the tasklet runs again.
-func (s *TaskletStep) Retry() core.Retry { return s.config.Retry }
+func (s *TaskletStep) Retry() model.Retry { return s.config.Retry }
 
 // Transaction returns the transaction that the executor opens for the tasklet.
 func (s *TaskletStep) Transaction() (*tx.Manager, tx.Attr) { return s.tx, s.config.Attr }
@@ -143,7 +143,7 @@ func notifyStop(ctx context.Context, tasklet core.Tasklet, run *model.StepRun) (
 			return
 		case <-run.Services.Stop.Done():
 		}
-		err := exception.GuardApart(func() error { return stoppable.StopRequested(ctx) })
+		err := panics.GuardApart(func() error { return stoppable.StopRequested(ctx) })
 		if err != nil && !errors.Is(err, context.Canceled) {
 			run.Services.Observer.Observe(ctx, core.StopFailed{Execution: run.Data.Job.ID, Step: run.Step.Name, Err: err})
 		}

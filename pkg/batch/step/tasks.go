@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -122,13 +124,13 @@ func (s *TasksStep) Items(ctx context.Context, run *model.StepRun) ([]json.RawMe
 	}
 	specs, err := s.config.Specs(items)
 	if err == nil {
-		_, err = task.Submission{Tasks: specs}.Order()
+		_, err = model.TaskOrder(task.Submission{Tasks: specs})
 	}
 	return items, err
 }
 
 // Execute submits the group, or continues the group of an earlier attempt, and returns when it is over.
-// core.ErrParked means that workers have it.
+// ports.ErrParked means that workers have it.
 func (s *TasksStep) Execute(ctx context.Context, run *model.StepRun) error {
 	if run.Data.Group != nil {
 		return fmt.Errorf("step %s, a step of tasks, in atomic group %s: %w", s.Name(), run.Data.Group.Name, ErrInGroup)
@@ -157,10 +159,10 @@ func (w *taskWait) begin(ctx context.Context) error {
 	if w.run.Step.Context == nil {
 		w.run.Step.Context = core.NewExecutionContext()
 	}
-	if stored, ok := w.run.Step.Context.Get(core.TasksKey); ok {
+	if stored, ok := w.run.Step.Context.Get(ports.TasksKey); ok {
 		id, is := stored.(int64)
 		if !is {
-			return fmt.Errorf("the step's context has a %T at key %s", stored, core.TasksKey)
+			return fmt.Errorf("the step's context has a %T at key %s", stored, ports.TasksKey)
 		}
 		w.id = task.GroupID(id)
 	} else if w.run.Data.Earlier != nil { // its commit may have been reported as failed
@@ -208,7 +210,7 @@ func (w *taskWait) submit(ctx context.Context) error {
 	}
 	warnings, err := w.groups.Submit(ctx, s, w.store)
 	if err != nil {
-		w.run.Step.Context.Delete(core.TasksKey) // there is no such group
+		w.run.Step.Context.Delete(ports.TasksKey) // there is no such group
 		return err
 	}
 	w.run.Step.Context.Stored()
@@ -222,14 +224,11 @@ func (w *taskWait) submit(ctx context.Context) error {
 // store notes the group in the step's context, under the guard of the step's owner.
 func (w *taskWait) store(ctx context.Context, id task.GroupID) error {
 	w.id = id
-	if err := w.run.Step.Context.Put(core.TasksKey, int64(id)); err != nil {
+	if err := w.run.Step.Context.Put(ports.TasksKey, int64(id)); err != nil {
 		return err
 	}
 	return w.run.Services.Plans.SaveStepContext(ctx, w.run.Ref, w.run.Step.Context)
 }
-
-// longestPoll is the longest pause between two polls of a step that is not parked.
-const longestPoll = time.Second
 
 func (w *taskWait) follow(ctx context.Context) error {
 	handler, elsewhere, err := w.groups.Executors(ctx, w.id) // the file's handler may be another one by now
@@ -257,7 +256,7 @@ func (w *taskWait) watch(ctx context.Context, park bool) error {
 		case err != nil || over:
 			return err
 		case w.releasing(), park:
-			return core.ErrParked
+			return ports.ErrParked
 		}
 		if err := w.run.Pause(ctx, model.NextLook(time.Since(begin), longestPoll), w.canceled); err != nil {
 			return err
@@ -290,7 +289,7 @@ func (w *taskWait) look(ctx context.Context) (over bool, err error) {
 func (w *taskWait) cancel(ctx context.Context) error {
 	w.canceled = true
 	err := w.groups.Cancel(ctx, w.id, fmt.Sprintf("execution %d of job %s was stopped", w.run.Data.Job.ID, w.run.Data.Job.JobName))
-	if _, over := errors.AsType[*task.GroupOverError](err); over {
+	if _, over := errors.AsType[*taskports.GroupOverError](err); over {
 		return nil
 	}
 	return err

@@ -55,16 +55,16 @@ func RollbackOnly(ctx context.Context, database string) error {
 	return s.doomed()
 }
 
-// ErrOwnTransaction is an operation that an application's own transaction does not support: committing
+// errOwnTransaction is an operation that an application's own transaction does not support: committing
 // a chunk's checkpoint, or lending the connection of its driver.
-var ErrOwnTransaction = errors.New("the transaction belongs to the application, which does not support it")
+var errOwnTransaction = errors.New("the transaction belongs to the application, which does not support it")
 
 type ownHandle struct{ c ownConn }
 
 func (h *ownHandle) Conn() Conn             { return h.c }
 func (h *ownHandle) Commit() error          { return ErrNotOwner }
 func (h *ownHandle) Rollback() error        { return ErrNotOwner }
-func (h *ownHandle) Fence() (string, error) { return "", ErrOwnTransaction }
+func (h *ownHandle) Fence() (string, error) { return "", errOwnTransaction }
 
 // ownConn runs statements in the application's transaction, and cannot end it.
 type ownConn struct{ Own }
@@ -76,4 +76,4 @@ func (ownConn) Commit() error { return ErrNotOwner }
 func (ownConn) Rollback() error { return ErrNotOwner }
 
 // Raw refuses: database/sql does not lend the connection of a *sql.Tx.
-func (ownConn) Raw(context.Context, func(any) error) error { return ErrOwnTransaction }
+func (ownConn) Raw(context.Context, func(any) error) error { return errOwnTransaction }

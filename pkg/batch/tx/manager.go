@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 )
 
@@ -71,64 +70,6 @@ func (m *Manager) Do(ctx context.Context, attr Attr, fn func(ctx context.Context
 		return fn(ctx)
 	}
 	return fmt.Errorf("propagation %q is unknown (allowed: %v)", attr.Propagation, Propagations())
-}
-
-// scope is one level of transactions on the context: a physical transaction, a savepoint in one, or the
-// mark that the outer one is suspended.
-type scope struct {
-	database     string
-	handle       Handle
-	conn         Conn
-	readOnly     bool
-	suspended    bool
-	singleWriter bool // of the database
-	outer        *scope
-	savepoints   *int   // shared by all scopes of one physical transaction
-	atEnd        *atEnd // shared likewise
-	ended        atomic.Bool
-	rollbackOnly atomic.Pointer[error]
-}
-
-func (s *scope) Database() string { return s.database }
-func (s *scope) Conn() Conn       { return s.conn }
-func (s *scope) ReadOnly() bool   { return s.readOnly }
-
-func (s *scope) Fence() (nonce string, err error) { return s.handle.Fence() }
-
-func (s *scope) SetRollbackOnly(cause error) {
-	s.rollbackOnly.CompareAndSwap(nil, &cause)
-}
-
-// doomed returns the error of an owner that would have committed, or nil.
-func (s *scope) doomed() error {
-	if cause := s.rollbackOnly.Load(); cause != nil {
-		return &RollbackOnlyError{Cause: *cause}
-	}
-	return nil
-}
-
-// hasEnded reports that the scope, or one that contains it, has ended: the context that carries it was
-// kept too long.
-func (s *scope) hasEnded() bool {
-	for ; s != nil; s = s.outer {
-		if s.ended.Load() {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *scope) suspend() *scope {
-	return &scope{outer: s, suspended: true, singleWriter: s.singleWriter}
-}
-
-func (s *scope) writing() bool {
-	for ; s != nil; s = s.outer {
-		if !s.suspended && !s.readOnly && !s.ended.Load() {
-			return true
-		}
-	}
-	return false
 }
 
 func (m *Manager) with(ctx context.Context, s *scope) context.Context {

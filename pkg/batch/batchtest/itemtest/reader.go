@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
@@ -296,7 +296,7 @@ func checkPosition(t testing.TB, at item.Position) {
 	if at != nil && !json.Valid(at) {
 		t.Fatalf("the position is not JSON: %s", at)
 	}
-	if len(at) > core.MaxPositionBytes {
-		t.Fatalf("the position has %d bytes, more than %d", len(at), core.MaxPositionBytes)
+	if len(at) > ports.MaxPositionBytes {
+		t.Fatalf("the position has %d bytes, more than %d", len(at), ports.MaxPositionBytes)
 	}
 }

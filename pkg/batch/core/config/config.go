@@ -20,11 +20,6 @@ type Backoff struct {
 	Elapsed    time.Duration `key:"elapsed" yaml:"elapsed" doc:"The longest time for all attempts together [none]."`
 }
 
-// DefaultBackoff is a job file's.
-func DefaultBackoff() Backoff {
-	return Backoff{Initial: 100 * time.Millisecond, Multiplier: 2, Max: 10 * time.Second, Jitter: 0.2}
-}
-
 // Validate reports values that cannot be used.
 func (b Backoff) Validate() error {
 	var errs []error

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/panics"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
@@ -168,10 +169,10 @@ func TestAWordThatWasNotAskedIsKnown(t *testing.T) {
 	rules, err := m.RetryRules([]string{"deadlock"}, nil)
 	require.NoError(t, err)
 	slow := &exception.BatchError{Class: exception.ClassParse, Retryable: true, Err: errors.New("slow")}
-	noted := core.Retry{Limit: 3, Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow)
+	noted := model.Retry{Limit: 3, Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow)
 	require.ErrorIs(t, noted, slow)
 	require.ErrorContains(t, noted, "slow (the error allows a retry, but the class parse decides: list parse in retry.errors)")
-	require.Equal(t, error(slow), core.Retry{Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow), "no retry is asked for")
+	require.Equal(t, error(slow), model.Retry{Retryable: rules.Match, Unasked: rules.Unasked}.Noted(slow), "no retry is asked for")
 }
 
 func TestNoListReachesTheEndOfTheContextAPanicOrAFatalError(t *testing.T) {
@@ -182,14 +183,14 @@ func TestNoListReachesTheEndOfTheContextAPanicOrAFatalError(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, r.Match(errDeadlock))
 		for _, err := range []error{
-			context.Canceled, context.DeadlineExceeded, &exception.PanicError{Value: errDeadlock}, exception.Fatal("header", errDeadlock),
+			context.Canceled, context.DeadlineExceeded, &panics.PanicError{Value: errDeadlock}, exception.Fatal("header", errDeadlock),
 		} {
 			require.False(t, r.Match(err), "%v", err)
 			require.False(t, r.Match(fmt.Errorf("read: %w", errors.Join(errDeadlock, err))), "%v", err)
 		}
 		word := &exception.BatchError{Retryable: true, Skippable: true, Err: errDeadlock}
 		require.True(t, r.Match(word))
-		word.Err = &exception.PanicError{Value: "p"}
+		word.Err = &panics.PanicError{Value: "p"}
 		require.False(t, r.Match(word), "a panic stays one")
 		require.True(t, r.Match(claimsDeadline{}), "a network timeout is no end of the step's time")
 		require.False(t, r.Match(fmt.Errorf("%w: %w", context.DeadlineExceeded, claimsDeadline{})))

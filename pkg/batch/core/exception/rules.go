@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/surfin-batch/surfin/internal/panics"
 )
 
 // Rules decide whether an error is retried, or costs its item. The most specific matching name of either list
@@ -83,7 +85,7 @@ func (r *Rules) Unasked(err error) string {
 }
 
 func beyondRules(err error) bool {
-	var panicked *PanicError
+	var panicked *panics.PanicError
 	return errors.Is(err, context.Canceled) || isDeadline(err) || errors.As(err, &panicked) || isFatal(err)
 }
 
@@ -97,7 +99,7 @@ func isFatal(err error) bool {
 	for err != nil {
 		switch c := err.(type) { //nolint:errorlint // the outermost is looked for
 		case *BatchError:
-			return c.Class == ClassNone && !c.Retryable && !c.Skippable
+			return c.Class == classNone && !c.Retryable && !c.Skippable
 		case Classifier:
 			return false
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
@@ -55,7 +56,7 @@ func TestStructsAreReadAndProcessedWithoutAnAllocation(t *testing.T) { // not pa
 	r, err := item.TypeOf[order]("order").FromRecords(newOrders(t))
 	require.NoError(t, err)
 	p := item.EraseProcessor[order, order](double{})
-	whole := p.(item.BatchProcessor)
+	whole := p.(itemextra.BatchProcessor)
 	in, out := r.NewItems(size), p.NewItems(size)
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		in.Reset()
@@ -78,7 +79,7 @@ func TestAnItemWithoutAnOutputEndsTheCall(t *testing.T) {
 	p := item.EraseProcessor[order, order](double{})
 	in := &item.Slice[order]{Items: []order{{ID: 1}, {ID: 2}, {ID: -3}, {ID: 4}}, Metas: []item.Meta{{Line: 1}, {Line: 2}, {Line: 3}, {Line: 4}}}
 	out := p.NewItems(0)
-	next, err := p.(item.BatchProcessor).ProcessAll(t.Context(), in, 1, 4, out)
+	next, err := p.(itemextra.BatchProcessor).ProcessAll(t.Context(), in, 1, 4, out)
 	require.ErrorIs(t, err, item.ErrFilter)
 	require.Equal(t, 2, next)
 	require.Equal(t, 1, out.Len())

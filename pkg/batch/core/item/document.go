@@ -18,28 +18,16 @@ import (
 // keyExpecter is a DocumentReader that receives the keys of its items, so that it finds a key that no
 // document has before it delivers the first item (rule D9). Optional fields of a schema are excluded.
 type keyExpecter interface {
-	ExpectKeys(keys DocumentKeys)
-}
-
-// DocumentKeys are the targets of a finder, and the names of its fields in messages.
-type DocumentKeys struct {
-	Finder *jsontext.Finder
-	Fields []string // by the number of Finder.Found
-	Names  []string // key or path of each
-}
-
-func (k *DocumentKeys) named(field, name string) {
-	k.Finder.AddName(name)
-	k.Fields, k.Names = append(k.Fields, field), append(k.Names, name)
+	ExpectKeys(keys jsontext.WantedKeys)
 }
 
 // expectKeys passes the required keys to r, if it is a keyExpecter.
-func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
+func expectKeys(r DocumentReader, collect func(*jsontext.WantedKeys)) {
 	e, ok := componentOf(r).(keyExpecter)
 	if !ok {
 		return
 	}
-	keys := DocumentKeys{Finder: jsontext.NewFinder()}
+	keys := jsontext.WantedKeys{Finder: jsontext.NewFinder()}
 	if collect(&keys); len(keys.Names) > 0 {
 		e.ExpectKeys(keys)
 	}
@@ -49,14 +37,6 @@ func expectKeys(r DocumentReader, collect func(*DocumentKeys)) {
 // ignores them. Its error is fatal.
 type keyWatcher interface {
 	UnknownKeys() func(path string) error
-}
-
-// UnknownKeyError reports a key of a document that the item type does not have.
-type UnknownKeyError struct{ Path string }
-
-// Error states the possible solutions.
-func (e *UnknownKeyError) Error() string {
-	return fmt.Sprintf("the key %q is not in the item type: add a field for it, or set unknown: ignore or warn", e.Path)
 }
 
 // CheckDocumentKeys refuses an item type with a name that looks like a path in JSON documents and is
@@ -99,10 +79,10 @@ func newDocumentRecords(r DocumentReader, schema *row.Schema) *documentRecords {
 	if w, ok := componentOf(r).(keyWatcher); ok {
 		d.find.Unknown = w.UnknownKeys()
 	}
-	expectKeys(r, func(k *DocumentKeys) {
+	expectKeys(r, func(k *jsontext.WantedKeys) {
 		for i := range schema.Len() {
 			if f := schema.Field(i); !f.Optional {
-				k.named(f.Name, f.Source())
+				k.Add(f.Name, f.Source())
 			}
 		}
 	})
@@ -120,7 +100,7 @@ func (d *documentRecords) ReadRecord(ctx context.Context, dst []row.Value) error
 		return err
 	}
 	if err := d.decode(doc, dst); err != nil {
-		var unknown *UnknownKeyError
+		var unknown *jsontext.UnknownKeyError
 		if errors.As(err, &unknown) {
 			return exception.Fatal(d.Meta().String(), err)
 		}
@@ -149,30 +129,14 @@ func (d *documentRecords) decode(doc []byte, dst []row.Value) error {
 
 func (d *documentRecords) bad(doc []byte, err error) error {
 	var stray *jsontext.PathError
-	var unknown *UnknownKeyError
+	var unknown *jsontext.UnknownKeyError
 	if errors.As(err, &unknown) {
 		return err
 	}
 	if errors.As(err, &stray) {
 		return fmt.Errorf("field %s: %w", d.schema.Field(stray.Field).Name, err)
 	}
-	return BadDocument(doc, err)
-}
-
-// BadDocument describes the error in a document that is not JSON, not strict, or blocks a path.
-func BadDocument(doc []byte, err error) error {
-	var strict *jsontext.StrictError
-	var syntax *jsontext.SyntaxError
-	var stray *jsontext.PathError
-	switch {
-	case errors.As(err, &stray):
-		return err
-	case errors.As(err, &strict):
-		return fmt.Errorf("%w: %s", err, jsontext.Shorten(doc))
-	case errors.As(err, &syntax):
-		return fmt.Errorf("not JSON: %w (byte %d): %s", err, syntax.Offset+1, jsontext.Shorten(doc))
-	}
-	return fmt.Errorf("not JSON: %w: %s", err, jsontext.Shorten(doc))
+	return jsontext.BadDocument(doc, err)
 }
 
 func isObject(doc []byte) bool {

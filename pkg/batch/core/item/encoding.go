@@ -28,7 +28,7 @@ func (e *recordEncoding) Encode(items Items) error {
 
 // newRecordEncoding returns the encoding of a writer over w, or nil if w has none.
 func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [][]row.Value, error)) Encoding {
-	encoder, ok := w.(RecordEncoder)
+	encoder, ok := w.(recordEncoder)
 	if !ok {
 		return nil
 	}
@@ -40,7 +40,7 @@ func newRecordEncoding(w RecordWriter, records func(items Items) (*row.Schema, [
 }
 
 func writeRecordEncoding(ctx context.Context, w RecordWriter, e Encoding) (bool, error) {
-	encoder, ok := w.(RecordEncoder)
+	encoder, ok := w.(recordEncoder)
 	of, is := e.(*recordEncoding)
 	if !ok || !is {
 		return false, fmt.Errorf("a %T cannot write a %T", w, e)
@@ -98,7 +98,7 @@ func (s *structWriter[T]) WriteEncoded(ctx context.Context, encoded Encoding) (b
 	return writeRecordEncoding(ctx, s.w, encoded)
 }
 
-// NewEncoding implements RecordEncoder: the documents are made separately from their file.
+// NewEncoding implements recordEncoder: the documents are made separately from their file.
 func (d *recordDocuments) NewEncoding() RecordEncoding { return &documentsEncoding{} }
 
 func (d *recordDocuments) WriteEncoded(ctx context.Context, of RecordEncoding) (bool, error) {

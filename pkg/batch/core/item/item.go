@@ -16,8 +16,8 @@ import (
 // implement [Skipper] or [Rereader] need no NotConsumed. One goroutine at a time calls it, but not
 // always the same one. The items belong to the engine.
 //
-// A reader may also implement [Opener], [ChangesAccepter], [Positioner], [Marker], [Closer], [Skipper],
-// [MetaReader], [RawReader] and [RawOpener]; the engine checks for them once, when the step starts.
+// A reader may also implement [Opener], [Positioner], [Marker], [Closer], [Skipper], [MetaReader],
+// [RawReader] and [RawOpener]; the engine checks for them once, when the step starts.
 type ItemReader[T any] interface {
 	Read(ctx context.Context) (T, error)
 }
@@ -95,7 +95,7 @@ func (e *ConsumedError) Unwrap() error { return e.Err }
 // the item may be processed again (rule C4).
 //
 // A processor may also implement [Opener], [Positioner], [Rewinder], [Closer], [MetaProcessor],
-// [Revocable], [Independent] and [Finisher]. A processor that keeps state from item to item implements
+// [Independent] and [Finisher]. A processor that keeps state from item to item implements
 // Positioner and Opener: the engine then restores that state when items are processed again, without
 // the skipped items (rule C4a).
 type ItemProcessor[I, O any] interface {
@@ -136,13 +136,6 @@ func (p Position) JSON() json.RawMessage {
 // restore its last position (rule C4a).
 type Opener interface {
 	Open(ctx context.Context, at Position) error
-}
-
-// ChangesAccepter is implemented by readers that refuse to continue in an input that changed since they
-// read it. AcceptChanges is called before Open if the operator takes responsibility for the changes:
-// the reader then continues after the last read item, if it can tell that this is possible (rule C15).
-type ChangesAccepter interface {
-	AcceptChanges()
 }
 
 // Positioner is implemented by components that can be restarted. A reader's Position is called right
@@ -194,27 +187,6 @@ type Releaser interface {
 	Release(ctx context.Context) error
 }
 
-// Warner is implemented by readers that notice problems that stop nothing but that a person should
-// know, such as a key that the item type does not have. Warnings returns the warnings since its last
-// call; it is called before a commit, which stores them with the step, also while the reader reads
-// ahead.
-type Warner interface {
-	Warnings() []string
-}
-
-// LeftOuter is implemented by writers to a target that may leave out items, such as a table with a
-// trigger that drops rows (rule C11a).
-type LeftOuter interface {
-	// CountLeftOut is called once, before Open, by an engine that calls LeftOut after each successful
-	// Write. Without it a Write fails if the target leaves out items.
-	CountLeftOut()
-	// LeftOut returns how many items the target left out since the last call. They are not counted as
-	// written.
-	LeftOut() int64
-	// LeftOutError returns the error of a step that left out n of its items to write; nil accepts them.
-	LeftOutError(n, of int64) error
-}
-
 // Completer is implemented by writers that work in the transaction of their target after all items are
 // written, such as exchanging the rows of a table. Complete is called once all items have a verdict,
 // before [Preparer], in the transaction of one more commit, which the guard of the step's owner covers
@@ -222,29 +194,6 @@ type LeftOuter interface {
 // crash between that commit and the step's end: the position must show it.
 type Completer interface {
 	Complete(ctx context.Context) error
-}
-
-// Tally counts the results of a step's items, over all its attempts.
-type Tally struct{ Read, Written, Filtered, Skipped int64 }
-
-// Tallier is implemented by Completers that depend on the results of the items: Tally is called before
-// Complete. Items that could not be read count only as Skipped.
-type Tallier interface {
-	Tally(t Tally)
-}
-
-// PartsPreparer is implemented by writers that create their target in the transaction of their first
-// items. In a partitioned step PrepareParts is called once, in a transaction before the parts are
-// stored, on a writer that is made for the first part and never opened.
-type PartsPreparer interface {
-	PrepareParts(ctx context.Context) error
-}
-
-// Revocable is implemented by processors that filter items depending on the chunk's transaction, such
-// as keys in a table. If that rolls back, the items filtered in it are processed again (rule C15g);
-// items filtered by other processors are not.
-type Revocable interface {
-	Revocable()
 }
 
 // Independent is implemented by readers and processors with outcomes that do not depend on the writes
@@ -272,14 +221,14 @@ type Finisher interface {
 	Finish(ctx context.Context) error
 }
 
-// Publisher is implemented by Finishers that may have nothing to publish: a writer made of other
+// publisher is implemented by Finishers that may have nothing to publish: a writer made of other
 // writers asks them.
-type Publisher interface{ Publishes() bool }
+type publisher interface{ Publishes() bool }
 
 // Publishes reports whether a component publishes its output when its step completes: a Finisher does,
-// unless its Publisher reports false.
+// unless its publisher reports false.
 func Publishes(component any) bool {
-	if p, ok := component.(Publisher); ok {
+	if p, ok := component.(publisher); ok {
 		return p.Publishes()
 	}
 	_, ok := component.(Finisher)

@@ -158,17 +158,6 @@ type Writer interface {
 	Component() any
 }
 
-// Encoder is implemented by [Writer]s that can encode items separately from sending them: the next
-// chunk is encoded while this one is written (rule C20b).
-type Encoder interface {
-	// NewEncoding returns room for one chunk, or nil if the writer encodes while it writes.
-	NewEncoding() Encoding
-	// WriteEncoded writes the encoded items, like Write. done is false if the encoding is no longer
-	// valid, for example after the table has changed: nothing is written then, and the caller calls
-	// Write.
-	WriteEncoded(ctx context.Context, e Encoding) (done bool, err error)
-}
-
 // Encoding holds the encoded items of one chunk.
 type Encoding interface {
 	// Encode replaces the content, and changes nothing else. It is called on another goroutine than
@@ -191,14 +180,6 @@ type Processor interface {
 	Component() any
 }
 
-// BatchProcessor is implemented by [Processor]s that process many items with one call.
-type BatchProcessor interface {
-	// ProcessAll processes the items of in from index from up to to, in order, like the processor's
-	// Advance, and appends the outputs to out. It returns to, or the index of the first item without an
-	// output and the reason: ErrFilter, or the failure.
-	ProcessAll(ctx context.Context, in Items, from, to int, out Items) (next int, err error)
-}
-
 // EraseReader erases the type of r.
 func EraseReader[T any](r ItemReader[T]) Reader {
 	e := &erasedReader[T]{r: r, mark: markerOf(r)}
@@ -212,13 +193,6 @@ type erasedReader[T any] struct {
 	mark Marker
 	// watched provides the position before each Read; nil disables it (rule C1b).
 	watched Positioner
-}
-
-// PositionWatcher is implemented by the results of [EraseReader]. WatchPosition makes the reader
-// compare the position before each Read with the one after a failure: if it has changed, the error
-// becomes a [ConsumedError]. It reports whether the reader has a position to watch.
-type PositionWatcher interface {
-	WatchPosition() bool
 }
 
 func (e *erasedReader[T]) WatchPosition() bool {

@@ -43,22 +43,15 @@ func Placed(err error, items Items, from int) error {
 	return &PlacedError{Meta: items.Meta(from + of.Index), Err: err}
 }
 
-// Locator is implemented by [Writer]s that can find the item that made a Write fail. Locate is called
-// in a transaction that is rolled back, after the failed one: it may write. It returns the item's
-// index; false if no single item is at fault, or it cannot tell.
-type Locator interface {
-	Locate(ctx context.Context, items Items, failure error) (place int, found bool)
-}
-
-// RecordLocator is implemented by record writers that can find the record that made WriteRecords fail; see
+// recordLocator is implemented by record writers that can find the record that made WriteRecords fail; see
 // [Locator].
-type RecordLocator interface {
+type recordLocator interface {
 	LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (index int, found bool)
 }
 
 // Locate implements Locator for rows of one schema.
 func (e *rowRecordWriter) Locate(ctx context.Context, items Items, failure error) (int, bool) {
-	locator, ok := e.w.(RecordLocator)
+	locator, ok := e.w.(recordLocator)
 	s, err := sliceOf[Row]("writer", items)
 	if !ok || err != nil || len(s.Items) == 0 {
 		return 0, false
@@ -72,7 +65,7 @@ func (e *rowRecordWriter) Locate(ctx context.Context, items Items, failure error
 
 // Locate implements Locator.
 func (s *structWriter[T]) Locate(ctx context.Context, items Items, failure error) (int, bool) {
-	locator, ok := s.w.(RecordLocator)
+	locator, ok := s.w.(recordLocator)
 	list, err := sliceOf[T]("writer", items)
 	if !ok || err != nil || len(list.Items) == 0 {
 		return 0, false

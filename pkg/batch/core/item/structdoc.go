@@ -54,7 +54,7 @@ func newDocumentReader[T any](r DocumentReader, zone *time.Location) *documentRe
 			d.from = append(d.from, f)
 		}
 	}
-	expectKeys(r, func(keys *DocumentKeys) { expectFields(keys, t, nil) })
+	expectKeys(r, func(keys *jsontext.WantedKeys) { expectFields(keys, t, nil) })
 	return d
 }
 
@@ -97,7 +97,7 @@ func (d *documentReader[T]) fieldFrom(i int, sf reflect.StructField) fromField {
 
 // expectFields collects the keys of t's fields that documents must have: all but the optional ones
 // (`omitempty`, `omitzero`, `optional:"true"`).
-func expectFields(keys *DocumentKeys, t reflect.Type, outer []jsontext.Step) {
+func expectFields(keys *jsontext.WantedKeys, t reflect.Type, outer []jsontext.Step) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
@@ -113,7 +113,7 @@ func expectFields(keys *DocumentKeys, t reflect.Type, outer []jsontext.Step) {
 			}
 		case !sf.IsExported():
 		case hasFrom(sf) && outer == nil:
-			keys.named(sf.Name, sf.Tag.Get("from"))
+			keys.Add(sf.Name, sf.Tag.Get("from"))
 		default:
 			if name == "" {
 				name = sf.Name
@@ -169,7 +169,7 @@ func (d *documentReader[T]) decode(doc []byte, item *T) error {
 		if d.hides {
 			return withoutValues(err)
 		}
-		return BadDocument(doc, err)
+		return jsontext.BadDocument(doc, err)
 	}
 	if t := reflect.TypeFor[T](); t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
 		if bytes.Equal(bytes.TrimSpace(doc), []byte("null")) {

@@ -54,9 +54,9 @@ type RecordWriter interface {
 	WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error
 }
 
-// RecordEncoder is implemented by record writers that can encode records separately from sending them;
+// recordEncoder is implemented by record writers that can encode records separately from sending them;
 // see [Encoder].
-type RecordEncoder interface {
+type recordEncoder interface {
 	NewEncoding() RecordEncoding
 	WriteEncoded(ctx context.Context, e RecordEncoding) (done bool, err error)
 }

@@ -114,7 +114,7 @@ type BuildContext struct {
 	In, Out item.Type
 	// RedriveOf is the redriven instance (rule C12); 0 means none.
 	RedriveOf core.JobInstanceID
-	// RedriveLater is a *core.RedriveLaterError if RedriveOf's step has not completed (rule C12b); nil if
+	// RedriveLater is a *ports.RedriveLaterError if RedriveOf's step has not completed (rule C12b); nil if
 	// nothing is redriven.
 	RedriveLater func(ctx context.Context) error
 	// FileMode is files.mode; 0 means 0600.
@@ -146,10 +146,4 @@ func OnDatabase[C, T any](named func(*C) string, build func(db tx.Database, conf
 		}
 		return build(db, *c)
 	}
-}
-
-// Sender configs send texts to others, such as a webhook.
-type Sender interface {
-	// SendsRowData: its job.error is the whole message, maybe with row values (rule OP7).
-	SendsRowData() bool
 }

@@ -22,7 +22,7 @@ type Decimal struct {
 
 // The limits of a decimal.
 const (
-	MaxDigits = 1000 // of the coefficient
+	maxDigits = 1000 // of the coefficient
 	MaxScale  = 1000
 )
 
@@ -47,7 +47,7 @@ func DecimalOfFloat(x float64) (Decimal, error) {
 
 var errNoDecimal = errors.New("it is not a decimal number")
 
-// ParseDecimal reads [+-]digits[.digits][e[+-]digits], up to MaxDigits. 1.50 keeps its zero; an exponent moves
+// ParseDecimal reads [+-]digits[.digits][e[+-]digits], up to maxDigits. 1.50 keeps its zero; an exponent moves
 // the point.
 func ParseDecimal(text string) (Decimal, error) {
 	if d, ok := parseShort(text); ok {
@@ -70,8 +70,8 @@ func ParseDecimal(text string) (Decimal, error) {
 	if digits == "" {
 		return NewDecimal(0, min(max(scale, 0), MaxScale))
 	}
-	if len(digits)+max(-scale, 0) > MaxDigits || scale > MaxScale {
-		return Decimal{}, fmt.Errorf("a decimal has at most %d digits, and %d after the point", MaxDigits, MaxScale)
+	if len(digits)+max(-scale, 0) > maxDigits || scale > MaxScale {
+		return Decimal{}, fmt.Errorf("a decimal has at most %d digits, and %d after the point", maxDigits, MaxScale)
 	}
 	digits += strings.Repeat("0", max(-scale, 0))
 	return decimalOf(strings.TrimPrefix(sign, "+")+digits, max(scale, 0)), nil
@@ -118,8 +118,8 @@ func cutExponent(text string) (mantissa string, exponent int, err error) {
 	switch {
 	case errors.Is(err, strconv.ErrSyntax):
 		return "", 0, errNoDecimal
-	case err != nil || exponent > MaxDigits || exponent < -2*MaxDigits:
-		return "", 0, fmt.Errorf("a decimal has at most %d digits, and %d after the point", MaxDigits, MaxScale)
+	case err != nil || exponent > maxDigits || exponent < -2*maxDigits:
+		return "", 0, fmt.Errorf("a decimal has at most %d digits, and %d after the point", maxDigits, MaxScale)
 	}
 	return text[:at], exponent, nil
 }
@@ -146,7 +146,7 @@ func decimalOfBig(coefficient *big.Int, scale int) (Decimal, error) {
 	}
 	const bitsOfDigits = 3322
 	if coefficient.BitLen() > bitsOfDigits || scale > MaxScale || scale < 0 {
-		return Decimal{}, fmt.Errorf("the result is too long for a decimal: at most %d digits, and %d after the point", MaxDigits, MaxScale)
+		return Decimal{}, fmt.Errorf("the result is too long for a decimal: at most %d digits, and %d after the point", maxDigits, MaxScale)
 	}
 	return Decimal{digits: coefficient.String(), scale: uint16(scale)}, nil
 }

@@ -41,9 +41,6 @@ func CoerceByName(name string) (Coerce, bool) {
 	return CoerceError, false
 }
 
-// CoerceNames are all, in order.
-func CoerceNames() []string { return append([]string(nil), coerceNames[:]...) }
-
 // Missing is the Default or null; else an invalid item.
 func (f *Field) Missing() (Value, error) {
 	if !f.Default.IsNull() {

@@ -11,10 +11,10 @@ type Rounding uint8
 // Zero is RoundHalfUp.
 const (
 	RoundHalfUp   Rounding = iota // a half away from zero
-	RoundHalfEven                 // a half to the even digit
-	RoundHalfDown                 // a half towards zero
+	roundHalfEven                 // a half to the even digit
+	roundHalfDown                 // a half towards zero
 	RoundDown                     // towards zero
-	RoundUp                       // away from zero
+	roundUp                       // away from zero
 	RoundFloor                    // towards minus infinity
 	RoundCeiling                  // towards plus infinity
 )
@@ -53,11 +53,11 @@ func (m Rounding) awayFromZero(sign, half int, odd bool) bool {
 	switch m {
 	case RoundHalfUp:
 		return half >= 0
-	case RoundHalfEven:
+	case roundHalfEven:
 		return half > 0 || half == 0 && odd
-	case RoundHalfDown:
+	case roundHalfDown:
 		return half > 0
-	case RoundUp:
+	case roundUp:
 		return true
 	case RoundFloor:
 		return sign < 0

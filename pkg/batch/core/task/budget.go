@@ -20,17 +20,17 @@ type Budget struct {
 
 // The defaults of a budget.
 const (
-	DefaultMaxAttempts   = 5
-	DefaultMaxNoProgress = 50
+	defaultMaxAttempts   = 5
+	defaultMaxNoProgress = 50
 )
 
 // Filled fills in defaults.
 func (b Budget) Filled() Budget {
 	if b.MaxAttempts == 0 {
-		b.MaxAttempts = DefaultMaxAttempts
+		b.MaxAttempts = defaultMaxAttempts
 	}
 	if b.MaxNoProgress == 0 {
-		b.MaxNoProgress = DefaultMaxNoProgress
+		b.MaxNoProgress = defaultMaxNoProgress
 	}
 	return b
 }

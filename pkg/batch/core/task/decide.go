@@ -1,12 +1,9 @@
 package task
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"time"
-
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 )
 
 // Case is a decider's input: a task after an unsuccessful attempt.
@@ -57,8 +54,8 @@ type Backoff struct {
 
 // Backoff's defaults.
 const (
-	DefaultBackoff       = time.Second
-	DefaultMaxRetryDelay = 5 * time.Minute
+	defaultBackoff       = time.Second
+	defaultMaxRetryDelay = 5 * time.Minute
 	defaultJitter        = 0.2
 )
 
@@ -76,7 +73,7 @@ func (b Backoff) Decide(c Case) Decision {
 	reason := fmt.Sprintf("attempt %d of %d", c.Spent.Attempts+1, c.Budget.Filled().MaxAttempts)
 	most := b.Max
 	if most == 0 {
-		most = DefaultMaxRetryDelay
+		most = defaultMaxRetryDelay
 	}
 	if hinted, ok := c.Outcome.hintedDelay(); ok {
 		return Retry(min(hinted, most), reason+", after the delay that the outcome suggests")
@@ -87,7 +84,7 @@ func (b Backoff) Decide(c Case) Decision {
 func (b Backoff) delay(attempts int, random float64) time.Duration {
 	base, jitter := b.Base, b.Jitter
 	if base == 0 {
-		base = DefaultBackoff
+		base = defaultBackoff
 	}
 	if jitter == 0 {
 		jitter = defaultJitter
@@ -112,27 +109,4 @@ func (d Decision) Within(c Case) Decision {
 		return MarkDead(why)
 	}
 	return Decision{Delay: min(max(d.Delay, 0), maxHint), Reason: d.Reason}
-}
-
-// OutcomeOf returns the outcome: an error is Failure, fatal by a BatchError. An outcome that cannot be stored
-// is a failure.
-func OutcomeOf(o Outcome, err error) Outcome {
-	if err == nil {
-		if wrong := o.Check(); wrong != nil {
-			return Outcome{Kind: OutcomeFailure, Reason: fmt.Sprintf("the handler's outcome: %v", wrong), Fatal: true}
-		}
-		return o
-	}
-	failed := Outcome{Kind: OutcomeFailure, Reason: err.Error(), RetryHint: o.RetryHint, Alternatives: o.Alternatives, Fatal: isFatal(err)}
-	failed.Artifacts = o.Artifacts
-	if wrong := failed.Check(); wrong != nil {
-		failed.Artifacts, failed.RetryHint, failed.Alternatives = nil, nil, nil
-		failed.Reason += fmt.Sprintf(" (the handler's outcome: %v)", wrong)
-	}
-	return failed
-}
-
-func isFatal(err error) bool {
-	batch, ok := errors.AsType[*exception.BatchError](err)
-	return ok && !batch.Retryable && !batch.Skippable
 }

@@ -1,5 +1,5 @@
-// Package task is the vocabulary of tasks: groups, handlers, budget, decisions, states; and of registered
-// jobs. It does no I/O and reads no clock.
+// Package task is the vocabulary of tasks: specs, groups, handlers, outcomes, deciders, budgets and states.
+// It does no I/O and reads no clock.
 //
-// It imports the standard library, core and core/exception only.
+// It imports the standard library, core and internal/workslot only.
 package task

@@ -49,8 +49,8 @@ func ExampleFailure() {
 }
 
 // A task is over in four states; a rerun opens three of them again.
-func ExampleStates() {
-	for _, state := range task.States() {
+func ExampleState_IsOver() {
+	for _, state := range []task.State{task.Pending, task.RetryScheduled, task.Succeeded, task.Failed, task.TimedOut, task.Canceled} {
 		if state.IsOver() {
 			fmt.Println(state)
 		}

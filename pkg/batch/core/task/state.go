@@ -17,11 +17,6 @@ const (
 	Canceled       State = "CANCELED"
 )
 
-// States returns all states.
-func States() []State {
-	return []State{Waiting, Pending, Assigned, Running, RetryScheduled, Orphaned, Succeeded, Failed, TimedOut, Canceled}
-}
-
 // IsOver reports whether the state is final.
 func (s State) IsOver() bool {
 	switch s {

@@ -11,28 +11,23 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// GroupID is of tasks submitted together, AttemptID of one execution.
+// ID is of a task, GroupID of tasks submitted together.
 type (
-	ID        int64
-	GroupID   int64
-	AttemptID int64
+	ID      int64
+	GroupID int64
 )
 
 // TypeJob tasks run a job.
 const TypeJob = "job"
 
-// Spec is a requested task. Handlers use Type and Payload; the rest is stored unchanged.
+// Spec is a requested task.
 type Spec struct {
 	// Type selects the handler; "" means SeedActionHint's "type", else the group's.
-	Type    string          `json:"type,omitempty"`
+	Type string `json:"type,omitempty"`
+	// Payload is the handler's input.
 	Payload json.RawMessage `json:"payload,omitempty"`
 	Title   string          `json:"title,omitempty"`
-	Intent  string          `json:"intent,omitempty"`
-
-	Goal             json.RawMessage `json:"goal,omitempty"`
-	Constraints      json.RawMessage `json:"constraints,omitempty"`
-	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
-	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"` // nothing acts on it: see After
+	Hints
 
 	// Key names the task for others' After; "" means none.
 	Key string `json:"key,omitempty"`
@@ -50,7 +45,22 @@ type Spec struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// IdempotencyKey makes a second submission return the first; "" means none.
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
-	// A schedule's run: one task per local time of a definition.
+	Origin
+}
+
+// Hints are for people, deciders and handlers that know them. They are stored unchanged; only the "type" of
+// SeedActionHint has an effect. In particular, no task waits because of DependenciesHint: use Spec.After.
+type Hints struct {
+	Intent           string          `json:"intent,omitempty"`
+	Goal             json.RawMessage `json:"goal,omitempty"`
+	Constraints      json.RawMessage `json:"constraints,omitempty"`
+	SeedActionHint   json.RawMessage `json:"seed_action_hint,omitempty"`
+	DependenciesHint json.RawMessage `json:"dependencies_hint,omitempty"`
+}
+
+// Origin is set by schedules and the API. Leave it zero.
+type Origin struct {
+	// A schedule has one task for each local time of a definition.
 	JobDefinition int64  `json:"job_definition_id,omitempty"`
 	ScheduledFor  string `json:"scheduled_for,omitempty"`
 	// Client is the API client, or nil.
@@ -63,11 +73,9 @@ type Client struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// The priorities.
 const (
-	FirstPriority   = 1
-	DefaultPriority = 2
-	LastPriority    = 4
+	firstPriority = 1
+	lastPriority  = 4
 )
 
 // Limits of a spec, in bytes.
@@ -117,8 +125,8 @@ func (s Spec) Check() error {
 			wrong("%s: it is not JSON in UTF-8", doc.name)
 		}
 	}
-	if s.Priority != 0 && (s.Priority < FirstPriority || s.Priority > LastPriority) {
-		wrong("priority: it is %d (allowed: %d, the first, to %d)", s.Priority, FirstPriority, LastPriority)
+	if s.Priority != 0 && (s.Priority < firstPriority || s.Priority > lastPriority) {
+		wrong("priority: it is %d (allowed: %d, the first, to %d)", s.Priority, firstPriority, lastPriority)
 	}
 	if s.On != nil {
 		if err := s.On.Check(); err != nil {

@@ -2,8 +2,6 @@ package task_test
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -12,81 +10,29 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
-	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
-
-func TestTheTransitionTableOfTasks(t *testing.T) {
-	t.Parallel()
-	want := map[task.State]string{
-		task.Waiting:        "open>PENDING cancel_waiting>CANCELED cancel>CANCELED deadline>TIMED_OUT",
-		task.Pending:        "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
-		task.Assigned:       "start>RUNNING orphan>ORPHANED cancel>CANCELED deadline>TIMED_OUT",
-		task.Running:        "succeed>SUCCEEDED fail>FAILED time_out>TIMED_OUT retry>RETRY_SCHEDULED lose_owner>RETRY_SCHEDULED lose_owner_for_good>TIMED_OUT cancel>CANCELED",
-		task.RetryScheduled: "due>PENDING cancel>CANCELED deadline>TIMED_OUT",
-		task.Orphaned:       "assign>ASSIGNED claim>RUNNING redeliver>PENDING cancel>CANCELED deadline>TIMED_OUT",
-		task.Succeeded:      "",
-		task.Failed:         "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
-		task.TimedOut:       "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
-		task.Canceled:       "wait_again>WAITING rerun>PENDING rerun_later>RETRY_SCHEDULED",
-	}
-	machine := taskports.Machine()
-	for _, state := range task.States() {
-		var got []string
-		for _, m := range machine.Moves() {
-			if machine.Answer(m.Name, 1, state, core.Mark{}) == core.Applied {
-				got = append(got, m.Name+">"+string(m.To))
-			}
-		}
-		require.Equal(t, want[state], strings.Join(got, " "), state)
-	}
-}
-
-func TestStatesOnlyMoveForwardWithinAnEpoch(t *testing.T) {
-	t.Parallel()
-	machine := taskports.Machine()
-	rapid.Check(t, func(t *rapid.T) {
-		state := rapid.SampledFrom([]task.State{task.Waiting, task.Pending}).Draw(t, "first")
-		seen := map[task.State]bool{state: true}
-		for range 12 {
-			var moves []core.Move[task.State]
-			for _, m := range machine.Moves() {
-				if m.Intent != core.IntentTake && machine.Answer(m.Name, 1, state, core.Mark{}) == core.Applied {
-					moves = append(moves, m)
-				}
-			}
-			if len(moves) == 0 {
-				return
-			}
-			state = rapid.SampledFrom(moves).Draw(t, "move").To
-			if seen[state] {
-				t.Fatalf("back in %s", state)
-			}
-			seen[state] = true
-		}
-	})
-}
 
 func TestATypeIsGivenElseHintedElseOfTheGroup(t *testing.T) {
 	t.Parallel()
 	hint := json.RawMessage(`{"type": "http_request"}`)
-	require.Equal(t, "shell", task.Spec{Type: "shell", SeedActionHint: hint}.TypeOr("other"))
-	require.Equal(t, "http_request", task.Spec{SeedActionHint: hint}.TypeOr("other"))
-	require.Equal(t, "other", task.Spec{SeedActionHint: json.RawMessage(`[1]`)}.TypeOr("other"))
+	require.Equal(t, "shell", task.Spec{Type: "shell", Hints: task.Hints{SeedActionHint: hint}}.TypeOr("other"))
+	require.Equal(t, "http_request", task.Spec{Hints: task.Hints{SeedActionHint: hint}}.TypeOr("other"))
+	require.Equal(t, "other", task.Spec{Hints: task.Hints{SeedActionHint: json.RawMessage(`[1]`)}}.TypeOr("other"))
 }
 
 func TestASpecThatCannotBeStoredIsRefusedWithEveryReason(t *testing.T) {
 	t.Parallel()
 	err := task.Spec{
-		Payload: json.RawMessage(`{`), Goal: json.RawMessage(strings.Repeat(" ", 1<<20) + "1"), Priority: 5, Delay: -1,
+		Payload: json.RawMessage(`{`), Hints: task.Hints{Goal: json.RawMessage(strings.Repeat(" ", 1<<20) + "1")}, Priority: 5, Delay: -1,
 		Timeout: -1, Title: "a\x00", IdempotencyKey: strings.Repeat("k", 201),
 	}.Check()
 	for _, part := range []string{"type: the task has none", "payload: it is not JSON", "goal: it has 1048577 bytes", "priority: it is 5 (allowed: 1",
 		"delay", "timeout", "title", "idempotency_key: it has 201 bytes, more than the allowed 200"} {
 		require.ErrorContains(t, err, part)
 	}
+	require.ErrorContains(t, task.Spec{Type: "x", Key: strings.Repeat("k", 201)}.Check(), "key: it has 201 bytes")
+	require.ErrorContains(t, task.Spec{Type: "x", After: []string{"a\x00"}}.Check(), "after:")
 	require.NoError(t, task.Spec{Type: "x"}.Check())
 	latin := json.RawMessage("\"\xff\"") // which PostgreSQL refuses, like a NUL
 	require.ErrorContains(t, task.Spec{Type: "x", Payload: latin}.Check(), "payload: it is not JSON in UTF-8")
@@ -114,18 +60,6 @@ func TestAnArtifactIsATaggedValue(t *testing.T) {
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"kind":"Film","value":"x"}`), &a), `its kind is "Film"`)
 	_, err := json.Marshal(task.JSON(json.RawMessage(`{`)))
 	require.ErrorContains(t, err, "not JSON")
-}
-
-func TestTheOutcomeOfAnError(t *testing.T) {
-	t.Parallel()
-	o := task.OutcomeOf(task.Outcome{Artifacts: []task.Artifact{task.Stderr("x")}}, errors.New("broken"))
-	require.Equal(t, task.Outcome{Kind: task.OutcomeFailure, Reason: "broken", Artifacts: []task.Artifact{task.Stderr("x")}}, o)
-	require.True(t, task.OutcomeOf(task.Outcome{}, fmt.Errorf("a: %w", exception.Fatal("op", errors.New("x")))).Fatal)
-	require.False(t, task.OutcomeOf(task.Outcome{}, exception.Retryable("op", errors.New("x"))).Fatal)
-	require.False(t, task.OutcomeOf(task.Outcome{}, &exception.PanicError{}).Fatal, "a panic is a failure")
-	wrong := task.OutcomeOf(task.Outcome{Kind: "DONE"}, nil)
-	require.Equal(t, task.OutcomeFailure, wrong.Kind)
-	require.Contains(t, wrong.Reason, `kind: it is "DONE" (allowed: SUCCESS, FAILURE or BLOCKED)`)
 }
 
 func TestBackoffDoublesIsCappedAndHonoursTheHint(t *testing.T) {
@@ -162,30 +96,10 @@ func TestNoDeciderExceedsTheBudget(t *testing.T) {
 		if said.Dead == within || own.Dead == within {
 			t.Fatalf("within %v: %v, %v", within, said, own)
 		}
-		if own.Delay < 0 || own.Delay > task.DefaultMaxRetryDelay || said.Delay < 0 {
+		if own.Delay < 0 || own.Delay > 5*time.Minute || said.Delay < 0 {
 			t.Fatalf("delays %v %v", own.Delay, said.Delay)
 		}
 	})
-}
-
-func TestTheStateOfAGroupIsDerived(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		states map[task.State]int
-		cancel bool
-		want   task.GroupState
-	}{
-		{map[task.State]int{task.Succeeded: 2}, false, task.GroupCompleted},
-		{map[task.State]int{task.Succeeded: 2, task.Pending: 1, task.Failed: 1}, false, task.GroupRunning},
-		{map[task.State]int{task.Succeeded: 2, task.TimedOut: 1, task.Canceled: 1}, false, task.GroupFailed},
-		{map[task.State]int{task.Succeeded: 2, task.Canceled: 1}, false, task.GroupCancelled},
-		{map[task.State]int{task.Running: 1}, true, task.GroupCancelled},
-	} {
-		require.Equal(t, c.want, task.StatusOf(1, c.states, c.cancel).State)
-	}
-	s := task.StatusOf(7, map[task.State]int{task.Succeeded: 1, task.Failed: 2, task.TimedOut: 3, task.Canceled: 4}, false)
-	require.Equal(t, []int{10, 1, 5, 4}, []int{s.Total, s.Succeeded, s.Failed, s.Canceled})
-	require.True(t, s.IsOver())
 }
 
 func TestABudgetSaysWhyItIsUsedUp(t *testing.T) {

@@ -2,54 +2,29 @@ package tasks
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
-	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
 
-// Claim implements taskports.Executions.
-func (r *Repository) Claim(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, core.Answer, error) {
+// executions implements taskports.Executions.
+type executions struct{ endings }
+
+func (r executions) Claim(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, core.Answer, error) {
 	return r.begin(ctx, d, by, guard.Request{
 		Move: taskports.MoveClaim, Race: true, Where: append(r.claimable(), anyWorker()), Set: append(append(r.leasing(by), r.assigning(by.Worker)...), r.starting()...),
 	})
 }
 
-// Start implements taskports.Executions.
-func (r *Repository) Start(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, core.Answer, error) {
+func (r executions) Start(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, core.Answer, error) {
 	return r.begin(ctx, d, by, guard.Request{
 		Move: taskports.MoveStart, Race: true, Where: append(r.claimable(), ownedBy(by.Worker)), Set: append(r.leasing(by), r.starting()...),
 	})
-}
-
-// claimable are the conditions under which a task may be assigned, claimed and started.
-func (r *Repository) claimable() []guard.Condition { return r.claimableAs("{task}") }
-
-// claimableAs is claimable of tasks that a statement knows by an alias.
-func (r *Repository) claimableAs(t string) []guard.Condition {
-	return []guard.Condition{
-		{SQL: r.sql(t + ".next_run_at IS NULL OR " + t + ".next_run_at <= {now}"), Reason: "it is not due yet"},
-		{SQL: r.sql(t + ".deadline_at IS NULL OR " + t + ".deadline_at > {now}"), Reason: "the deadline of its group has passed"},
-		{SQL: r.sql(`NOT EXISTS (SELECT 1 FROM {task_group} g JOIN {step_execution} s ON s.id = g.step_execution_id
-			JOIN {job_execution} j ON j.id = s.job_execution_id
-			WHERE g.id = ` + t + `.group_id AND j.stop_requested AND s.flow <> '` + ports.FlowFinally + `')`), Reason: "a stop of its step's execution was requested"},
-	}
-}
-
-// isClaimable is claimableAs as one expression. What is not claimable is neither assigned nor delivered again and again, and
-// uses no slot.
-func (r *Repository) isClaimable(t string) string {
-	var all []string
-	for _, c := range r.claimableAs(t) {
-		all = append(all, "("+c.SQL+")")
-	}
-	return strings.Join(all, " AND ")
 }
 
 // anyWorker is the condition that a task has no placement: the leader assigns those that have one.
@@ -57,11 +32,7 @@ func anyWorker() guard.Condition {
 	return guard.Condition{SQL: "placement = ''", Reason: "the leader assigns it to a worker that its placement allows"}
 }
 
-func (r *Repository) assigning(worker string) []guard.Assignment {
-	return []guard.Assignment{guard.Set("worker", worker), r.now("assigned_at"), guard.SetSQL("attempt", "attempt + 1")}
-}
-
-func (r *Repository) leasing(by taskports.Claimant) []guard.Assignment {
+func (r executions) leasing(by taskports.Claimant) []guard.Assignment {
 	return []guard.Assignment{
 		r.later("lease_until", by.Lease), guard.SetSQL("confirm_until", r.confirming(), by.Lease.Microseconds(), by.Grace.Microseconds()),
 		guard.Set("continuation_state", notConfirming), r.now("updated_at"),
@@ -70,12 +41,12 @@ func (r *Repository) leasing(by taskports.Claimant) []guard.Assignment {
 
 // confirming is the time until which a worker may confirm that it continues: its lease, plus the
 // grace that it knows or the one that is set now, whichever is greater.
-func (r *Repository) confirming() string {
+func (r executions) confirming() string {
 	return strings.Replace(r.sql("{later}"), "?", r.sql("CAST(? AS bigint) + {greatest}(CAST(? AS bigint), {grace})"), 1)
 }
 
 // starting counts the attempt and records the current leader's epoch.
-func (r *Repository) starting() []guard.Assignment {
+func (r executions) starting() []guard.Assignment {
 	return []guard.Assignment{
 		guard.SetSQL("attempts", "attempts + 1"), guard.SetSQL("tries", "tries + 1"),
 		guard.SetSQL("leader_epoch", r.sql("COALESCE((SELECT epoch FROM {leader}), 0)")),
@@ -95,7 +66,7 @@ type claimed struct {
 
 // begin makes the transition that starts an execution, and begins the attempt in the same
 // transaction.
-func (r *Repository) begin(ctx context.Context, d taskports.Delivery, by taskports.Claimant, move guard.Request) (*taskports.Claimed, core.Answer, error) {
+func (r executions) begin(ctx context.Context, d taskports.Delivery, by taskports.Claimant, move guard.Request) (*taskports.Claimed, core.Answer, error) {
 	move.ID, move.Epoch = int64(d.ID), d.Epoch
 	if c, err := r.beginAtOnce(ctx, by, move); err != nil || c != nil {
 		return c, core.Applied, named(d.ID, err)
@@ -137,7 +108,7 @@ func (r *Repository) begin(ctx context.Context, d taskports.Delivery, by taskpor
 
 // decides returns a *taskports.NoDeciderError if the task's group names a decider that the worker lacks:
 // another one would decide about the attempt.
-func (r *Repository) decides(ctx context.Context, id task.ID, by taskports.Claimant) error {
+func (r executions) decides(ctx context.Context, id task.ID, by taskports.Claimant) error {
 	var names []string
 	err := r.scan(ctx, &names, "SELECT decider FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?)", id)
 	if err != nil || len(names) == 0 || by.Decides(names[0]) {
@@ -146,21 +117,12 @@ func (r *Repository) decides(ctx context.Context, id task.ID, by taskports.Claim
 	return &taskports.NoDeciderError{Decider: names[0]}
 }
 
-// decidable is the condition that the claimant has the decider in a group's column.
-func decidable(column string, deciders []string) (sql string, args []any) {
-	args = []any{""}
-	for _, name := range deciders {
-		args = append(args, name)
-	}
-	return column + " IN (?" + strings.Repeat(", ?", len(deciders)) + ")", args
-}
-
 // beginAtOnce is begin in one statement, for a task with a group that has no bound on its total
 // attempts, has made progress and has a decider that the worker knows. It returns nil if begin has
 // to find out why not.
-func (r *Repository) beginAtOnce(ctx context.Context, by taskports.Claimant, move guard.Request) (*taskports.Claimed, error) {
+func (r executions) beginAtOnce(ctx context.Context, by taskports.Claimant, move guard.Request) (*taskports.Claimed, error) {
 	var row claimed
-	var attempt task.AttemptID
+	var attempt taskports.AttemptID
 	known, names := decidable("own.decider", by.Deciders)
 	move.Where = append(move.Where, guard.Condition{
 		SQL: r.sql("EXISTS (SELECT 1 FROM {task_group} own WHERE own.id = group_id AND own.max_total_attempts = 0 AND NOT own.stalled AND " + known + ")"), Args: names,
@@ -188,7 +150,7 @@ func (r *Repository) beginAtOnce(ctx context.Context, by taskports.Claimant, mov
 
 // claimedBefore returns the task that the same worker has claimed in the epoch and executes,
 // because the reply was lost; else nil.
-func (r *Repository) claimedBefore(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, error) {
+func (r executions) claimedBefore(ctx context.Context, d taskports.Delivery, by taskports.Claimant) (*taskports.Claimed, error) {
 	var rows []claimed
 	err := r.scan(ctx, &rows, selectClaimed+" WHERE t.id = ? AND t.epoch = ? AND t.worker = ? AND t.state = ?", d.ID, d.Epoch, by.Worker, task.Running)
 	if err != nil || len(rows) == 0 {
@@ -205,7 +167,7 @@ func (r *Repository) claimedBefore(ctx context.Context, d taskports.Delivery, by
 const selectClaimed = `SELECT t.*, g.decider, g.max_total_attempts, g.stalled, g.ordered, g.step_execution_id, {now} AS now FROM {task} t JOIN {task_group} g ON g.id = t.group_id`
 
 // given returns the worker's view of a task with a begun attempt.
-func (row *claimed) given(attempt task.AttemptID, by taskports.Claimant) (*taskports.Claimed, error) {
+func (row *claimed) given(attempt taskports.AttemptID, by taskports.Claimant) (*taskports.Claimed, error) {
 	record, err := row.Row.record()
 	if err != nil {
 		return nil, err
@@ -222,7 +184,7 @@ func (row *claimed) given(attempt task.AttemptID, by taskports.Claimant) (*taskp
 	return c, nil
 }
 
-func (r *Repository) attempt(ctx context.Context, row *claimed, by taskports.Claimant) (*taskports.Claimed, error) {
+func (r executions) attempt(ctx context.Context, row *claimed, by taskports.Claimant) (*taskports.Claimed, error) {
 	attempt := taskAttempt{
 		TaskID: row.Row.ID, GroupID: row.Row.GroupID, Number: row.Row.Tries, Epoch: row.Row.Epoch, State: taskports.AttemptRunning, Worker: by.Worker, StartedAt: gormtx.Clock(0),
 	}
@@ -235,7 +197,7 @@ func (r *Repository) attempt(ctx context.Context, row *claimed, by taskports.Cla
 // lockBounded locks the row of the task's group if the group bounds its total attempts or has made
 // no progress, so that two claims do not both take the last attempt. Groups are locked before
 // tasks.
-func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
+func (r executions) lockBounded(ctx context.Context, id task.ID) error {
 	var locked []task.GroupID
 	return r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id = (SELECT group_id FROM {task} WHERE id = ?) AND (max_total_attempts > 0 OR stalled){lock}", id)
 }
@@ -243,19 +205,19 @@ func (r *Repository) lockBounded(ctx context.Context, id task.ID) error {
 // isOverBudget ends a task if its group has used all its attempts, or too many of them without
 // progress. The group's row is locked. A group that has made progress since is not stalled any
 // more.
-func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by taskports.Claimant) (bool, error) {
+func (r executions) isOverBudget(ctx context.Context, row *claimed, by taskports.Claimant) (bool, error) {
 	if row.MaxTotalAttempts == 0 && !row.Stalled {
 		return false, nil
 	}
-	group, err := r.lockGroup(ctx, row.Row.GroupID)
+	group, err := r.groups.lockGroup(ctx, row.Row.GroupID)
 	if err != nil {
 		return false, err
 	}
-	budget, err := group.budget()
+	budget, err := budgetOf(group.ID, group.Budget)
 	if err != nil {
 		return false, err
 	}
-	spent, err := r.spentBy(ctx, group.ID, group.CountedAfter, budget)
+	spent, err := r.groups.spentBy(ctx, group.ID, group.CountedAfter, budget)
 	if err != nil {
 		return false, err
 	}
@@ -276,22 +238,10 @@ func (r *Repository) isOverBudget(ctx context.Context, row *claimed, by taskport
 		err = r.decided(ctx, decision{task: row.Row.ID, trigger: "budget", policy: "budget", decision: task.MarkDead(why), spent: spent})
 	}
 	if err == nil && row.Ordered {
-		err = r.cancelWaiting(ctx, row.Row.ID, by.Worker)
+		err = r.order.cancelWaiting(ctx, row.Row.ID, by.Worker)
 	}
 	if err == nil {
-		err = r.groupMoved(ctx, row.Row.GroupID)
+		err = r.waiters.groupMoved(ctx, row.Row.GroupID)
 	}
 	return true, err
-}
-
-func (r *Repository) lockGroup(ctx context.Context, id task.GroupID) (*taskGroup, error) {
-	var groups []taskGroup
-	err := r.scan(ctx, &groups, "SELECT * FROM {task_group} WHERE id = ?{lock}", id)
-	if err == nil && len(groups) == 0 {
-		err = fmt.Errorf("group %d: %w", id, core.ErrNotFound)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &groups[0], nil
 }

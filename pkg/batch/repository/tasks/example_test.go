@@ -18,7 +18,7 @@ func Example() {
 	defer done()
 	ctx := context.Background()
 	testexample.Check(repository.New(db, repository.Options{}).Migrate(ctx))
-	repo := testexample.Must(tasks.New(db, repository.DefaultPrefix, nil))
+	repo := testexample.Must(tasks.New(db, repository.DefaultPrefix, tasks.Options{}))
 	submitted, waiting, err := repo.Submit(ctx, task.Submission{Type: "example", Tasks: []task.Spec{{Payload: []byte(`{"data": "value"}`)}}})
 	testexample.Check(err)
 	show := func() *task.Task {

@@ -16,7 +16,7 @@ import (
 // the time to confirm to an earlier time: if the reply is lost, the worker counts with an older
 // one, perhaps with a longer grace. A worker that has left stays so if the heartbeat says that it drains: the two may
 // arrive in the other order.
-func (r *Repository) Heartbeat(ctx context.Context, by taskports.Claimant, held []taskports.Ref) (taskports.Confirmed, error) {
+func (r executions) Heartbeat(ctx context.Context, by taskports.Claimant, held []taskports.Ref) (taskports.Confirmed, error) {
 	var c taskports.Confirmed
 	types, err := json.Marshal(by.Types)
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *Repository) Heartbeat(ctx context.Context, by taskports.Claimant, held 
 }
 
 // lost returns the tasks that the worker holds and does not own any more.
-func (r *Repository) lost(ctx context.Context, held []taskports.Ref, kept []taskRow) ([]taskports.Lost, error) {
+func (r executions) lost(ctx context.Context, held []taskports.Ref, kept []taskRow) ([]taskports.Lost, error) {
 	epochs := make(map[task.ID]int64, len(kept))
 	for _, row := range kept {
 		epochs[row.ID] = row.Epoch
@@ -86,35 +86,7 @@ func (r *Repository) lost(ctx context.Context, held []taskports.Ref, kept []task
 	return lost, nil
 }
 
-// Leave implements taskports.Executions.
-func (r *Repository) Leave(ctx context.Context, worker string) error {
+func (r executions) Leave(ctx context.Context, worker string) error {
 	_, err := r.exec(ctx, "UPDATE {worker} SET left_at = {now} WHERE name = ?", worker)
-	if err != nil {
-		return fmt.Errorf("worker %s leaves: %w", worker, err)
-	}
-	return nil
-}
-
-// Due implements taskports.Executions.
-func (r *Repository) Due(ctx context.Context, types, deciders []string, limit int) ([]taskports.Delivery, error) {
-	if len(types) == 0 {
-		return nil, nil
-	}
-	known, names := decidable("(SELECT g.decider FROM {task_group} g WHERE g.id = group_id)", deciders)
-	return r.due(ctx, "placement = '' AND type IN ? AND "+known, limit, append([]any{types}, names...)...)
-}
-
-// DueOf implements taskports.Executions.
-func (r *Repository) DueOf(ctx context.Context, group task.GroupID, limit int) ([]taskports.Delivery, error) {
-	return r.due(ctx, "placement = '' AND group_id = ?", limit, group)
-}
-
-func (r *Repository) due(ctx context.Context, which string, limit int, of ...any) ([]taskports.Delivery, error) {
-	var rows []taskRow
-	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task}
-		WHERE state IN ('PENDING', 'ORPHANED') AND `+which+` AND (next_run_at IS NULL OR next_run_at <= {now}) ORDER BY priority, id LIMIT ?`, append(of, limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("find tasks that are due: %w", err)
-	}
-	return deliveries(rows), nil
+	return wrapped(err, "worker %s leaves", worker)
 }

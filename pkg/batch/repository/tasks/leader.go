@@ -11,10 +11,11 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-var _ taskports.Leadership = (*Repository)(nil)
+// leadership implements taskports.Leadership.
+type leadership struct{ *store }
 
 // Lead implements taskports.Leadership with one guarded UPDATE.
-func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
+func (r leadership) Lead(ctx context.Context, holder string, lease time.Duration) (int64, bool, error) {
 	// The clock of SQLite stands still for a millisecond, in which {now} has not passed yet.
 	_, err := r.exec(ctx, "INSERT INTO {leader} (id, holder, epoch, lease_until) VALUES (1, '', 0, {later}) ON CONFLICT (id) DO NOTHING", -time.Second.Microseconds())
 	if err != nil {
@@ -36,7 +37,7 @@ func (r *Repository) Lead(ctx context.Context, holder string, lease time.Duratio
 var errNoTransaction = errors.New("a leader can be fenced only in a transaction")
 
 // Fence implements taskports.Leadership. SQLite has one writer, and its transaction is the fence.
-func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) error {
+func (r leadership) Fence(ctx context.Context, holder string, epoch int64) error {
 	if _, inside := tx.From(ctx, r.db.Name()); !inside {
 		return errNoTransaction
 	}
@@ -54,17 +55,12 @@ func (r *Repository) Fence(ctx context.Context, holder string, epoch int64) erro
 	return nil
 }
 
-// Resign implements taskports.Leadership.
-func (r *Repository) Resign(ctx context.Context, holder string, epoch int64) error {
+func (r leadership) Resign(ctx context.Context, holder string, epoch int64) error {
 	_, err := r.exec(ctx, "UPDATE {leader} SET holder = '', lease_until = {later} WHERE id = 1 AND holder = ? AND epoch = ?", -time.Second.Microseconds(), holder, epoch)
-	if err != nil {
-		return fmt.Errorf("leader of epoch %d: resign: %w", epoch, err)
-	}
-	return nil
+	return wrapped(err, "leader of epoch %d: resign", epoch)
 }
 
-// Leader implements taskports.Leadership.
-func (r *Repository) Leader(ctx context.Context) (*taskports.Leader, error) {
+func (r leadership) Leader(ctx context.Context) (*taskports.Leader, error) {
 	var rows []taskports.Leader
 	err := r.scan(ctx, &rows, "SELECT holder, epoch, lease_until >= {now} AND holder <> '' AS leading FROM {leader} WHERE id = 1")
 	if err != nil {

@@ -14,37 +14,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// MakeDue implements taskports.Maintenance.
-func (r *Repository) MakeDue(ctx context.Context, limit int) ([]taskports.Delivery, error) {
+// maintenance implements taskports.Maintenance.
+type maintenance struct{ endings }
+
+func (r maintenance) MakeDue(ctx context.Context, limit int) ([]taskports.Delivery, error) {
 	return r.deliver(ctx, guard.Bulk{
 		Move: taskports.MoveDue, Where: []guard.Condition{{SQL: r.sql("next_run_at <= {now}")}}, OrderBy: "next_run_at", Limit: limit, Set: r.delivering(),
 	})
 }
 
-func (r *Repository) delivering() []guard.Assignment {
-	return []guard.Assignment{guard.Set("worker", ""), guard.SetSQL("lease_until", "NULL"), guard.SetSQL("confirm_until", "NULL"), r.now("delivered_at"), r.now("updated_at")}
-}
-
-// deliver moves tasks so that they wait for a worker, and returns their deliveries.
-func (r *Repository) deliver(ctx context.Context, b guard.Bulk) ([]taskports.Delivery, error) {
-	var waiting []taskports.Delivery
-	err := r.transact(ctx, func(ctx context.Context) error {
-		moved, err := r.tasks.MoveAll(ctx, b)
-		if err != nil || len(moved) == 0 {
-			return err
-		}
-		ids := make([]int64, len(moved))
-		for i, m := range moved {
-			ids[i] = m.ID
-		}
-		waiting, err = r.byID(ctx, ids)
-		return err
-	})
-	return waiting, err
-}
-
-// Confirm implements taskports.Maintenance.
-func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
+func (r maintenance) Confirm(ctx context.Context, limit int) (int, error) {
 	skip := ""
 	if r.db.Dialect() == tx.Postgres {
 		skip = " FOR UPDATE SKIP LOCKED"
@@ -59,8 +38,7 @@ func (r *Repository) Confirm(ctx context.Context, limit int) (int, error) {
 
 const lostOwner = "lost_owner"
 
-// Reap implements taskports.Maintenance.
-func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, decide taskports.Decide) (int, error) {
+func (r maintenance) Reap(ctx context.Context, limit int, deciders []string, decide taskports.Decide) (int, error) {
 	known, names := decidable("g.decider", deciders)
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT t.id, t.epoch, t.worker FROM {task} t JOIN {task_group} g ON g.id = t.group_id
@@ -86,9 +64,9 @@ func (r *Repository) Reap(ctx context.Context, limit int, deciders []string, dec
 const atOnce = `{"delay_ms": 0}`
 
 // reap takes a task from its worker, unless the worker has confirmed meanwhile.
-func (r *Repository) reap(ctx context.Context, ref taskports.Ref, decide taskports.Decide) (done bool, err error) {
+func (r maintenance) reap(ctx context.Context, ref taskports.Ref, decide taskports.Decide) (done bool, err error) {
 	err = r.transact(ctx, func(ctx context.Context) error {
-		ordered, err := r.lockOrdered(ctx, ref.ID)
+		ordered, err := r.order.lockOrdered(ctx, ref.ID)
 		if err != nil {
 			return err
 		}
@@ -112,7 +90,7 @@ func (r *Repository) reap(ctx context.Context, ref taskports.Ref, decide taskpor
 			return nil
 		}
 		done = true
-		var attempt task.AttemptID // the attempt that the decision is about
+		var attempt taskports.AttemptID // the attempt that the decision is about
 		if err := r.scan(ctx, &attempt, "SELECT id FROM {task_attempt} WHERE task_id = ? AND state = ?", ref.ID, taskports.AttemptRunning); err != nil {
 			return err
 		}
@@ -126,21 +104,20 @@ func (r *Repository) reap(ctx context.Context, ref taskports.Ref, decide taskpor
 			return err
 		}
 		if ordered && e.decision.Dead {
-			if err := r.cancelWaiting(ctx, ref.ID, "reaper"); err != nil {
+			if err := r.order.cancelWaiting(ctx, ref.ID, "reaper"); err != nil {
 				return err
 			}
 		}
-		return r.tasksMoved(ctx, ref.ID)
+		return r.waiters.tasksMoved(ctx, ref.ID)
 	})
 	return done && err == nil, err
 }
 
-// ExpireDeadlines implements taskports.Maintenance.
-func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error) {
+func (r maintenance) ExpireDeadlines(ctx context.Context, limit int) (int, error) {
 	const why = "the deadline of the group has passed"
 	n := 0
 	err := r.transact(ctx, func(ctx context.Context) error {
-		ordered, inReach, err := r.lockOverdue(ctx, limit)
+		ordered, inReach, err := r.order.lockOverdue(ctx, limit)
 		if err != nil {
 			return err
 		}
@@ -151,11 +128,8 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 		if err != nil {
 			return err
 		}
-		ids := make([]task.ID, len(moved))
-		for i, m := range moved {
-			ids[i] = task.ID(m.ID)
-		}
-		spent, err := r.spentOf(ctx, ids)
+		ids := idsOf(moved)
+		spent, err := r.groups.spentOf(ctx, ids)
 		if err != nil {
 			return err
 		}
@@ -167,69 +141,28 @@ func (r *Repository) ExpireDeadlines(ctx context.Context, limit int) (int, error
 		}
 		if n = len(moved); ordered {
 			for _, id := range ids {
-				if err := r.cancelWaiting(ctx, id, "deadline"); err != nil {
+				if err := r.order.cancelWaiting(ctx, id, "deadline"); err != nil {
 					return err
 				}
 			}
 		}
-		return r.tasksMoved(ctx, ids...)
+		return r.waiters.tasksMoved(ctx, ids...)
 	})
 	return n, err
 }
 
-// spentOf returns the used part of the budgets of tasks past their deadline. Each group is counted
-// once.
-func (r *Repository) spentOf(ctx context.Context, ids []task.ID) (map[task.ID]task.Spent, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	var rows []struct {
-		ID           task.ID
-		GroupID      task.GroupID
-		Attempts     int
-		CountedAfter task.AttemptID
-		Budget       string
-	}
-	err := r.scan(ctx, &rows, "SELECT t.id, t.group_id, t.attempts, g.counted_after, g.budget FROM {task} t JOIN {task_group} g ON g.id = t.group_id WHERE t.id IN ?", ids)
-	if err != nil {
-		return nil, err
-	}
-	groups, all := map[task.GroupID]task.Spent{}, make(map[task.ID]task.Spent, len(rows))
-	for _, row := range rows {
-		spent, counted := groups[row.GroupID]
-		if !counted {
-			budget, err := (&taskGroup{ID: row.GroupID, Budget: row.Budget}).budget()
-			if err != nil {
-				return nil, err
-			}
-			if spent, err = r.spentBy(ctx, row.GroupID, row.CountedAfter, budget); err != nil {
-				return nil, err
-			}
-			groups[row.GroupID] = spent
-		}
-		spent.Attempts, spent.Overdue = row.Attempts, true
-		all[row.ID] = spent
-	}
-	return all, nil
-}
-
-// Waiting implements taskports.Maintenance.
-func (r *Repository) Waiting(ctx context.Context, after time.Duration, limit int) ([]taskports.Delivery, error) {
+func (r maintenance) Waiting(ctx context.Context, after time.Duration, limit int) ([]taskports.Delivery, error) {
 	var rows []taskRow
 	err := r.scan(ctx, &rows, `SELECT `+forDelivery+` FROM {task} WHERE state IN ('PENDING', 'ORPHANED')
 		AND placement = '' AND delivered_at <= {later} AND (next_run_at IS NULL OR next_run_at <= {later}) ORDER BY delivered_at LIMIT ?`,
 		-after.Microseconds(), -after.Microseconds(), limit)
-	if err != nil {
-		return nil, fmt.Errorf("find tasks that wait: %w", err)
-	}
-	return deliveries(rows), nil
+	return deliveries(rows), wrapped(err, "find tasks that wait")
 }
 
-// Redeliver implements taskports.Maintenance.
-func (r *Repository) Redeliver(ctx context.Context, lost []taskports.Delivery) ([]taskports.Delivery, error) {
+func (r maintenance) Redeliver(ctx context.Context, lost []taskports.Delivery) ([]taskports.Delivery, error) {
 	var waiting []taskports.Delivery
 	err := r.transact(ctx, func(ctx context.Context) error {
-		var ids []int64
+		var ids []task.ID
 		for _, d := range lost {
 			moved, err := r.moveFree(ctx, d, guard.Bulk{Move: taskports.MoveRedeliver, Set: r.delivering()})
 			if err != nil {
@@ -238,7 +171,7 @@ func (r *Repository) Redeliver(ctx context.Context, lost []taskports.Delivery) (
 			if moved == nil {
 				continue
 			}
-			ids = append(ids, int64(d.ID))
+			ids = append(ids, d.ID)
 			if err := r.audit(ctx, d.ID, taskports.MoveRedeliver, "leader", moved.Before, task.Pending, moved.Epoch, "the engine lost its delivery"); err != nil {
 				return err
 			}
@@ -250,14 +183,46 @@ func (r *Repository) Redeliver(ctx context.Context, lost []taskports.Delivery) (
 	return waiting, err
 }
 
-// moveFree makes a move of one task in the epoch of a delivery; nil: it was refused, or another transaction has locked
-// the row. It waits for none, so that the leader may move many tasks in one transaction.
-func (r *Repository) moveFree(ctx context.Context, d taskports.Delivery, b guard.Bulk) (*guard.Moved[task.State], error) {
-	b.Limit = 1
-	b.Where = append([]guard.Condition{{SQL: "id = ? AND epoch = ?", Args: []any{d.ID, d.Epoch}}}, b.Where...)
-	moved, err := r.tasks.MoveAll(ctx, b)
-	if err != nil || len(moved) == 0 {
-		return nil, named(d.ID, err)
+func (r maintenance) OpenLeft(ctx context.Context, limit int) ([]taskports.Delivery, error) {
+	var all []taskports.Delivery
+	err := r.transact(ctx, func(ctx context.Context) error {
+		var rows []taskRow
+		var locked []task.GroupID
+		err := r.scan(ctx, &rows, `SELECT DISTINCT n.id, n.group_id FROM {task} w JOIN {task_after} o ON o.task_id = w.id JOIN {task} n ON n.id = o.needs_id
+			WHERE w.state = 'WAITING' AND (n.state IN ('FAILED', 'TIMED_OUT', 'CANCELED') OR n.state = 'SUCCEEDED' AND NOT EXISTS
+			(SELECT 1 FROM {task_after} a JOIN {task} s ON s.id = a.needs_id WHERE a.task_id = w.id AND s.state <> 'SUCCEEDED')) ORDER BY n.id LIMIT ?`, limit)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		groups := make([]task.GroupID, len(rows))
+		for i, row := range rows {
+			groups[i] = row.GroupID
+		}
+		if err := r.scan(ctx, &locked, "SELECT id FROM {task_group} WHERE id IN ? ORDER BY id{lock}", groups); err != nil {
+			return err
+		}
+		for _, row := range rows {
+			var state task.State
+			if err := r.scan(ctx, &state, "SELECT state FROM {task} WHERE id = ?", row.ID); err != nil {
+				return err
+			}
+			if !state.IsOver() {
+				continue // it was run again before its group was locked
+			}
+			opened, err := r.order.settle(ctx, row.ID, state, "leader")
+			if err != nil {
+				return err
+			}
+			if all = append(all, opened...); state != task.Succeeded {
+				if err := r.waiters.groupMoved(ctx, row.GroupID); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find tasks that wait for tasks that are over: %w", err)
 	}
-	return &moved[0], nil
+	return all, nil
 }

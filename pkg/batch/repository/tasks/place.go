@@ -8,10 +8,12 @@ import (
 	"github.com/surfin-batch/surfin/internal/gormtx"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/guard"
 )
+
+// placements implements ports.Places.
+type placements struct{ *moves }
 
 type placedRow struct {
 	ID, Epoch                            int64
@@ -23,28 +25,9 @@ type placedRow struct {
 const selectPlaced = `SELECT t.id, t.epoch, t.type, t.state, t.worker, g.decider, t.placement AS wanted, t.attempt, t.priority, t.created_at
 	FROM {task} t JOIN {task_group} g ON g.id = t.group_id `
 
-func (r *Repository) placed(ctx context.Context, where string, args ...any) ([]ports.Placed, error) {
-	var rows []placedRow
-	if err := r.scan(ctx, &rows, selectPlaced+where, args...); err != nil {
-		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
-	}
-	list := make([]ports.Placed, len(rows))
-	for i, row := range rows {
-		on, err := core.ParsePlacement(row.Wanted)
-		if err != nil {
-			return nil, fmt.Errorf("the stored placement of task %d: %w", row.ID, err)
-		}
-		list[i] = ports.Placed{
-			Kind: ports.PlacedTask, ID: row.ID, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker, Attempt: row.Attempt,
-			Type: row.Type, Decider: row.Decider, Priority: row.Priority, Since: row.CreatedAt.Time,
-		}
-	}
-	return list, nil
-}
-
 // Unassigned implements ports.Places: one statement finds the classes, and one more reads the tasks
 // of each class that workers have room for.
-func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
+func (r placements) Unassigned(ctx context.Context, room func(ports.PlacedClass) ports.Room) ([]ports.Placed, error) {
 	var classes []struct{ Placement, Type string }
 	err := r.scan(ctx, &classes, "SELECT DISTINCT placement, type FROM {task} WHERE state IN ('PENDING', 'ORPHANED') AND placement <> ''")
 	if err != nil {
@@ -52,7 +35,7 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	}
 	var all []ports.Placed
 	for _, c := range classes {
-		on, err := core.ParsePlacement(c.Placement)
+		on, err := ports.ParsePlacement(c.Placement)
 		if err != nil {
 			return nil, fmt.Errorf("the stored placement %s: %w", c.Placement, err)
 		}
@@ -71,16 +54,10 @@ func (r *Repository) Unassigned(ctx context.Context, room func(ports.PlacedClass
 	return all, nil
 }
 
-// led is the condition that the leader of an epoch still leads. Its transaction has read that row
-// with a lock (Fence).
-func (r *Repository) led(epoch int64) guard.Condition {
-	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process is the leader", Owner: true}
-}
-
 // AssignPlaced implements ports.Places: it makes MoveAssign, and passes over a row that another transaction has locked. The
 // leader assigns many tasks in one transaction, in the order of their priorities: waiting for a row could be a
 // deadlock with a transaction that locks the same rows in another order.
-func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
+func (r placements) AssignPlaced(ctx context.Context, work ports.Placed, worker string, leader int64) (int64, error) {
 	moved, err := r.moveFree(ctx, taskports.Delivery{ID: task.ID(work.ID), Epoch: work.Epoch}, guard.Bulk{
 		Move: taskports.MoveAssign, Trigger: "leader",
 		Where: append(r.claimable(), r.led(leader), guard.Condition{SQL: "placement <> ''"}),
@@ -92,8 +69,14 @@ func (r *Repository) AssignPlaced(ctx context.Context, work ports.Placed, worker
 	return moved.Epoch, nil
 }
 
+// led is the condition that the leader of an epoch still leads. Its transaction has read that row
+// with a lock (Fence).
+func (r placements) led(epoch int64) guard.Condition {
+	return guard.Condition{SQL: r.sql("EXISTS (SELECT 1 FROM {leader} WHERE epoch = ?)"), Args: []any{epoch}, Reason: "another process is the leader", Owner: true}
+}
+
 // OrphanPlaced implements ports.Places with MoveOrphan.
-func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
+func (r placements) OrphanPlaced(ctx context.Context, after time.Duration, leader int64, limit int) (int, error) {
 	gone := guard.Condition{
 		SQL: r.sql(`assigned_at <= {later} AND NOT EXISTS
 			(SELECT 1 FROM {worker} w WHERE w.name = {task}.worker AND w.left_at IS NULL AND w.draining_at IS NULL AND w.lease_until >= {now})`),
@@ -106,15 +89,32 @@ func (r *Repository) OrphanPlaced(ctx context.Context, after time.Duration, lead
 }
 
 // EndPlaced implements ports.Places. It does nothing: a task's state already records its end.
-func (r *Repository) EndPlaced(context.Context, int64, int) (int, error) { return 0, nil }
+func (r placements) EndPlaced(context.Context, int64, int) (int, error) { return 0, nil }
 
-// AssignedTo implements ports.Places.
-func (r *Repository) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
+func (r placements) AssignedTo(ctx context.Context, worker string, limit int) ([]ports.Placed, error) {
 	return r.placed(ctx, "WHERE t.worker = ? AND t.state = 'ASSIGNED' AND "+r.isClaimable("t")+" ORDER BY t.priority, t.id LIMIT ?", worker, limit)
 }
 
-// LoadOf implements ports.Places.
-func (r *Repository) LoadOf(ctx context.Context, loads map[string]int) error {
+func (r placements) placed(ctx context.Context, where string, args ...any) ([]ports.Placed, error) {
+	var rows []placedRow
+	if err := r.scan(ctx, &rows, selectPlaced+where, args...); err != nil {
+		return nil, fmt.Errorf("look for tasks with a placement: %w", err)
+	}
+	list := make([]ports.Placed, len(rows))
+	for i, row := range rows {
+		on, err := ports.ParsePlacement(row.Wanted)
+		if err != nil {
+			return nil, fmt.Errorf("the stored placement of task %d: %w", row.ID, err)
+		}
+		list[i] = ports.Placed{
+			Kind: ports.PlacedTask, ID: row.ID, Epoch: row.Epoch, On: on, State: row.State, Worker: row.Worker, Attempt: row.Attempt,
+			Type: row.Type, Decider: row.Decider, Priority: row.Priority, Since: row.CreatedAt.Time,
+		}
+	}
+	return list, nil
+}
+
+func (r placements) LoadOf(ctx context.Context, loads map[string]int) error {
 	var rows []struct {
 		Worker string
 		N      int

@@ -40,7 +40,7 @@ func each(t *testing.T, f func(s *scene)) {
 		db, err := provider.Database(tx.Default)
 		require.NoError(t, err)
 		require.NoError(t, repository.New(db, repository.Options{}).Migrate(t.Context()))
-		repo, err := tasks.New(db, repository.DefaultPrefix, nil)
+		repo, err := tasks.New(db, repository.DefaultPrefix, tasks.Options{})
 		require.NoError(t, err)
 		f(&scene{t, repo, db})
 	})
@@ -108,7 +108,7 @@ func (s *scene) again() taskports.Delivery {
 func TestATaskIsStoredClaimedAndEnded(t *testing.T) {
 	each(t, func(s *scene) {
 		spec := task.Spec{
-			Type: "work", Payload: json.RawMessage(`{"n": 1}`), Title: "one", Goal: json.RawMessage(`{"x":[1]}`), Priority: 1, Timeout: 3 * time.Second,
+			Type: "work", Payload: json.RawMessage(`{"n": 1}`), Title: "one", Hints: task.Hints{Goal: json.RawMessage(`{"x":[1]}`)}, Priority: 1, Timeout: 3 * time.Second,
 		}
 		done, waiting := s.submit(task.Submission{Title: "all", Tasks: []task.Spec{spec, {Type: "work"}}, Budget: task.Budget{MaxAttempts: 2, Deadline: time.Hour}})
 		require.Len(s, done.Tasks, 2)
@@ -342,7 +342,7 @@ func TestACanceledGroup(t *testing.T) {
 		other, waiting := s.submit(task.Submission{Tasks: []task.Spec{{Type: "work"}}})
 		s.end(s.claim(waiting[0], worker("a")).Ref, task.Success())
 		_, err = s.CancelGroup(s.Context(), other.Group, "me", "")
-		over, ok := errors.AsType[*task.GroupOverError](err)
+		over, ok := errors.AsType[*taskports.GroupOverError](err)
 		require.True(s, ok, err)
 		require.Equal(s, task.GroupCompleted, over.State)
 		_, err = s.CancelGroup(s.Context(), 999, "me", "")
@@ -375,7 +375,7 @@ func TestASubmissionIsStoredOnceHoweverOftenItIsMade(t *testing.T) {
 		require.Equal(s, 1, fresh)
 		sub.Tasks[0].Title = "y"
 		_, _, err := s.Submit(s.Context(), sub)
-		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		require.ErrorIs(s, err, taskports.ErrOtherSubmission)
 
 		keyed := task.Submission{Tasks: []task.Spec{{Type: "work", IdempotencyKey: "t"}}}
 		first, _ := s.submit(keyed)
@@ -385,7 +385,7 @@ func TestASubmissionIsStoredOnceHoweverOftenItIsMade(t *testing.T) {
 		require.Empty(s, waiting)
 		keyed.Tasks = append(keyed.Tasks, task.Spec{Type: "work"})
 		_, _, err = s.Submit(s.Context(), keyed)
-		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		require.ErrorIs(s, err, taskports.ErrOtherSubmission)
 	})
 }
 

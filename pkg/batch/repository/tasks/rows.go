@@ -20,9 +20,9 @@ type taskGroup struct {
 	IdempotencyKey    *string
 	RequestHash       string
 	MaxTotalAttempts  int64
-	Stalled           bool           `gorm:"default:false"`
-	Ordered           bool           `gorm:"default:false"`
-	CountedAfter      task.AttemptID `gorm:"default:0"`
+	Stalled           bool                `gorm:"default:false"`
+	Ordered           bool                `gorm:"default:false"`
+	CountedAfter      taskports.AttemptID `gorm:"default:0"`
 	DeadlineAt        gormtx.Instant
 	CancelRequestedAt gormtx.Instant
 	StepExecutionID   *core.StepExecutionID
@@ -30,12 +30,11 @@ type taskGroup struct {
 	UpdatedAt         gormtx.Instant `gorm:"autoUpdateTime:false"`
 }
 
-func (g *taskGroup) budget() (task.Budget, error) {
-	var b task.Budget
-	if err := json.Unmarshal([]byte(g.Budget), &b); err != nil {
-		return b, fmt.Errorf("the stored budget of group %d: %w", g.ID, err)
+func budgetOf(group task.GroupID, text string) (b task.Budget, err error) {
+	if err = json.Unmarshal([]byte(text), &b); err != nil {
+		err = fmt.Errorf("the stored budget of group %d: %w", group, err)
 	}
-	return b, nil
+	return b, err
 }
 
 type taskRow struct {
@@ -84,6 +83,29 @@ func (row *taskRow) record() (*task.Task, error) {
 	return t, nil
 }
 
+func (row *taskRow) name() string {
+	var spec task.Spec
+	if err := json.Unmarshal([]byte(row.Spec), &spec); err != nil || spec.Key == "" {
+		if row.IdempotencyKey == nil {
+			return fmt.Sprintf("task %d", row.ID)
+		}
+		spec.Key = *row.IdempotencyKey
+	}
+	return fmt.Sprintf("task %d (%q)", row.ID, spec.Key)
+}
+
+func records(rows []taskRow) ([]task.Task, error) {
+	list := make([]task.Task, len(rows))
+	for i := range rows {
+		t, err := rows[i].record()
+		if err != nil {
+			return nil, err
+		}
+		list[i] = *t
+	}
+	return list, nil
+}
+
 // forDelivery are the columns of a delivery. A repeated delivery has the time of the submission, so
 // that it precedes tasks submitted later; a first one, or one for a later time, has its own time.
 const forDelivery = "id, epoch, type, priority, placement, CASE WHEN epoch > 1 AND COALESCE(next_run_at <= {now}, TRUE) THEN created_at ELSE next_run_at END AS next_run_at"
@@ -109,8 +131,14 @@ const (
 	notConfirming = "NONE"
 )
 
+type taskAfter struct {
+	TaskID  task.ID
+	NeedsID task.ID
+	Needs   string
+}
+
 type taskAttempt struct {
-	ID             task.AttemptID `gorm:"primaryKey"`
+	ID             taskports.AttemptID `gorm:"primaryKey"`
 	TaskID         task.ID
 	GroupID        task.GroupID
 	Number         int
@@ -125,7 +153,7 @@ type taskAttempt struct {
 }
 
 type taskLog struct {
-	AttemptID task.AttemptID
+	AttemptID taskports.AttemptID
 	Ordinal   int
 	Kind      task.ArtifactKind
 	Body      *string
@@ -135,13 +163,17 @@ type taskLog struct {
 
 type taskDecision struct {
 	TaskID    task.ID
-	AttemptID *task.AttemptID
+	AttemptID *taskports.AttemptID
 	Trigger   string
 	Policy    string
 	Decision  string
 	Spent     string
 	DecidedAt gormtx.Instant
 }
+
+func unsuccessful() []task.State { return []task.State{task.Failed, task.TimedOut, task.Canceled} }
+
+func overStates() []task.State { return append([]task.State{task.Succeeded}, unsuccessful()...) }
 
 func timeOf(i gormtx.Instant) *time.Time {
 	if i.IsZero() {
@@ -150,11 +182,11 @@ func timeOf(i gormtx.Instant) *time.Time {
 	return &i.Time
 }
 
-func textOrNil(text string) *string {
-	if text == "" {
+func orNil[T comparable](v T) *T {
+	if v == *new(T) {
 		return nil
 	}
-	return &text
+	return &v
 }
 
 // The maximum lengths of stored texts; the rest is cut off, with a note.

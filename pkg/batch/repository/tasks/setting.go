@@ -10,14 +10,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-var (
-	_ taskports.Settings = (*Repository)(nil)
-	_ taskports.Logs     = (*Repository)(nil)
-	_ taskports.Purges   = (*Repository)(nil)
-)
+// settings implements taskports.Settings.
+type settings struct{ *store }
 
-// Settings implements taskports.Settings.
-func (r *Repository) Settings(ctx context.Context) ([]taskports.Setting, error) {
+func (r settings) Settings(ctx context.Context) ([]taskports.Setting, error) {
 	var rows []struct {
 		Name, Value, UpdatedBy string
 		UpdatedAt              gormtx.Instant
@@ -35,8 +31,7 @@ func (r *Repository) Settings(ctx context.Context) ([]taskports.Setting, error) 
 	return list, nil
 }
 
-// Set implements taskports.Settings.
-func (r *Repository) Set(ctx context.Context, name, value, actor string) (core.Answer, error) {
+func (r settings) Set(ctx context.Context, name, value, actor string) (core.Answer, error) {
 	if err := taskports.CheckSetting(name, value); err != nil {
 		return core.Rejected, err
 	}
@@ -57,10 +52,17 @@ func (r *Repository) Set(ctx context.Context, name, value, actor string) (core.A
 			return err
 		}
 		answer = core.Applied
-		return r.audit(ctx, 0, "set", actor, "", "", 0, name+" = "+value)
+		return r.note(ctx, "set", actor, name+" = "+value)
 	})
 	if err != nil {
 		return core.Rejected, fmt.Errorf("set %s: %w", name, err)
 	}
 	return answer, nil
+}
+
+// notes implements taskports.Notes.
+type notes struct{ *store }
+
+func (r notes) Note(ctx context.Context, verb, actor, detail string) error {
+	return r.note(ctx, verb, actor, detail)
 }

@@ -11,11 +11,13 @@ import (
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+	"github.com/surfin-batch/surfin/pkg/batch/repository"
+	"github.com/surfin-batch/surfin/pkg/batch/repository/tasks"
 )
 
 func TestSettingsAreCheckedAndKept(t *testing.T) {
 	each(t, func(s *scene) {
-		list, err := s.Settings(s.Context())
+		list, err := s.Settings.Settings(s.Context())
 		require.NoError(s, err)
 		require.Equal(s, taskports.DefaultSettings(), list)
 		set := func(value, actor string, want core.Answer) {
@@ -27,7 +29,7 @@ func TestSettingsAreCheckedAndKept(t *testing.T) {
 		set("7", "me", core.Applied)
 		set("8", "you", core.Applied)
 		set("8", "me", core.Duplicate)
-		list, err = s.Settings(s.Context())
+		list, err = s.Settings.Settings(s.Context())
 		require.NoError(s, err)
 		require.Equal(s, 8, taskports.SettingIn(list, taskports.LogRetention))
 		require.Equal(s, 30, taskports.SettingIn(list, taskports.ReassignAfter))
@@ -96,13 +98,15 @@ func TestOldLogTextMovesToFilesAndIsStillRead(t *testing.T) {
 		n, err = s.MoveLogs(s.Context(), folder, -time.Hour, 10)
 		require.NoError(s, err)
 		require.Equal(s, 1, n)
-		text := func(r taskports.Queries) string {
+		text := func(store taskports.LogStore) string {
+			r, err := tasks.New(s.db, repository.DefaultPrefix, tasks.Options{Logs: store})
+			require.NoError(s, err)
 			attempts, err := r.Attempts(s.Context(), d.ID)
 			require.NoError(s, err)
 			return attempts[0].Outcome.Artifacts[1].Text
 		}
-		require.Equal(s, "hello\n", text(s.WithLogs(folder)))
-		require.Contains(s, text(s.Repository), "(moved to attempt-")
-		require.Contains(s, text(s.WithLogs(logfolder.New(s.TempDir()))), "which cannot be read here")
+		require.Equal(s, "hello\n", text(folder))
+		require.Contains(s, text(nil), "(moved to attempt-")
+		require.Contains(s, text(logfolder.New(s.TempDir())), "which cannot be read here")
 	})
 }

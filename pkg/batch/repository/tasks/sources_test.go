@@ -41,18 +41,18 @@ func TestEveryMoveRaisesTheVersionAndAHeartbeatDoesNot(t *testing.T) {
 func TestAScheduledTimeHasOneTask(t *testing.T) {
 	each(t, func(s *scene) {
 		at := func(key string) task.Submission {
-			return task.Submission{Tasks: []task.Spec{{Type: "work", JobDefinition: 7, ScheduledFor: key}}}
+			return task.Submission{Tasks: []task.Spec{{Type: "work", Origin: task.Origin{JobDefinition: 7, ScheduledFor: key}}}}
 		}
 		s.submit(at("2026-11-22T02:30"))
 		_, _, err := s.Submit(s.Context(), at("2026-11-22T02:30"))
-		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		require.ErrorIs(s, err, taskports.ErrOtherSubmission)
 		twice := at("2026-11-24T02:30")
 		twice.Tasks = append(twice.Tasks, twice.Tasks[0])
 		_, _, err = s.Submit(s.Context(), twice)
-		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		require.ErrorIs(s, err, taskports.ErrOtherSubmission)
 		same := task.Spec{Type: "work", IdempotencyKey: "k"}
 		_, _, err = s.Submit(s.Context(), task.Submission{Tasks: []task.Spec{same, same}})
-		require.ErrorIs(s, err, task.ErrOtherSubmission)
+		require.ErrorIs(s, err, taskports.ErrOtherSubmission)
 		s.submit(at("2026-11-23T02:30"))
 		list, err := s.Tasks(s.Context(), task.Filter{})
 		require.NoError(s, err)

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,10 +13,21 @@ import (
 	"gorm.io/gorm/clause"
 
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
+
+// submissions implements taskports.Submissions.
+type submissions struct {
+	*moves
+	order   order
+	groups  groups
+	waiters *waiters
+}
+
+const defaultPriority = 2
 
 // insertBatch is the number of tasks in one INSERT: their values are bind variables.
 const insertBatch = 500
@@ -23,8 +35,7 @@ const insertBatch = 500
 // errRaced rolls back a submission if another process stored one of its keys concurrently.
 var errRaced = errors.New("another submission has one of the keys")
 
-// Submit implements taskports.Submissions.
-func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
+func (r submissions) Submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
 	var done *task.Submitted
 	var waiting []taskports.Delivery
 	attr := r.attr()
@@ -50,7 +61,7 @@ func (r *Repository) Submit(ctx context.Context, s task.Submission) (*task.Submi
 }
 
 // submitted returns the result stored earlier under the keys of the submission, or nil.
-func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Submitted, error) {
+func (r submissions) submitted(ctx context.Context, s task.Submission) (*task.Submitted, error) {
 	if s.IdempotencyKey != "" {
 		var groups []taskGroup
 		if err := r.session(ctx).Where("idempotency_key = ?", s.IdempotencyKey).Find(&groups).Error; err != nil {
@@ -58,16 +69,16 @@ func (r *Repository) submitted(ctx context.Context, s task.Submission) (*task.Su
 		}
 		if len(groups) == 1 {
 			if groups[0].RequestHash != hashOf(s) {
-				return nil, fmt.Errorf("idempotency_key %q: %w: group %d", s.IdempotencyKey, task.ErrOtherSubmission, groups[0].ID)
+				return nil, fmt.Errorf("idempotency_key %q: %w: group %d", s.IdempotencyKey, taskports.ErrOtherSubmission, groups[0].ID)
 			}
-			ids, err := r.idsOf(ctx, groups[0].ID)
+			ids, err := r.tasksOf(ctx, groups[0].ID)
 			return &task.Submitted{Group: groups[0].ID, Tasks: ids, Duplicate: true}, err
 		}
 	}
 	return r.submittedTasks(ctx, s)
 }
 
-func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*task.Submitted, error) {
+func (r submissions) submittedTasks(ctx context.Context, s task.Submission) (*task.Submitted, error) {
 	keys := map[string]int{}
 	for i, spec := range s.Tasks {
 		if spec.IdempotencyKey != "" {
@@ -89,7 +100,7 @@ func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*ta
 		for _, row := range rows {
 			i := keys[*row.IdempotencyKey]
 			if row.RequestHash != hashOf(s.Tasks[i]) {
-				return nil, fmt.Errorf("tasks[%d]: idempotency_key %q: %w: task %d", i, *row.IdempotencyKey, task.ErrOtherSubmission, row.ID)
+				return nil, fmt.Errorf("tasks[%d]: idempotency_key %q: %w: task %d", i, *row.IdempotencyKey, taskports.ErrOtherSubmission, row.ID)
 			}
 			done.Tasks[i], done.Group, found = row.ID, row.GroupID, found+1
 		}
@@ -98,13 +109,13 @@ func (r *Repository) submittedTasks(ctx context.Context, s task.Submission) (*ta
 	case found == 0:
 		return nil, nil
 	case found < len(s.Tasks):
-		return nil, fmt.Errorf("%w: %d of the %d tasks were submitted before, in group %d", task.ErrOtherSubmission, found, len(s.Tasks), done.Group)
+		return nil, fmt.Errorf("%w: %d of the %d tasks were submitted before, in group %d", taskports.ErrOtherSubmission, found, len(s.Tasks), done.Group)
 	}
 	return done, nil
 }
 
-func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
-	order, err := s.Order()
+func (r submissions) submit(ctx context.Context, s task.Submission) (*task.Submitted, []taskports.Delivery, error) {
+	order, err := model.TaskOrder(s)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -113,11 +124,8 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 		return nil, nil, err
 	}
 	group := taskGroup{
-		Title: s.Title, Budget: string(budget), Decider: s.Decider, TaskCount: int64(len(s.Tasks)), IdempotencyKey: textOrNil(s.IdempotencyKey),
+		StepExecutionID: orNil(s.Step), Title: s.Title, Budget: string(budget), Decider: s.Decider, TaskCount: int64(len(s.Tasks)), IdempotencyKey: orNil(s.IdempotencyKey),
 		RequestHash: hashOf(s), MaxTotalAttempts: int64(s.Budget.MaxTotalAttempts), Ordered: order != nil, CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
-	}
-	if s.Step != 0 {
-		group.StepExecutionID = &s.Step
 	}
 	if s.Budget.Deadline > 0 {
 		group.DeadlineAt = gormtx.Clock(s.Budget.Deadline)
@@ -163,16 +171,10 @@ func (r *Repository) submit(ctx context.Context, s task.Submission) (*task.Submi
 
 func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {
 	row := taskRow{
-		GroupID: group, Ordinal: int64(i) + 1, Type: spec.Type, Priority: spec.Priority, Payload: string(spec.Payload),
+		GroupID: group, Ordinal: int64(i) + 1, Type: spec.Type, Priority: cmp.Or(spec.Priority, defaultPriority), Payload: string(spec.Payload),
 		TimeoutUs: spec.Timeout.Microseconds(), State: task.Pending, Epoch: 1, ContinuationState: notConfirming,
-		IdempotencyKey: textOrNil(spec.IdempotencyKey), RequestHash: hashOf(spec), ScheduledFor: textOrNil(spec.ScheduledFor),
+		IdempotencyKey: orNil(spec.IdempotencyKey), RequestHash: hashOf(spec), JobDefinitionID: orNil(spec.JobDefinition), ScheduledFor: orNil(spec.ScheduledFor),
 		Placement: spec.On.Stored(), DeliveredAt: gormtx.Clock(0), CreatedAt: gormtx.Clock(0), UpdatedAt: gormtx.Clock(0),
-	}
-	if row.Priority == 0 {
-		row.Priority = task.DefaultPriority
-	}
-	if spec.JobDefinition != 0 {
-		row.JobDefinitionID = &spec.JobDefinition
 	}
 	if spec.Delay > 0 {
 		row.NextRunAt = gormtx.Clock(spec.Delay)
@@ -183,10 +185,65 @@ func newRow(group task.GroupID, i int, spec task.Spec) (taskRow, error) {
 	return row, err
 }
 
-func (r *Repository) idsOf(ctx context.Context, group task.GroupID) ([]task.ID, error) {
+func (r submissions) storeOrder(ctx context.Context, s task.Submission, order [][]int, ids []task.ID) error {
+	var rows []taskAfter
+	for i, needs := range order {
+		for _, j := range needs {
+			key := s.Tasks[j].Key
+			if key == "" {
+				key = s.Tasks[j].IdempotencyKey
+			}
+			rows = append(rows, taskAfter{TaskID: ids[i], NeedsID: ids[j], Needs: key})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return r.session(ctx).CreateInBatches(rows, insertBatch).Error
+}
+
+func (r submissions) tasksOf(ctx context.Context, group task.GroupID) ([]task.ID, error) {
 	var ids []task.ID
 	err := r.scan(ctx, &ids, "SELECT id FROM {task} WHERE group_id = ? ORDER BY ordinal", group)
 	return ids, err
+}
+
+// scheduledTime is a time of a definition, for which one task exists.
+type scheduledTime struct {
+	definition int64
+	at         string
+}
+
+// whyNotStored returns why tasks of a submission were not inserted. errRaced means that another
+// submission has one of the idempotency keys, and can be found by it. With any other error a retry
+// would be useless.
+func (r submissions) whyNotStored(ctx context.Context, s task.Submission, group int64) error {
+	keys, times := map[string]int{}, map[scheduledTime]int{}
+	for i, spec := range s.Tasks {
+		if first, twice := keys[spec.IdempotencyKey]; twice && spec.IdempotencyKey != "" {
+			return fmt.Errorf("tasks[%d]: idempotency_key %q: %w: tasks[%d]", i, spec.IdempotencyKey, taskports.ErrOtherSubmission, first)
+		}
+		keys[spec.IdempotencyKey] = i
+		if spec.JobDefinition == 0 || spec.ScheduledFor == "" {
+			continue
+		}
+		at := scheduledTime{spec.JobDefinition, spec.ScheduledFor}
+		if first, twice := times[at]; twice {
+			return fmt.Errorf("tasks[%d]: scheduled_for %q of definition %d: %w: tasks[%d]", i, at.at, at.definition, taskports.ErrOtherSubmission, first)
+		}
+		times[at] = i
+		var rows []taskRow
+		err := r.scan(ctx, &rows, "SELECT id, idempotency_key FROM {task} WHERE job_definition_id = ? AND scheduled_for = ? AND group_id <> ?", at.definition, at.at, group)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if row.IdempotencyKey == nil || *row.IdempotencyKey != spec.IdempotencyKey {
+				return fmt.Errorf("tasks[%d]: scheduled_for %q of definition %d: %w: task %d", i, at.at, at.definition, taskports.ErrOtherSubmission, row.ID)
+			}
+		}
+	}
+	return errRaced
 }
 
 func hashOf(request any) string {

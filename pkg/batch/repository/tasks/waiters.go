@@ -4,35 +4,31 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// Waiters notifies the steps of jobs that wait for groups.
-type Waiters interface {
-	// TasksEnded is called in the transaction that ended tasks of a group, after all its other
-	// writes, with the step that waits for the group.
-	TasksEnded(ctx context.Context, step core.StepExecutionID) error
+// waiters notifies the steps that wait for groups.
+type waiters struct {
+	*store
+	steps taskports.Waiters // if nil, no step waits for a group
 }
 
-// SetWaiters sets the Waiters to notify when tasks end that a step waits for; nil means none. It
-// must not be called once the repository is in use.
-func (r *Repository) SetWaiters(w Waiters) { r.waiters = w }
-
 // groupMoved notifies the step that waits for a group, if any, that tasks of it ended.
-func (r *Repository) groupMoved(ctx context.Context, id task.GroupID) error {
+func (r *waiters) groupMoved(ctx context.Context, id task.GroupID) error {
 	return r.moved(ctx, "id = ?", id)
 }
 
-func (r *Repository) tasksMoved(ctx context.Context, ids ...task.ID) error {
+func (r *waiters) tasksMoved(ctx context.Context, ids ...task.ID) error {
 	if len(ids) == 0 {
 		return nil
 	}
 	return r.moved(ctx, "id IN (SELECT group_id FROM {task} WHERE id IN ?)", ids)
 }
 
-func (r *Repository) moved(ctx context.Context, which string, of any) error {
-	if r.waiters == nil {
+func (r *waiters) moved(ctx context.Context, which string, of any) error {
+	if r.steps == nil {
 		return nil
 	}
 	var steps []core.StepExecutionID
@@ -41,7 +37,7 @@ func (r *Repository) moved(ctx context.Context, which string, of any) error {
 		return fmt.Errorf("find steps that wait for tasks: %w", err)
 	}
 	for _, step := range steps {
-		if err := r.waiters.TasksEnded(ctx, step); err != nil {
+		if err := r.steps.TasksEnded(ctx, step); err != nil {
 			return err
 		}
 	}

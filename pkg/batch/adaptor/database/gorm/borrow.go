@@ -5,7 +5,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -33,20 +32,8 @@ type borrower struct {
 	reconnects atomic.Int64
 }
 
-type setting struct{ name, value string }
-
 func newBorrower(name string, lent Lent, idleInTransaction time.Duration) *borrower {
 	return &borrower{name: name, lent: lent, settings: ourSettings(idleInTransaction), answer: answerTime(idleInTransaction)}
-}
-
-// ourSettings are those that the rules need (D5, L7), in order.
-func ourSettings(idleInTransaction time.Duration) []setting {
-	return append(textSettings(), []setting{
-		{"idle_in_transaction_session_timeout", strconv.FormatInt(idleInTransaction.Milliseconds(), 10)},
-		{"tcp_keepalives_idle", strconv.Itoa(int(keepAliveIdle.Seconds()))},
-		{"tcp_keepalives_interval", strconv.Itoa(int(keepAliveInterval.Seconds()))},
-		{"tcp_keepalives_count", strconv.Itoa(keepAliveCount)},
-	}...)
 }
 
 var _ driver.Connector = (*borrower)(nil)
@@ -75,26 +62,6 @@ func (b *borrower) Connect(ctx context.Context) (driver.Conn, error) {
 		},
 	}
 	return p, nil
-}
-
-type loan struct {
-	own     *stdlib.Conn
-	restore string
-	back    func() error
-	isOver  bool
-}
-
-// giveBack gives the connection back, once: restored, or, if a step may have changed the session, closed.
-func (l *loan) giveBack(changed bool) error {
-	if l.isOver {
-		return nil
-	}
-	l.isOver = true
-	conn := l.own.Conn().PgConn()
-	if changed || conn.IsClosed() || conn.TxStatus() != idle || execute(conn, l.restore) != nil {
-		return errors.Join(closeNow(conn), l.back())
-	}
-	return l.back()
 }
 
 // Dead connections, and those from before a reconnect, are closed and skipped.
@@ -158,61 +125,4 @@ func (b *borrower) prepare(ctx context.Context, conn *pgconn.PgConn) (restore st
 		back = append(back, setConfig(s.name, string(results[0].Rows[0][i])))
 	}
 	return "SELECT " + strings.Join(back, ", "), nil
-}
-
-// copySettings returns the statement that gives another session the settings that this one has received
-// (search_path and role, say), and then ours. The role comes last, as it may not be allowed to set the
-// others.
-func copySettings(ctx context.Context, conn *pgconn.PgConn, ours []setting) (string, error) {
-	results, err := conn.Exec(ctx, `SELECT name, pg_catalog.current_setting(name) FROM pg_catalog.pg_settings
-		WHERE source = 'session' AND context IN ('user', 'superuser') AND name NOT IN ('application_name', 'transaction_isolation', 'transaction_read_only', 'transaction_deferrable')
-		UNION ALL SELECT 'role', pg_catalog.current_setting('role') ORDER BY 1`).ReadAll()
-	if err != nil {
-		return "", err
-	}
-	var set []string
-	role := "SELECT 1"
-	for _, result := range results {
-		for _, row := range result.Rows {
-			if name, value := string(row[0]), string(row[1]); name == "role" {
-				role = "SELECT " + setConfig(name, value)
-			} else {
-				set = append(set, setConfig(name, value))
-			}
-		}
-	}
-	for _, s := range ours {
-		set = append(set, setConfig(s.name, s.value))
-	}
-	return "SELECT " + strings.Join(set, ", ") + "; " + role, nil
-}
-
-func setConfig(name, value string) string {
-	return "pg_catalog.set_config(" + literal(name) + ", " + literal(value) + ", false)"
-}
-
-func literal(text string) string {
-	quoted := strings.ReplaceAll(text, "'", "''")
-	if strings.Contains(quoted, `\`) {
-		return "E'" + strings.ReplaceAll(quoted, `\`, `\\`) + "'"
-	}
-	return "'" + quoted + "'"
-}
-
-func execute(conn *pgconn.PgConn, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
-	defer cancel()
-	return conn.Exec(ctx, statement).Close()
-}
-
-func closeNow(conn *pgconn.PgConn) error {
-	if conn.IsClosed() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), renewTime)
-	defer cancel()
-	if err := conn.Close(ctx); err != nil && !conn.IsClosed() {
-		return fmt.Errorf("close the connection: %w", err)
-	}
-	return nil
 }

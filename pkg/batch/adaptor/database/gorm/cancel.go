@@ -85,7 +85,7 @@ func (c *canceller) HandleCancel(context.Context) {
 		defer close(c.done)
 		defer cancel()
 		for {
-			_ = c.conn.CancelRequest(ctx) //nolint:errcheck // what the statement comes to is the answer
+			_ = c.conn.CancelRequest(ctx) //nolint:errcheck // the statement itself reports the end
 			time.Sleep(cancelRest)
 			select {
 			case <-c.ended:

@@ -115,3 +115,18 @@ func parseURL(raw string) (tx.Dialect, string, error) {
 	}
 	return "", "", fmt.Errorf("the URL's scheme %q is unknown (known: postgres, postgresql, sqlite)", scheme)
 }
+
+func (l Lent) share(maxOpen int) (int, error) {
+	limit := l.limit()
+	switch {
+	case limit > 0 && limit < minPostgresOpen:
+		return 0, fmt.Errorf("the pool of the application has at most %d connections, but must have at least %d: a running step needs two connections, and one more is reserved", limit, minPostgresOpen)
+	case limit > 0 && maxOpen > limit:
+		return 0, fmt.Errorf("max_open is %d, but the pool of the application has at most %d connections", maxOpen, limit)
+	case maxOpen > 0:
+		return maxOpen, nil
+	case limit > 0:
+		return limit, nil
+	}
+	return defaultPostgresOpen, nil
+}

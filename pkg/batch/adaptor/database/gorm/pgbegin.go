@@ -18,13 +18,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-type beginning struct {
-	// The next BEGIN may wait for its first statement.
-	late bool
-	// the BEGIN that waits to be sent, or nil
-	held pgxconn.Begin
-}
-
 // BeginTx begins, with one message, a transaction that can be distinguished from any other (rule T8a).
 // surfin.tx is reverted at either end; surfin.begun only at a ROLLBACK, so it records a COMMIT.
 func (c *pgConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
@@ -163,11 +156,6 @@ func (c *pgConn) status() byte {
 	}
 	return c.Conn.Conn().PgConn().TxStatus()
 }
-
-const (
-	idle   = 'I'
-	within = 'T'
-)
 
 type pgTx struct {
 	ctx  context.Context

@@ -5,13 +5,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -115,24 +112,4 @@ func queryRow(ctx context.Context, conn *pgconn.PgConn, query string) (string, e
 		answer = append(answer, string(value))
 	}
 	return strings.Join(answer, " "), nil
-}
-
-func (s server) setUpByStatement() server {
-	config := s.config.Copy()
-	var set []string
-	for _, name := range slices.Sorted(maps.Keys(config.RuntimeParams)) {
-		switch name {
-		case "application_name", "client_encoding", "options", "replication": // every pooler accepts them, or no setting is possible
-		default:
-			set = append(set, setConfig(name, config.RuntimeParams[name]))
-			delete(config.RuntimeParams, name)
-		}
-	}
-	statement := "SELECT " + strings.Join(set, ", ")
-	return server{config: config, byStatement: true, after: func(ctx context.Context, conn *pgx.Conn) error {
-		if err := conn.PgConn().Exec(ctx, statement).Close(); err != nil {
-			return fmt.Errorf("set up the session: %w", err)
-		}
-		return nil
-	}}
 }

@@ -6,75 +6,16 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
-
-const (
-	connectTimeout = 15 * time.Second
-	// A lost peer is noticed after idle + interval * count.
-	keepAliveIdle     = 10 * time.Second
-	keepAliveInterval = 5 * time.Second
-	keepAliveCount    = 3
-	// A server that does not answer a cancel request or a rollback within this time loses the connection;
-	// shorter for a short lease (answerTime).
-	longestAnswer  = 5 * time.Second
-	shortestAnswer = 250 * time.Millisecond
-	idleTime       = 5 * time.Minute
-	// beginAttempts bounds the dead connections that Begin steps over.
-	beginAttempts = 3
-)
-
-// An owner must not wait for the server until its lease is over (rule L9).
-func answerTime(of time.Duration) time.Duration {
-	return max(shortestAnswer, min(longestAnswer, lease.EndTime(of)/2))
-}
-
-// A heartbeat without an answer must leave time for the next.
-func (s server) forControl(idleLimit time.Duration) server {
-	s.config = s.config.Copy()
-	s.config.BuildContextWatcherHandler = cancelling(min(time.Second, answerTime(idleLimit)))
-	return s
-}
-
-func cancelling(answer time.Duration) func(conn *pgconn.PgConn) ctxwatch.Handler {
-	return func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &canceller{conn: conn, answer: answer}
-	}
-}
-
-type server struct {
-	config *pgx.ConnConfig
-	// before changes the configuration of each connection, after sets up its session; either may be nil.
-	before func(ctx context.Context, config *pgx.ConnConfig) error
-	after  func(ctx context.Context, conn *pgx.Conn) error
-	// A statement after connecting made the session's settings, which RESET would undo.
-	byStatement bool
-}
-
-func (s server) connector() driver.Connector {
-	var options []stdlib.OptionOpenDB
-	if s.before != nil {
-		options = append(options, stdlib.OptionBeforeConnect(s.before))
-	}
-	if s.after != nil {
-		options = append(options, stdlib.OptionAfterConnect(s.after))
-	}
-	return stdlib.GetConnector(*s.config.Copy(), options...)
-}
 
 func (c Config) server(ctx context.Context) (s server, err error) {
 	if c.Lent.given {
@@ -115,25 +56,6 @@ func parseConfig(url string) (*pgx.ConnConfig, error) {
 	keepAlive := net.KeepAliveConfig{Enable: true, Idle: keepAliveIdle, Interval: keepAliveInterval, Count: keepAliveCount}
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	return config, nil
-}
-
-// textSettings are fixed, so that a value has one text whatever the settings of the server, the role or the
-// database: with extra_float_digits of 0 or less the text of a float8[], a point or a row loses digits.
-// lc_monetary is left alone: stored amounts of money depend on it.
-func textSettings() []setting {
-	return []setting{
-		{"TimeZone", "UTC"},
-		{"DateStyle", "ISO, MDY"},
-		{"IntervalStyle", "postgres"},
-		{"extra_float_digits", "1"},
-		{"bytea_output", "hex"},
-	}
-}
-
-func forgetTexts(params map[string]string) {
-	maps.DeleteFunc(params, func(name, _ string) bool {
-		return slices.ContainsFunc(textSettings(), func(s setting) bool { return strings.EqualFold(name, s.name) })
-	})
 }
 
 type postgres struct {
@@ -241,17 +163,4 @@ func (p *postgres) beginTx(ctx context.Context, conn *sql.Conn, attr tx.Attr) (*
 		(<-late)()
 	}
 	return t, explainPostgres(ctx, err)
-}
-
-// explainPostgres adds the end of the context to errors that it caused: the server's answer to a cancel
-// request, or the loss of the connection.
-func explainPostgres(ctx context.Context, err error) error {
-	cause := ctx.Err()
-	if err == nil || cause == nil || errors.Is(err, cause) {
-		return err
-	}
-	if said := dberr.SQLState(err) != ""; said && !dberr.IsCanceled(err) && !dberr.IsConnectionLost(err) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", cause, err)
 }

@@ -80,8 +80,6 @@ func (p postgresTx) rollback(c *txConn) error {
 	return nil
 }
 
-var errEnded = fmt.Errorf("rows written before it may be committed: %w", tx.ErrForeignEnd)
-
 // prove fails with ErrForeignEnd if the session is not in the transaction that was begun (rule T8a). In a
 // failed transaction nothing can be queried, and nothing can be committed.
 func (p postgresTx) prove(c *txConn) error {

@@ -174,13 +174,6 @@ func (s *sqliteFile) beginRead(ctx context.Context) (*handle, error) {
 	}, nil
 }
 
-func explainSQLite(_ context.Context, err error) error {
-	if dberr.SQLiteCode(err) == sqlite3.SQLITE_CONSTRAINT_COMMITHOOK {
-		return lost(err)
-	}
-	return err
-}
-
 // f must have no effect if it fails with BUSY.
 func whileBusy[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	for {

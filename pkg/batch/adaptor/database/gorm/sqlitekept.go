@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"modernc.org/sqlite"
 )
 
 const (
@@ -141,4 +143,17 @@ func (r *preparedRows) Close() error {
 	giveBack := r.giveBack
 	r.giveBack = nil
 	return giveBack(r.typedRows.Close())
+}
+
+type modernc interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+	RegisterCommitHook(hook sqlite.CommitHookFn)
+	RegisterRollbackHook(hook sqlite.RollbackHookFn)
 }

@@ -3,22 +3,13 @@ package gormdb
 import (
 	"database/sql"
 	"errors"
-	"fmt"
-	"sync/atomic"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sqliteTx watches a writing transaction of SQLite (rule T8a). The hook turns every commit but ours into a
-// rollback, whether from a script, or from a statement after SQLite itself had rolled back (an interrupted
-// write takes its transaction with it), which would otherwise commit alone.
-type sqliteTx struct {
-	committing atomic.Bool
-	dead       atomic.Bool
-}
+type sqliteTx struct{ commitWatch }
 
 func newSQLiteHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
 	physical, err := physicalOf[*liteConn](conn)
@@ -26,7 +17,7 @@ func newSQLiteHandle(conn *sql.Conn, t *sql.Tx) (*handle, error) {
 		return nil, errors.Join(err, t.Rollback(), conn.Close())
 	}
 	w := &sqliteTx{}
-	physical.watched(w)
+	physical.watched(&w.commitWatch)
 	return &handle{
 		c:        &txConn{conn: conn, tx: t, explain: explainSQLite},
 		fence:    w.fence,
@@ -72,7 +63,3 @@ func rollbackSQLite(c *txConn) error {
 	}
 	return err
 }
-
-var errRolledBack = fmt.Errorf("the transaction was rolled back by an earlier statement: %w: %w", sql.ErrTxDone, tx.ErrForeignEnd)
-
-func lost(err error) error { return fmt.Errorf("%w: %w", errRolledBack, err) }

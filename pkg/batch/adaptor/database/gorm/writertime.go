@@ -1,8 +1,6 @@
 package gormdb
 
 import (
-	"context"
-	"database/sql/driver"
 	"sync"
 	"time"
 
@@ -84,30 +82,4 @@ func (w *writing) ended() {
 		w.time.end(w.in)
 		w.in = nil
 	}
-}
-
-// BeginTx takes the writer at once.
-func (c *liteConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
-	t, err := c.modernc.BeginTx(ctx, opts)
-	if err != nil {
-		return nil, err
-	}
-	c.writing.begun()
-	return liteTx{t, c}, nil
-}
-
-type liteTx struct {
-	driver.Tx
-	conn *liteConn
-}
-
-// If COMMIT is refused, SQLite's driver has rolled back.
-func (t liteTx) Commit() error {
-	defer t.conn.writing.ended()
-	return t.Tx.Commit()
-}
-
-func (t liteTx) Rollback() error {
-	defer t.conn.writing.ended()
-	return t.Tx.Rollback()
 }

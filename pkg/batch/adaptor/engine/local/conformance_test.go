@@ -1,4 +1,4 @@
-package local_test
+package local
 
 import (
 	"context"
@@ -9,13 +9,12 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testkit/enginetest"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/local"
 )
 
 func TestMain(m *testing.M) { os.Exit(enginetest.Main(m, newEngine)) }
 
 func newEngine(_ context.Context, w enginetest.World) (engine.Engine, error) {
-	return local.New(local.Config{Database: w.Database, Source: w.Work, Scan: 100 * time.Millisecond, Log: w.Logger})
+	return New(Config{Database: w.Database, Source: w.Work, Scan: 100 * time.Millisecond, Log: w.Logger})
 }
 
 func TestConformanceOnSQLite(t *testing.T) {

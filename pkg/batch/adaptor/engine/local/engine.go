@@ -12,16 +12,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Name is the engine's name in the settings.
-const Name = "local"
+// engineName is the engine's name in the settings.
+const engineName = "local"
 
-// DefaultScan is the time between two polls; a worker is notified of its own process's work at once. A poll
+// defaultScan is the time between two polls; a worker is notified of its own process's work at once. A poll
 // is five short statements over partial indexes: 100 idle workers send 5,000 statements a second, half the
 // time of one CPU.
-const DefaultScan = 100 * time.Millisecond
+const defaultScan = 100 * time.Millisecond
 
-// Source finds waiting work in the tables.
-type Source interface {
+// source finds waiting work in the tables.
+type source interface {
 	// Due returns waiting deliveries of the queues, at most limit, by priority and then by age.
 	Due(ctx context.Context, queues []string, limit int) ([]engine.Delivery, error)
 }
@@ -30,9 +30,9 @@ type Source interface {
 type Config struct {
 	// Database has the tables of the work. Required.
 	Database tx.Database
-	// Source is required.
-	Source Source
-	// Scan is the time between two polls, plus a random tenth; 0 means DefaultScan.
+	// source is required.
+	Source source
+	// Scan is the time between two polls, plus a random tenth; 0 means defaultScan.
 	Scan time.Duration
 	// Log receives failed polls and broken handlers; nil means none.
 	Log *slog.Logger
@@ -60,7 +60,7 @@ func New(config Config) (*Engine, error) {
 		return nil, fmt.Errorf("a local engine with a poll interval of %v: it must be positive", config.Scan)
 	}
 	if config.Scan == 0 {
-		config.Scan = DefaultScan
+		config.Scan = defaultScan
 	}
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
@@ -97,7 +97,7 @@ func (e *Engine) Missing(_ context.Context, ds ...engine.Delivery) ([]engine.Del
 
 // Capabilities implements engine.Engine.
 func (e *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Name: Name, Transactional: true, Late: e.config.Scan + e.config.Scan/jitter}
+	return engine.Capabilities{Name: engineName, Transactional: true, Late: e.config.Scan + e.config.Scan/jitter}
 }
 
 func (e *Engine) wake(earliest map[string]time.Time) {

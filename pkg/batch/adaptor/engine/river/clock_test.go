@@ -1,4 +1,4 @@
-package river_test
+package river
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
+
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -39,7 +39,7 @@ func TestADeliveryComesByTheDatabasesClock(t *testing.T) {
 		t.Run(by.String(), func(t *testing.T) {
 			t.Parallel()
 			db := shifted(t, by)
-			e := migrated(t, river.Config{Database: db})
+			e := migrated(t, Config{Database: db})
 			now := func() (at time.Time) {
 				require.NoError(t, db.Conn().QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&at))
 				return at

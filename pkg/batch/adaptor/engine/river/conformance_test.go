@@ -1,4 +1,4 @@
-package river_test
+package river
 
 import (
 	"context"
@@ -9,21 +9,20 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testkit/enginetest"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 )
 
 func TestMain(m *testing.M) { os.Exit(enginetest.Main(m, listening)) }
 
 func listening(ctx context.Context, w enginetest.World) (engine.Engine, error) {
-	return newEngine(ctx, river.Config{Database: w.Database, Grace: w.Grace, Log: w.Logger})
+	return newEngine(ctx, Config{Database: w.Database, Grace: w.Grace, Log: w.Logger})
 }
 
 func polling(ctx context.Context, w enginetest.World) (engine.Engine, error) {
-	return newEngine(ctx, river.Config{Database: w.Database, Grace: w.Grace, Log: w.Logger, PollOnly: true, Poll: 100 * time.Millisecond})
+	return newEngine(ctx, Config{Database: w.Database, Grace: w.Grace, Log: w.Logger, PollOnly: true, Poll: 100 * time.Millisecond})
 }
 
-func newEngine(ctx context.Context, c river.Config) (engine.Engine, error) {
-	e, err := river.New(c)
+func newEngine(ctx context.Context, c Config) (engine.Engine, error) {
+	e, err := New(c)
 	if err != nil {
 		return nil, err
 	}

@@ -20,29 +20,29 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Name is the engine's name in the settings.
-const Name = "river"
+// engineName is the engine's name in the settings.
+const engineName = "river"
 
 // The defaults of Config.
 const (
-	DefaultSchema = "surfin_river"
-	DefaultPoll   = time.Second
-	DefaultGrace  = time.Minute
+	defaultSchema = "surfin_river"
+	defaultPoll   = time.Second
+	defaultGrace  = time.Minute
 )
 
 // Config configures the engine.
 type Config struct {
 	// Database is on PostgreSQL with the tables of the work, from adaptor/database/gorm. Required.
 	Database tx.Database
-	// Schema is for River's tables alone; "" means DefaultSchema.
+	// Schema is for River's tables alone; "" means defaultSchema.
 	Schema string
 	// PollOnly workers poll every Poll and do not LISTEN: poolers in transaction mode, and proxies that end
 	// idle connections, block notifications.
 	PollOnly bool
-	// Poll is for an idle worker; 0 means DefaultPoll.
+	// Poll is for an idle worker; 0 means defaultPoll.
 	Poll time.Duration
 	// Grace is how long a delivery may be worked on, with its work not taken, before it is missing; 0 means
-	// DefaultGrace.
+	// defaultGrace.
 	Grace time.Duration
 	// Log receives River's warnings and broken handlers; nil means none.
 	Log *slog.Logger
@@ -75,16 +75,16 @@ func New(config Config) (*Engine, error) {
 		return nil, fmt.Errorf("engine river: it needs PostgreSQL, but the database %s is %s; use the engine local", config.Database.Name(), config.Database.Dialect())
 	}
 	if config.Schema == "" {
-		config.Schema = DefaultSchema
+		config.Schema = defaultSchema
 	}
 	if !schemaName.MatchString(config.Schema) {
 		return nil, fmt.Errorf("engine river: the schema %q must have only lower-case letters, digits and _, at most 40", config.Schema)
 	}
 	if config.Poll == 0 {
-		config.Poll = DefaultPoll
+		config.Poll = defaultPoll
 	}
 	if config.Grace == 0 {
-		config.Grace = DefaultGrace
+		config.Grace = defaultGrace
 	}
 	if config.Poll < river.FetchPollIntervalMin || config.Grace < 0 {
 		return nil, fmt.Errorf("engine river: poll %v and grace %v must be positive", config.Poll, config.Grace)
@@ -106,7 +106,7 @@ func New(config Config) (*Engine, error) {
 
 // Capabilities implements engine.Engine.
 func (e *Engine) Capabilities() engine.Capabilities {
-	return engine.Capabilities{Name: Name, Distributed: true, Transactional: true, Loses: true, Late: soon + e.config.Poll + e.config.Poll/10}
+	return engine.Capabilities{Name: engineName, Distributed: true, Transactional: true, Loses: true, Late: soon + e.config.Poll + e.config.Poll/10}
 }
 
 // Enqueue implements engine.Engine.

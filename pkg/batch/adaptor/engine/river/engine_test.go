@@ -1,4 +1,4 @@
-package river_test
+package river
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -46,15 +46,15 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-func migrated(t testing.TB, c river.Config) *river.Engine {
+func migrated(t testing.TB, c Config) *Engine {
 	t.Helper()
-	e, err := river.New(c)
+	e, err := New(c)
 	require.NoError(t, err)
 	require.NoError(t, e.Migrate(t.Context()))
 	return e
 }
 
-func run(t *testing.T, e *river.Engine, h engine.Handler) (stop func()) {
+func run(t *testing.T, e *Engine, h engine.Handler) (stop func()) {
 	t.Helper()
 	halt, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- e.Run(t.Context(), halt, engine.Subscription{Queues: []string{"a"}, Slots: 2}, h) }()
@@ -88,16 +88,16 @@ func receive(t *testing.T, from <-chan engine.Delivery) engine.Delivery {
 
 func TestWhatTheEngineCannotWorkWithIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := river.New(river.Config{})
+	_, err := New(Config{})
 	require.EqualError(t, err, "engine river: it needs a database")
-	_, err = river.New(river.Config{Database: open(t, testdb.SQLite(t))})
+	_, err = New(Config{Database: open(t, testdb.SQLite(t))})
 	require.EqualError(t, err, "engine river: it needs PostgreSQL, but the database default is sqlite; use the engine local")
 	db := open(t, testdb.Postgres(t))
-	_, err = river.New(river.Config{Database: db, Schema: "a; drop"})
+	_, err = New(Config{Database: db, Schema: "a; drop"})
 	require.ErrorContains(t, err, `the schema "a; drop" must have only lower-case letters`)
-	_, err = river.New(river.Config{Database: db, Poll: -1})
+	_, err = New(Config{Database: db, Poll: -1})
 	require.ErrorContains(t, err, "must be positive")
-	e, err := river.New(river.Config{Database: db})
+	e, err := New(Config{Database: db})
 	require.NoError(t, err)
 	err = e.Run(t.Context(), nil, engine.Subscription{Queues: []string{"a"}, Slots: 100_000}, nil)
 	require.ErrorContains(t, err, "100000 slots: at most 10000 are allowed")
@@ -111,7 +111,7 @@ func TestProcessesThatMigrateAtOnceDoItOnce(t *testing.T) {
 	url := testdb.Postgres(t)
 	var all sync.WaitGroup
 	for range 4 {
-		e, err := river.New(river.Config{Database: open(t, url)})
+		e, err := New(Config{Database: open(t, url)})
 		require.NoError(t, err)
 		all.Go(func() {
 			if err := e.Migrate(t.Context()); err != nil {
@@ -121,7 +121,7 @@ func TestProcessesThatMigrateAtOnceDoItOnce(t *testing.T) {
 	}
 	all.Wait()
 	db := open(t, url)
-	e, err := river.New(river.Config{Database: db})
+	e, err := New(Config{Database: db})
 	require.NoError(t, err)
 	require.NoError(t, e.CheckSchema(t.Context()))
 	_, err = db.Conn().ExecContext(t.Context(), "delete from surfin_river.river_migration where version = (select max(version) from surfin_river.river_migration)")
@@ -134,7 +134,7 @@ func TestASchemaThatIsThereIsTaken(t *testing.T) {
 	db := open(t, testdb.Postgres(t))
 	_, err := db.Conn().ExecContext(t.Context(), "create schema given")
 	require.NoError(t, err)
-	e := migrated(t, river.Config{Database: db, Schema: "given"})
+	e := migrated(t, Config{Database: db, Schema: "given"})
 	require.NoError(t, e.Enqueue(t.Context(), task(1, 1)))
 	require.Equal(t, "1", text(t, db, "select count(*) from given.river_job"))
 }
@@ -144,7 +144,7 @@ func TestASchemaThatIsThereIsTaken(t *testing.T) {
 func TestTheJobOfAnEarlierEpochGoesWithTheNextDelivery(t *testing.T) {
 	t.Parallel()
 	db, said := open(t, testdb.Postgres(t)), &lines{}
-	e := migrated(t, river.Config{Database: db, Log: slog.New(slog.NewTextHandler(said, nil))})
+	e := migrated(t, Config{Database: db, Log: slog.New(slog.NewTextHandler(said, nil))})
 	got, free := make(chan engine.Delivery, 9), make(chan struct{})
 	stop := run(t, e, func(_ context.Context, d engine.Delivery) engine.Answer {
 		got <- d
@@ -169,7 +169,7 @@ func TestAWorkerClosesItsConnections(t *testing.T) {
 	t.Parallel()
 	url := testdb.Postgres(t)
 	db := open(t, url)
-	e := migrated(t, river.Config{Database: db})
+	e := migrated(t, Config{Database: db})
 	const count = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
 	got := make(chan engine.Delivery, 1)
 	stop := run(t, e, func(_ context.Context, d engine.Delivery) engine.Answer { got <- d; return engine.Done() })
@@ -183,7 +183,7 @@ func TestAWorkerClosesItsConnections(t *testing.T) {
 func TestANotificationWakesAWorker(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
-	e := migrated(t, river.Config{Database: db, Poll: time.Hour})
+	e := migrated(t, Config{Database: db, Poll: time.Hour})
 	got := make(chan engine.Delivery, 1)
 	stop := run(t, e, func(_ context.Context, d engine.Delivery) engine.Answer { got <- d; return engine.Done() })
 	require.Eventually(t, func() bool {
@@ -202,7 +202,7 @@ func TestANotificationWakesAWorker(t *testing.T) {
 func TestADeliveryIsDueByTheClockOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
-	e := migrated(t, river.Config{Database: db})
+	e := migrated(t, Config{Database: db})
 	later := task(2, 1)
 	later.NotBefore = time.Now().Add(time.Hour)
 	require.NoError(t, e.Enqueue(t.Context(), task(1, 1), later))
@@ -214,7 +214,7 @@ func TestTheEngineWorksThroughAPooler(t *testing.T) {
 	for name, pollOnly := range map[string]bool{"listening": false, "polling": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := migrated(t, river.Config{Database: open(t, testdb.Pooled(t, testdb.Postgres(t), "session")), PollOnly: pollOnly})
+			e := migrated(t, Config{Database: open(t, testdb.Pooled(t, testdb.Postgres(t), "session")), PollOnly: pollOnly})
 			got := make(chan engine.Delivery, 1)
 			stop := run(t, e, func(_ context.Context, d engine.Delivery) engine.Answer { got <- d; return engine.Done() })
 			require.NoError(t, e.Enqueue(t.Context(), task(1, 1)))
@@ -227,7 +227,7 @@ func TestTheEngineWorksThroughAPooler(t *testing.T) {
 func TestAJobThatIsNoDeliveryIsEndedAndReported(t *testing.T) {
 	t.Parallel()
 	db, said := open(t, testdb.Postgres(t)), &lines{}
-	e := migrated(t, river.Config{Database: db, Log: slog.New(slog.NewTextHandler(said, nil))})
+	e := migrated(t, Config{Database: db, Log: slog.New(slog.NewTextHandler(said, nil))})
 	_, err := db.Conn().ExecContext(t.Context(), `insert into surfin_river.river_job (kind, args, queue, max_attempts) values
 		('surfin_delivery', '{"work": "task/x", "epoch": 1}', 'a', 1), ('surfin_delivery', '{"work": "cake/1", "epoch": 1}', 'a', 1)`)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 
 // River's records about itself are useful only for debugging.
 func quiet(log *slog.Logger) *slog.Logger {
-	return slog.New(&lowered{log.Handler()}).With("engine", Name)
+	return slog.New(&lowered{log.Handler()}).With("engine", engineName)
 }
 
 type lowered struct{ slog.Handler }

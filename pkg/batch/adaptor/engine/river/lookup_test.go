@@ -1,18 +1,17 @@
-package river_test
+package river
 
 import (
 	"testing"
 
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/engine/river"
 )
 
 // BenchmarkLookup is the cost of a thousand deliveries among twenty thousand waiting ones, for which
 // PostgreSQL has no statistics yet.
 func BenchmarkLookup(b *testing.B) {
 	const all, some = 20_000, 1000
-	e := migrated(b, river.Config{Database: open(b, testdb.Postgres(b))})
+	e := migrated(b, Config{Database: open(b, testdb.Postgres(b))})
 	ds := make([]engine.Delivery, all)
 	for i := range ds {
 		ds[i] = task(int64(i)+1, 1)

@@ -27,7 +27,7 @@ func makers(d dependencies) []engine.Maker {
 	if log == nil {
 		log = slog.Default()
 	}
-	return []engine.Maker{{Name: Name, New: func(db tx.Database) (engine.Engine, error) {
+	return []engine.Maker{{Name: engineName, New: func(db tx.Database) (engine.Engine, error) {
 		return New(Config{Database: db, Schema: s.Schema, PollOnly: !s.Listen, Poll: s.Poll, Log: log})
 	}}}
 }

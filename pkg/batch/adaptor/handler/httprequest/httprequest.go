@@ -26,8 +26,8 @@ const Type = "http_request"
 // of the answer's body
 const maxArtifactBytes = 256 << 10
 
-// Payload is the payload of a task.
-type Payload struct {
+// taskPayload is the payload of a task.
+type taskPayload struct {
 	Method  string            `json:"method,omitempty"` // "" means GET, or POST if there is a body
 	URL     string            `json:"url"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -39,33 +39,25 @@ type Payload struct {
 	Timeout string `json:"timeout,omitempty"`
 }
 
-// Handler executes tasks. Safe for concurrent use.
-type Handler struct {
+// handler executes tasks. Safe for concurrent use.
+type handler struct {
 	client *http.Client
-	// nil means that no secret may be sent
 	secret func(ctx context.Context, name, host string) (string, error)
 }
 
-var _ task.Handler = (*Handler)(nil)
-
-// New returns a handler; a nil client means http.DefaultClient.
-func New(client *http.Client) *Handler {
+// New returns a handler; a nil client means http.DefaultClient. secret finds the secrets that headers and
+// bodies name (${secret.NAME}), for the URL's host; nil means that no secret may be sent.
+func New(client *http.Client, secret func(ctx context.Context, name, host string) (string, error)) task.Handler {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return &Handler{client: client}
-}
-
-// WithSecrets returns the handler with a function that finds the secrets that headers and bodies name
-// (${secret.NAME}), for the URL's host.
-func (h *Handler) WithSecrets(find func(ctx context.Context, name, host string) (string, error)) *Handler {
-	return &Handler{client: h.client, secret: find}
+	return &handler{client, secret}
 }
 
 // Execute sends the request. The outcome is SUCCESS if the status is expected, FAILURE for 5xx, 408, 429
 // and without an answer, and BLOCKED for another 4xx. Retry-After is the retry hint. The artifacts are the
 // body, as Json or Stdout, and the Json {"status"}. An invalid payload is fatal.
-func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
+func (h *handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	request, err := read(t.Spec.Payload)
 	if err == nil {
 		err = h.fill(ctx, &request)
@@ -82,7 +74,7 @@ func (h *Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error
 }
 
 func read(payload json.RawMessage) (r httpcall.Request, err error) {
-	var p Payload
+	var p taskPayload
 	if len(payload) == 0 {
 		return r, errors.New(`the payload has none: write "payload": {"url": "https://example.com/data.json"}; the goal is not used`)
 	}

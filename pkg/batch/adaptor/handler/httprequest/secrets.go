@@ -15,7 +15,7 @@ import (
 var named = regexp.MustCompile(`\$\{\s*secret\.([A-Za-z_][A-Za-z0-9_]*)\s*\}`)
 
 // rule SE6
-func (h *Handler) fill(ctx context.Context, r *httpcall.Request) error {
+func (h *handler) fill(ctx context.Context, r *httpcall.Request) error {
 	u, err := url.Parse(r.URL)
 	if err != nil {
 		return fmt.Errorf("url: %w", err)
@@ -42,7 +42,7 @@ func (h *Handler) fill(ctx context.Context, r *httpcall.Request) error {
 	return nil
 }
 
-func (h *Handler) filled(ctx context.Context, text, host string, form func(value string) string) (string, error) {
+func (h *handler) filled(ctx context.Context, text, host string, form func(value string) string) (string, error) {
 	var failed error
 	filled := named.ReplaceAllStringFunc(text, func(hole string) string {
 		name := named.FindStringSubmatch(hole)[1]

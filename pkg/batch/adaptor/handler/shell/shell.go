@@ -26,8 +26,8 @@ const Type = "shell"
 // of the ends of stdout and stderr
 const maxArtifactBytes = 64 << 10
 
-// Payload is the payload of a task.
-type Payload struct {
+// taskPayload is the payload of a task.
+type taskPayload struct {
 	// Command is the program and its arguments; Script is a text for sh.
 	Command []string `json:"command,omitempty"`
 	Script  string   `json:"script,omitempty"`
@@ -40,24 +40,22 @@ type Payload struct {
 	Grace string `json:"grace,omitempty"`
 }
 
-// Handler executes tasks. Safe for concurrent use.
-type Handler struct{ environ func() []string }
-
-var _ task.Handler = Handler{}
+// handler executes tasks. Safe for concurrent use.
+type handler struct{ environ func() []string }
 
 // New returns the handler. environ returns the environment of its processes; nil means the worker's,
 // without its configuration. A client's task gets only a part (process.Allowed).
-func New(environ func() []string) Handler {
+func New(environ func() []string) task.Handler {
 	if environ == nil {
 		environ = func() []string { return (*secret.Vault)(nil).Environ(os.Environ()) }
 	}
-	return Handler{environ}
+	return handler{environ}
 }
 
 // Execute runs the process to its end. The outcome is SUCCESS for exit code 0, else FAILURE with the end of
 // stderr, and BLOCKED if it cannot be started. The artifacts are Stdout, Stderr and the Json {"exit_code"}.
 // An invalid payload is fatal.
-func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
+func (h handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error) {
 	command, err := read(t.Spec.Payload)
 	if err != nil {
 		return task.Outcome{}, exception.Fatal("shell: payload", err)
@@ -90,7 +88,7 @@ func (h Handler) Execute(ctx context.Context, t task.Task) (task.Outcome, error)
 }
 
 func read(payload json.RawMessage) (c process.Command, err error) {
-	var p Payload
+	var p taskPayload
 	if len(payload) == 0 {
 		return c, errors.New(`the payload has none: write "payload": {"script": "echo hello"} or {"command": ["echo", "hello"]}; the goal is not used`)
 	}

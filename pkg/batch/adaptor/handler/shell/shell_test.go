@@ -1,6 +1,6 @@
 //test:plain
 
-package shell_test
+package shell
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/handler/shell"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
 func execute(ctx context.Context, payload string) (task.Outcome, error) {
-	o, err := shell.New(nil).Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
+	o, err := New(nil).Execute(ctx, task.Task{Spec: task.Spec{Payload: json.RawMessage(payload)}})
 	return o, err
 }
 
@@ -53,16 +53,16 @@ func TestAPayloadThatIsWrongIsFatal(t *testing.T) {
 	} {
 		o, err := execute(t.Context(), payload)
 		require.ErrorContains(t, err, want)
-		require.True(t, task.OutcomeOf(o, err).Fatal)
+		require.True(t, taskports.OutcomeOf(o, err).Fatal)
 	}
 }
 
 // Rule SE5.
 func TestAProcessDoesNotGetWhatConfiguresTheWorker(t *testing.T) {
 	t.Parallel()
-	h := shell.New(func() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "BUILD_KEY=1"} })
+	h := New(func() []string { return []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "BUILD_KEY=1"} })
 	run := func(client *task.Client) string {
-		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Client: client}})
+		o, err := h.Execute(t.Context(), task.Task{Spec: task.Spec{Payload: json.RawMessage(`{"script": "env", "env": {"GIVEN": "2"}}`), Origin: task.Origin{Client: client}}})
 		require.NoError(t, err)
 		return o.Artifacts[0].Text
 	}

@@ -20,17 +20,17 @@ func TestRecordsAreAppendedUnderTheHeaderThatIsThere(t *testing.T) {
 	item := texts(t, "a", "b c")
 	for _, c := range []struct {
 		was, want string
-		cfg       WriterConfig
+		cfg       writerConfig
 	}{
-		{"", "a,b c\n1,2\n", WriterConfig{Header: true}},
-		{"a,b c\nx,y\n", "a,b c\nx,y\n1,2\n", WriterConfig{Header: true}},
-		{"a,b c\nx,y", "a,b c\nx,y\n1,2\n", WriterConfig{Header: true}},
-		{"a,b c", "a,b c\n1,2\n", WriterConfig{Header: true}},
-		{"a,b c\r\nx,y", "a,b c\r\nx,y\r\n1,2\r\n", WriterConfig{Header: true, LineEnd: "crlf"}},
-		{"\xEF\xBB\xBFa,b c\n", "\xEF\xBB\xBFa,b c\n1,2\n", WriterConfig{Header: true, Encoding: "utf-8-bom"}},
-		{"", "\xEF\xBB\xBFa,b c\n1,2\n", WriterConfig{Header: true, Encoding: "utf-8-bom"}},
-		{"x,y\n", "x,y\n1,2\n", WriterConfig{}},
-		{"\xff\xfea\x00", "\xff\xfea\x00\n\x001\x00,\x002\x00\n\x00", WriterConfig{Encoding: "utf-16"}},
+		{"", "a,b c\n1,2\n", writerConfig{Header: true}},
+		{"a,b c\nx,y\n", "a,b c\nx,y\n1,2\n", writerConfig{Header: true}},
+		{"a,b c\nx,y", "a,b c\nx,y\n1,2\n", writerConfig{Header: true}},
+		{"a,b c", "a,b c\n1,2\n", writerConfig{Header: true}},
+		{"a,b c\r\nx,y", "a,b c\r\nx,y\r\n1,2\r\n", writerConfig{Header: true, LineEnd: "crlf"}},
+		{"\xEF\xBB\xBFa,b c\n", "\xEF\xBB\xBFa,b c\n1,2\n", writerConfig{Header: true, Encoding: "utf-8-bom"}},
+		{"", "\xEF\xBB\xBFa,b c\n1,2\n", writerConfig{Header: true, Encoding: "utf-8-bom"}},
+		{"x,y\n", "x,y\n1,2\n", writerConfig{}},
+		{"\xff\xfea\x00", "\xff\xfea\x00\n\x001\x00,\x002\x00\n\x00", writerConfig{Encoding: "utf-16"}},
 	} {
 		c.cfg.Path, c.cfg.Append = file(t, "out.csv", c.was), true
 		got, err := write(t, c.cfg, item, []string{"1", "2"})
@@ -40,7 +40,7 @@ func TestRecordsAreAppendedUnderTheHeaderThatIsThere(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, info.Size())
 	}
-	none := WriterConfig{Path: filepath.Join(t.TempDir(), "new.csv"), Append: true, Header: true}
+	none := writerConfig{Path: filepath.Join(t.TempDir(), "new.csv"), Append: true, Header: true}
 	got, err := write(t, none, item, []string{"1", "2"})
 	require.NoError(t, err)
 	require.Equal(t, "a,b c\n1,2\n", got)
@@ -55,7 +55,7 @@ func TestAFileWithAnotherHeaderIsNotAppendedTo(t *testing.T) {
 		"a,bc\n1,2\n": `its header is "a,bc", but this step's header is "a,b"`,
 	} {
 		path := file(t, "out.csv", was)
-		w, err := NewWriter(WriterConfig{Path: path, Header: true, Append: true}, registry.BuildContext{In: texts(t, "a", "b")})
+		w, err := newWriter(writerConfig{Path: path, Header: true, Append: true}, registry.BuildContext{In: texts(t, "a", "b")})
 		require.NoError(t, err)
 		c := w.Component().(*writer)
 		err = c.Open(t.Context(), nil)
@@ -81,17 +81,17 @@ func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 	}
 	for _, c := range []struct {
 		was, want string
-		cfg       WriterConfig
+		cfg       writerConfig
 	}{
-		{"a,b\nx,\"y\n", open("2"), WriterConfig{}},
-		{"a,b\n1,2\nx,\"y\n\"\",z", open("3"), WriterConfig{}},
-		{"\"a", open("1"), WriterConfig{}},
-		{"a,b\nx,'y\n", open("2"), WriterConfig{Quote: "'"}},
-		{"a,b\nx,\"y\\\"\n", open("2"), WriterConfig{Escape: "\\"}},
-		{"a||b\nx||\"y||\n", open("2"), WriterConfig{Delimiter: "||"}},
-		{"a,b\r\nx,y\r\n", "its lines end with CRLF, but this step's with LF: set line_end: crlf", WriterConfig{}},
-		{"a,b\nx,\"y\r\n\"", "its lines end with LF, but this step's with CRLF: set line_end: lf", WriterConfig{LineEnd: "crlf"}},
-		{"a,b\rx,\"y\n\"\r", "its lines end with CR, which writers do not support: change them to LF or CRLF first", WriterConfig{}},
+		{"a,b\nx,\"y\n", open("2"), writerConfig{}},
+		{"a,b\n1,2\nx,\"y\n\"\",z", open("3"), writerConfig{}},
+		{"\"a", open("1"), writerConfig{}},
+		{"a,b\nx,'y\n", open("2"), writerConfig{Quote: "'"}},
+		{"a,b\nx,\"y\\\"\n", open("2"), writerConfig{Escape: "\\"}},
+		{"a||b\nx||\"y||\n", open("2"), writerConfig{Delimiter: "||"}},
+		{"a,b\r\nx,y\r\n", "its lines end with CRLF, but this step's with LF: set line_end: crlf", writerConfig{}},
+		{"a,b\nx,\"y\r\n\"", "its lines end with LF, but this step's with CRLF: set line_end: lf", writerConfig{LineEnd: "crlf"}},
+		{"a,b\rx,\"y\n\"\r", "its lines end with CR, which writers do not support: change them to LF or CRLF first", writerConfig{}},
 	} {
 		for _, name := range []string{"out.csv", "out.csv.gz"} {
 			was := c.was
@@ -99,7 +99,7 @@ func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 				was = zip(t, was)
 			}
 			c.cfg.Path, c.cfg.Append = file(t, name, was), true
-			w, err := NewWriter(c.cfg, registry.BuildContext{In: texts(t, "a", "b")})
+			w, err := newWriter(c.cfg, registry.BuildContext{In: texts(t, "a", "b")})
 			require.NoError(t, err)
 			err = w.Component().(*writer).Open(t.Context(), nil)
 			require.NoError(t, w.Component().(*writer).Close(t.Context()))
@@ -110,7 +110,7 @@ func TestAFileThatCannotBeFollowedIsNotAppendedTo(t *testing.T) {
 			require.Equal(t, was, string(data))
 		}
 	}
-	for was, cfg := range map[string]WriterConfig{
+	for was, cfg := range map[string]writerConfig{
 		"a,b\nx \"y,\"z\"\n":                {},
 		"a,b\nx,\"y\"\"\"\n\"\"\"\",\"\"\n": {},
 		"a,b\nx,\"y\n":                      {Quote: "'"},

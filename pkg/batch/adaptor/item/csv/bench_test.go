@@ -109,7 +109,7 @@ func benchRead(b *testing.B, itemType item.Type) {
 	path := benchFile(b)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, itemType)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, nil))
@@ -163,9 +163,9 @@ func benchCopy(b *testing.B, item item.Type, durable bool) {
 	path := benchFile(b)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, item)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, item)
 		require.NoError(b, err)
-		w, err := NewWriter(WriterConfig{Path: path + ".out", Header: true}, registry.BuildContext{In: item})
+		w, err := newWriter(writerConfig{Path: path + ".out", Header: true}, registry.BuildContext{In: item})
 		require.NoError(b, err)
 		in, out := r.Component().(*reader), w.Component().(*writer)
 		require.NoError(b, errors.Join(in.Open(ctx, nil), out.Open(ctx, nil)))
@@ -192,7 +192,7 @@ func BenchmarkSeek(b *testing.B) {
 	at := positionBehind(b, path, benchRows-1)
 	ctx := context.Background()
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 		require.NoError(b, err)
 		c := r.Component().(*reader)
 		require.NoError(b, c.Open(ctx, at))

@@ -24,9 +24,9 @@ func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 	ctx := context.Background()
 
 	writer, _ := components.Component(registry.KindWriter, "csv")
-	taken, err := writer.Types(&WriterConfig{Path: path}, itemType)
+	taken, err := writer.Types(&writerConfig{Path: path}, itemType)
 	require.NoError(t, err)
-	w, err := writer.New(ctx, &WriterConfig{Path: path}, registry.BuildContext{In: taken})
+	w, err := writer.New(ctx, &writerConfig{Path: path}, registry.BuildContext{In: taken})
 	require.NoError(t, err)
 	require.Implements(t, (*item.Writer)(nil), w)
 	for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.Preparer)(nil), (*item.Rewinder)(nil), (*item.Finisher)(nil), (*item.Closer)(nil)} {
@@ -34,10 +34,10 @@ func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 	}
 
 	reader, _ := components.Component(registry.KindReader, "csv")
-	out, err := reader.Types(&ReaderConfig{Path: path, Item: itemType}, nil)
+	out, err := reader.Types(&readerConfig{Path: path, Item: itemType}, nil)
 	require.NoError(t, err)
 	require.Equal(t, itemType, out)
-	r, err := reader.New(ctx, &ReaderConfig{Path: path, Item: itemType}, registry.BuildContext{Out: out})
+	r, err := reader.New(ctx, &readerConfig{Path: path, Item: itemType}, registry.BuildContext{Out: out})
 	require.NoError(t, err)
 	require.Implements(t, (*item.Reader)(nil), r)
 	for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.MetaReader)(nil), (*item.Closer)(nil)} {

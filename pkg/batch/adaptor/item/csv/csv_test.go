@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -48,9 +49,9 @@ func strike(t testing.TB) item.Type {
 }
 
 // outcomes reads all items as texts joined by |, and consumed errors as "!" and their text.
-func outcomes(t testing.TB, cfg ReaderConfig, itemType item.Type, at item.Position) []string {
+func outcomes(t testing.TB, cfg readerConfig, itemType item.Type, at item.Position) []string {
 	t.Helper()
-	r, err := NewReader(cfg, itemType)
+	r, err := newReader(cfg, itemType)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), at))
 	defer func() { require.NoError(t, r.Component().(item.Closer).Close(context.Background())) }()
@@ -96,11 +97,11 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, name, content)
-			cfg := ReaderConfig{Path: path, Header: HeaderExact, Delimiter: ";", Comment: "#"}
+			cfg := readerConfig{Path: path, Header: headerExact, Delimiter: ";", Comment: "#"}
 			itemtest.Reader(t, itemtest.ReaderConfig{
 				Source: path,
 				New: func(t testing.TB) item.Reader {
-					r, err := NewReader(cfg, itemType)
+					r, err := newReader(cfg, itemType)
 					require.NoError(t, err)
 					return r
 				},
@@ -122,7 +123,7 @@ func TestTheReaderKeepsTheReaderContract(t *testing.T) {
 		`6|Flo|a;b"c`,
 		`!:11: column 3: field name: "\xff" is not valid UTF-8 (see the key encoding)`,
 		"8|Hal|end",
-	}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", dirty), Header: HeaderExact, Delimiter: ";", Comment: "#"}, itemType, nil))
+	}, outcomes(t, readerConfig{Path: file(t, "in.csv", dirty), Header: headerExact, Delimiter: ";", Comment: "#"}, itemType, nil))
 }
 
 func zip(t testing.TB, content string) string {
@@ -140,9 +141,9 @@ func TestRealStrikesRestartAnywhere(t *testing.T) {
 	t.Parallel()
 	path := "../../../../../example/birdstrikes/data/birdstrikes.csv"
 	require.FileExists(t, path)
-	cfg := ReaderConfig{Path: path, Header: HeaderExact}
+	cfg := readerConfig{Path: path, Header: headerExact}
 	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, strike(t))
+		r, err := newReader(cfg, strike(t))
 		require.NoError(t, err)
 		return r
 	}})
@@ -156,11 +157,11 @@ func TestRealStrikesRestartAnywhere(t *testing.T) {
 
 func TestWithoutItemEveryColumnIsAStringKnownWhenOpen(t *testing.T) {
 	t.Parallel()
-	cfg := ReaderConfig{Path: file(t, "in.csv", "a,,c\n1,2,\n"), Header: HeaderExact}
+	cfg := readerConfig{Path: file(t, "in.csv", "a,,c\n1,2,\n"), Header: headerExact}
 	out, err := Components()[0].Types(&cfg, nil)
 	require.NoError(t, err)
 	require.True(t, out.Schema().IsOpen())
-	r, err := NewReader(cfg, out)
+	r, err := newReader(cfg, out)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 	defer r.Component().(item.Closer).Close(context.Background()) //nolint:errcheck // read only
@@ -174,7 +175,7 @@ func TestWithoutItemEveryColumnIsAStringKnownWhenOpen(t *testing.T) {
 
 func TestWithoutHeaderColumnsGoByPosition(t *testing.T) {
 	t.Parallel()
-	cfg := ReaderConfig{Path: file(t, "in.tsv", "1\tx\tmore\n2\n3\t\n"), Delimiter: "tab", Trim: true}
+	cfg := readerConfig{Path: file(t, "in.tsv", "1\tx\tmore\n2\n3\t\n"), Delimiter: "tab", Trim: true}
 	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String})
 	wrong := []string{"!:2: the record has 1 fields, not 3" + otherWidth, "!:3: the record has 2 fields, not 3" + otherWidth}
 	require.Equal(t, append([]string{"1|x"}, wrong...), outcomes(t, cfg, item, nil))
@@ -191,7 +192,7 @@ func TestAStructIsReadWithoutRows(t *testing.T) {
 	path := file(t, "in.csv", "memo,Paid At,id,other\nhello,20261121,1,x\n,,2,x\n,,300,x\n,,4,x\n")
 	itemtest.Reader(t, itemtest.ReaderConfig{
 		New: func(t testing.TB) item.Reader {
-			r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, item.TypeOf[order]("order"))
+			r, err := newReader(readerConfig{Path: path, Header: headerExact}, item.TypeOf[order]("order"))
 			require.NoError(t, err)
 			return r
 		},
@@ -218,7 +219,7 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := file(t, "in.csv", c.content)
-			r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
+			r, err := newReader(readerConfig{Path: path, Header: headerExact}, itemType)
 			require.NoError(t, err)
 			err = r.Component().(item.Opener).Open(context.Background(), nil)
 			require.Error(t, err)
@@ -232,7 +233,7 @@ func TestHeaderProblemsAreOneClearLine(t *testing.T) {
 func TestALooseHeaderIsFoundWithoutCaseAndBlanks(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "paid", Kind: row.String, From: "Paid On"})
-	cfg := ReaderConfig{Header: HeaderLoose}
+	cfg := readerConfig{Header: headerLoose}
 	for content, want := range map[string]string{
 		" ID ,paid\u00a0on,x\n1,a,b\n": "1|a", "PAIDON,\ufeffId\na,1\n": "1|a", "ID,id,Paid  On\n1,2,a\n": "2|a",
 	} {
@@ -240,14 +241,14 @@ func TestALooseHeaderIsFoundWithoutCaseAndBlanks(t *testing.T) {
 		require.Equal(t, []string{want}, outcomes(t, cfg, itemType, nil))
 	}
 	cfg.Path = file(t, "in.csv", "ID,Id,Paid On\n1,2,a\n")
-	r, err := NewReader(cfg, itemType)
+	r, err := newReader(cfg, itemType)
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `column "id" is there twice (field id)`)
 }
 
 func TestAMissingFileIsNamedByItsAbsolutePath(t *testing.T) {
 	t.Parallel()
-	r, err := NewReader(ReaderConfig{Path: "not/there.csv", Header: HeaderExact}, nil)
+	r, err := newReader(readerConfig{Path: "not/there.csv", Header: headerExact}, nil)
 	require.NoError(t, err)
 	err = r.Component().(item.Opener).Open(context.Background(), nil)
 	abs, _ := filepath.Abs("not/there.csv")
@@ -262,7 +263,7 @@ func TestARestartTellsWhatChanged(t *testing.T) {
 	change := func(content string, when time.Time, want string) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
 		require.NoError(t, os.Chtimes(path, when, when))
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 		require.NoError(t, err)
 		err = r.Component().(item.Opener).Open(context.Background(), at)
 		var changed *filestream.ChangedError
@@ -282,9 +283,9 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 	at := positionBehind(t, path, 1)
 	open := func(content string) (*reader, error) {
 		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 		require.NoError(t, err)
-		r.Component().(item.ChangesAccepter).AcceptChanges()
+		r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 		return r.Component().(*reader), r.Component().(item.Opener).Open(context.Background(), at)
 	}
 	_, err := open("a\n1\n2\n3\n")
@@ -300,7 +301,7 @@ func TestAnAcceptedFileIsGoneOnWithBehindWhatWasRead(t *testing.T) {
 
 func positionBehind(t testing.TB, path string, n int) item.Position {
 	t.Helper()
-	r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+	r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 	require.NoError(t, r.Fill(context.Background(), r.NewItems(n), n))
@@ -314,7 +315,7 @@ func TestARecordLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 300<<10)
 	content := "a,b\n1,2\n" + long + ",3\n4,5\n6,\"" + long + "\n7,8\n" + strings.Repeat("# comment\n", 1000) + "9,10\n"
-	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact, MaxLine: 1 << 10, Comment: "#"}
+	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact, MaxLine: 1 << 10, Comment: "#"}
 	const tooLong = ": the record is longer than 1024 bytes (max_line); is a quote not closed?"
 	require.Equal(t, []string{"1|2", "!:3" + tooLong, "4|5", "!:5" + tooLong, "7|8", "9|10"}, outcomes(t, cfg, nil, nil))
 }
@@ -328,7 +329,7 @@ func TestAVeryWideHeaderIsReadAgainInsteadOfStored(t *testing.T) {
 	content := strings.Join(names, ",") + "\n" + strings.Repeat(strings.Repeat("1,", len(names)-1)+"1\n", 5)
 	path := file(t, "wide.csv", content)
 	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 		require.NoError(t, err)
 		return r
 	}})
@@ -336,14 +337,14 @@ func TestAVeryWideHeaderIsReadAgainInsteadOfStored(t *testing.T) {
 
 func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	err := (&ReaderConfig{Delimiter: "ab", Comment: "\"", MaxLine: -1, Encoding: "klingon"}).Validate()
+	err := (&readerConfig{Delimiter: "ab", Comment: "\"", MaxLine: -1, Encoding: "klingon"}).Validate()
 	require.ErrorContains(t, err, `delimiter: "ab" is a word: write the character itself, tab or blanks`)
 	require.ErrorContains(t, err, `comment: "\"" is not a single character`)
 	require.ErrorContains(t, err, "max_line: it is negative")
 	require.ErrorContains(t, err, `encoding: unknown encoding "klingon"`)
-	require.ErrorContains(t, (&WriterConfig{Delimiter: "\n"}).Validate(), "delimiter")
+	require.ErrorContains(t, (&writerConfig{Delimiter: "\n"}).Validate(), "delimiter")
 
-	_, err = Components()[0].Types(&ReaderConfig{Item: item.TypeOf[[]int]("ints")}, nil)
+	_, err = Components()[0].Types(&readerConfig{Item: item.TypeOf[[]int]("ints")}, nil)
 	var key *registry.ConfigError
 	require.ErrorAs(t, err, &key)
 	require.Equal(t, "item", key.Key)
@@ -353,7 +354,7 @@ func TestTheConfigSaysWhatIsWrong(t *testing.T) {
 
 func TestTheSchemaListsTheEncodingsThatThereAre(t *testing.T) {
 	t.Parallel()
-	for _, config := range []any{ReaderConfig{}, WriterConfig{}} {
+	for _, config := range []any{readerConfig{}, writerConfig{}} {
 		f, _ := reflect.TypeOf(config).FieldByName("Encoding")
 		require.Equal(t, filestream.Encodings(), reflect.Zero(f.Type).Interface().(registry.Choice).Values())
 	}
@@ -372,7 +373,7 @@ func TestACharacterThatTheEncodingLacksIsAnInvalidItemOfItsField(t *testing.T) {
 		{"sjis", "id,name\n1,\x82\n2,\x83\x5c\n", `!:2: column 3: field name: "\xff" is not valid shift-jis (see the key encoding)`},
 		{"utf-8", "id,name\n1,\x81\n2,\uFFFD\n", `!:2: column 3: field name: "\x81" is not valid UTF-8 (see the key encoding)`},
 	} {
-		cfg := ReaderConfig{Path: file(t, "in.csv", c.content), Header: HeaderExact, Encoding: c.encoding}
+		cfg := readerConfig{Path: file(t, "in.csv", c.content), Header: headerExact, Encoding: c.encoding}
 		got := outcomes(t, cfg, itemType, nil)
 		require.Len(t, got, 2, c.encoding)
 		require.Equal(t, c.want, strings.ReplaceAll(got[0], `"\x82"`, `"\xff"`), c.encoding)
@@ -384,7 +385,7 @@ func TestACutOffFileFailsAgainAndAgainAndIsNotSkipped(t *testing.T) {
 	t.Parallel()
 	content := zip(t, "a,b\n1,2\n3,4\n5,")
 	path := file(t, "in.csv.gz", content[:len(content)-4])
-	r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, nil)
+	r, err := newReader(readerConfig{Path: path, Header: headerExact}, nil)
 	require.NoError(t, err)
 	c := r.Component().(*reader)
 	require.NoError(t, c.Open(context.Background(), nil))

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
+
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -17,10 +19,10 @@ type Customer struct {
 	Name string
 }
 
-func ExampleNewReader() {
+func ExampleComponents_reader() {
 	path, done := testexample.File("in.csv", "id,name\n1,Ada\n2,Grace\n")
 	defer done()
-	reader, err := csv.NewReader(csv.ReaderConfig{Path: path, Header: csv.HeaderExact}, item.TypeOf[Customer]("customer"))
+	reader, err := testcomponent.Make[item.Reader](csv.Components(), registry.KindReader, testcomponent.Settings{"path": path, "header": "exact"}, registry.BuildContext{Out: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -31,11 +33,11 @@ func ExampleNewReader() {
 	// {ID:2 Name:Grace}
 }
 
-func ExampleNewWriter() {
+func ExampleComponents_writer() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.csv")
-	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
+	writer, err := testcomponent.Make[item.Writer](csv.Components(), registry.KindWriter, testcomponent.Settings{"path": path, "header": true}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,17 +51,17 @@ func ExampleNewWriter() {
 }
 
 // A report: lines around the records, names in another case, a null marker, and records with missing fields.
-func ExampleReaderConfig() {
+func ExampleComponents_report() {
 	path, done := testexample.File("in.csv", "Report of 2026-11-20\nID; Name ;x\n1;'O\\'Hara';a\n2;NA\nTotal;2\n")
 	defer done()
 	type person struct {
 		ID   int64
 		Name *string
 	}
-	reader, err := csv.NewReader(csv.ReaderConfig{
-		Path: path, SkipLines: 1, FooterLines: 1, Header: csv.HeaderLoose, Delimiter: ";", Quote: "'", Escape: `\`,
-		Nulls: []string{"NA"}, Short: "null",
-	}, item.TypeOf[person]("person"))
+	reader, err := testcomponent.Make[item.Reader](csv.Components(), registry.KindReader, testcomponent.Settings{
+		"path": path, "skip_lines": 1, "footer_lines": 1, "header": "loose", "delimiter": ";", "quote": "'", "escape": `\`,
+		"nulls": []string{"NA"}, "short": "null",
+	}, registry.BuildContext{Out: item.TypeOf[person]("person")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -77,11 +79,12 @@ func ExampleReaderConfig() {
 }
 
 // An existing file is appended to, in the form that another program reads.
-func ExampleWriterConfig() {
+func ExampleComponents_append() {
 	path, done := testexample.File("out.csv", "id;name\n1;'Ada'\n")
 	defer done()
-	writer, err := csv.NewWriter(csv.WriterConfig{Path: path, Append: true, Header: true, Delimiter: ";", Quote: "'", Escape: `\`},
-		registry.BuildContext{In: item.TypeOf[Customer]("customer")})
+	writer, err := testcomponent.Make[item.Writer](csv.Components(), registry.KindWriter, testcomponent.Settings{
+		"path": path, "append": true, "header": true, "delimiter": ";", "quote": "'", "escape": `\`,
+	}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

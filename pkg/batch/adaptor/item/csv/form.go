@@ -15,7 +15,7 @@ const formColumns = "columns"
 
 // formOf returns the properties that are the same in each record of a file (rule C15b). The columns of an
 // open schema are known with the first item.
-func formOf(cfg WriterConfig, comma string, schema *row.Schema) filestream.Form {
+func formOf(cfg writerConfig, comma string, schema *row.Schema) filestream.Form {
 	form := filestream.Form{
 		filestream.FormWriter: "csv",
 		"delimiter":           strconv.Quote(comma),

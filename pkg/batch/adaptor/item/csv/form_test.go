@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -26,9 +27,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func formWriter(t testing.TB, cfg WriterConfig, itemType item.Type) (item.Writer, *writer) {
+func formWriter(t testing.TB, cfg writerConfig, itemType item.Type) (item.Writer, *writer) {
 	t.Helper()
-	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
+	w, err := newWriter(cfg, registry.BuildContext{In: itemType})
 	require.NoError(t, err)
 	return w, w.Component().(*writer)
 }
@@ -40,7 +41,7 @@ func nulls(t testing.TB, w item.Writer, itemType item.Type) error {
 }
 
 // begun commits a record and returns the position.
-func begun(t testing.TB, cfg WriterConfig, itemType, items item.Type) item.Position {
+func begun(t testing.TB, cfg writerConfig, itemType, items item.Type) item.Position {
 	t.Helper()
 	w, c := formWriter(t, cfg, itemType)
 	require.NoError(t, c.Open(t.Context(), nil))
@@ -67,33 +68,33 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 		}
 		return texts(t, append(names, last)...)
 	}
-	usual, ab := WriterConfig{Header: true}, texts(t, "a", "b")
+	usual, ab := writerConfig{Header: true}, texts(t, "a", "b")
 	for _, c := range []struct {
-		from, to         WriterConfig
+		from, to         writerConfig
 		fromType, toType item.Type
 		has, now         string // both empty: it is the same form
 	}{
-		{usual, WriterConfig{Header: true, Delimiter: ",", LineEnd: "lf", Quote: "minimal", Encoding: "utf-8", Compression: "none"}, ab, ab, "", ""},
-		{WriterConfig{Encoding: "latin1"}, WriterConfig{Encoding: "iso-8859-1"}, ab, ab, "", ""},
+		{usual, writerConfig{Header: true, Delimiter: ",", LineEnd: "lf", Quote: "minimal", Encoding: "utf-8", Compression: "none"}, ab, ab, "", ""},
+		{writerConfig{Encoding: "latin1"}, writerConfig{Encoding: "iso-8859-1"}, ab, ab, "", ""},
 		{usual, usual, ab, texts(t, "a", "c"), "columns a, b", "columns a, c"},
 		{usual, usual, ab, texts(t, "b", "a"), "columns a, b", "columns b, a"},
-		{WriterConfig{}, WriterConfig{}, ab, texts(t, "a", "b", "c"), "columns a, b", "columns a, b, c"},
+		{writerConfig{}, writerConfig{}, ab, texts(t, "a", "b", "c"), "columns a, b", "columns a, b, c"},
 		{usual, usual, ab, texts(t, "a,b"), "columns a, b", `columns "a,b"`},
 		{usual, usual, long("x"), long("y"), "columns column_0, ", "columns column_0, "},
 		{usual, usual, field(row.Field{Kind: row.DateKind}), field(row.Field{Kind: row.DateKind, Format: "dd.MM.yyyy"}), "columns id, day", "columns id, day (format dd.MM.yyyy)"},
 		{usual, usual, field(row.Field{Kind: row.Int}), field(row.Field{Kind: row.Int, Nulls: []string{"NA"}}), "columns id, day", `columns id, day (null "NA")`},
 		{usual, usual, field(row.Field{Kind: row.Int}), field(row.Field{Kind: row.String, Nulls: []string{""}}), "", ""},
-		{usual, WriterConfig{}, ab, ab, "header true", "header false"},
-		{usual, WriterConfig{Header: true, Delimiter: "tab", Quote: "all"}, ab, ab, `delimiter ","; quote minimal`, `delimiter "\t"; quote all`},
-		{usual, WriterConfig{Header: true, LineEnd: "crlf"}, ab, ab, "line_end lf", "line_end crlf"},
-		{usual, WriterConfig{Header: true, Nulls: "NULL"}, ab, ab, `nulls ""`, `nulls "NULL"`},
-		{usual, WriterConfig{Header: true, Encoding: "utf-16"}, ab, ab, "encoding utf-8", "encoding utf-16"},
-		{usual, WriterConfig{Header: true, Compression: "gzip"}, ab, ab, "compression none", "compression gzip"},
+		{usual, writerConfig{}, ab, ab, "header true", "header false"},
+		{usual, writerConfig{Header: true, Delimiter: "tab", Quote: "all"}, ab, ab, `delimiter ","; quote minimal`, `delimiter "\t"; quote all`},
+		{usual, writerConfig{Header: true, LineEnd: "crlf"}, ab, ab, "line_end lf", "line_end crlf"},
+		{usual, writerConfig{Header: true, Nulls: "NULL"}, ab, ab, `nulls ""`, `nulls "NULL"`},
+		{usual, writerConfig{Header: true, Encoding: "utf-16"}, ab, ab, "encoding utf-8", "encoding utf-16"},
+		{usual, writerConfig{Header: true, Compression: "gzip"}, ab, ab, "compression none", "compression gzip"},
 	} {
 		path := filepath.Join(t.TempDir(), "out.csv")
 		c.from.Path, c.to.Path = path, path
 		at := begun(t, c.from, c.fromType, c.fromType)
-		part := itemtest.Parts(t, path)[0]
+		part := itemkit.Parts(t, path)[0]
 		before := content(t, part)
 		w, writing := formWriter(t, c.to, c.toType)
 		err := writing.Open(t.Context(), at)
@@ -109,7 +110,7 @@ func TestAFileThatWasBegunInAnotherFormIsRefusedBeforeAnythingIsWritten(t *testi
 			require.Equal(t, before, content(t, part))
 		}
 		require.NoError(t, writing.Close(t.Context()))
-		require.Equal(t, []string{part}, itemtest.Parts(t, path))
+		require.Equal(t, []string{part}, itemkit.Parts(t, path))
 	}
 }
 
@@ -120,7 +121,7 @@ func TestTheFirstItemOfAnOpenSchemaTellsAnotherForm(t *testing.T) {
 	open, err := row.Open()
 	require.NoError(t, err)
 	any := item.RowOf("", open)
-	cfg := WriterConfig{Header: true, Path: filepath.Join(t.TempDir(), "out.csv")}
+	cfg := writerConfig{Header: true, Path: filepath.Join(t.TempDir(), "out.csv")}
 	at := begun(t, cfg, any, texts(t, "a"))
 	w, c := formWriter(t, cfg, any)
 	require.NoError(t, c.Open(t.Context(), at))
@@ -147,7 +148,7 @@ func TestAFileOfWhichNothingIsCommittedTakesTheNewForm(t *testing.T) {
 		if declared {
 			first, second = texts(t, "a"), texts(t, "a", "b")
 		}
-		cfg := WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}
+		cfg := writerConfig{Path: filepath.Join(t.TempDir(), "out.csv")}
 		at := begun(t, cfg, first, nil)
 		cfg.Header = true
 		w, c := formWriter(t, cfg, second)
@@ -191,7 +192,7 @@ func exportOf[T any](t *testing.T, e *testengine.Engine, path string, items int,
 		Name: "export", Size: 2, Database: e.Database, Skip: skipWrites{}, Isolate: chunk.IsolateBisect,
 		Retry: chunk.Retry{Limit: 5, Retryable: func(error) bool { return true }},
 		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
-			out, err := NewWriter(WriterConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[T]("line"), Attempt: chunk.AttemptOf(run)})
+			out, err := newWriter(writerConfig{Path: path, Header: true}, registry.BuildContext{In: item.TypeOf[T]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: item.EraseReader(&poisoned[T]{left: items, cured: cured}), Writers: []item.Writer{out}}, err
 		},
 	})
@@ -214,7 +215,7 @@ func TestAJobWhoseItemTypeChangedFailsAtOpenAndRunsFromTheStart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "it cannot be read")
-		part := itemtest.Parts(t, path)[0]
+		part := itemkit.Parts(t, path)[0]
 		for range 2 {
 			exec, err = e.Launcher.Run(t.Context(), exportOf[wide](t, e, path, 4, true), core.Parameters{}, nil)
 			require.NoError(t, err)
@@ -229,6 +230,6 @@ func TestAJobWhoseItemTypeChangedFailsAtOpenAndRunsFromTheStart(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, "text,more\n,0\n,0\n,0\n", content(t, path))
-		require.Empty(t, itemtest.Parts(t, path))
+		require.Empty(t, itemkit.Parts(t, path))
 	})
 }

@@ -31,14 +31,6 @@ func (r *reader) bind() error {
 	return nil
 }
 
-func columnNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("column%d", i+1)
-	}
-	return names
-}
-
 // In a file of one column, an empty line is a record if its field may be null.
 func (r *reader) setWidth(n int) {
 	r.width = n
@@ -85,7 +77,7 @@ func (r *reader) findColumns() error {
 	if !r.want.IsOpen() {
 		r.index = make([]int, r.want.Len())
 		for i := range r.index {
-			r.index[i], _ = r.columnOf(r.want.Field(i).Source())
+			r.index[i], _ = columnOf(r.columns, r.want.Field(i).Source(), r.cfg.Header)
 		}
 		return nil
 	}
@@ -98,7 +90,7 @@ func (r *reader) findColumns() error {
 			fields[i].Name = fmt.Sprintf("column%d", i+1)
 		}
 		for k := range r.want.Len() {
-			if at, _ := r.columnOf(r.want.Field(k).Source()); at == i {
+			if at, _ := columnOf(r.columns, r.want.Field(k).Source(), r.cfg.Header); at == i {
 				fields[i] = *r.want.Field(k)
 			}
 		}
@@ -118,7 +110,7 @@ func (r *reader) checkColumns() error {
 	}
 	for i := range r.want.Len() {
 		f := r.want.Field(i)
-		first, twice := r.columnOf(f.Source())
+		first, twice := columnOf(r.columns, f.Source(), r.cfg.Header)
 		switch {
 		case first < 0 && f.Optional:
 		case first < 0:
@@ -131,18 +123,18 @@ func (r *reader) checkColumns() error {
 }
 
 // With a loose header a column with the exact name takes precedence.
-func (r *reader) columnOf(name string) (first int, twice bool) {
-	if first = slices.Index(r.columns, name); first >= 0 {
-		return first, slices.Contains(r.columns[first+1:], name)
+func columnOf(columns []string, name, header string) (first int, twice bool) {
+	if first = slices.Index(columns, name); first >= 0 {
+		return first, slices.Contains(columns[first+1:], name)
 	}
-	if r.cfg.Header != HeaderLoose {
+	if header != headerLoose {
 		return -1, false
 	}
 	same := func(column string) bool { return loose(column) == loose(name) }
-	if first = slices.IndexFunc(r.columns, same); first < 0 {
+	if first = slices.IndexFunc(columns, same); first < 0 {
 		return -1, false
 	}
-	return first, slices.ContainsFunc(r.columns[first+1:], same)
+	return first, slices.ContainsFunc(columns[first+1:], same)
 }
 
 // loose removes case, blanks, no-break spaces and zero-width characters.
@@ -183,7 +175,7 @@ func (r *reader) otherDelimiter() string {
 	if len(r.columns) != 1 || r.want.Len() == 0 {
 		return ""
 	}
-	if only, _ := r.columnOf(r.want.Field(0).Source()); only == 0 {
+	if only, _ := columnOf(r.columns, r.want.Field(0).Source(), r.cfg.Header); only == 0 {
 		return ""
 	}
 	for _, other := range []string{";", "\t", "|", ","} {
@@ -200,7 +192,7 @@ func (r *reader) missing(f *row.Field) error {
 		hint = fmt.Sprintf("nearest: %q", near)
 	}
 	for _, column := range r.columns {
-		if r.cfg.Header != HeaderLoose && loose(column) == loose(f.Source()) {
+		if r.cfg.Header != headerLoose && loose(column) == loose(f.Source()) {
 			hint = fmt.Sprintf("nearest: %q; header: loose accepts it", column)
 			break
 		}

@@ -28,19 +28,19 @@ func TestLinesMayEndWithACarriageReturnAlone(t *testing.T) {
 		{"in.csv", content, ""}, {"bom.csv", "\xEF\xBB\xBF" + content + "\r", ""}, {"in.csv.gz", zip(t, content), ""},
 		{"latin.csv", strings.ReplaceAll(content, "é", "\xe9"), "latin1"},
 	} {
-		cfg := ReaderConfig{Path: file(t, c.name, c.content), Header: HeaderExact, Comment: "#", Encoding: c.encoding}
+		cfg := readerConfig{Path: file(t, c.name, c.content), Header: headerExact, Comment: "#", Encoding: c.encoding}
 		require.Equal(t, want, outcomes(t, cfg, itemType, nil), c.name)
 		itemtest.Reader(t, itemtest.ReaderConfig{
 			Source: cfg.Path,
 			New: func(t testing.TB) item.Reader {
-				r, err := NewReader(cfg, itemType)
+				r, err := newReader(cfg, itemType)
 				require.NoError(t, err)
 				return r
 			},
 			Change: func(t testing.TB) { require.NoError(t, os.Truncate(cfg.Path, 12)) },
 		})
 	}
-	cfg := ReaderConfig{Path: file(t, "bare.csv", "1,a\r2,b\r")}
+	cfg := readerConfig{Path: file(t, "bare.csv", "1,a\r2,b\r")}
 	require.Equal(t, []string{"1|a", "2|b"}, outcomes(t, cfg, itemType, nil))
 }
 
@@ -51,9 +51,9 @@ func TestALongFileOfCarriageReturnsRestartsAnywhere(t *testing.T) {
 	for i := range 500 { // more than one buffer
 		fmt.Fprintf(&text, "%d,%s\r", i, strings.Repeat("x", 400))
 	}
-	cfg := ReaderConfig{Path: file(t, "in.csv", text.String()), Header: HeaderExact}
+	cfg := readerConfig{Path: file(t, "in.csv", text.String()), Header: headerExact}
 	itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, nil)
+		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
 		return r
 	}})
@@ -66,8 +66,8 @@ func TestLineEndsInQuotesAreData(t *testing.T) {
 	for _, note := range []string{"a\r\nb", "a\nb", "a\rb", "\r\n", "\r", "a\r\r\n", "\r\n\r\n"} {
 		for _, end := range []string{"\n", "\r\n", "\r"} {
 			content := "id,note" + end + "1,\"" + note + "\"" + end + "x,\"" + note + "\"" + end + "2,b" + end
-			cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}
-			r, err := NewReader(cfg, ids)
+			cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact}
+			r, err := newReader(cfg, ids)
 			require.NoError(t, err)
 			require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 			items := r.NewItems(1)
@@ -96,7 +96,7 @@ func TestACarriageReturnInAFileOfLineFeedsIsText(t *testing.T) {
 		"a,b\r":              nil,
 		"\"a\r\",b\n\"1\",2": {"1|2"},
 	} {
-		require.Equal(t, want, outcomes(t, ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}, nil, nil), "%q", content)
+		require.Equal(t, want, outcomes(t, readerConfig{Path: file(t, "in.csv", content), Header: headerExact}, nil, nil), "%q", content)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestAnOptionalColumnMayBeMissing(t *testing.T) {
 	t.Parallel()
 	item := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "note", Kind: row.String, Nullable: true, Optional: true})
 	for content, want := range map[string]string{"id\n1\n": "1|null", "note,id\nx,1\n": "1|x"} {
-		require.Equal(t, []string{want}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}, item, nil))
+		require.Equal(t, []string{want}, outcomes(t, readerConfig{Path: file(t, "in.csv", content), Header: headerExact}, item, nil))
 	}
 	_, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int, Optional: true})
 	require.EqualError(t, err, `field "id" is optional, so its type must allow null (int null)`)
@@ -117,8 +117,8 @@ func TestARecordThatWasNotCompleteAtOpenFailsTheStep(t *testing.T) {
 		"id,name\n1,a\n2,\"b\n": ":3: the file grew while it was read",
 		"id,name\n1,a\n\n":      "",
 	} {
-		cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}
-		r, err := NewReader(cfg, nil)
+		cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact}
+		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 		f, err := os.OpenFile(cfg.Path, os.O_WRONLY|os.O_APPEND, 0)

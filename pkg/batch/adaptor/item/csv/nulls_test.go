@@ -24,7 +24,7 @@ func TestAnEmptyFieldIsNullWithoutQuotesOnly(t *testing.T) {
 		{Name: "a", Kind: row.String, Nullable: true}, {Name: "b", Kind: row.String}, {Name: "c", Kind: row.BytesKind, Nullable: true},
 		{Name: "d", Kind: row.Int, Nullable: true}, {Name: "e", Kind: row.String, Nullable: true, Nulls: []string{""}},
 	}
-	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact}
+	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact}
 	require.Equal(t, []string{"null||null|null|null", "|||null|null"}, outcomes(t, cfg, schema(t, fields...), nil))
 	require.Equal(t, []string{"||||", "||||"}, outcomes(t, cfg, nil, nil), "columns without a type are strings")
 	cfg.Trim = true
@@ -38,7 +38,7 @@ func TestMarkersOfTheFileCountWithoutQuotesThoseOfAFieldAlways(t *testing.T) {
 	fields := []row.Field{
 		{Name: "a", Kind: row.String, Nullable: true}, {Name: "b", Kind: row.String, Nullable: true, Nulls: []string{"-", `\N`}}, {Name: "n", Kind: row.Int, Nullable: true},
 	}
-	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact, Nulls: []string{"NA", `\N`}}
+	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact, Nulls: []string{"NA", `\N`}}
 	require.Equal(t, []string{
 		"null|null|null", "NA|NA|1", "||null", `!:5: column 7: field n: "-" is not an int`, `null|\N|2`,
 	}, outcomes(t, cfg, schema(t, fields...), nil))
@@ -55,19 +55,19 @@ func TestABlankLineOfOneColumnIsNull(t *testing.T) {
 	t.Parallel()
 	nullable, plain := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true}), schema(t, row.Field{Name: "a", Kind: row.String})
 	content := "a\n\nx\r\n\r\n# no\n\n\"\"\n\n"
-	for header, from := range map[string]int{HeaderExact: 0, HeaderNone: 2} {
-		cfg := ReaderConfig{Header: header, Comment: "#", Path: file(t, "in.csv", content[from:])}
+	for header, from := range map[string]int{headerExact: 0, headerNone: 2} {
+		cfg := readerConfig{Header: header, Comment: "#", Path: file(t, "in.csv", content[from:])}
 		require.Equal(t, []string{"null", "x", "null", "null", "", "null"}, outcomes(t, cfg, nullable, nil))
 		require.Equal(t, []string{"x", ""}, outcomes(t, cfg, plain, nil))
 		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-			r, err := NewReader(cfg, nullable)
+			r, err := newReader(cfg, nullable)
 			require.NoError(t, err)
 			return r
 		}})
 	}
-	cfg := ReaderConfig{Header: HeaderExact, Path: file(t, "in.csv", "a,b\n\n1,2\n\n")}
+	cfg := readerConfig{Header: headerExact, Path: file(t, "in.csv", "a,b\n\n1,2\n\n")}
 	require.Equal(t, []string{"1"}, outcomes(t, cfg, nullable, nil), "the file has two columns")
-	cfg = ReaderConfig{Header: HeaderExact, Path: file(t, "in.csv", "a\r\r1\r\"\"\r")}
+	cfg = readerConfig{Header: headerExact, Path: file(t, "in.csv", "a\r\r1\r\"\"\r")}
 	require.Equal(t, []string{"null", "1", ""}, outcomes(t, cfg, nullable, nil))
 }
 
@@ -83,29 +83,29 @@ func TestTheWriterTellsNullFromText(t *testing.T) {
 		{row.StringValue("NA"), row.StringValue("0"), row.IntValue(1), row.StringValue("NA")},
 	}
 	for _, c := range []struct {
-		cfg  WriterConfig
+		cfg  writerConfig
 		want string
 	}{
-		{WriterConfig{}, ",,,-\n\"\",NA,0,\"-\"\nNA,0,1,NA\n"},
-		{WriterConfig{Nulls: "NA"}, "NA,,NA,-\n\"\",\"NA\",0,\"-\"\n\"NA\",0,1,\"NA\"\n"},
-		{WriterConfig{Nulls: "0"}, "0,,0,-\n\"\",NA,\"0\",\"-\"\nNA,\"0\",1,NA\n"},
-		{WriterConfig{Quote: "all"}, ",\"\",,-\n\"\",\"NA\",\"0\",\"-\"\n\"NA\",\"0\",\"1\",\"NA\"\n"},
+		{writerConfig{}, ",,,-\n\"\",NA,0,\"-\"\nNA,0,1,NA\n"},
+		{writerConfig{Nulls: "NA"}, "NA,,NA,-\n\"\",\"NA\",0,\"-\"\n\"NA\",0,1,\"NA\"\n"},
+		{writerConfig{Nulls: "0"}, "0,,0,-\n\"\",NA,\"0\",\"-\"\nNA,\"0\",1,NA\n"},
+		{writerConfig{Quote: "all"}, ",\"\",,-\n\"\",\"NA\",\"0\",\"-\"\n\"NA\",\"0\",\"1\",\"NA\"\n"},
 	} {
 		c.cfg.Path = filepath.Join(t.TempDir(), "out.csv")
 		require.Equal(t, c.want, writeRows(t, c.cfg, schema(t, list...), rows))
 	}
 	one := schema(t, list[2])
-	require.Equal(t, "\n0\n", writeRows(t, WriterConfig{Path: filepath.Join(t.TempDir(), "one.csv")}, one, [][]row.Value{{{}}, {row.IntValue(0)}}))
-	require.ErrorContains(t, (&WriterConfig{Nulls: "a,b"}).Validate(), `nulls: a null is written without quotes: "a,b" contains a delimiter, a quote or a line end`)
+	require.Equal(t, "\n0\n", writeRows(t, writerConfig{Path: filepath.Join(t.TempDir(), "one.csv")}, one, [][]row.Value{{{}}, {row.IntValue(0)}}))
+	require.ErrorContains(t, (&writerConfig{Nulls: "a,b"}).Validate(), `nulls: a null is written without quotes: "a,b" contains a delimiter, a quote or a line end`)
 }
 
-func writeRows(t require.TestingT, cfg WriterConfig, itemType item.Type, rows [][]row.Value) string {
+func writeRows(t require.TestingT, cfg writerConfig, itemType item.Type, rows [][]row.Value) string {
 	list := make([]item.Row, len(rows))
 	for i, values := range rows {
 		list[i] = row.New(itemType.Schema(), values)
 	}
 	ctx := context.Background()
-	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
+	w, err := newWriter(cfg, registry.BuildContext{In: itemType})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -156,16 +156,16 @@ func TestOneItemTypeReadsWhatItWrites(t *testing.T) {
 				}
 			}
 		}
-		w := WriterConfig{
+		w := writerConfig{
 			Path: filepath.Join(dir, "x.csv"), Header: rapid.Bool().Draw(t, "header"), Quote: rapid.SampledFrom([]string{"minimal", "all"}).Draw(t, "quote"),
 			LineEnd: rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"), Nulls: rapid.SampledFrom([]string{"", "NA", `\N`, "0", "true", "null"}).Draw(t, "nulls"),
 		}
 		written := writeRows(t, w, itemType, rows)
-		cfg := ReaderConfig{Path: w.Path, Header: strconv.FormatBool(w.Header)}
+		cfg := readerConfig{Path: w.Path, Header: strconv.FormatBool(w.Header)}
 		if w.Nulls != "" {
 			cfg.Nulls = []string{w.Nulls}
 		}
-		r, err := NewReader(cfg, itemType)
+		r, err := newReader(cfg, itemType)
 		require.NoError(t, err)
 		c := r.Component().(*reader)
 		require.NoError(t, c.Open(context.Background(), nil))

@@ -18,10 +18,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func contract(t *testing.T, cfg ReaderConfig, itemType item.Type) {
+func contract(t *testing.T, cfg readerConfig, itemType item.Type) {
 	t.Helper()
 	itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-		r, err := NewReader(cfg, itemType)
+		r, err := newReader(cfg, itemType)
 		require.NoError(t, err)
 		return r
 	}})
@@ -31,20 +31,20 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		content string
-		cfg     ReaderConfig
+		cfg     readerConfig
 		want    []string
 	}{
-		{"Report of\n\"May\n\na,b\n1,2\n\n3,\"x\ny\"\nTotal: 2\nEnd\n", ReaderConfig{Header: HeaderExact, SkipLines: 3, FooterLines: 2}, []string{"1|2", "3|x\ny"}},
-		{"a,b\r\n1,2\r\n3,4\r\nsum,6\r\n\r\n\r\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
-		{"a,b\r1,2\r3,4\rsum,6\r", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
-		{"x\n1,2\n3,4\nsum", ReaderConfig{SkipLines: 1, FooterLines: 1}, []string{"1|2", "3|4"}},
-		{"a,b\nsum,0\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, nil},
-		{"a,b\n1,2\n3,4\nsum,6\n \t\n  ", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
-		{"a,b\n1,2\n#x\n3,4\nsum,6\n\n#x\nend\n#x\n  \n# y", ReaderConfig{Header: HeaderExact, FooterLines: 2, Comment: "#"}, []string{"1|2", "3|4"}},
-		{"a,b\n1,2\n3,4\n#x\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", "3|4"}},
-		{"a\tb\n1\t2\n3\t4\n \t\n  \n", ReaderConfig{Header: HeaderExact, FooterLines: 1, Delimiter: "\\t"}, []string{"1|2", "3|4"}},
-		{"a b\n1 2\n3 4\nsum 6\n \t\n  \n", ReaderConfig{Header: HeaderExact, FooterLines: 1, Delimiter: "blanks"}, []string{"1|2", "3|4"}},
-		{"a,b\n1,2\nx,\"open\nsum,0\n", ReaderConfig{Header: HeaderExact, FooterLines: 1}, []string{"1|2", `!:3: column 9: extraneous or missing " in quoted-field`}},
+		{"Report of\n\"May\n\na,b\n1,2\n\n3,\"x\ny\"\nTotal: 2\nEnd\n", readerConfig{Header: headerExact, SkipLines: 3, FooterLines: 2}, []string{"1|2", "3|x\ny"}},
+		{"a,b\r\n1,2\r\n3,4\r\nsum,6\r\n\r\n\r\n", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a,b\r1,2\r3,4\rsum,6\r", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"x\n1,2\n3,4\nsum", readerConfig{SkipLines: 1, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a,b\nsum,0\n", readerConfig{Header: headerExact, FooterLines: 1}, nil},
+		{"a,b\n1,2\n3,4\nsum,6\n \t\n  ", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a,b\n1,2\n#x\n3,4\nsum,6\n\n#x\nend\n#x\n  \n# y", readerConfig{Header: headerExact, FooterLines: 2, Comment: "#"}, []string{"1|2", "3|4"}},
+		{"a,b\n1,2\n3,4\n#x\n", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", "3|4"}},
+		{"a\tb\n1\t2\n3\t4\n \t\n  \n", readerConfig{Header: headerExact, FooterLines: 1, Delimiter: "\\t"}, []string{"1|2", "3|4"}},
+		{"a b\n1 2\n3 4\nsum 6\n \t\n  \n", readerConfig{Header: headerExact, FooterLines: 1, Delimiter: "blanks"}, []string{"1|2", "3|4"}},
+		{"a,b\n1,2\nx,\"open\nsum,0\n", readerConfig{Header: headerExact, FooterLines: 1}, []string{"1|2", `!:3: column 9: extraneous or missing " in quoted-field`}},
 	} {
 		for _, name := range []string{"in.csv", "in.csv.gz"} {
 			c.cfg.Path = file(t, name, c.content)
@@ -57,12 +57,12 @@ func TestLinesBeforeAndAfterTheRecordsAreNotRead(t *testing.T) {
 			}
 		}
 	}
-	r, err := NewReader(ReaderConfig{Path: file(t, "in.csv", "a,b\n"), Header: HeaderExact, FooterLines: 1}, nil)
+	r, err := newReader(readerConfig{Path: file(t, "in.csv", "a,b\n"), Header: headerExact, FooterLines: 1}, nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "its first line must name the columns")
 	one := schema(t, row.Field{Name: "a", Kind: row.String, Nullable: true})
 	for _, after := range []string{"", "\n", "\n\n", "\n \n", "  "} {
-		cfg := ReaderConfig{Path: file(t, "in.csv", "a\nx\n\nTotal\n"+after), Header: HeaderExact, FooterLines: 1}
+		cfg := readerConfig{Path: file(t, "in.csv", "a\nx\n\nTotal\n"+after), Header: headerExact, FooterLines: 1}
 		require.Equal(t, []string{"x", "null"}, outcomes(t, cfg, one, nil), "%q after the footer", after)
 		contract(t, cfg, one)
 	}
@@ -91,7 +91,7 @@ func TestAFooterIsNeverARecordWhereverAReadingBegins(t *testing.T) {
 		}
 		path := filepath.Join(dir, "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
-		cfg := ReaderConfig{Path: path, Header: HeaderExact, FooterLines: footer, Comment: "#"}
+		cfg := readerConfig{Path: path, Header: headerExact, FooterLines: footer, Comment: "#"}
 		got, at := walk(t, cfg, nil)
 		require.Equal(t, append([]string{}, want...), append([]string{}, got...))
 		restarts(t, cfg, got, at)
@@ -100,7 +100,7 @@ func TestAFooterIsNeverARecordWhereverAReadingBegins(t *testing.T) {
 
 func TestAMessageNamesTheQuoteThatTheFileHas(t *testing.T) {
 	t.Parallel()
-	cfg := ReaderConfig{Path: file(t, "in.csv", "a'b,1\n'a'b,1\n'a"), Quote: "'", Columns: 2}
+	cfg := readerConfig{Path: file(t, "in.csv", "a'b,1\n'a'b,1\n'a"), Quote: "'", Columns: 2}
 	require.Equal(t, []string{
 		"!:1: column 2: bare ' in non-quoted-field (lazy_quotes: true accepts it as text)",
 		"!:2: column 3: extraneous or missing ' in quoted-field (lazy_quotes: true accepts it as text)",
@@ -111,39 +111,39 @@ func TestAMessageNamesTheQuoteThatTheFileHas(t *testing.T) {
 func TestAFirstLineSaysTheDelimiter(t *testing.T) {
 	t.Parallel()
 	for _, first := range []string{"sep=;\r\n", "\"sep=;\"\n", "SEP=;\n", "\xEF\xBB\xBFsep=;\n"} {
-		cfg := ReaderConfig{Path: file(t, "in.csv", first+"a;b\n1;2,5\nx;y;z\n3;\"4;5\"\n"), Header: HeaderExact}
+		cfg := readerConfig{Path: file(t, "in.csv", first+"a;b\n1;2,5\nx;y;z\n3;\"4;5\"\n"), Header: headerExact}
 		want := []string{"1|2,5", "!:4: the record has 3 fields, not 2", "3|4;5"}
 		require.Equal(t, want, outcomes(t, cfg, nil, nil))
 		contract(t, cfg, nil)
 		cfg.SkipLines = 1
 		require.Equal(t, want, outcomes(t, cfg, nil, nil), "it is one of the lines")
 		cfg.Delimiter = "|"
-		r, err := NewReader(cfg, nil)
+		r, err := newReader(cfg, nil)
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), `in.csv:1: the first line, sep=;, sets the delimiter to ";", but the key delimiter is "|"`)
 	}
-	require.Equal(t, []string{"1|2"}, outcomes(t, ReaderConfig{Path: file(t, "in.csv", "sep=,b\n1,2\n"), Header: HeaderExact}, nil, nil))
+	require.Equal(t, []string{"1|2"}, outcomes(t, readerConfig{Path: file(t, "in.csv", "sep=,b\n1,2\n"), Header: headerExact}, nil, nil))
 }
 
 func TestFieldsAreBetweenOtherCharacters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		content string
-		cfg     ReaderConfig
+		cfg     readerConfig
 		want    []string
 	}{
-		{"a||b\n1||2|3\n\"x||y\"||\n", ReaderConfig{Delimiter: "||"}, []string{"1|2|3", "x||y|"}},
-		{"a  b\tc\n\n  1 2\t\t 3  \n \t\n\"x y\"  \"\" \"z\nz\"   \n4 5\n", ReaderConfig{Delimiter: "blanks"}, []string{"1|2|3", "x y||z\nz", "!:7: the record has 2 fields, not 3"}},
-		{"a,b\n'it''s, \"x\"','\n'\n", ReaderConfig{Quote: "'"}, []string{"it's, \"x\"|\n"}},
-		{"a\tb\n\"x\t5\" pipe\n", ReaderConfig{Delimiter: "tab", Quote: "none"}, []string{"\"x|5\" pipe"}},
-		{"a,b\n\"say \\\"hi\\\", ok\",\"c:\\\\dir\\\\\"\n\"a\\n\"\"b\",\\N\n", ReaderConfig{Escape: `\`}, []string{`say "hi", ok|c:\dir\`, `a\n"b|\N`}},
-		{"a,b\n\"say \\\"hi\",2\nx\"y,3\n\"x\"y,4\n", ReaderConfig{}, []string{
+		{"a||b\n1||2|3\n\"x||y\"||\n", readerConfig{Delimiter: "||"}, []string{"1|2|3", "x||y|"}},
+		{"a  b\tc\n\n  1 2\t\t 3  \n \t\n\"x y\"  \"\" \"z\nz\"   \n4 5\n", readerConfig{Delimiter: "blanks"}, []string{"1|2|3", "x y||z\nz", "!:7: the record has 2 fields, not 3"}},
+		{"a,b\n'it''s, \"x\"','\n'\n", readerConfig{Quote: "'"}, []string{"it's, \"x\"|\n"}},
+		{"a\tb\n\"x\t5\" pipe\n", readerConfig{Delimiter: "tab", Quote: "none"}, []string{"\"x|5\" pipe"}},
+		{"a,b\n\"say \\\"hi\\\", ok\",\"c:\\\\dir\\\\\"\n\"a\\n\"\"b\",\\N\n", readerConfig{Escape: `\`}, []string{`say "hi", ok|c:\dir\`, `a\n"b|\N`}},
+		{"a,b\n\"say \\\"hi\",2\nx\"y,3\n\"x\"y,4\n", readerConfig{}, []string{
 			`!:2: column 7: extraneous or missing " in quoted-field (if \ escapes a quote, set escape: '\')`,
 			`!:3: column 2: bare " in non-quoted-field (lazy_quotes: true accepts it as text)`,
 			`!:4: column 3: extraneous or missing " in quoted-field (lazy_quotes: true accepts it as text)`,
 		}},
 	} {
-		c.cfg.Path, c.cfg.Header = file(t, "in.csv", c.content), HeaderExact
+		c.cfg.Path, c.cfg.Header = file(t, "in.csv", c.content), headerExact
 		require.Equal(t, c.want, outcomes(t, c.cfg, nil, nil), "%q", c.content)
 		contract(t, c.cfg, nil)
 	}
@@ -154,7 +154,7 @@ func TestOtherQuotesAndDelimitersAreReadBack(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		itemType := item.RowOf("", must(row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String})))
-		w := WriterConfig{
+		w := writerConfig{
 			Path: filepath.Join(dir, "x.csv"), Header: true, Delimiter: rapid.SampledFrom([]string{",", "||", "=>", "§", "é|", "tab"}).Draw(t, "delimiter"),
 			Quote: rapid.SampledFrom([]string{"minimal", "all", "'", "$"}).Draw(t, "quote"), QuoteAll: rapid.Bool().Draw(t, "all"),
 			Escape: rapid.SampledFrom([]string{"", `\`, "^"}).Draw(t, "escape"), Nulls: rapid.SampledFrom([]string{"", `\N`}).Draw(t, "nulls"),
@@ -171,14 +171,14 @@ func TestOtherQuotesAndDelimitersAreReadBack(t *testing.T) {
 			}
 		}
 		written := writeRows(t, w, itemType, rows)
-		cfg := ReaderConfig{Path: w.Path, Header: HeaderExact, Delimiter: w.Delimiter, Escape: w.Escape}
+		cfg := readerConfig{Path: w.Path, Header: headerExact, Delimiter: w.Delimiter, Escape: w.Escape}
 		if w.Quote != "minimal" && w.Quote != "all" {
 			cfg.Quote = w.Quote
 		}
 		if w.Nulls != "" {
 			cfg.Nulls = []string{w.Nulls}
 		}
-		r, err := NewReader(cfg, itemType)
+		r, err := newReader(cfg, itemType)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 		items := r.NewItems(len(rows) + 1)
@@ -195,23 +195,23 @@ func TestRecordsOfOtherWidthsAreTakenByChoice(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "c", Kind: row.Int, Default: row.IntValue(9)})
 	content := "a,b,c\n1\n2,x\n3,x,4\n5,x,6,7,8\n"
-	cfg := ReaderConfig{Path: file(t, "in.csv", content), Header: HeaderExact, Short: "null", Long: "ignore"}
+	cfg := readerConfig{Path: file(t, "in.csv", content), Header: headerExact, Short: "null", Long: "ignore"}
 	require.Equal(t, []string{"1|null|9", "2|x|9", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
 	contract(t, cfg, itemType)
 	cfg.Short = "error"
 	require.Equal(t, []string{"!:2: the record has 1 fields, not 3", "!:3: the record has 2 fields, not 3", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
-	cfg.Header, cfg.Short, cfg.Path = HeaderNone, "null", file(t, "in.csv", content[6:])
+	cfg.Header, cfg.Short, cfg.Path = headerNone, "null", file(t, "in.csv", content[6:])
 	require.Equal(t, []string{"1|null|9", "2|x|9", "3|x|4", "5|x|6"}, outcomes(t, cfg, itemType, nil))
 	contract(t, cfg, itemType)
 	plain := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String})
-	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: null is not a string (the field is not nullable)", outcomes(t, ReaderConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
+	require.Equal(t, "!:1: the record has 1 fields, not 2: field b: null is not a string (the field is not nullable)", outcomes(t, readerConfig{Path: cfg.Path, Columns: 2, Short: "null"}, plain, nil)[0])
 }
 
 func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "id", Kind: row.Int})
-	cfg := ReaderConfig{Path: file(t, "in.csv", "id,new,é\n1,2,3\n"), Header: HeaderExact, Unknown: "error"}
-	r, err := NewReader(cfg, itemType)
+	cfg := readerConfig{Path: file(t, "in.csv", "id,new,é\n1,2,3\n"), Header: headerExact, Unknown: "error"}
+	r, err := newReader(cfg, itemType)
 	require.NoError(t, err)
 	require.EqualError(t, r.Component().(item.Opener).Open(t.Context(), nil), "csv: "+cfg.Path+`: the item has no field for the columns "new", "é" (set unknown: ignore to leave them out)`)
 	stored := core.NewExecutionContext()
@@ -226,12 +226,12 @@ func TestColumnsThatTheItemLacksAreReportedByChoice(t *testing.T) {
 
 func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 	t.Parallel()
-	err := (&ReaderConfig{Delimiter: `\s+`, Quote: "ab", SkipLines: -1, FooterLines: -1, Unknown: "warn"}).Validate()
+	err := (&readerConfig{Delimiter: `\s+`, Quote: "ab", SkipLines: -1, FooterLines: -1, Unknown: "warn"}).Validate()
 	for _, want := range []string{`delimiter: "\\s+" is a pattern: for runs of spaces and tabs write blanks`, `quote: "ab" is not allowed here`, "skip_lines: it is negative", "footer_lines: it is negative", "unknown: it applies to the columns of a header"} {
 		require.ErrorContains(t, err, want)
 	}
-	require.ErrorContains(t, (&ReaderConfig{Quote: "none", Escape: `\`}).Validate(), "escape: without quotes there is nothing to escape")
-	require.ErrorContains(t, (&ReaderConfig{Delimiter: "|'", Quote: "'", Comment: "|"}).Validate(), "quote: the delimiter contains it, too")
-	require.ErrorContains(t, (&WriterConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for readers only")
-	require.ErrorContains(t, (&WriterConfig{Quote: "some"}).Validate(), "(allowed: minimal, all, or a character)")
+	require.ErrorContains(t, (&readerConfig{Quote: "none", Escape: `\`}).Validate(), "escape: without quotes there is nothing to escape")
+	require.ErrorContains(t, (&readerConfig{Delimiter: "|'", Quote: "'", Comment: "|"}).Validate(), "quote: the delimiter contains it, too")
+	require.ErrorContains(t, (&writerConfig{Delimiter: "blanks"}).Validate(), "delimiter: blanks is for readers only")
+	require.ErrorContains(t, (&writerConfig{Quote: "some"}).Validate(), "(allowed: minimal, all, or a character)")
 }

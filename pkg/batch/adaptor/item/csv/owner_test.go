@@ -18,7 +18,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -81,7 +81,7 @@ func export(t *testing.T, e *testengine.Engine, path, text string, n int, writer
 	s, err := chunk.New(chunk.Config{
 		Name: "export", Size: 2, Database: e.Database,
 		Assemble: func(_ context.Context, run *model.StepRun) (chunk.Parts, error) {
-			out, err := NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[line]("line"), Attempt: chunk.AttemptOf(run)})
+			out, err := newWriter(writerConfig{Path: path}, registry.BuildContext{In: item.TypeOf[line]("line"), Attempt: chunk.AttemptOf(run)})
 			return chunk.Parts{Reader: item.EraseReader(&lines{text: text, left: n}), Writers: append(writers[:len(writers):len(writers)], out)}, err
 		},
 	})
@@ -117,13 +117,13 @@ func TestAFrozenAttemptThatWakesPublishesNothing(t *testing.T) {
 		require.Equal(t, core.StatusFailed, exec.Status)
 		require.Contains(t, exec.Error, "did not return in time")
 		require.NoFileExists(t, path)
-		require.Len(t, itemtest.Parts(t, path), 1)
+		require.Len(t, itemkit.Parts(t, path), 1)
 
 		exec, err = e.Launcher.Run(context.Background(), first, core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, "first\nfirst\nfirst\nfirst\nfirst\n", content(t, path))
-		require.Empty(t, itemtest.Parts(t, path), "the name is the fence")
+		require.Empty(t, itemkit.Parts(t, path), "the name is the fence")
 
 		exec, err = e.Launcher.Run(context.Background(), export(t, e, path, "second", 1), core.Parameters{}, nil)
 		require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestAFrozenAttemptThatWakesPublishesNothingBesideAnotherPathEither(t *testi
 			close(b.open)
 			<-b.closed
 			require.Equal(t, "of another instance\n", content(t, path))
-			require.Empty(t, itemtest.Parts(t, path))
+			require.Empty(t, itemkit.Parts(t, path))
 		}
 	})
 }
@@ -186,7 +186,7 @@ func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, core.StatusFailed, exec.Status)
 		}
-		require.Len(t, itemtest.Parts(t, path), 1, "the second has removed the file of the first")
+		require.Len(t, itemkit.Parts(t, path), 1, "the second has removed the file of the first")
 		exec, err := e.Launcher.Run(context.Background(), export(t, e, path, "first", 5, item.EraseWriter(open())), core.Parameters{}, nil)
 		require.NoError(t, err)
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
@@ -196,7 +196,7 @@ func TestARestartOfARestartTakesTheFileFromBoth(t *testing.T) {
 			<-b.closed
 		}
 		require.Equal(t, "changed since\n", content(t, path))
-		require.Empty(t, itemtest.Parts(t, path))
+		require.Empty(t, itemkit.Parts(t, path))
 	})
 }
 
@@ -211,7 +211,7 @@ func TestARunFromTheStartRemovesTheFileOfTheAttemptBefore(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, core.StatusFailed, exec.Status)
 			require.Contains(t, exec.Error, failing.Error())
-			require.Len(t, itemtest.Parts(t, path), 1)
+			require.Len(t, itemkit.Parts(t, path), 1)
 		}
 	})
 }

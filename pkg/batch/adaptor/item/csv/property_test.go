@@ -72,7 +72,7 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 		encoded, err := enc.enc.NewEncoder().Bytes(text.Bytes())
 		require.NoError(t, err)
 		content := append([]byte(enc.bom), encoded...)
-		cfg := ReaderConfig{Path: filepath.Join(dir, "in.csv"), Header: HeaderExact, Delimiter: delimiter, Encoding: enc.name}
+		cfg := readerConfig{Path: filepath.Join(dir, "in.csv"), Header: headerExact, Delimiter: delimiter, Encoding: enc.name}
 		if packed {
 			var b bytes.Buffer
 			z := gzip.NewWriter(&b)
@@ -96,9 +96,9 @@ func TestWhateverEncodingCsvWritesIsReadAndRestarted(t *testing.T) {
 }
 
 // walk reads all outcomes with the position before the first and after each.
-func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []string, at []item.Position) {
+func walk(t require.TestingT, cfg readerConfig, from item.Position) (got []string, at []item.Position) {
 	ctx := context.Background()
-	r, err := NewReader(cfg, nil)
+	r, err := newReader(cfg, nil)
 	require.NoError(t, err)
 	c := r.Component().(*reader)
 	if err := c.Open(ctx, from); err != nil {
@@ -124,7 +124,7 @@ func walk(t require.TestingT, cfg ReaderConfig, from item.Position) (got []strin
 	}
 }
 
-func restarts(t require.TestingT, cfg ReaderConfig, got []string, at []item.Position) {
+func restarts(t require.TestingT, cfg readerConfig, got []string, at []item.Position) {
 	for i := range at {
 		rest, again := walk(t, cfg, at[i])
 		require.Equal(t, append([]string{}, got[i:]...), append([]string{}, rest...), "restarted behind %d", i)
@@ -144,7 +144,7 @@ func FuzzCSV(f *testing.F) {
 		}
 		enc := []filestream.EncodingName{"utf-8", "utf-16", "latin1", "windows-1252"}[int(kind)%4]
 		comma := []string{",", "tab", ";"}[int(kind/4)%3]
-		cfg := ReaderConfig{
+		cfg := readerConfig{
 			Path: filepath.Join(t.TempDir(), "in.csv"), Header: strconv.FormatBool(header), Trim: trim, LazyQuotes: lazy,
 			Encoding: enc, Delimiter: comma, Comment: "#", MaxLine: 200,
 		}
@@ -189,7 +189,7 @@ func TestAStrayQuoteCostsOneLine(t *testing.T) {
 		path := filepath.Join(dir, "in.csv")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		var good []string
-		r, err := NewReader(ReaderConfig{Path: path, Header: HeaderExact}, itemType)
+		r, err := newReader(readerConfig{Path: path, Header: headerExact}, itemType)
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(context.Background(), nil))
 		errs := 0

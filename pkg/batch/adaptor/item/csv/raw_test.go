@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -22,11 +23,11 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 		if name != "in.csv" {
 			path = file(t, name, zip(t, content))
 		}
-		cfg := ReaderConfig{Path: path, Header: HeaderExact, Comment: "#", MaxLine: 100}
-		r, err := NewReader(cfg, ids)
+		cfg := readerConfig{Path: path, Header: headerExact, Comment: "#", MaxLine: 100}
+		r, err := newReader(cfg, ids)
 		require.NoError(t, err)
 		var texts []string
-		for _, unread := range itemtest.UnreadItems(t, r) {
+		for _, unread := range itemkit.UnreadItems(t, r) {
 			raw := unread.Raw
 			texts = append(texts, raw.Text)
 			require.Equal(t, []string{"id", "note"}, raw.Columns)
@@ -34,7 +35,7 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 		}
 		require.Equal(t, []string{"x,\"two\r\nlines\"", "3,c,d", `4,e"f`, `5,"open`, "6," + strings.Repeat("y", 300), "\xff,g"}, texts)
 		itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-			r, err := NewReader(cfg, ids)
+			r, err := newReader(cfg, ids)
 			require.NoError(t, err)
 			return r
 		}})
@@ -44,7 +45,7 @@ func TestARecordThatCannotBeReadHasItsText(t *testing.T) {
 func TestACorrectedTextIsReadWithoutTheFile(t *testing.T) {
 	t.Parallel()
 	ids := schema(t, row.Field{Name: "note", Kind: row.String}, row.Field{Name: "id", Kind: row.Int, From: "Number"})
-	r, err := NewReader(ReaderConfig{Path: "gone.csv", Header: HeaderExact, Delimiter: ";"}, ids)
+	r, err := newReader(readerConfig{Path: "gone.csv", Header: headerExact, Delimiter: ";"}, ids)
 	require.NoError(t, err)
 	opener := r.Component().(item.RawOpener)
 	raw := item.RawText{Text: "12;\"a;b\"", Offset: 70, Length: 9, Columns: []string{"Number", "note"}}
@@ -59,7 +60,7 @@ func TestACorrectedTextIsReadWithoutTheFile(t *testing.T) {
 	require.Same(t, items.At(0).(item.Row).Schema(), items.At(1).(item.Row).Schema())
 
 	raw.Columns = nil
-	other, err := NewReader(ReaderConfig{Path: "gone.csv", Header: HeaderExact}, ids)
+	other, err := newReader(readerConfig{Path: "gone.csv", Header: headerExact}, ids)
 	require.NoError(t, err)
 	require.ErrorContains(t, other.Component().(item.RawOpener).OpenRaw(t.Context(), item.Meta{}, raw), "gone.csv")
 }
@@ -79,10 +80,10 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 		"S3CRET,x,1,true,2026-11-20T00:00:00Z", "12345,x,1,true,2026-11-20T00:00:00Z", "1,x,S3CRET,true,2026-11-20T00:00:00Z", "1,x,1,S3CRET,2026-11-20T00:00:00Z",
 		"1,x,1,true,S3CRET", "1,S3CRET\xff,1,true,2026-11-20T00:00:00Z", "1,S3CRET,1", `1,"S3CRET"x,1,true,2026-11-20T00:00:00Z`,
 	}
-	r, err := NewReader(ReaderConfig{Path: file(t, "in.csv", "id,iban,amount,open,day\n"+strings.Join(lines, "\n")), Header: HeaderExact}, item.TypeOf[account]("account"))
+	r, err := newReader(readerConfig{Path: file(t, "in.csv", "id,iban,amount,open,day\n"+strings.Join(lines, "\n")), Header: headerExact}, item.TypeOf[account]("account"))
 	require.NoError(t, err)
-	unread := itemtest.UnreadItems(t, r)
+	unread := itemkit.UnreadItems(t, r)
 	require.Len(t, unread, len(lines))
-	require.Empty(t, itemtest.Quoting(unread, "S3CRET", "12345"))
+	require.Empty(t, itemkit.Quoting(unread, "S3CRET", "12345"))
 	require.ErrorContains(t, unread[2].Err, "field amount: the value is not a float")
 }

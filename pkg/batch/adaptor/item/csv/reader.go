@@ -16,28 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type; nil means rows with string columns, known after Open.
-func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
-	return newReader(cfg, itemType, nil)
-}
-
-func newReader(cfg ReaderConfig, itemType item.Type, step func() *core.ExecutionContext) (item.Reader, error) {
-	r, itemType, err := recordReader(cfg, itemType)
-	if err != nil {
-		return nil, err
-	}
-	r.context = step
-	of, err := compileRecords(&cfg, itemType)
-	if err != nil {
-		return nil, fmt.Errorf("csv: %w", err)
-	}
-	if of != nil {
-		return itemType.FromRecords(newRecordsReader(r, of))
-	}
-	return itemType.FromRecords(r)
-}
-
-func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, error) {
+func recordReader(cfg readerConfig, itemType item.Type) (*reader, item.Type, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, fmt.Errorf("csv: %w", err)
 	}
@@ -68,7 +47,7 @@ func recordReader(cfg ReaderConfig, itemType item.Type) (*reader, item.Type, err
 }
 
 type reader struct {
-	cfg    ReaderConfig
+	cfg    readerConfig
 	want   *row.Schema
 	schema *row.Schema
 
@@ -393,4 +372,12 @@ func (r *reader) Close(context.Context) error {
 	in := r.in
 	r.in, r.dead = nil, errors.New("csv: the reader is closed")
 	return in.Close()
+}
+
+func columnNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("column%d", i+1)
+	}
+	return names
 }

@@ -16,27 +16,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordType is a record type in a file with several.
-type RecordType struct {
-	As      string         `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
-	Columns map[string]int `key:"columns" doc:"Of a detail or a header: the record's field for each field of the item, such as amount: 3, from 1."`
-	Fields  int            `key:"fields" doc:"How many fields such a record has; without it as many as the first one in the file. A record with a different number is an invalid item."`
-	Of      string         `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
-	Count   int            `key:"count" doc:"Of a trailer: the field that holds the number of records."`
-	CountOf []string       `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
-	Sums    map[string]int `key:"sums" doc:"Of a trailer: the fields that hold the sums of fields of the item, such as amount: 3; int and decimal only."`
-}
-
 type types struct {
 	plan    *recordtypes.Plan
-	kinds   []RecordType
+	kinds   []recordType
 	columns [][]int // of each type: the field for each of its columns, from 0
 	sums    [][]int
 	typeAt  int
 }
 
 // compileRecords returns nil if the file has only one type.
-func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
+func compileRecords(cfg *readerConfig, itemType item.Type) (*types, error) {
 	if cfg.Records == nil {
 		return nil, nil
 	}
@@ -88,7 +77,7 @@ func compileRecords(cfg *ReaderConfig, itemType item.Type) (*types, error) {
 	return p, errors.Join(errs...)
 }
 
-func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (columns []int) {
+func (p *types) bindColumns(t *recordtypes.Type, kind recordType, schema *row.Schema, bad func(key string, err error)) (columns []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Columns)) {
 		at, f := kind.Columns[name], schema.Index(name)
 		switch {
@@ -113,7 +102,7 @@ func (p *types) bindColumns(t *recordtypes.Type, kind RecordType, schema *row.Sc
 	return columns
 }
 
-func (p *types) bindSums(t *recordtypes.Type, kind RecordType, schema *row.Schema, bad func(key string, err error)) (sums []int) {
+func (p *types) bindSums(t *recordtypes.Type, kind recordType, schema *row.Schema, bad func(key string, err error)) (sums []int) {
 	for _, name := range slices.Sorted(maps.Keys(kind.Sums)) {
 		at, f := kind.Sums[name], schema.Index(name)
 		switch {

@@ -29,8 +29,8 @@ func orderLine(t require.TestingT) item.Type {
 	return item.RowOf("line", schema)
 }
 
-func orderConfig(path string) ReaderConfig {
-	return ReaderConfig{Path: path, Delimiter: ";", Header: HeaderExact, Records: map[string]RecordType{
+func orderConfig(path string) readerConfig {
+	return readerConfig{Path: path, Delimiter: ";", Header: headerExact, Records: map[string]recordType{
 		"FILE":  {As: "header", Columns: map[string]int{"day": 2}},
 		"ORDER": {As: "header", Of: "FILE", Columns: map[string]int{"customer": 3}},
 		"LINE":  {Columns: map[string]int{"article": 2, "amount": 3}},
@@ -54,7 +54,7 @@ const ordersFile = "FILE;20.11.2026\r\n" +
 
 func recordsReaderOf(t testing.TB, path string) item.Reader {
 	t.Helper()
-	r, err := NewReader(orderConfig(path), orderLine(t))
+	r, err := newReader(orderConfig(path), orderLine(t))
 	require.NoError(t, err)
 	return r
 }
@@ -222,27 +222,27 @@ func randomOrders(t *rapid.T) (content string, amounts []string) {
 
 func TestDelimitedRecordTypesAreChecked(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(map[string]RecordType){
-		"records.LINE.columns.amont: the item has no field amont (did you mean amount?)": func(r map[string]RecordType) { r["LINE"].Columns["amont"] = 4 },
-		"records.LINE.columns.note: 0 is not the number of a field, from 1":              func(r map[string]RecordType) { r["LINE"].Columns["note"] = 0 },
-		"records.SUM.sums.note: the field is a string; exact sums need int or":           func(r map[string]RecordType) { r["SUM"].Sums["note"] = 4 },
-		"records.LINE: columns: the field customer of the item has no column":            func(r map[string]RecordType) { delete(r, "ORDER"); delete(r, "SUM") },
-		"records.SUM.of: ORDER is not a header of this file (as: header)":                func(r map[string]RecordType) { delete(r, "ORDER") },
-		"records.NOTE.fields: it is negative":                                            func(r map[string]RecordType) { r["NOTE"] = RecordType{Columns: map[string]int{"note": 2}, Fields: -1} },
+	for want, change := range map[string]func(map[string]recordType){
+		"records.LINE.columns.amont: the item has no field amont (did you mean amount?)": func(r map[string]recordType) { r["LINE"].Columns["amont"] = 4 },
+		"records.LINE.columns.note: 0 is not the number of a field, from 1":              func(r map[string]recordType) { r["LINE"].Columns["note"] = 0 },
+		"records.SUM.sums.note: the field is a string; exact sums need int or":           func(r map[string]recordType) { r["SUM"].Sums["note"] = 4 },
+		"records.LINE: columns: the field customer of the item has no column":            func(r map[string]recordType) { delete(r, "ORDER"); delete(r, "SUM") },
+		"records.SUM.of: ORDER is not a header of this file (as: header)":                func(r map[string]recordType) { delete(r, "ORDER") },
+		"records.NOTE.fields: it is negative":                                            func(r map[string]recordType) { r["NOTE"] = recordType{Columns: map[string]int{"note": 2}, Fields: -1} },
 	} {
 		cfg := orderConfig("in.csv")
 		change(cfg.Records)
-		_, err := NewReader(cfg, orderLine(t))
+		_, err := newReader(cfg, orderLine(t))
 		require.ErrorContains(t, err, want)
 	}
 	cfg := orderConfig("in.csv")
-	_, err := NewReader(cfg, nil)
+	_, err := newReader(cfg, nil)
 	require.ErrorContains(t, err, "item: the item type is missing: a file with several record types has no header")
-	cfg.Columns, cfg.Header = 3, HeaderNone
-	_, err = NewReader(cfg, orderLine(t))
+	cfg.Columns, cfg.Header = 3, headerNone
+	_, err = newReader(cfg, orderLine(t))
 	require.ErrorContains(t, err, "columns: each record type has its own fields")
 	cfg.Columns, cfg.Records, cfg.TypeAt = 0, nil, 2
-	_, err = NewReader(cfg, orderLine(t))
+	_, err = newReader(cfg, orderLine(t))
 	require.ErrorContains(t, err, "type_at: it is a field's number")
 }
 
@@ -251,11 +251,11 @@ func TestNullsOfDelimitedRecordsGoByTheirQuotes(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String, Nullable: true}, row.Field{Name: "b", Kind: row.String, Nullable: true}, row.Field{Name: "x", Kind: row.String, Nullable: true})
 	require.NoError(t, err)
-	cfg := ReaderConfig{Path: ordersOf(t, "H,,\"\"\n\nD,\nD,\"\"\n"), Records: map[string]RecordType{
+	cfg := readerConfig{Path: ordersOf(t, "H,,\"\"\n\nD,\nD,\"\"\n"), Records: map[string]recordType{
 		"H": {As: "header", Columns: map[string]int{"a": 2, "b": 3}}, "D": {Columns: map[string]int{"x": 2}},
 	}}
 	open := func() item.Reader {
-		r, err := NewReader(cfg, item.RowOf("nulls", schema))
+		r, err := newReader(cfg, item.RowOf("nulls", schema))
 		require.NoError(t, err)
 		return r
 	}

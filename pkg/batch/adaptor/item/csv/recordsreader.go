@@ -35,7 +35,7 @@ type recordsPosition struct {
 }
 
 func newRecordsReader(r *reader, of *types) *recordsReader {
-	r.cfg.Header = HeaderNone
+	r.cfg.Header = headerNone
 	return &recordsReader{reader: r, of: of, state: of.plan.Start()}
 }
 

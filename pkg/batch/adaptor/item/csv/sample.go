@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/surfin-batch/surfin/internal/filestream"
 )
 
 // Cell is a field of a record as its text.
@@ -21,9 +23,23 @@ type Sample struct {
 	cells []Cell
 }
 
-// OpenSample opens the file at its first record. Item is ignored.
-func OpenSample(ctx context.Context, cfg ReaderConfig) (*Sample, error) {
-	made, err := NewReader(cfg, nil)
+// SampleConfig says how the file is read, with the reader's defaults.
+type SampleConfig struct {
+	Path, Delimiter      string
+	NoHeader, LazyQuotes bool
+	SkipLines            int
+	Encoding             filestream.EncodingName
+}
+
+// OpenSample opens the file at its first record.
+func OpenSample(ctx context.Context, sample SampleConfig) (*Sample, error) {
+	cfg := readerConfig{
+		Path: sample.Path, Delimiter: sample.Delimiter, Header: headerExact, SkipLines: sample.SkipLines, LazyQuotes: sample.LazyQuotes, Encoding: sample.Encoding,
+	}
+	if sample.NoHeader {
+		cfg.Header = headerNone
+	}
+	made, err := newReader(cfg, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewWriter returns a writer of items of the type use.In. The file belongs to use.Attempt (rule C15b).
-func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
+// newWriter returns a writer of items of the type use.In. The file belongs to use.Attempt (rule C15b).
+func newWriter(cfg writerConfig, use registry.BuildContext) (item.Writer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("csv: %w", err)
 	}
@@ -62,7 +62,7 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 	return use.In.ToRecords(w)
 }
 
-func lineEnd(cfg WriterConfig) string {
+func lineEnd(cfg writerConfig) string {
 	if cfg.LineEnd == "crlf" {
 		return "\r\n"
 	}
@@ -70,7 +70,7 @@ func lineEnd(cfg WriterConfig) string {
 }
 
 type writer struct {
-	cfg   WriterConfig
+	cfg   writerConfig
 	lines encoded
 	item  *row.Schema
 	out   *filestream.Output

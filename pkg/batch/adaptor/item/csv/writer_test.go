@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -62,10 +63,10 @@ func (f target) contents(t testing.TB) string {
 }
 
 func (f target) clear(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(f.path))) }
-func (f target) lose(t testing.TB)  { itemtest.RemoveParts(t, f.path) }
+func (f target) lose(t testing.TB)  { itemkit.RemoveParts(t, f.path) }
 
 func (f target) writer(t testing.TB, itemType item.Type, attempt core.Attempt) item.Writer {
-	w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, itemtest.Use(itemType, attempt))
+	w, err := newWriter(writerConfig{Path: f.path, Header: true}, itemtest.Use(itemType, attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -115,7 +116,7 @@ func TestTheWriterKeepsTheWriterContract(t *testing.T) {
 	}
 }
 
-func write(t require.TestingT, cfg WriterConfig, itemType item.Type, records ...[]string) (string, error) {
+func write(t require.TestingT, cfg writerConfig, itemType item.Type, records ...[]string) (string, error) {
 	ctx := context.Background()
 	list := make([]item.Row, len(records))
 	for i, record := range records {
@@ -127,7 +128,7 @@ func write(t require.TestingT, cfg WriterConfig, itemType item.Type, records ...
 		}
 		list[i] = row.New(itemType.Schema(), values)
 	}
-	w, err := NewWriter(cfg, registry.BuildContext{In: itemType})
+	w, err := newWriter(cfg, registry.BuildContext{In: itemType})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -154,15 +155,15 @@ func TestTheWritersTextFollowsItsConfig(t *testing.T) {
 	t.Parallel()
 	record := []string{`a"b`, "NULL", " é"}
 	for _, c := range []struct {
-		cfg  WriterConfig
+		cfg  writerConfig
 		want string
 	}{
-		{WriterConfig{Header: true}, "x,y,z\n\"a\"\"b\",,\" é\"\n"},
-		{WriterConfig{Delimiter: "tab", LineEnd: "crlf", Nulls: `\N`}, "\"a\"\"b\"\t\\N\t\" é\"\r\n"},
-		{WriterConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"éé\" é\"\n"},
-		{WriterConfig{Encoding: "latin1"}, "\"a\"\"b\",,\" \xe9\"\n"},
-		{WriterConfig{Encoding: "utf-8-bom"}, "\xEF\xBB\xBF\"a\"\"b\",,\" é\"\n"},
-		{WriterConfig{Encoding: "utf-16", Quote: "minimal"}, "\xFF\xFE\"\x00a\x00\"\x00\"\x00b\x00\"\x00,\x00,\x00\"\x00 \x00\xe9\x00\"\x00\n\x00"},
+		{writerConfig{Header: true}, "x,y,z\n\"a\"\"b\",,\" é\"\n"},
+		{writerConfig{Delimiter: "tab", LineEnd: "crlf", Nulls: `\N`}, "\"a\"\"b\"\t\\N\t\" é\"\r\n"},
+		{writerConfig{Quote: "all", Header: true, Delimiter: "é"}, "\"x\"é\"y\"é\"z\"\n\"a\"\"b\"éé\" é\"\n"},
+		{writerConfig{Encoding: "latin1"}, "\"a\"\"b\",,\" \xe9\"\n"},
+		{writerConfig{Encoding: "utf-8-bom"}, "\xEF\xBB\xBF\"a\"\"b\",,\" é\"\n"},
+		{writerConfig{Encoding: "utf-16", Quote: "minimal"}, "\xFF\xFE\"\x00a\x00\"\x00\"\x00b\x00\"\x00,\x00,\x00\"\x00 \x00\xe9\x00\"\x00\n\x00"},
 	} {
 		c.cfg.Path = filepath.Join(t.TempDir(), "out.csv")
 		got, err := write(t, c.cfg, texts(t, "x", "y", "z"), record)
@@ -173,7 +174,7 @@ func TestTheWritersTextFollowsItsConfig(t *testing.T) {
 
 func TestACharacterThatTheEncodingLacksIsAnInvalidItemAndWritesNothing(t *testing.T) {
 	t.Parallel()
-	cfg := WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Encoding: "latin1"}
+	cfg := writerConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Encoding: "latin1"}
 	_, err := write(t, cfg, texts(t, "x"), []string{"fine"}, []string{"日本"})
 	require.ErrorContains(t, err, "日本")
 	require.True(t, exception.IsSkippable(err))
@@ -185,7 +186,7 @@ func TestANumberThatIsNotFiniteIsAnInvalidItemAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	itemType := schema(t, row.Field{Name: "x", Kind: row.Float})
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-		w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, registry.BuildContext{In: itemType})
+		w, err := newWriter(writerConfig{Path: filepath.Join(t.TempDir(), "out.csv")}, registry.BuildContext{In: itemType})
 		require.NoError(t, err)
 		c := w.Component().(*writer)
 		require.NoError(t, c.Open(t.Context(), nil))
@@ -204,7 +205,7 @@ func TestOtherColumnsInTheMiddleOfAFileAreRefused(t *testing.T) {
 	ctx := context.Background()
 	open, err := row.Open()
 	require.NoError(t, err)
-	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, registry.BuildContext{In: item.RowOf("", open)})
+	w, err := newWriter(writerConfig{Path: filepath.Join(t.TempDir(), "out.csv"), Header: true}, registry.BuildContext{In: item.RowOf("", open)})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(ctx, nil))
@@ -227,7 +228,7 @@ func TestAVeryWideOpenFileRestartsWithOneHeader(t *testing.T) {
 	f := target{filepath.Join(t.TempDir(), "sub", "wide.csv")}
 	itemtest.Writer(t, itemtest.WriterConfig{
 		New: func(t testing.TB) item.Writer {
-			w, err := NewWriter(WriterConfig{Path: f.path, Header: true}, registry.BuildContext{In: item.RowOf("", open)})
+			w, err := newWriter(writerConfig{Path: f.path, Header: true}, registry.BuildContext{In: item.RowOf("", open)})
 			require.NoError(t, err)
 			return w
 		},
@@ -244,7 +245,7 @@ func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
 	ctx := context.Background()
 	path := filepath.Join(t.TempDir(), "out.csv")
 	make1 := func() *writer {
-		w, err := NewWriter(WriterConfig{Path: path, Header: true}, registry.BuildContext{In: texts(t, "a")})
+		w, err := newWriter(writerConfig{Path: path, Header: true}, registry.BuildContext{In: texts(t, "a")})
 		require.NoError(t, err)
 		return w.Component().(*writer)
 	}
@@ -254,7 +255,7 @@ func TestAPartThatIsShorterThanCommittedIsRefused(t *testing.T) {
 	at, err := w.Position()
 	require.NoError(t, err)
 	require.NoError(t, w.Close(ctx))
-	require.NoError(t, os.Truncate(itemtest.Parts(t, path)[0], 1))
+	require.NoError(t, os.Truncate(itemkit.Parts(t, path)[0], 1))
 	w = make1()
 	require.ErrorContains(t, w.Open(ctx, at), "has 1 bytes, but 2 were committed")
 	require.NoError(t, w.Close(ctx))
@@ -267,7 +268,7 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 		item := item.RowOf("", must(row.NewSchema(
 			row.Field{Name: "k1", Kind: row.String}, row.Field{Name: "k2", Kind: row.String})))
 		want := recordsOf(t, 2, "ab \",;\t\n\r#éü§'")
-		cfg := WriterConfig{
+		cfg := writerConfig{
 			Path: filepath.Join(dir, "out.csv"), Header: true,
 			Delimiter: rapid.SampledFrom([]string{",", ";", "tab", "§"}).Draw(t, "delimiter"),
 			LineEnd:   rapid.SampledFrom([]string{"lf", "crlf"}).Draw(t, "line end"),
@@ -276,7 +277,7 @@ func TestWhatIsWrittenIsReadBackByUsAndByEncodingCsv(t *testing.T) {
 		}
 		got, err := write(t, cfg, item, want...)
 		require.NoError(t, err)
-		back, _ := walk(t, ReaderConfig{Path: cfg.Path, Header: HeaderExact, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
+		back, _ := walk(t, readerConfig{Path: cfg.Path, Header: headerExact, Delimiter: cfg.Delimiter, Encoding: cfg.Encoding}, nil)
 		require.Len(t, back, len(want))
 		for i := range want {
 			require.Equal(t, want[i][0]+"|"+want[i][1], back[i])

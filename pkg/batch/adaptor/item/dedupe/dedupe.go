@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/expression"
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
@@ -22,23 +23,23 @@ const (
 	repeatedReject = "reject"
 )
 
-// Table has the keys, in the database that the step writes to.
-const Table = "surfin_seen_key"
+// seenTable has the keys, in the database that the step writes to.
+const seenTable = "surfin_seen_key"
 
-// Config is the configuration of `dedupe`.
-type Config struct {
+// config is the configuration of `dedupe`.
+type config struct {
 	Key      []string `key:"key" main:"true" required:"true" doc:"The fields that form the key; two nulls are equal."`
 	Repeated string   `key:"repeated" default:"drop" enum:"drop,reject" doc:"How to treat an item whose key was seen before: drop leaves it out and counts it as filtered; reject makes it invalid."`
 }
 
-// Connections implements registry.Connector: the table is made outside of the transaction, which a failure
+// Connections implements trait.Connector: the table is made outside of the transaction, which a failure
 // would end.
-func (c *Config) Connections() []registry.Connection {
-	return []registry.Connection{{OfStep: true, Use: registry.Within}}
+func (c *config) Connections() []trait.Connection {
+	return []trait.Connection{{OfStep: true, Use: trait.Within}}
 }
 
 // Validate checks the options that need no item type.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if len(c.Key) == 0 {
 		return &registry.ConfigError{Key: "key", Err: errors.New("the key is missing: list the names of fields, such as [id]")}
 	}
@@ -53,9 +54,9 @@ func (c *Config) Validate() error {
 // Components describes `dedupe`.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindProcessor, Name: "dedupe", Config: reflect.TypeFor[Config](), InTransaction: true,
+		Kind: registry.KindProcessor, Name: "dedupe", Config: reflect.TypeFor[config](), InTransaction: true,
 		Summary: "Passes only the first item of each key.",
-		Doc: `The keys seen so far are rows of the table ` + "`" + Table + "`" + `, which the step creates in the database that
+		Doc: `The keys seen so far are rows of the table ` + "`" + seenTable + "`" + `, which the step creates in the database that
 it writes to: a hash of 16 bytes each. They are committed with their chunk, so a restart knows exactly
 the keys of the rows already written, however many. They are deleted when the step completes, and when
 it starts again; the keys of a step that never completes stay. A skipped item's key does not count (an item that was rejected in the
@@ -75,14 +76,16 @@ flow:
     - dedupe: [id]
     writer: {table: {name: customer, key: [id], create: true}}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			_, err := compile(cfg.(*Config), in)
+			_, err := compile(cfg.(*config), in)
 			return in, err
 		},
-		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) { return New(*cfg.(*Config), b) },
+		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
+			return newProcessor(*cfg.(*config), b)
+		},
 	}}
 }
 
-func compile(cfg *Config, in item.Type) ([]*expression.ItemProgram, error) {
+func compile(cfg *config, in item.Type) ([]*expression.ItemProgram, error) {
 	var programs []*expression.ItemProgram
 	var errs []error
 	for _, name := range cfg.Key {

@@ -7,22 +7,25 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
+
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/dedupe"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // A chunk that is rolled back has passed nothing.
-func ExampleNew() {
+func ExampleComponents() {
 	provider, db, done := testexample.SQLite()
 	defer done()
 	type Order struct{ ID, Total int }
 	b := itemtest.Use(item.TypeOf[Order]("order"), core.Attempt{})
 	b.Databases = provider
-	processor, err := dedupe.New(dedupe.Config{Key: []string{"id"}}, b)
+	processor, err := testcomponent.Make[item.Processor](dedupe.Components(), registry.KindProcessor, testcomponent.Settings{"key": []string{"id"}}, b)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -33,8 +33,8 @@ type processor struct {
 	dry map[string]bool
 }
 
-// New returns the processor for items of type b.In.
-func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
+// newProcessor returns the processor for items of type b.In.
+func newProcessor(cfg config, b registry.BuildContext) (item.Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func New(cfg Config, b registry.BuildContext) (item.Processor, error) {
 		in: b.In, key: programs, names: cfg.Key, reject: cfg.Repeated == repeatedReject, db: db, attempt: b.Attempt,
 		begins: !b.Continues && b.RedriveOf == 0, keeps: b.RedriveOf != 0,
 	}
-	p.insert = "insert into " + Table + " (scope, seen) values (" + db.Dialect().Placeholder(1) + ", " + db.Dialect().Placeholder(2) + ") on conflict do nothing"
+	p.insert = "insert into " + seenTable + " (scope, seen) values (" + db.Dialect().Placeholder(1) + ", " + db.Dialect().Placeholder(2) + ") on conflict do nothing"
 	return p, nil
 }
 
@@ -116,7 +116,7 @@ func (p *processor) ready(ctx context.Context, current tx.Tx) error {
 }
 
 func there(ctx context.Context, conn tx.Conn) bool {
-	_, err := conn.ExecContext(ctx, "select 1 from "+Table+" where 1 = 0")
+	_, err := conn.ExecContext(ctx, "select 1 from "+seenTable+" where 1 = 0")
 	return err == nil
 }
 
@@ -128,7 +128,7 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 	if p.db.Dialect() == tx.Postgres {
 		blob = "bytea"
 	}
-	create := "create table if not exists " + Table + " (scope varchar(16) not null, seen " + blob + " not null, primary key (scope, seen))"
+	create := "create table if not exists " + seenTable + " (scope varchar(16) not null, seen " + blob + " not null, primary key (scope, seen))"
 	if _, err := conn.ExecContext(ctx, create); err != nil && !there(ctx, conn) { // two that make it at once
 		return fmt.Errorf("create the table of keys: %w; or create it yourself: %s", err, create)
 	}
@@ -136,7 +136,7 @@ func (p *processor) makeTable(ctx context.Context, conn tx.Conn) error {
 }
 
 func (p *processor) forget(ctx context.Context, conn tx.Conn) error {
-	if _, err := conn.ExecContext(ctx, "delete from "+Table+" where scope = "+p.db.Dialect().Placeholder(1), p.scope); err != nil {
+	if _, err := conn.ExecContext(ctx, "delete from "+seenTable+" where scope = "+p.db.Dialect().Placeholder(1), p.scope); err != nil {
 		return fmt.Errorf("dedupe: delete the keys: %w", err)
 	}
 	return nil

@@ -19,8 +19,8 @@ const (
 	byModified = "modified"
 )
 
-// Config is the configuration of `files`.
-type Config struct {
+// config is the configuration of `files`.
+type config struct {
 	Glob     string          `key:"glob" path:"true" required:"true" doc:"The pattern: * matches any run of characters except /, ? one character, [a-z] one of a range; a backslash escapes the next character."`
 	Reader   registry.Nested `key:"reader" kind:"reader" given:"path" required:"true" doc:"The reader for each file, without its path."`
 	Order    string          `key:"order" default:"name" enum:"name,modified" doc:"name sorts by the whole path; modified sorts by modification time, oldest first, then by name."`
@@ -28,20 +28,20 @@ type Config struct {
 }
 
 // Validate checks the pattern.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if err := filestream.CheckPattern(c.Glob); err != nil {
 		return &registry.ConfigError{Key: "glob", Err: err}
 	}
 	return nil
 }
 
-// ListsFiles implements registry.FileLister.
-func (c *Config) ListsFiles() {}
+// ListsFiles implements trait.FileLister.
+func (c *config) ListsFiles() {}
 
 // Components describes `files`.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindReader, Name: "files", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindReader, Name: "files", Config: reflect.TypeFor[config](),
 		Summary: "Reads the files that a pattern matches, one after the other.",
 		Doc: `The list of files is fixed when the step starts for the first time. A restart keeps that
 list: files added later are not read, and a file that has changed or disappeared is refused before
@@ -59,16 +59,16 @@ flow:
     processor: {map: {source: meta.path}}
     writer: {table: {name: customer, key: [id], create: true}}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
-			return cfg.(*Config).Reader.Types(nil)
+			return cfg.(*config).Reader.Types(nil)
 		},
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(ctx, *cfg.(*Config), b)
+			return newReader(ctx, *cfg.(*config), b)
 		},
 	}}
 }
 
-// New returns a reader of files.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader, error) {
+// newReader returns a reader of files.
+func newReader(ctx context.Context, cfg config, b registry.BuildContext) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 //test:plain
 
-package files_test
+package files
 
 import (
 	"crypto/sha256"
@@ -14,9 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/files"
+
+	"github.com/surfin-batch/surfin/internal/itemextra"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -43,17 +46,15 @@ func (f *folder) write(t testing.TB, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o600))
 }
 
-func (f *folder) reader(t testing.TB, change func(c *files.Config)) item.Reader {
+func (f *folder) reader(t testing.TB, change func(c *config)) item.Reader {
 	t.Helper()
 	schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int})
 	require.NoError(t, err)
-	cfg := files.Config{Glob: filepath.Join(f.dir, "*.csv"), Reader: registry.Nested{
-		Component: csv.Components()[0], Config: &csv.ReaderConfig{Header: csv.HeaderExact, Item: item.RowOf("", schema)},
-	}}
+	cfg := config{Glob: filepath.Join(f.dir, "*.csv"), Reader: testcomponent.Nested(csv.Components(), registry.KindReader, testcomponent.Settings{"header": "exact", "item": item.RowOf("", schema)})}
 	if change != nil {
 		change(&cfg)
 	}
-	r, err := files.New(t.Context(), cfg, registry.BuildContext{StepContext: func() *core.ExecutionContext { return f.context }})
+	r, err := newReader(t.Context(), cfg, registry.BuildContext{StepContext: func() *core.ExecutionContext { return f.context }})
 	require.NoError(t, err)
 	return r
 }
@@ -72,11 +73,11 @@ func TestFilesAreReadInTheirOrder(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 3}, ids(testexample.Read[item.Row](f.reader(t, nil))))
 	old := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(f.dir, "3.csv"), old, old))
-	require.Equal(t, []int64{3, 1, 2}, ids(testexample.Read[item.Row](f.reader(t, func(c *files.Config) { c.Order = "modified" }))))
+	require.Equal(t, []int64{3, 1, 2}, ids(testexample.Read[item.Row](f.reader(t, func(c *config) { c.Order = "modified" }))))
 
-	none := func(c *files.Config) { c.Glob = filepath.Join(f.dir, "none", "*.csv") }
+	none := func(c *config) { c.Glob = filepath.Join(f.dir, "none", "*.csv") }
 	require.Empty(t, testexample.Read[item.Row](f.reader(t, none)))
-	r := f.reader(t, func(c *files.Config) { none(c); c.Required = true })
+	r := f.reader(t, func(c *config) { none(c); c.Required = true })
 	require.ErrorContains(t, r.Component().(item.Opener).Open(t.Context(), nil), "no file matches")
 }
 
@@ -107,7 +108,7 @@ func TestARestartKeepsToTheFilesOfTheFirstAttempt(t *testing.T) {
 	restart := func(accept bool) ([]int64, error) {
 		r := f.reader(t, nil)
 		if accept {
-			r.Component().(item.ChangesAccepter).AcceptChanges()
+			r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 		}
 		if err := r.Component().(item.Opener).Open(t.Context(), at); err != nil {
 			return nil, err
@@ -161,7 +162,7 @@ func TestARestartKeepsToThousandsOfFiles(t *testing.T) {
 	require.NoError(t, r.Fill(t.Context(), first, 3000))
 	at, err := r.Component().(item.Positioner).Position()
 	require.NoError(t, err)
-	require.Less(t, len(at), core.MaxPositionBytes)
+	require.Less(t, len(at), ports.MaxPositionBytes)
 	require.NoError(t, r.Component().(item.Closer).Close(t.Context()))
 	stored, err := f.context.Encode()
 	require.NoError(t, err)
@@ -213,7 +214,7 @@ func TestMoreFilesThanTheListHoldsAreRefusedWithTheWayOut(t *testing.T) {
 func TestThePatternIsChecked(t *testing.T) {
 	t.Parallel()
 	for glob, want := range map[string]string{"": "glob: the pattern is missing", "a[": "glob: \"a[\" is not a pattern", "**/a": "** is not supported"} {
-		require.ErrorContains(t, (&files.Config{Glob: glob}).Validate(), want)
+		require.ErrorContains(t, (&config{Glob: glob}).Validate(), want)
 	}
 }
 

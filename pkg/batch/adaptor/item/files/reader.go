@@ -9,13 +9,14 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/confine"
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
 type reader struct {
-	config  Config
+	config  config
 	context func() *core.ExecutionContext // nil means that the list is only in memory
 	open    func(ctx context.Context, path string) (item.Reader, error)
 	none    item.Reader
@@ -167,7 +168,7 @@ func (r *reader) next(ctx context.Context, at item.Position) error {
 		return err
 	}
 	component := inner.Component()
-	if accepter, ok := component.(item.ChangesAccepter); ok && r.accept && at != nil {
+	if accepter, ok := component.(itemextra.ChangesAccepter); ok && r.accept && at != nil {
 		accepter.AcceptChanges()
 	}
 	if opener, ok := component.(item.Opener); ok {

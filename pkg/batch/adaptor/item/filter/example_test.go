@@ -3,17 +3,19 @@ package filter_test
 import (
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
+
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-func ExampleNew() {
+func ExampleComponents() {
 	type Invoice struct {
 		ID, Total int64
 	}
-	processor, err := filter.New(filter.Config{When: registry.Expression{Text: "item.total > 0"}}, item.TypeOf[Invoice]("invoice"))
+	processor, err := testcomponent.Make[item.Processor](filter.Components(), registry.KindProcessor, testcomponent.Settings{"when": registry.Expression{Text: "item.total > 0"}}, registry.BuildContext{In: item.TypeOf[Invoice]("invoice")})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config is the configuration of `filter`.
-type Config struct {
+// config is the configuration of `filter`.
+type config struct {
 	When registry.Expression `key:"when" main:"true" required:"true" doc:"A bool expression over item, meta and params. Items for which it is false are filtered out."`
 }
 
@@ -37,19 +37,19 @@ flow:
     reader: {csv: {path: in.csv, item: {id: int, name: string, date: date}}}
     processor: {filter: year(item.date) >= params.year}
     writer: {table: {name: customer, key: [id], create: true}}`,
-		Config: reflect.TypeFor[Config](),
+		Config: reflect.TypeFor[config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			_, err := compile(cfg.(*Config), in)
+			_, err := compile(cfg.(*config), in)
 			return in, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(*cfg.(*Config), b.In)
+			return newProcessor(*cfg.(*config), b.In)
 		},
 	}}
 }
 
-// New returns the processor for items of type in.
-func New(cfg Config, in item.Type) (item.Processor, error) {
+// newProcessor returns the processor for items of type in.
+func newProcessor(cfg config, in item.Type) (item.Processor, error) {
 	program, err := compile(&cfg, in)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func New(cfg Config, in item.Type) (item.Processor, error) {
 	}}, nil
 }
 
-func compile(cfg *Config, in item.Type) (*expression.ItemProgram, error) {
+func compile(cfg *config, in item.Type) (*expression.ItemProgram, error) {
 	program, err := expression.CompileItem(cfg.When, in)
 	if err == nil {
 		err = program.Require(row.Bool)

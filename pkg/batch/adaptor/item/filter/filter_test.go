@@ -1,6 +1,6 @@
 //test:plain
 
-package filter_test
+package filter
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -29,8 +29,8 @@ func strikes(t testing.TB) item.Type {
 	return item.RowOf("strike", s)
 }
 
-func config(text string) filter.Config {
-	return filter.Config{When: registry.Expression{Text: text, Env: registry.ExpressionEnv{
+func keepIf(text string) config {
+	return config{When: registry.Expression{Text: text, Env: registry.ExpressionEnv{
 		Types:  map[string]map[string]reflect.Type{"params": {"year": reflect.TypeFor[int64]()}},
 		Values: map[string]map[string]any{"params": {"year": int64(1995)}},
 	}}}
@@ -43,7 +43,7 @@ func values(id int64, year int, species row.Value) []row.Value {
 func TestRowsForWhichTheExpressionIsFalseAreFiltered(t *testing.T) {
 	t.Parallel()
 	in := strikes(t)
-	p, err := filter.New(config("year(item.date) >= params.year and (item.species == nil or item.species != 'gull')"), in)
+	p, err := newProcessor(keepIf("year(item.date) >= params.year and (item.species == nil or item.species != 'gull')"), in)
 	require.NoError(t, err)
 	source := item.NewSlice[item.Row](4)
 	for i, v := range [][]row.Value{
@@ -76,7 +76,7 @@ type strike struct {
 
 func TestGoTypesAreFilteredInTheirCell(t *testing.T) {
 	t.Parallel()
-	p, err := filter.New(config("item.id > 1 and (item.Cost ?? 0) < 10"), item.TypeOf[strike](""))
+	p, err := newProcessor(keepIf("item.id > 1 and (item.Cost ?? 0) < 10"), item.TypeOf[strike](""))
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[strike])
 	out, advance, err := p.Chain(cell)
@@ -94,7 +94,7 @@ func TestGoTypesAreFilteredInTheirCell(t *testing.T) {
 
 func TestAFilterThatIsNoSafeBoolIsRefusedAtLoad(t *testing.T) {
 	t.Parallel()
-	describe := filter.Components()[0]
+	describe := Components()[0]
 	for text, want := range map[string]string{
 		"item.id":                  "when: a bool is needed here, not an int",
 		"item.species == 'a'":      "when: item.species may be null",
@@ -103,7 +103,7 @@ func TestAFilterThatIsNoSafeBoolIsRefusedAtLoad(t *testing.T) {
 		"item.idd > 1":             "when: item has no field idd (did you mean id?)",
 		"":                         "when: the expression is empty",
 	} {
-		cfg := config(text)
+		cfg := keepIf(text)
 		_, err := describe.Types(&cfg, strikes(t))
 		var key *registry.ConfigError
 		require.ErrorAs(t, err, &key)
@@ -111,10 +111,10 @@ func TestAFilterThatIsNoSafeBoolIsRefusedAtLoad(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		var at *expression.Error
 		require.ErrorAs(t, err, &at)
-		_, err = filter.New(cfg, strikes(t))
+		_, err = newProcessor(cfg, strikes(t))
 		require.ErrorContains(t, err, want)
 	}
-	cfg := config("item.id > 0")
+	cfg := keepIf("item.id > 0")
 	in := strikes(t)
 	out, err := describe.Types(&cfg, in)
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestAFilterThatIsNoSafeBoolIsRefusedAtLoad(t *testing.T) {
 func TestAnItemOnWhichTheFilterFailsIsInvalid(t *testing.T) {
 	t.Parallel()
 	in := strikes(t)
-	p, err := filter.New(config("1 / item.id > 0"), in)
+	p, err := newProcessor(keepIf("1 / item.id > 0"), in)
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
@@ -138,8 +138,8 @@ func TestAnItemOnWhichTheFilterFailsIsInvalid(t *testing.T) {
 
 func TestTheComponentIsMade(t *testing.T) {
 	t.Parallel()
-	cfg := config("item.id > 0")
-	p, err := filter.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: strikes(t), Out: strikes(t)})
+	cfg := keepIf("item.id > 0")
+	p, err := Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: strikes(t), Out: strikes(t)})
 	require.NoError(t, err)
 	require.Implements(t, (*item.Processor)(nil), p)
 }
@@ -147,7 +147,7 @@ func TestTheComponentIsMade(t *testing.T) {
 func TestOneFilterServesManyGoroutines(t *testing.T) {
 	t.Parallel()
 	in := strikes(t)
-	p, err := filter.New(config("item.id % 2 == 0"), in)
+	p, err := newProcessor(keepIf("item.id % 2 == 0"), in)
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wrong := make(chan int64, 8000)
@@ -169,7 +169,7 @@ func TestOneFilterServesManyGoroutines(t *testing.T) {
 
 func TestFilteringARowAllocatesNothing(t *testing.T) {
 	in := strikes(t)
-	p, err := filter.New(config("year(item.date) >= params.year and item.species != nil and item.species startsWith 'o'"), in)
+	p, err := newProcessor(keepIf("year(item.date) >= params.year and item.species != nil and item.species startsWith 'o'"), in)
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
@@ -184,7 +184,7 @@ func TestFilteringARowAllocatesNothing(t *testing.T) {
 
 func BenchmarkFilterRow(b *testing.B) {
 	in := strikes(b)
-	p, err := filter.New(config("year(item.date) >= params.year and item.id > 0"), in)
+	p, err := newProcessor(keepIf("year(item.date) >= params.year and item.id > 0"), in)
 	require.NoError(b, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)

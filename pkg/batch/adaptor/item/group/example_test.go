@@ -1,25 +1,26 @@
 package group_test
 
 import (
-	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func ExampleNew() {
+func ExampleComponents() {
 	path, done := testexample.File("sales.csv", "shop,amount\nnorth,3\nnorth,4\nsouth,5\n")
 	defer done()
 	sales := testexample.Must(row.NewSchema(row.Field{Name: "shop", Kind: row.String}, row.Field{Name: "amount", Kind: row.Int}))
-	reader, err := group.New(context.Background(), group.Config{
-		Reader: registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Header: csv.HeaderExact, Item: item.RowOf("sale", sales)}},
-		Key:    []string{"shop"},
-		Fields: registry.Expressions{{Name: "total", Expression: registry.Expression{Text: "sum(item.amount)"}}},
+	reader, err := testcomponent.Make[item.Reader](group.Components(), registry.KindReader, testcomponent.Settings{
+		"reader": testcomponent.Nested(csv.Components(), registry.KindReader, testcomponent.Settings{"path": path, "header": "exact", "item": item.RowOf("sale", sales)}),
+		"key":    []string{"shop"},
+		"fields": registry.Expressions{{Name: "total", Expression: registry.Expression{Text: "sum(item.amount)"}}},
 	}, registry.BuildContext{})
 	if err != nil {
 		fmt.Println(err)

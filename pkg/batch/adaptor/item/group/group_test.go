@@ -1,6 +1,6 @@
 //test:plain
 
-package group_test
+package group
 
 import (
 	"context"
@@ -12,27 +12,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/filter"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/group"
+
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
-
-func component(t testing.TB, list []registry.Component, kind registry.Kind) registry.Component {
-	t.Helper()
-	for _, c := range list {
-		if c.Kind == kind {
-			return c
-		}
-	}
-	t.Fatalf("there is no %s", kind)
-	return registry.Component{}
-}
 
 func sales(t testing.TB) item.Type {
 	t.Helper()
@@ -46,10 +36,7 @@ func sales(t testing.TB) item.Type {
 
 func reading(t testing.TB, path string) registry.Nested {
 	t.Helper()
-	return registry.Nested{
-		Component: component(t, csv.Components(), registry.KindReader),
-		Config:    &csv.ReaderConfig{Path: path, Item: sales(t), Header: csv.HeaderExact, MaxLine: 1000},
-	}
+	return testcomponent.Nested(csv.Components(), registry.KindReader, testcomponent.Settings{"path": path, "item": sales(t), "header": "exact", "max_line": 1000})
 }
 
 func fields(pairs ...string) registry.Expressions {
@@ -67,11 +54,11 @@ func file(t testing.TB, text string) string {
 	return path
 }
 
-func newReader(t testing.TB, cfg group.Config) item.Reader {
+func grouped(t testing.TB, cfg config) item.Reader {
 	t.Helper()
-	out, err := group.Components()[0].Types(&cfg, nil)
+	out, err := Components()[0].Types(&cfg, nil)
 	require.NoError(t, err)
-	r, err := group.New(context.Background(), cfg, registry.BuildContext{Out: out})
+	r, err := newReader(context.Background(), cfg, registry.BuildContext{Out: out})
 	require.NoError(t, err)
 	return r
 }
@@ -92,7 +79,7 @@ const threeShops = "shop,amount,note\na,1,x\na,2,\na,3,y\nb,10,\nc,5,p\nc,-5,q\n
 
 func TestConsecutiveRowsWithOneKeyBecomeOneRow(t *testing.T) {
 	t.Parallel()
-	cfg := group.Config{
+	cfg := config{
 		Reader: reading(t, file(t, threeShops)), Key: []string{"shop"},
 		Fields: fields("n", "count()", "notes", "count(item.note)", "total", "sum(item.amount)", "half", "sum(item.amount / 2)", "least", "min(item.amount)",
 			"most", "max(item.note)", "first", "first(item.note)", "last", "last(item.note)", "joined", "join(item.note, ' + ')", "all", "list(item.note)", "line", "first(meta.line)"),
@@ -101,17 +88,17 @@ func TestConsecutiveRowsWithOneKeyBecomeOneRow(t *testing.T) {
 		`a,3,2,6,3,1,y,x,y,x + y,["x",null,"y"],2`,
 		`b,1,0,10,5,10,null,null,null,,[null],5`,
 		`c,2,2,0,0,-5,q,p,q,p + q,["p","q"],6`,
-	}, texts(testexample.Read[item.Row](newReader(t, cfg))))
+	}, texts(testexample.Read[item.Row](grouped(t, cfg))))
 }
 
 func TestAGroupBeginsWhereARowLooksLikeItsFirstOne(t *testing.T) {
 	t.Parallel()
-	cfg := group.Config{
+	cfg := config{
 		Reader: reading(t, file(t, "shop,amount,note\nH,1,\nP,2,x\nP,3,y\nH,4,\nH,5,\nP,6,z\n")),
 		Starts: registry.Expression{Text: "item.shop == 'H'"},
 		Fields: fields("order", "first(item.amount)", "lines", "join(item.note, ',')", "sum", "sum(item.shop == 'P' ? item.amount : 0)"),
 	}
-	require.Equal(t, []string{"1,x,y,5", "4,,0", "5,z,6"}, texts(testexample.Read[item.Row](newReader(t, cfg))))
+	require.Equal(t, []string{"1,x,y,5", "4,,0", "5,z,6"}, texts(testexample.Read[item.Row](grouped(t, cfg))))
 }
 
 func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
@@ -137,9 +124,9 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 		itemtest.Reader(t, itemtest.ReaderConfig{
 			Source: path,
 			New: func(t testing.TB) item.Reader {
-				return newReader(t, group.Config{
+				return grouped(t, config{
 					Reader: reading(t, path), Key: []string{"shop"}, Fields: fields("n", "count()", "total", "sum(item.amount)"),
-					Processor: []registry.Nested{{Component: component(t, filter.Components(), registry.KindProcessor), Config: &filter.Config{When: registry.Expression{Text: "item.amount >= 0"}}}},
+					Processor: []registry.Nested{testcomponent.Nested(filter.Components(), registry.KindProcessor, testcomponent.Settings{"when": registry.Expression{Text: "item.amount >= 0"}})},
 				})
 			},
 			Change: func(t testing.TB) { require.NoError(t, os.WriteFile(path, []byte(whole+"zz,1,\n"), 0o600)) },
@@ -153,11 +140,10 @@ func TestGroupsOfAQueryRestartBehindTheLastWholeGroup(t *testing.T) {
 		"insert into sale values (1, 'a', 1, null), (2, 'a', 2, null), (3, 'b', 3, null), (4, 'b', 4, null), (5, 'c', 5, null)")
 	defer done()
 	fresh := func(t testing.TB) item.Reader {
-		cfg := group.Config{Key: []string{"shop"}, Fields: fields("total", "sum(item.amount)"), Reader: registry.Nested{
-			Component: component(t, query.Components(), registry.KindReader),
-			Config:    &query.Config{SQL: registry.SQL{Parts: []string{"select id, shop, amount, note from sale"}}, Key: []string{"shop", "amount"}, Item: sales(t), Fetch: 2},
-		}}
-		r, err := group.New(t.Context(), cfg, registry.BuildContext{Databases: provider})
+		cfg := config{Key: []string{"shop"}, Fields: fields("total", "sum(item.amount)"), Reader: testcomponent.Nested(query.Components(), registry.KindReader, testcomponent.Settings{
+			"sql": registry.SQL{Parts: []string{"select id, shop, amount, note from sale"}}, "key": []string{"shop", "amount"}, "item": sales(t), "fetch": 2,
+		})}
+		r, err := newReader(t.Context(), cfg, registry.BuildContext{Databases: provider})
 		require.NoError(t, err)
 		return r
 	}
@@ -183,12 +169,12 @@ func TestGroupsOfAQueryRestartBehindTheLastWholeGroup(t *testing.T) {
 
 func TestAGroupThatCannotBeComputedIsAnInvalidItemAndTheNextOneGoesOn(t *testing.T) {
 	t.Parallel()
-	for want, cfg := range map[string]group.Config{
+	for want, cfg := range map[string]config{
 		"total: the sum is larger than an int":                          {Fields: fields("total", "sum(item.amount * 4611686018427387904)")},
 		"all: join and list have collected more than max_group, 4 byte": {Fields: fields("all", "list(item.amount)"), MaxGroup: 4},
 	} {
 		cfg.Reader, cfg.Key = reading(t, file(t, "shop,amount,note\na,1,\na,1,\na,0,\nb,1,\n")), []string{"shop"}
-		r := newReader(t, cfg)
+		r := grouped(t, cfg)
 		require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 		items := r.NewItems(2)
 		err := r.Fill(t.Context(), items, 2)
@@ -203,7 +189,7 @@ func TestAGroupThatCannotBeComputedIsAnInvalidItemAndTheNextOneGoesOn(t *testing
 
 func TestRowsThatAreNotSortedAreRefusedWhereTheyMustBe(t *testing.T) {
 	t.Parallel()
-	r := newReader(t, group.Config{Reader: reading(t, file(t, "shop,amount,note\nb,1,\na,1,\n")), Key: []string{"shop"}, Sorted: true})
+	r := grouped(t, config{Reader: reading(t, file(t, "shop,amount,note\nb,1,\na,1,\n")), Key: []string{"shop"}, Sorted: true})
 	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 	for range 2 {
 		err := r.Fill(t.Context(), r.NewItems(1), 1)
@@ -214,7 +200,7 @@ func TestRowsThatAreNotSortedAreRefusedWhereTheyMustBe(t *testing.T) {
 
 func TestMistakesInAGroupAreFoundAtLoad(t *testing.T) {
 	t.Parallel()
-	for want, cfg := range map[string]group.Config{
+	for want, cfg := range map[string]config{
 		"key: which rows belong together is not set":                             {},
 		"starts: key is set, too":                                                {Key: []string{"shop"}, Starts: registry.Expression{Text: "true"}},
 		"starts: a group's row needs a field":                                    {Starts: registry.Expression{Text: "true"}},
@@ -233,22 +219,21 @@ func TestMistakesInAGroupAreFoundAtLoad(t *testing.T) {
 		cfg.Reader = reading(t, "in.csv")
 		err := cfg.Validate()
 		if err == nil {
-			_, err = group.Components()[0].Types(&cfg, nil)
+			_, err = Components()[0].Types(&cfg, nil)
 		}
 		require.ErrorContains(t, err, want)
 	}
-	require.Equal(t, reflect.TypeFor[group.Config](), group.Components()[0].Config)
+	require.Equal(t, reflect.TypeFor[config](), Components()[0].Config)
 }
 
 func TestSumsOfDecimalsAreExact(t *testing.T) {
 	t.Parallel()
 	s, err := row.NewSchema(row.Field{Name: "shop", Kind: row.DecimalKind}, row.Field{Name: "amount", Kind: row.DecimalKind, Nullable: true})
 	require.NoError(t, err)
-	nested := registry.Nested{
-		Component: component(t, csv.Components(), registry.KindReader),
-		Config:    &csv.ReaderConfig{Path: file(t, "shop,amount\n1.0,0.1\n1,0.20\n1.00,99999999999999999999.05\n2,\n"), Item: item.RowOf("", s), Header: csv.HeaderExact},
-	}
-	cfg := group.Config{Reader: nested, Key: []string{"shop"}, Fields: fields("total", "sum(item.amount)", "most", "max(item.amount)", "all", "list(item.amount)")}
+	nested := testcomponent.Nested(csv.Components(), registry.KindReader, testcomponent.Settings{
+		"path": file(t, "shop,amount\n1.0,0.1\n1,0.20\n1.00,99999999999999999999.05\n2,\n"), "item": item.RowOf("", s), "header": "exact",
+	})
+	cfg := config{Reader: nested, Key: []string{"shop"}, Fields: fields("total", "sum(item.amount)", "most", "max(item.amount)", "all", "list(item.amount)")}
 	require.Equal(t, []string{"1.0,99999999999999999999.35,99999999999999999999.05,[0.1,0.20,99999999999999999999.05]", "2,0,null,[null]"},
-		texts(testexample.Read[item.Row](newReader(t, cfg))))
+		texts(testexample.Read[item.Row](grouped(t, cfg))))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/expression"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -21,7 +22,7 @@ type reader struct {
 	*plan
 	source *source
 	frame  *expression.Frame
-	hand   *group
+	hand   *rowGroup
 	meta   item.Meta
 	// the outcome of the source at which the current group began
 	start rowPosition
@@ -31,7 +32,7 @@ type reader struct {
 	broken error
 }
 
-type group struct {
+type rowGroup struct {
 	key    []row.Value
 	meta   item.Meta
 	fields []accumulator
@@ -39,8 +40,8 @@ type group struct {
 	bad    error
 }
 
-// New returns a reader of groups.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader, error) {
+// newReader returns a reader of groups.
+func newReader(ctx context.Context, cfg config, b registry.BuildContext) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -66,9 +67,9 @@ func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader,
 
 type positioned struct{ *reader }
 
-// position is the start of the current group. Drop outcomes after Reader's position belong to earlier
+// groupPosition is the start of the current group. Drop outcomes after Reader's position belong to earlier
 // groups; errors among Feed outcomes were reported.
-type position struct {
+type groupPosition struct {
 	Reader json.RawMessage `json:"reader,omitempty"`
 	Drop   int64           `json:"drop,omitempty"`
 	Feed   int64           `json:"feed,omitempty"`
@@ -84,11 +85,11 @@ func (r *positioned) Position() (item.Position, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(position{Reader: at.JSON(), Drop: start.drop, Feed: r.source.count - start.count + r.silent})
+	return json.Marshal(groupPosition{Reader: at.JSON(), Drop: start.drop, Feed: r.source.count - start.count + r.silent})
 }
 
 func (r *reader) AcceptChanges() {
-	if a, ok := r.source.reader.Component().(item.ChangesAccepter); ok {
+	if a, ok := r.source.reader.Component().(itemextra.ChangesAccepter); ok {
 		a.AcceptChanges()
 	}
 }
@@ -99,7 +100,7 @@ func (r *reader) RawText() item.RawText { return r.source.raw() }
 
 // Open continues at the start of the group that was current.
 func (r *reader) Open(ctx context.Context, at item.Position) error {
-	var pos position
+	var pos groupPosition
 	var from item.Position
 	if at != nil {
 		if err := json.Unmarshal(at, &pos); err != nil {
@@ -176,7 +177,7 @@ func (r *reader) Read(ctx context.Context) (item.Row, error) {
 	}
 }
 
-func (r *reader) answer(done *group, err error) (item.Row, error) {
+func (r *reader) answer(done *rowGroup, err error) (item.Row, error) {
 	if err != nil {
 		return item.Row{}, err
 	}
@@ -191,14 +192,14 @@ func (r *reader) answer(done *group, err error) (item.Row, error) {
 	return row.New(r.schema, values), nil
 }
 
-func (r *reader) finish(next *group, start rowPosition) (item.Row, error) {
+func (r *reader) finish(next *rowGroup, start rowPosition) (item.Row, error) {
 	done := r.hand
 	r.hand, r.start = next, start
 	return r.answer(done, nil)
 }
 
 // take returns the previous group if that is complete. before is the place of the row.
-func (r *reader) take(before rowPosition) (done *group, err error) {
+func (r *reader) take(before rowPosition) (done *rowGroup, err error) {
 	key := make([]row.Value, len(r.key))
 	for i, program := range r.key {
 		if key[i], err = program.Eval(r.frame); err != nil {
@@ -239,15 +240,15 @@ func shown(key []row.Value) string {
 	return text
 }
 
-func (r *reader) newGroup(key []row.Value) *group {
-	g := &group{key: key, meta: r.source.out.(item.AnyCell).Origin(), fields: make([]accumulator, len(r.fields))}
+func (r *reader) newGroup(key []row.Value) *rowGroup {
+	g := &rowGroup{key: key, meta: r.source.out.(item.AnyCell).Origin(), fields: make([]accumulator, len(r.fields))}
 	for i := range r.fields {
 		g.fields[i].aggregate = &r.fields[i]
 	}
 	return g
 }
 
-func (g *group) add(f *expression.Frame, most int) {
+func (g *rowGroup) add(f *expression.Frame, most int) {
 	for i := range g.fields {
 		if g.bad != nil {
 			return

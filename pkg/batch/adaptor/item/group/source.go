@@ -68,7 +68,7 @@ func (s *source) here() rowPosition {
 	return rowPosition{count: s.count, drop: s.count - s.anchor.count, at: s.anchor.at}
 }
 
-func newSource(ctx context.Context, cfg Config, b registry.BuildContext) (*source, error) {
+func newSource(ctx context.Context, cfg config, b registry.BuildContext) (*source, error) {
 	s := &source{}
 	var rows item.Type
 	var err error

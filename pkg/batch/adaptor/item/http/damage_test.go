@@ -1,6 +1,6 @@
 //test:plain
 
-package httpitem_test
+package httpitem
 
 import (
 	"net/http"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	httpitem "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/http"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
@@ -30,7 +29,7 @@ func TestEveryBodyComesToAnEnd(t *testing.T) {
 			server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 			t.Cleanup(server.Close)
 			itemtest.Reader(t, itemtest.ReaderConfig{Source: path, New: func(t testing.TB) item.Reader {
-				r, err := httpitem.NewReader(http.DefaultClient, httpitem.Config{URL: server.URL + "/events.json", Items: items}, event(t))
+				r, err := newReader(http.DefaultClient, config{URL: server.URL + "/events.json", Items: items}, event(t))
 				require.NoError(t, err)
 				return r
 			}})

@@ -19,21 +19,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Config configures the reader.
-type Config struct {
+// config configures the reader.
+type config struct {
 	URL     string            `key:"url" main:"true" required:"true" doc:"The address of the first page."`
 	Item    item.Type         `key:"item" required:"true" doc:"The type of the items: fields are matched by key or path, other keys are ignored, a missing key is null."`
 	Items   string            `key:"items" doc:"The path of the array in each response, such as data.results; without it the response is the array."`
 	Query   map[string]string `key:"query" doc:"Query parameters of the URL; they are encoded."`
 	Headers map[string]string `key:"headers" doc:"Headers of the requests."`
-	Page    *Page             `key:"page" doc:"How to request the next page; without it there is only one."`
+	Page    *paging           `key:"page" doc:"How to request the next page; without it there is only one."`
 	Rate    string            `key:"rate" doc:"The highest rate of requests, such as 5/s, 100/m or 1000/h."`
 	Timeout time.Duration     `key:"timeout" default:"30s" doc:"How long a request and its response may take."`
 	MaxPage registry.Size     `key:"max_page" default:"16MB" doc:"The longest response; a longer one is an error. A page is kept in memory."`
 }
 
-// Page configures how to request the next page.
-type Page struct {
+// paging configures how to request the next page.
+type paging struct {
 	Cursor string `key:"cursor" doc:"The path of the cursor of the next page in a response. If it is missing, null or empty, the page is the last one."`
 	Next   string `key:"next" doc:"The path of the next page's URL in a response; it must be on the same host."`
 	Link   bool   `key:"link" default:"false" doc:"The next page's URL is in the header Link, with rel=next."`
@@ -46,7 +46,7 @@ type Page struct {
 const defaultMaxPage = 16 << 20
 
 // Validate checks the request.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	mend := func(key string, err error, hint string) {
 		if err != nil {
@@ -76,14 +76,14 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) page() *Page {
+func (c *config) page() *paging {
 	if c.Page == nil {
-		return &Page{}
+		return &paging{}
 	}
 	return c.Page
 }
 
-func (p *Page) check(given bool) (hint string, err error) {
+func (p *paging) check(given bool) (hint string, err error) {
 	ways, named := 0, p.Cursor != "" || p.Offset || p.Number
 	for _, is := range []bool{p.Cursor != "", p.Next != "", p.Link, p.Offset, p.Number} {
 		if is {
@@ -118,7 +118,7 @@ func everyOf(rate string) (time.Duration, error) {
 // Components describes the reader.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindReader, Name: "http", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindReader, Name: "http", Config: reflect.TypeFor[config](),
 		Summary: "Reads the items of a JSON API, page by page.",
 		Doc: `Each response has an array of items, and says how to request the next page. A restart requests
 the current page again and continues after the last committed item: a response with different items before
@@ -143,7 +143,7 @@ flow:
     writer: {table: {name: event, mode: upsert, key: [id], create: true}}
     retry: {limit: 5, errors: [transient, http(429)]}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
-			c := cfg.(*Config)
+			c := cfg.(*config)
 			if c.Item == nil || c.Item.Schema() != nil && c.Item.Schema().IsOpen() {
 				return nil, &registry.ConfigError{
 					Key: "item", Err: errors.New("the item type is missing: JSON has no header that names the fields"),
@@ -156,7 +156,7 @@ flow:
 			return c.Item, nil
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return NewReader(http.DefaultClient, *cfg.(*Config), b.Out)
+			return newReader(http.DefaultClient, *cfg.(*config), b.Out)
 		},
 	}}
 }

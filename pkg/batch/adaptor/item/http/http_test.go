@@ -1,7 +1,6 @@
-package httpitem_test
+package httpitem
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testexample"
-	httpitem "github.com/surfin-batch/surfin/pkg/batch/adaptor/item/http"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -87,19 +84,19 @@ func say(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text) //nolint:errcheck // of the test: a reader that has enough is gone
 }
 
-func (a *api) reader(t testing.TB, page *httpitem.Page, query map[string]string) item.Reader {
+func (a *api) reader(t testing.TB, page *paging, query map[string]string) item.Reader {
 	t.Helper()
-	cfg := httpitem.Config{URL: a.URL + "/events?key=secret", Query: query, Items: "body.data", Page: page, Headers: map[string]string{"Authorization": "Bearer x"}}
+	cfg := config{URL: a.URL + "/events?key=secret", Query: query, Items: "body.data", Page: page, Headers: map[string]string{"Authorization": "Bearer x"}}
 	if query["bare"] != "" {
 		cfg.Items = ""
 	}
-	r, err := httpitem.NewReader(http.DefaultClient, cfg, event(t))
+	r, err := newReader(http.DefaultClient, cfg, event(t))
 	require.NoError(t, err)
 	return r
 }
 
-func pages() map[string]*httpitem.Page {
-	return map[string]*httpitem.Page{
+func pages() map[string]*paging {
+	return map[string]*paging{
 		"cursor": {Cursor: "body.cursor", Param: "cursor"}, "next": {Next: "body.next"}, "link": {Link: true},
 		"offset": {Offset: true, Param: "offset"}, "number": {Number: true, First: 1, Param: "page"},
 	}
@@ -214,44 +211,18 @@ func TestAFailedRequestConsumesNothing(t *testing.T) {
 
 func TestTheConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(c *httpitem.Config){
-		"url: it must begin with http":                           func(c *httpitem.Config) { c.URL = "ftp://x" },
-		"page: set exactly one of cursor":                        func(c *httpitem.Config) { c.Page = &httpitem.Page{} },
-		"page: param is missing":                                 func(c *httpitem.Config) { c.Page = &httpitem.Page{Offset: true} },
-		"page: param is for cursor":                              func(c *httpitem.Config) { c.Page = &httpitem.Page{Link: true, Param: "x"} },
-		`rate: "5" is not a rate (such as 5/s, 100/m or 1000/h)`: func(c *httpitem.Config) { c.Rate = "5" },
-		"headers.a b: \"a b\" is not a header name":              func(c *httpitem.Config) { c.Headers = map[string]string{"a b": "x"} },
-		"max_page: it is negative":                               func(c *httpitem.Config) { c.MaxPage = -1 },
-		"timeout: it must not be negative":                       func(c *httpitem.Config) { c.Timeout = -1 },
+	for want, change := range map[string]func(c *config){
+		"url: it must begin with http":                           func(c *config) { c.URL = "ftp://x" },
+		"page: set exactly one of cursor":                        func(c *config) { c.Page = &paging{} },
+		"page: param is missing":                                 func(c *config) { c.Page = &paging{Offset: true} },
+		"page: param is for cursor":                              func(c *config) { c.Page = &paging{Link: true, Param: "x"} },
+		`rate: "5" is not a rate (such as 5/s, 100/m or 1000/h)`: func(c *config) { c.Rate = "5" },
+		"headers.a b: \"a b\" is not a header name":              func(c *config) { c.Headers = map[string]string{"a b": "x"} },
+		"max_page: it is negative":                               func(c *config) { c.MaxPage = -1 },
+		"timeout: it must not be negative":                       func(c *config) { c.Timeout = -1 },
 	} {
-		cfg := httpitem.Config{URL: "https://api.example.org"}
+		cfg := config{URL: "https://api.example.org"}
 		change(&cfg)
 		require.ErrorContains(t, cfg.Validate(), want)
 	}
-}
-
-func ExampleNewReader() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page := map[string]any{"data": []map[string]any{{"id": 1, "name": "Ada"}}, "next": "b"}
-		if r.URL.Query().Get("cursor") == "b" {
-			page = map[string]any{"data": []map[string]any{{"id": 2, "name": "Grace"}}}
-		}
-		if err := json.NewEncoder(w).Encode(page); err != nil {
-			fmt.Println(err)
-		}
-	}))
-	defer server.Close()
-	type customer struct {
-		ID   int64  `json:"id"`
-		Name string `json:"name"`
-	}
-	reader, err := httpitem.NewReader(server.Client(), httpitem.Config{URL: server.URL, Items: "data", Page: &httpitem.Page{Cursor: "next", Param: "cursor"}}, item.TypeOf[customer]("customer"))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	testexample.Print[customer](reader)
-	// Output:
-	// {ID:1 Name:Ada}
-	// {ID:2 Name:Grace}
 }

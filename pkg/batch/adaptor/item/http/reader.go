@@ -25,8 +25,8 @@ import (
 // a wait that a server requests by Retry-After
 const longestWait = time.Minute
 
-// NewReader returns a reader of items of the type.
-func NewReader(client *http.Client, cfg Config, itemType item.Type) (item.Reader, error) {
+// newReader returns a reader of items of the type.
+func newReader(client *http.Client, cfg config, itemType item.Type) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("http: %w", err)
 	}
@@ -41,7 +41,7 @@ func NewReader(client *http.Client, cfg Config, itemType item.Type) (item.Reader
 // reader is the item.DocumentReader.
 type reader struct {
 	client *http.Client
-	cfg    Config
+	cfg    config
 	every  time.Duration
 
 	at     position
@@ -56,7 +56,7 @@ type reader struct {
 
 // a page, and how many of its items are done
 type position struct {
-	// Page is a cursor or an address; empty means the first page.
+	// paging is a cursor or an address; empty means the first page.
 	Page string `json:"page,omitempty"`
 	// Before and Pages count the items and pages before the page.
 	Before int64 `json:"before"`

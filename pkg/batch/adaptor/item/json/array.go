@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// ReaderConfig configures the reader `json`.
-type ReaderConfig struct {
+// readerConfig configures the reader `json`.
+type readerConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are matched by key or path, unknown decides about other keys, a missing key is null."`
 	Items       string                     `key:"items" doc:"The path of the array in the top-level object: features, or data.features; a key with a dot in brackets and quotes. Without it the file is the array."`
@@ -27,7 +27,7 @@ type ReaderConfig struct {
 }
 
 // Validate reports an invalid value of a key.
-func (c *ReaderConfig) Validate() error {
+func (c *readerConfig) Validate() error {
 	if _, err := itemsOf(c.Items); err != nil {
 		return err
 	}
@@ -63,10 +63,10 @@ flow:
   chunk:
     reader: {json: {path: in.json, items: flights, item: {date: string, delay: int}}}
     writer: {csv: out/flights.csv}`,
-			Config: reflect.TypeFor[ReaderConfig](),
-			Types:  func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*ReaderConfig).Item) },
+			Config: reflect.TypeFor[readerConfig](),
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*readerConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return NewReader(*cfg.(*ReaderConfig), b.Out)
+				return newArrayReader(*cfg.(*readerConfig), b.Out)
 			},
 		},
 		writer(registry.Component{Name: "json", Summary: "Writes a JSON array.", Example: `job: convert
@@ -74,12 +74,12 @@ flow:
 - step: convert
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
-    writer: {json: {path: out/items.json, keys: {id: id, who.name: name}}}`}, NewWriter),
+    writer: {json: {path: out/items.json, keys: {id: id, who.name: name}}}`}, newArrayWriter),
 	}
 }
 
-// NewReader returns a reader of the elements of an array.
-func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
+// newArrayReader returns a reader of the elements of an array.
+func newArrayReader(cfg readerConfig, itemType item.Type) (item.Reader, error) {
 	keys, err := itemsOf(cfg.Items)
 	if err != nil {
 		return nil, fmt.Errorf("json: %w", err)
@@ -88,8 +88,8 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	return newReader(file, itemType, func(c jsonfile.Config) *jsonfile.Reader { return jsonfile.NewArray(c, keys) })
 }
 
-// NewWriter returns a writer of an array. The file belongs to b.Attempt (rule C15b).
-func NewWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
+// newArrayWriter returns a writer of an array. The file belongs to b.Attempt (rule C15b).
+func newArrayWriter(cfg writerConfig, b registry.BuildContext) (item.Writer, error) {
 	if cfg.Append {
 		return nil, fmt.Errorf("json: %w", errAppend())
 	}

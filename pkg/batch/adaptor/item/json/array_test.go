@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -27,13 +28,13 @@ type thing struct {
 	Name string `json:"name"`
 }
 
-func arrayReader(t require.TestingT, cfg ReaderConfig, itemType item.Type) item.Reader {
-	r, err := NewReader(cfg, itemType)
+func arrayReader(t require.TestingT, cfg readerConfig, itemType item.Type) item.Reader {
+	r, err := newArrayReader(cfg, itemType)
 	require.NoError(t, err)
 	return r
 }
 
-func outcomes(t require.TestingT, cfg ReaderConfig, from item.Position) (all []string) {
+func outcomes(t require.TestingT, cfg readerConfig, from item.Position) (all []string) {
 	ctx := context.Background()
 	r := arrayReader(t, cfg, rows(t))
 	defer func() { require.NoError(t, r.Component().(item.Closer).Close(ctx)) }()
@@ -77,7 +78,7 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 				itemtest.Reader(t, itemtest.ReaderConfig{
 					Source: path,
 					New: func(t testing.TB) item.Reader {
-						return arrayReader(t, ReaderConfig{Path: path, Items: c.key}, itemType)
+						return arrayReader(t, readerConfig{Path: path, Items: c.key}, itemType)
 					},
 					Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 1)) },
 				})
@@ -90,7 +91,7 @@ func TestTheReaderOfAnArrayKeepsTheReaderContract(t *testing.T) {
 		"PATH:5, element 3: not a JSON object: 7",
 		"PATH:6, element 4: not a JSON object: null",
 		"2 B,]é 6", "3 null 7",
-	}, outcomes(t, ReaderConfig{Path: file(t, "in.json", array)}, nil))
+	}, outcomes(t, readerConfig{Path: file(t, "in.json", array)}, nil))
 }
 
 func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
@@ -118,7 +119,7 @@ func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
 		{`{"items":[{"id":1}],"n":{"items":[]},"items":[]}`, "items", `json: PATH:1: at offset 44, after element 1: the key "items" is there twice`},
 		{`{"items":[{"id":1}],"n":"` + strings.Repeat("x", 200<<10) + `"}`, "items", `json: PATH:1: at offset 23, after element 1: the element that starts here is longer than 65536 bytes (max_line)`},
 	} {
-		got := outcomes(t, ReaderConfig{Path: file(t, "in.json", c.content), Items: c.key, MaxLine: 64 << 10}, nil)
+		got := outcomes(t, readerConfig{Path: file(t, "in.json", c.content), Items: c.key, MaxLine: 64 << 10}, nil)
 		require.Equal(t, c.want, got[len(got)-1])
 	}
 }
@@ -126,7 +127,7 @@ func TestAFileThatIsNoArrayFailsTheStep(t *testing.T) {
 func TestAnElementOfAnySizeBeforeTheArrayIsSkipped(t *testing.T) {
 	t.Parallel()
 	content := `{"big":[` + strings.Repeat("1,\n", 100_000) + `1],"items":[{"id":1}]}`
-	cfg := ReaderConfig{Path: file(t, "in.json", content), Items: "items", MaxLine: 1 << 10}
+	cfg := readerConfig{Path: file(t, "in.json", content), Items: "items", MaxLine: 1 << 10}
 	require.Equal(t, []string{"1 null 100001"}, outcomes(t, cfg, nil))
 }
 
@@ -148,7 +149,7 @@ func TestTheWriterOfAnArrayKeepsTheWriterContract(t *testing.T) {
 					return text
 				},
 				Clear:  func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:   func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Lose:   func(t testing.TB) { itemkit.RemoveParts(t, path) },
 				Want:   "[\n{\"id\":1,\"name\":\"a\"},\n{\"id\":2,\"name\":\"b\"},\n{\"id\":3,\"name\":\"c\"},\n{\"id\":4,\"name\":\"d\"}\n]\n",
 				Hidden: true,
 			})
@@ -157,7 +158,7 @@ func TestTheWriterOfAnArrayKeepsTheWriterContract(t *testing.T) {
 }
 
 func writing(t testing.TB, path string, attempt core.Attempt) item.Writer {
-	w, err := NewWriter(WriterConfig{Path: path}, itemtest.Use(item.TypeOf[thing]("thing"), attempt))
+	w, err := newArrayWriter(writerConfig{Path: path}, itemtest.Use(item.TypeOf[thing]("thing"), attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -182,7 +183,7 @@ func TestWhateverArrayIsReadAndRestarted(t *testing.T) {
 			want = append(want, fmt.Sprint(i, " ", name))
 		}
 		text += "]" + blank()
-		cfg := ReaderConfig{Path: filepath.Join(dir, "in.json")}
+		cfg := readerConfig{Path: filepath.Join(dir, "in.json")}
 		if rapid.Bool().Draw(t, "under a key") {
 			text, cfg.Items = `{"x":[`+blank()+`],"k":`+text+"}", "k"
 		}

@@ -27,10 +27,10 @@ type family struct {
 func families() []family {
 	return []family{
 		{"json", func(path string, itemType item.Type, longest registry.Size) any {
-			return &ReaderConfig{Path: path, Item: itemType, MaxLine: longest}
+			return &readerConfig{Path: path, Item: itemType, MaxLine: longest}
 		}},
 		{"jsonl", func(path string, itemType item.Type, longest registry.Size) any {
-			return &LinesReaderConfig{Path: path, Item: itemType, MaxLine: longest}
+			return &linesReaderConfig{Path: path, Item: itemType, MaxLine: longest}
 		}},
 	}
 }
@@ -88,9 +88,9 @@ func TestTheComponentsAreReaderAndWriter(t *testing.T) {
 		ctx := context.Background()
 
 		writer := f.component(t, registry.KindWriter)
-		taken, err := writer.Types(&WriterConfig{Path: path}, rowType)
+		taken, err := writer.Types(&writerConfig{Path: path}, rowType)
 		require.NoError(t, err)
-		w, err := writer.New(ctx, &WriterConfig{Path: path}, registry.BuildContext{In: taken})
+		w, err := writer.New(ctx, &writerConfig{Path: path}, registry.BuildContext{In: taken})
 		require.NoError(t, err)
 		require.Implements(t, (*item.Writer)(nil), w)
 		for _, role := range []any{(*item.Opener)(nil), (*item.Positioner)(nil), (*item.Preparer)(nil), (*item.Rewinder)(nil), (*item.Finisher)(nil), (*item.Closer)(nil)} {

@@ -15,7 +15,7 @@ func TestAnEmptyTextOfJSONIsNotNull(t *testing.T) {
 	read := func(f row.Field) (row.Value, error) {
 		s, err := row.NewSchema(f)
 		require.NoError(t, err)
-		r, err := NewLinesReader(LinesReaderConfig{Path: file(t, "in.jsonl", `{"a":""}`)}, item.RowOf("", s))
+		r, err := newLinesReader(linesReaderConfig{Path: file(t, "in.jsonl", `{"a":""}`)}, item.RowOf("", s))
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 		defer func() { require.NoError(t, r.Component().(item.Closer).Close(t.Context())) }()

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
+
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/json"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -17,10 +19,10 @@ type Customer struct {
 	Name string `json:"name"`
 }
 
-func ExampleNewReader() {
+func ExampleComponents_reader() {
 	path, done := testexample.File("in.json", "[{\"id\": 1, \"name\": \"Ada\"}, {\"id\": 2, \"name\": \"Grace\"}]")
 	defer done()
-	reader, err := json.NewReader(json.ReaderConfig{Path: path}, item.TypeOf[Customer]("customer"))
+	reader, err := testcomponent.Make[item.Reader](testcomponent.Named(json.Components(), "json"), registry.KindReader, testcomponent.Settings{"path": path}, registry.BuildContext{Out: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -31,11 +33,11 @@ func ExampleNewReader() {
 	// {ID:2 Name:Grace}
 }
 
-func ExampleNewWriter() {
+func ExampleComponents_writer() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.json")
-	writer, err := json.NewWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
+	writer, err := testcomponent.Make[item.Writer](testcomponent.Named(json.Components(), "json"), registry.KindWriter, testcomponent.Settings{"path": path}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,10 +51,10 @@ func ExampleNewWriter() {
 	// ]
 }
 
-func ExampleNewLinesReader() {
+func ExampleComponents_linesReader() {
 	path, done := testexample.File("in.jsonl", "{\"id\": 1, \"name\": \"Ada\"}\n{\"id\": 2, \"name\": \"Grace\"}\n")
 	defer done()
-	reader, err := json.NewLinesReader(json.LinesReaderConfig{Path: path}, item.TypeOf[Customer]("customer"))
+	reader, err := testcomponent.Make[item.Reader](testcomponent.Named(json.Components(), "jsonl"), registry.KindReader, testcomponent.Settings{"path": path}, registry.BuildContext{Out: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,11 +65,11 @@ func ExampleNewLinesReader() {
 	// {ID:2 Name:Grace}
 }
 
-func ExampleNewLinesWriter() {
+func ExampleComponents_linesWriter() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.jsonl")
-	writer, err := json.NewLinesWriter(json.WriterConfig{Path: path}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
+	writer, err := testcomponent.Make[item.Writer](testcomponent.Named(json.Components(), "jsonl"), registry.KindWriter, testcomponent.Settings{"path": path}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return

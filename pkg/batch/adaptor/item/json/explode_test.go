@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -59,7 +60,7 @@ func described(t testing.TB, r item.Reader, path string) (all []string) {
 func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 	t.Parallel()
 	path := file(t, "orders.json", orders)
-	cfg := ReaderConfig{Path: path, Items: "data.orders", Explode: "lines"}
+	cfg := readerConfig{Path: path, Items: "data.orders", Explode: "lines"}
 	require.Equal(t, []string{
 		"PATH:2, element 1, row 1 = 1 Ann a 1 null",
 		`PATH:3, element 1, row 2: field n: "two" is not of type int`,
@@ -69,7 +70,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 		`PATH:6, element 6, row 2 = 6 Cy e 6 [{"x":[1, 2]}]`,
 	}, described(t, arrayReader(t, cfg, orderLines(t)), path))
 
-	bad := rawTexts(itemtest.UnreadItems(t, arrayReader(t, cfg, orderLines(t))))
+	bad := rawTexts(itemkit.UnreadItems(t, arrayReader(t, cfg, orderLines(t))))
 	require.Equal(t, `{"id":1,"buyer":{"name":"Ann"},"lines":{"sku":"b","n":"two"}}`, bad[0].Text, "one row, as a document of its own")
 	require.Equal(t, `{"sku":"b","n":"two"}`, orders[bad[0].Offset:bad[0].Offset+bad[0].Length])
 
@@ -77,7 +78,7 @@ func TestTheElementsOfAnArrayInADocumentBecomeRows(t *testing.T) {
 	tags, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "tag", Kind: row.String, From: "tags"})
 	require.NoError(t, err)
 	path = file(t, "tags.jsonl", "{\"id\":1,\"tags\":[\"x\",null]}\n{\"id\":2,\n{\"tags\":[\"y\"],\"id\":3}")
-	lines, err := NewLinesReader(LinesReaderConfig{Path: path, Explode: "tags"}, item.RowOf("", tags))
+	lines, err := newLinesReader(linesReaderConfig{Path: path, Explode: "tags"}, item.RowOf("", tags))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"PATH:1, row 1 = 1 x", `PATH:1, row 2: field tag: null is not a string (the field is not nullable)`,
@@ -93,7 +94,7 @@ func TestAReaderOfRowsOfElementsKeepsTheReaderContract(t *testing.T) {
 		itemtest.Reader(t, itemtest.ReaderConfig{
 			Source: path,
 			New: func(t testing.TB) item.Reader {
-				return arrayReader(t, ReaderConfig{Path: path, Items: "data.orders", Explode: "lines"}, orderLines(t))
+				return arrayReader(t, readerConfig{Path: path, Items: "data.orders", Explode: "lines"}, orderLines(t))
 			},
 			Change: func(t testing.TB) { require.NoError(t, os.Truncate(path, 1)) },
 		})
@@ -102,7 +103,7 @@ func TestAReaderOfRowsOfElementsKeepsTheReaderContract(t *testing.T) {
 
 func TestACorrectedRowOfAnElementIsReadAsThatRow(t *testing.T) {
 	t.Parallel()
-	r := arrayReader(t, ReaderConfig{Path: "gone.json", Explode: "lines"}, orderLines(t))
+	r := arrayReader(t, readerConfig{Path: "gone.json", Explode: "lines"}, orderLines(t))
 	meta := item.Meta{Path: "in.json", Line: 4, Index: 7, Row: 2}
 	for text, want := range map[string]string{
 		`{"id":1,"lines":{"sku":"b","n":2}}`:  "",
@@ -123,7 +124,7 @@ func TestACorrectedRowOfAnElementIsReadAsThatRow(t *testing.T) {
 
 func TestPathsInTheConfigurationMustBePaths(t *testing.T) {
 	t.Parallel()
-	for want, cfg := range map[string]*ReaderConfig{
+	for want, cfg := range map[string]*readerConfig{
 		`items: "a[0]" has an index: only keys are allowed here`: {Items: "a[0]"},
 		`items: "a..b" is not a path: a key is empty`:            {Items: "a..b"},
 		`explode: "a[x" is not a path`:                           {Explode: "a[\"x"},
@@ -135,8 +136,8 @@ func TestPathsInTheConfigurationMustBePaths(t *testing.T) {
 		}
 	}
 	for items, content := range map[string]string{`["a.b"].c`: `{"a.b":{"c":[{"id":1,"name":"x"}],"d":0},"e":1}`} {
-		require.Equal(t, []string{"1 x 1"}, outcomes(t, ReaderConfig{Path: file(t, "in.json", content), Items: items}, nil))
+		require.Equal(t, []string{"1 x 1"}, outcomes(t, readerConfig{Path: file(t, "in.json", content), Items: items}, nil))
 	}
-	got := outcomes(t, ReaderConfig{Path: file(t, "in.json", `{"a":{"b":[{"id":1}],"b":1}}`), Items: "a.b"}, nil)
+	got := outcomes(t, readerConfig{Path: file(t, "in.json", `{"a":{"b":[{"id":1}],"b":1}}`), Items: "a.b"}, nil)
 	require.Contains(t, got[len(got)-1], `the key "b" is there twice`)
 }

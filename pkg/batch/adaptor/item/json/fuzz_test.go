@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -37,9 +37,9 @@ type form struct {
 func (f form) reader(t require.TestingT, path string) (r item.Reader) {
 	var err error
 	if f.name == "json" {
-		r, err = NewReader(ReaderConfig{Path: path, Items: f.items, Explode: f.explode, MaxLine: f.longest}, fuzzed(t))
+		r, err = newArrayReader(readerConfig{Path: path, Items: f.items, Explode: f.explode, MaxLine: f.longest}, fuzzed(t))
 	} else {
-		r, err = NewLinesReader(LinesReaderConfig{Path: path, Explode: f.explode, MaxLine: f.longest}, fuzzed(t))
+		r, err = newLinesReader(linesReaderConfig{Path: path, Explode: f.explode, MaxLine: f.longest}, fuzzed(t))
 	}
 	require.NoError(t, err)
 	return r
@@ -99,7 +99,7 @@ func (f form) read(t *testing.T, path string, from item.Position) (all reading) 
 	for {
 		at, err := r.Component().(item.Positioner).Position()
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(at), core.MaxPositionBytes)
+		require.LessOrEqual(t, len(at), ports.MaxPositionBytes)
 		all.at = append(all.at, append(item.Position(nil), at...))
 		items := r.NewItems(1)
 		err = r.Fill(t.Context(), items, 1)
@@ -146,8 +146,8 @@ func (f form) failsAlone(t *testing.T, r item.Reader, failure error) {
 func writtenAndRead(t *testing.T, rows []item.Row) {
 	for _, name := range []string{"json", "jsonl"} {
 		path := filepath.Join(t.TempDir(), "out")
-		newWriter := map[string]func(WriterConfig, registry.BuildContext) (item.Writer, error){"json": NewWriter, "jsonl": NewLinesWriter}[name]
-		w, err := newWriter(WriterConfig{Path: path}, registry.BuildContext{In: fuzzed(t), FileMode: 0o600})
+		newWriter := map[string]func(writerConfig, registry.BuildContext) (item.Writer, error){"json": newArrayWriter, "jsonl": newLinesWriter}[name]
+		w, err := newWriter(writerConfig{Path: path}, registry.BuildContext{In: fuzzed(t), FileMode: 0o600})
 		require.NoError(t, err)
 		c := w.Component()
 		require.NoError(t, c.(item.Opener).Open(t.Context(), nil))

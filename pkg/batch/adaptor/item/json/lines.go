@@ -11,8 +11,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// LinesReaderConfig configures the reader `jsonl`.
-type LinesReaderConfig struct {
+// linesReaderConfig configures the reader `jsonl`.
+type linesReaderConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Item        item.Type                  `key:"item" required:"true" doc:"The type of the items: fields are matched by key or path, unknown decides about other keys, a missing key is null."`
 	Explode     string                     `key:"explode" doc:"The path of an array in each line: each of its elements becomes an item, a copy of the line with the element in place of the array, so that fields outside the array are repeated. If the array is missing, null or empty, there is no item."`
@@ -24,7 +24,7 @@ type LinesReaderConfig struct {
 }
 
 // Validate reports an invalid value of a key.
-func (c *LinesReaderConfig) Validate() error {
+func (c *linesReaderConfig) Validate() error {
 	return errors.Join(checkReading(c.Explode, c.MaxLine), checkMember(c.Member, c.Compression))
 }
 
@@ -42,10 +42,10 @@ flow:
   chunk:
     reader: {jsonl: {path: in.jsonl, item: {id: int, name: string null}}}
     writer: {table: {name: customer, key: [id], create: true}}`,
-			Config: reflect.TypeFor[LinesReaderConfig](),
-			Types:  func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*LinesReaderConfig).Item) },
+			Config: reflect.TypeFor[linesReaderConfig](),
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return itemOf(cfg.(*linesReaderConfig).Item) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return NewLinesReader(*cfg.(*LinesReaderConfig), b.Out)
+				return newLinesReader(*cfg.(*linesReaderConfig), b.Out)
 			},
 		},
 		writer(registry.Component{Name: "jsonl", Summary: "Writes a file with one JSON value per line.", Example: `job: convert
@@ -53,18 +53,18 @@ flow:
 - step: convert
   chunk:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
-    writer: {jsonl: {path: out/items.jsonl, append: true}}`}, NewLinesWriter),
+    writer: {jsonl: {path: out/items.jsonl, append: true}}`}, newLinesWriter),
 	}
 }
 
-// NewLinesReader returns a reader of lines.
-func NewLinesReader(cfg LinesReaderConfig, itemType item.Type) (item.Reader, error) {
+// newLinesReader returns a reader of lines.
+func newLinesReader(cfg linesReaderConfig, itemType item.Type) (item.Reader, error) {
 	file := jsonfile.Config{Name: "jsonl", Path: cfg.Path, Compression: cfg.Compression, Member: cfg.Member, Encoding: cfg.Encoding, MaxLine: int64(cfg.MaxLine), Unknown: cfg.Unknown, Explode: cfg.Explode}
 	return newReader(file, itemType, jsonfile.NewLines)
 }
 
-// NewLinesWriter returns a writer of lines. The file belongs to b.Attempt (rule C15b).
-func NewLinesWriter(cfg WriterConfig, b registry.BuildContext) (item.Writer, error) {
+// newLinesWriter returns a writer of lines. The file belongs to b.Attempt (rule C15b).
+func newLinesWriter(cfg writerConfig, b registry.BuildContext) (item.Writer, error) {
 	out, err := jsonfile.NewLinesWriter(fileOf(cfg), b)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -38,7 +40,7 @@ null
 
 func readingLines(path string, itemType item.Type) func(testing.TB) item.Reader {
 	return func(t testing.TB) item.Reader {
-		r, err := NewLinesReader(LinesReaderConfig{Path: path}, itemType)
+		r, err := newLinesReader(linesReaderConfig{Path: path}, itemType)
 		require.NoError(t, err)
 		return r
 	}
@@ -103,7 +105,7 @@ func TestALineLongerThanTheLimitIsInvalidAndCostsNoMemory(t *testing.T) {
 	long := `{"id":2,"name":"` + strings.Repeat("x", 500<<10) + "\"}\n"
 	for _, max := range []registry.Size{100, 200 << 10} {
 		path := file(t, "in.jsonl", "{\"id\":1}\n"+long+"{\"id\":3}\n"+long)
-		r, err := NewLinesReader(LinesReaderConfig{Path: path, MaxLine: max}, rows(t))
+		r, err := newLinesReader(linesReaderConfig{Path: path, MaxLine: max}, rows(t))
 		require.NoError(t, err)
 		all := linesOutcomes(t, r, path, nil)
 		require.Len(t, all, 4)
@@ -130,7 +132,7 @@ func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 				},
 				Contents: func(t testing.TB) string { return seen(t, path) },
 				Clear:    func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:     func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Lose:     func(t testing.TB) { itemkit.RemoveParts(t, path) },
 				Want:     `{"id":1,"name":"a\nb"}` + "\n" + `{"id":2,"name":""}` + "\n" + `{"id":3,"name":"","tags":["x"]}` + "\n",
 				Hidden:   true,
 			})
@@ -139,7 +141,7 @@ func TestTheWriterOfLinesKeepsTheWriterContract(t *testing.T) {
 }
 
 func writingLines(t testing.TB, path string, attempt core.Attempt) item.Writer {
-	w, err := NewLinesWriter(WriterConfig{Path: path}, itemtest.Use(item.TypeOf[tagged]("thing"), attempt))
+	w, err := newLinesWriter(writerConfig{Path: path}, itemtest.Use(item.TypeOf[tagged]("thing"), attempt))
 	require.NoError(t, err)
 	return w
 }
@@ -185,7 +187,7 @@ func TestWhateverLinesAreReadAndRestarted(t *testing.T) {
 		path := filepath.Join(dir, "in.jsonl")
 		require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o600))
 		open := func() item.Reader {
-			r, err := NewLinesReader(LinesReaderConfig{Path: path}, rows(t))
+			r, err := newLinesReader(linesReaderConfig{Path: path}, rows(t))
 			require.NoError(t, err)
 			return r
 		}
@@ -232,7 +234,7 @@ func TestAChangedFileIsReadOnWhereChangesAreAccepted(t *testing.T) {
 	require.ErrorContains(t, r.Component().(item.Opener).Open(ctx, at), "changed")
 	require.NoError(t, r.Component().(item.Closer).Close(ctx))
 	r = newReader(t)
-	r.Component().(item.ChangesAccepter).AcceptChanges()
+	r.Component().(itemextra.ChangesAccepter).AcceptChanges()
 	require.NoError(t, r.Component().(item.Opener).Open(ctx, at))
 	items := r.NewItems(2)
 	require.NoError(t, r.Fill(ctx, items, 2))
@@ -245,13 +247,13 @@ func TestAFileThatAnotherWriterBeganIsRefusedBeforeAnythingIsWritten(t *testing.
 	ctx, itemType := t.Context(), item.TypeOf[thing]("thing")
 	writers := map[string]func(path string) (item.Writer, error){
 		"json": func(path string) (item.Writer, error) {
-			return NewWriter(WriterConfig{Path: path}, registry.BuildContext{In: itemType})
+			return newArrayWriter(writerConfig{Path: path}, registry.BuildContext{In: itemType})
 		},
 		"jsonl": func(path string) (item.Writer, error) {
-			return NewLinesWriter(WriterConfig{Path: path}, registry.BuildContext{In: itemType})
+			return newLinesWriter(writerConfig{Path: path}, registry.BuildContext{In: itemType})
 		},
 		"zipped": func(path string) (item.Writer, error) {
-			return NewLinesWriter(WriterConfig{Path: path, Compression: "gzip"}, registry.BuildContext{In: itemType})
+			return newLinesWriter(writerConfig{Path: path, Compression: "gzip"}, registry.BuildContext{In: itemType})
 		},
 	}
 	for _, c := range []struct {
@@ -278,7 +280,7 @@ func TestAFileThatAnotherWriterBeganIsRefusedBeforeAnythingIsWritten(t *testing.
 		require.NoError(t, err)
 		require.NoError(t, first.Release(ctx))
 		require.NoError(t, first.Close(ctx))
-		part := itemtest.Parts(t, path)[0]
+		part := itemkit.Parts(t, path)[0]
 		before, err := os.ReadFile(part)
 		require.NoError(t, err)
 

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/jsonfile"
 	"github.com/surfin-batch/surfin/internal/jsontext"
 	"github.com/surfin-batch/surfin/internal/nearest"
@@ -34,7 +35,7 @@ type layout struct {
 }
 
 // newLayout returns nil if a document has the fields of the row unchanged.
-func newLayout(cfg *WriterConfig, in item.Type) (*layout, error) {
+func newLayout(cfg *writerConfig, in item.Type) (*layout, error) {
 	if len(cfg.Keys) == 0 && len(cfg.Raw) == 0 {
 		return nil, nil
 	}
@@ -171,13 +172,12 @@ func (n *nesting) WriteDocuments(ctx context.Context, docs [][]byte) (err error)
 	return n.Writer.WriteDocuments(ctx, n.docs)
 }
 
-func newWriter(cfg WriterConfig, b registry.BuildContext, file *jsonfile.Writer) (item.Writer, error) {
-	l, err := newLayout(&cfg, b.In)
-	if err != nil {
-		return nil, err
-	}
-	if l == nil {
-		return b.In.ToDocuments(file)
-	}
-	return b.In.ToDocuments(&nesting{Writer: file, layout: l})
+// writerConfig configures the writers.
+type writerConfig struct {
+	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
+	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. For jsonl only, since a JSON array has an end. The part begins as a copy of the file. A last line without a line end gets one."`
+	Keys        map[string]string           `key:"keys" doc:"Maps keys to fields, and nothing else is written; address.city makes objects, in the order of the fields. Without it each field's key is its name in its source."`
+	Raw         []string                    `key:"raw" doc:"Fields whose text is JSON, such as an object that was read into a string; they are written as JSON, not as a string."`
+	Encoding    filestream.EncodingName     `key:"encoding" default:"utf-8" doc:"The text's encoding. A character that it lacks makes the item invalid."`
+	Compression filestream.WriteCompression `key:"compression" default:"auto" doc:"Compress the file, one gzip member or zstd frame per chunk; auto goes by the suffix: .gz or .zst."`
 }

@@ -30,16 +30,16 @@ func TestFieldsAreWrittenWhereTheirKeysSay(t *testing.T) {
 	t.Parallel()
 	in, items := places(t, row.IntValue(7), row.StringValue("Å\"b"), row.FloatValue(4.5), row.StringValue(`{"type":"Point", "x":[1,2]}`))
 	for _, c := range []struct {
-		cfg  WriterConfig
+		cfg  writerConfig
 		want string
 	}{
-		{WriterConfig{Keys: map[string]string{"properties.mag": "mag", "properties.where.city": "city", "id": "id", "geometry": "geometry"}, Raw: []string{"geometry"}},
+		{writerConfig{Keys: map[string]string{"properties.mag": "mag", "properties.where.city": "city", "id": "id", "geometry": "geometry"}, Raw: []string{"geometry"}},
 			`{"id":7,"properties":{"where":{"city":"Å\"b"},"mag":4.5},"geometry":{"type":"Point", "x":[1,2]}}`},
-		{WriterConfig{Keys: map[string]string{`["a.b"].c`: "id"}}, `{"a.b":{"c":7}}`},
-		{WriterConfig{Raw: []string{"geometry"}}, `{"id":7,"at.city":"Å\"b","mag":4.5,"geometry":{"type":"Point", "x":[1,2]}}`},
+		{writerConfig{Keys: map[string]string{`["a.b"].c`: "id"}}, `{"a.b":{"c":7}}`},
+		{writerConfig{Raw: []string{"geometry"}}, `{"id":7,"at.city":"Å\"b","mag":4.5,"geometry":{"type":"Point", "x":[1,2]}}`},
 	} {
 		c.cfg.Path = filepath.Join(t.TempDir(), "out.jsonl")
-		w, err := NewLinesWriter(c.cfg, registry.BuildContext{In: in, FileMode: 0o600})
+		w, err := newLinesWriter(c.cfg, registry.BuildContext{In: in, FileMode: 0o600})
 		require.NoError(t, err)
 		require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 		require.NoError(t, w.Write(t.Context(), items))
@@ -53,7 +53,7 @@ func TestFieldsAreWrittenWhereTheirKeysSay(t *testing.T) {
 		require.Equal(t, c.want+"\n", string(text))
 	}
 	in, items = places(t, row.IntValue(7), row.Value{}, row.FloatValue(1), row.StringValue("{"))
-	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.json"), Raw: []string{"geometry"}}, registry.BuildContext{In: in, FileMode: 0o600})
+	w, err := newArrayWriter(writerConfig{Path: filepath.Join(t.TempDir(), "out.json"), Raw: []string{"geometry"}}, registry.BuildContext{In: in, FileMode: 0o600})
 	require.NoError(t, err)
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 	err = w.Write(t.Context(), items)
@@ -66,17 +66,17 @@ func TestKeysThatCannotBeAreRefusedAtLoad(t *testing.T) {
 	t.Parallel()
 	in, _ := places(t)
 	for _, c := range []struct {
-		cfg  WriterConfig
+		cfg  writerConfig
 		want string
 	}{
-		{WriterConfig{Keys: map[string]string{"a": "id", "a.b": "mag"}}, "a is defined already, as a value or as an object"},
-		{WriterConfig{Keys: map[string]string{"a": "citty"}}, "the item has no field citty (did you mean city?)"},
-		{WriterConfig{Keys: map[string]string{"a[0]": "id"}}, `"a[0]" has an index: only keys are allowed here`},
-		{WriterConfig{Raw: []string{"geom"}}, "the item has no field geom"},
+		{writerConfig{Keys: map[string]string{"a": "id", "a.b": "mag"}}, "a is defined already, as a value or as an object"},
+		{writerConfig{Keys: map[string]string{"a": "citty"}}, "the item has no field citty (did you mean city?)"},
+		{writerConfig{Keys: map[string]string{"a[0]": "id"}}, `"a[0]" has an index: only keys are allowed here`},
+		{writerConfig{Raw: []string{"geom"}}, "the item has no field geom"},
 	} {
 		_, err := newLayout(&c.cfg, in)
 		require.ErrorContains(t, err, c.want)
 	}
-	_, err := newLayout(&WriterConfig{Keys: map[string]string{"a": "ID"}}, item.TypeOf[thing]("thing"))
+	_, err := newLayout(&writerConfig{Keys: map[string]string{"a": "ID"}}, item.TypeOf[thing]("thing"))
 	require.ErrorContains(t, err, "it is for rows with known fields, not for thing")
 }

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 )
 
-func rawTexts(unread []itemtest.Unread) (list []item.RawText) {
+func rawTexts(unread []itemkit.Unread) (list []item.RawText) {
 	for _, u := range unread {
 		list = append(list, u.Raw)
 	}
@@ -23,12 +23,12 @@ func TestAnElementThatCannotBeReadHasItsText(t *testing.T) {
 	t.Parallel()
 	content := `{"items": [{"id":1}, {"id":"x","a":[1,2]},7,{"id":2},null]}`
 	for _, name := range []string{"in.json", "in.json.gz"} {
-		r := arrayReader(t, ReaderConfig{Path: file(t, name, content), Items: "items"}, rows(t))
+		r := arrayReader(t, readerConfig{Path: file(t, name, content), Items: "items"}, rows(t))
 		require.Equal(t, []item.RawText{
 			{Text: `{"id":"x","a":[1,2]}`, Offset: 21, Length: 20},
 			{Text: "7", Offset: 42, Length: 1},
 			{Text: "null", Offset: 53, Length: 4},
-		}, rawTexts(itemtest.UnreadItems(t, r)))
+		}, rawTexts(itemkit.UnreadItems(t, r)))
 	}
 }
 
@@ -36,9 +36,9 @@ func TestALineThatCannotBeReadHasItsText(t *testing.T) {
 	t.Parallel()
 	long := `{"id":1,"name":"` + strings.Repeat("n", 200) + `"}`
 	content := "{\"id\":1}\n\n  {\"id\":\"x\"} \r\n{broken\n" + long + "\r\n{\"id\":2}"
-	r, err := NewLinesReader(LinesReaderConfig{Path: file(t, "in.jsonl", content), MaxLine: 100}, rows(t))
+	r, err := newLinesReader(linesReaderConfig{Path: file(t, "in.jsonl", content), MaxLine: 100}, rows(t))
 	require.NoError(t, err)
-	found := rawTexts(itemtest.UnreadItems(t, r))
+	found := rawTexts(itemkit.UnreadItems(t, r))
 	require.Equal(t, item.RawText{Text: `{"id":"x"}`, Offset: 12, Length: 10}, found[0])
 	require.Equal(t, "{broken", found[1].Text)
 	require.Equal(t, long, found[2].Text)
@@ -50,9 +50,9 @@ func TestALineThatCannotBeReadHasItsText(t *testing.T) {
 
 func TestACorrectedDocumentIsReadWithoutTheFile(t *testing.T) {
 	t.Parallel()
-	lines, err := NewLinesReader(LinesReaderConfig{Path: "gone.jsonl"}, rows(t))
+	lines, err := newLinesReader(linesReaderConfig{Path: "gone.jsonl"}, rows(t))
 	require.NoError(t, err)
-	for _, r := range []item.Reader{lines, arrayReader(t, ReaderConfig{Path: "gone.json"}, rows(t))} {
+	for _, r := range []item.Reader{lines, arrayReader(t, readerConfig{Path: "gone.json"}, rows(t))} {
 		read := func(text string) (string, error) {
 			meta := item.Meta{Path: "in.json", Line: 4, Index: 2}
 			require.NoError(t, r.Component().(item.RawOpener).OpenRaw(t.Context(), meta, item.RawText{Text: text, Offset: 9}))
@@ -95,11 +95,11 @@ func TestAnErrorQuotesNothingOfAnItemThatIsRedacted(t *testing.T) {
 		`{"id":"S3CRET","iban":"x"}`, `{"id":12345,"iban":"x"}`, `{"id":1,"opened":"S3CRET"}`, `{"iban":"S3CRET"`, `{"id":1,"terms":{"rate":"S3CRET"}}`,
 		`{"id":1,"terms":{"limit":12345}}`, `{"id":1,"terms":"S3CRET"}`, `"S3CRET"`, `{"iban":"S3CRET","iban":"S3CRET"}`, `{"iban":"S3CRET \ud800"}`,
 	}
-	lines, err := NewLinesReader(LinesReaderConfig{Path: file(t, "in.jsonl", strings.Join(docs, "\n"))}, item.TypeOf[account]("account"))
+	lines, err := newLinesReader(linesReaderConfig{Path: file(t, "in.jsonl", strings.Join(docs, "\n"))}, item.TypeOf[account]("account"))
 	require.NoError(t, err)
-	unread := itemtest.UnreadItems(t, lines)
+	unread := itemkit.UnreadItems(t, lines)
 	require.Len(t, unread, len(docs))
-	require.Empty(t, itemtest.Quoting(unread, "S3CRET", "12345"))
+	require.Empty(t, itemkit.Quoting(unread, "S3CRET", "12345"))
 	require.ErrorContains(t, unread[0].Err, "field id: the value does not fit a int8")
 	require.ErrorContains(t, unread[4].Err, "field Rate: the value is not of type float")
 }

@@ -13,7 +13,7 @@ import (
 
 type memory struct {
 	reader item.Reader
-	plan   *processor
+	plan   *plan
 	rows   map[string][]row.Value
 	// parts of the key in which trailing blanks are ignored, or nil
 	padded []bool
@@ -109,23 +109,4 @@ func (m *memory) compared(i int, v row.Value) row.Value {
 		return v
 	}
 	return row.StringValue(strings.TrimRight(v.Str(), " "))
-}
-
-// not nil, which would mean no row
-func (p *processor) taken(values []row.Value) []row.Value {
-	list := make([]row.Value, len(p.take))
-	for i, t := range p.take {
-		list[i] = values[t.at].Clone() // not a part of a reader's buffer
-	}
-	return list
-}
-
-// approximate
-func sizeOf(key []byte, values []row.Value) int64 {
-	const entry, value = 112, 40 // of a map and a list; of a row.Value
-	n := int64(entry + 2*len(key) + value*len(values))
-	for _, v := range values {
-		n += int64(v.Size())
-	}
-	return n
 }

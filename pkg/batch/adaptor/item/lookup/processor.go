@@ -4,48 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// shared by all goroutines of a step
 type processor struct {
-	in      item.Type
-	other   *row.Schema
-	key     []keyPart
-	take    []taken
-	missing string
-	fields  []row.Field
-	schema  *row.Schema // the fields of the input, and the taken ones
-	width   int
-	bound   int64
-	rows    rows
-}
-
-type keyPart struct {
-	name    string
-	at      int
-	program *expression.ItemProgram
-}
-
-type taken struct {
-	name string
-	at   int
-	// if there is no row; nil means null
-	otherwise *expression.ItemProgram
+	*plan
+	rows rows
 }
 
 type rows interface {
 	// find returns the taken values of the row, or nil. of is the encoded key. The values belong to rows.
 	find(ctx context.Context, of []byte, key []row.Value) ([]row.Value, error)
 }
-
-var errTwice = errors.New("there are two rows with the key")
 
 func (p *processor) NewCell() any { return p.in.NewCell() }
 
@@ -144,10 +119,32 @@ func (c *chain) find(ctx context.Context) ([]row.Value, error) {
 
 func (c *chain) named() string { return named(c.processor.key, c.key) }
 
-func named(parts []keyPart, values []row.Value) string {
-	texts := make([]string, len(parts))
-	for i, k := range parts {
-		texts[i] = k.name + " = " + sqlvalue.Quote(values[i])
+// newProcessor returns the processor for items of type b.In.
+func newProcessor(ctx context.Context, cfg config, b registry.BuildContext) (item.Processor, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
 	}
-	return strings.Join(texts, ", ")
+	p, err := compile(&cfg, b.In)
+	if err != nil {
+		return nil, err
+	}
+	if b.Out != nil && b.Out.Schema().SameShape(p.schema) { // the next stage compares schemas by identity first
+		p.schema = b.Out.Schema()
+	}
+	p.bound = int64(cfg.MaxMemory)
+	if p.bound == 0 {
+		p.bound = defaultMemory
+	}
+	if cfg.Table != "" {
+		db, err := b.FindDatabase(cfg.Database)
+		if err != nil {
+			return nil, err
+		}
+		return &processor{p, newTable(db, cfg.Table, p)}, nil
+	}
+	reader, _, err := registry.MakeNested[item.Reader](ctx, cfg.From, b, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &processor{p, &memory{reader: reader, plan: p}}, nil
 }

@@ -15,7 +15,7 @@ import (
 // table keeps the most recently used answers.
 type table struct {
 	db        tx.Database
-	plan      *processor
+	plan      *plan
 	statement string
 	// places of texts of times, by column (see sqlvalue.AsWritten)
 	written map[int]int
@@ -34,7 +34,7 @@ type answer struct {
 	size   int64
 }
 
-func newTable(db tx.Database, name string, plan *processor) *table {
+func newTable(db tx.Database, name string, plan *plan) *table {
 	t := &table{db: db, plan: plan, known: map[string]*list.Element{}}
 	var columns, conditions []string
 	for _, of := range plan.take {

@@ -16,14 +16,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config is the configuration of `map`.
-type Config struct {
+// config is the configuration of `map`.
+type config struct {
 	Only   bool                 `key:"only" default:"false" doc:"Keep only the fields named here; otherwise they are added to the item's fields."`
 	Fields registry.Expressions `key:"fields" rest:"true" doc:"The value of each field: an expression over item, meta and params."`
 }
 
 // Validate refuses a configuration that changes nothing, or repeats a name.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if len(c.Fields) == 0 {
 		return errors.New("map needs at least one field, such as map: {name: trim(item.name)}")
 	}
@@ -58,16 +58,16 @@ flow:
         name: trim(item.name)
         species: item.species ?? 'unknown'
     writer: {jsonl: out/strikes.jsonl}`,
-		Config: reflect.TypeFor[Config](),
+		Config: reflect.TypeFor[config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			p, err := compile(cfg.(*Config), in)
+			p, err := compile(cfg.(*config), in)
 			if err != nil {
 				return nil, err
 			}
 			return item.RowOf("", p.schema), nil
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			p, err := compile(cfg.(*Config), b.In)
+			p, err := compile(cfg.(*config), b.In)
 			if err != nil {
 				return nil, err
 			}
@@ -80,15 +80,15 @@ flow:
 	}}
 }
 
-// New returns the processor for items of type in.
-func New(cfg Config, in item.Type) (item.Processor, error) {
+// newProcessor returns the processor for items of type in.
+func newProcessor(cfg config, in item.Type) (item.Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	return compile(&cfg, in)
 }
 
-func compile(cfg *Config, in item.Type) (*processor, error) {
+func compile(cfg *config, in item.Type) (*processor, error) {
 	p := &processor{in: in, copies: !cfg.Only && in.GoType() == reflect.TypeFor[item.Row]()}
 	var fields []row.Field
 	var errs []error

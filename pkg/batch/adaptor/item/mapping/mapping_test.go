@@ -1,6 +1,6 @@
 //test:plain
 
-package mapping_test
+package mapping
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/expression"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/mapping"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -29,15 +29,15 @@ func strikes(t testing.TB) item.Type {
 	return item.RowOf("strike", s)
 }
 
-func fields(pairs ...string) mapping.Config {
-	var c mapping.Config
+func fields(pairs ...string) config {
+	var c config
 	for i := 0; i < len(pairs); i += 2 {
 		c.Fields = append(c.Fields, registry.NamedExpression{Name: pairs[i], Expression: registry.Expression{Text: pairs[i+1]}})
 	}
 	return c
 }
 
-func only(pairs ...string) mapping.Config {
+func only(pairs ...string) config {
 	c := fields(pairs...)
 	c.Only = true
 	return c
@@ -47,11 +47,11 @@ func owl() []row.Value {
 	return []row.Value{row.IntValue(7), row.DateValue(row.NewDate(1995, 5, 4)), {}}
 }
 
-func run(t *testing.T, cfg mapping.Config, in item.Type, value item.Row) item.Row {
+func run(t *testing.T, cfg config, in item.Type, value item.Row) item.Row {
 	t.Helper()
-	out, err := mapping.Components()[0].Types(&cfg, in)
+	out, err := Components()[0].Types(&cfg, in)
 	require.NoError(t, err)
-	built, err := mapping.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: in, Out: out})
+	built, err := Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: in, Out: out})
 	require.NoError(t, err)
 	p := built.(item.Processor)
 	cell := p.NewCell().(*item.Cell[item.Row])
@@ -103,7 +103,7 @@ func TestNullabilityOfTheOutputFollowsTheExpression(t *testing.T) {
 	t.Parallel()
 	in := strikes(t)
 	cfg := only("a", "item.species", "b", "item.species ?? ''", "c", "item.id > 1 ? item.date : nil", "d", "item.species == nil ? 0 : len(item.species)")
-	out, err := mapping.Components()[0].Types(&cfg, in)
+	out, err := Components()[0].Types(&cfg, in)
 	require.NoError(t, err)
 	require.Equal(t, "{a: string null, b: string, c: date null, d: int}", out.Schema().String())
 	require.Equal(t, "row {a: string null, b: string, c: date null, d: int}", out.Name())
@@ -126,14 +126,14 @@ func TestAGoTypeBecomesARow(t *testing.T) {
 	t.Parallel()
 	name := "Ann"
 	for _, c := range []struct {
-		cfg  mapping.Config
+		cfg  config
 		want string
 	}{
 		{fields("total", "item.id * 2", "name", "item.name ?? ''"), "{id: int, name: string, total: int}"},
 		{fields("total", "item.id * 2"), "{id: int, name: string null, total: int}"},
 		{only("total", "item.ID * 2"), "{total: int}"},
 	} {
-		p, err := mapping.New(c.cfg, item.TypeOf[order](""))
+		p, err := newProcessor(c.cfg, item.TypeOf[order](""))
 		require.NoError(t, err)
 		cell := p.NewCell().(*item.Cell[order])
 		out, advance, err := p.Chain(cell)
@@ -148,11 +148,11 @@ func TestAGoTypeBecomesARow(t *testing.T) {
 			require.Equal(t, "Ann", v.Str())
 		}
 	}
-	p, err := mapping.New(only("city", "item.bill.city"), item.TypeOf[deep](""))
+	p, err := newProcessor(only("city", "item.bill.city"), item.TypeOf[deep](""))
 	require.NoError(t, err)
 	_, _, err = p.Chain(p.NewCell())
 	require.NoError(t, err)
-	_, err = mapping.New(fields("city", "item.bill.city"), item.TypeOf[deep]("deep"))
+	_, err = newProcessor(fields("city", "item.bill.city"), item.TypeOf[deep]("deep"))
 	require.ErrorContains(t, err, "only: the fields of deep are not known: set only: true")
 }
 
@@ -174,7 +174,7 @@ func TestAnOpenSchemaIsCompletedWhenTheSourceIsKnown(t *testing.T) {
 	require.Equal(t, "{n: int}", got.Schema().String())
 
 	cfg := fields("b", "int(item.b)")
-	out, err := mapping.Components()[0].Types(&cfg, in)
+	out, err := Components()[0].Types(&cfg, in)
 	require.NoError(t, err)
 	require.Equal(t, "{b: int, ...}", out.Schema().String())
 }
@@ -182,7 +182,7 @@ func TestAnOpenSchemaIsCompletedWhenTheSourceIsKnown(t *testing.T) {
 func TestAllMistakesAreReportedAtLoad(t *testing.T) {
 	t.Parallel()
 	cfg := fields("a", "item.idd", "b", "nil", "c", "item.id", "d", "lower(item.species)")
-	_, err := mapping.Components()[0].Types(&cfg, strikes(t))
+	_, err := Components()[0].Types(&cfg, strikes(t))
 	require.EqualError(t, err, "fields.a: item has no field idd (did you mean id?)\n"+
 		"fields.b: this is always null, so the field has no type\n"+
 		"fields.d: item.species may be null: write item.species ?? '', or test it first (item.species != nil and ...)")
@@ -190,20 +190,20 @@ func TestAllMistakesAreReportedAtLoad(t *testing.T) {
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, 5, at.Offset)
 
-	require.ErrorContains(t, new(mapping.Config).Validate(), "map needs at least one field")
+	require.ErrorContains(t, new(config).Validate(), "map needs at least one field")
 	twice := fields("a", "1", "a", "2")
 	require.ErrorContains(t, twice.Validate(), "fields.a: the field is listed twice")
-	_, err = mapping.New(twice, strikes(t))
+	_, err = newProcessor(twice, strikes(t))
 	require.Error(t, err)
 	empty := only("", "1")
-	_, err = mapping.New(empty, strikes(t))
+	_, err = newProcessor(empty, strikes(t))
 	require.ErrorContains(t, err, "has no name")
 }
 
 func TestAnItemOnWhichAFieldFailsIsInvalidAndTheNextOneGoesOn(t *testing.T) {
 	t.Parallel()
 	in := strikes(t)
-	p, err := mapping.New(only("id", "item.id", "share", "1 / item.id"), in)
+	p, err := newProcessor(only("id", "item.id", "share", "1 / item.id"), in)
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	out, advance, err := p.Chain(cell)
@@ -227,7 +227,7 @@ func TestAnItemOnWhichAFieldFailsIsInvalidAndTheNextOneGoesOn(t *testing.T) {
 func TestRowsStayWhatTheyWereWhenMoreAreMade(t *testing.T) {
 	t.Parallel()
 	in := strikes(t)
-	p, err := mapping.New(fields("twice", "item.id * 2"), in)
+	p, err := newProcessor(fields("twice", "item.id * 2"), in)
 	require.NoError(t, err)
 	const goroutines, each = 4, 5000
 	var wg sync.WaitGroup
@@ -265,7 +265,7 @@ func TestManyGoroutinesShareOneShapeOfAnOpenSchema(t *testing.T) {
 	t.Parallel()
 	open, err := row.Open()
 	require.NoError(t, err)
-	p, err := mapping.New(fields("n", "int(item.a)"), item.RowOf("", open))
+	p, err := newProcessor(fields("n", "int(item.a)"), item.RowOf("", open))
 	require.NoError(t, err)
 	real, err := row.NewSchema(row.Field{Name: "a", Kind: row.String})
 	require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestManyGoroutinesShareOneShapeOfAnOpenSchema(t *testing.T) {
 
 func TestMappingARowAllocatesPerSlabOnly(t *testing.T) {
 	in := strikes(t)
-	p, err := mapping.New(fields("line", "meta.line", "species", "item.species ?? 'unknown'", "year", "year(item.date)"), in)
+	p, err := newProcessor(fields("line", "meta.line", "species", "item.species ?? 'unknown'", "year", "year(item.date)"), in)
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)
@@ -308,7 +308,7 @@ func TestMappingARowAllocatesPerSlabOnly(t *testing.T) {
 
 func BenchmarkMapRow(b *testing.B) {
 	in := strikes(b)
-	p, err := mapping.New(fields("line", "meta.line", "species", "item.species ?? 'unknown'", "year", "year(item.date)"), in)
+	p, err := newProcessor(fields("line", "meta.line", "species", "item.species ?? 'unknown'", "year", "year(item.date)"), in)
 	require.NoError(b, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)

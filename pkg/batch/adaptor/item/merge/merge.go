@@ -17,8 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the reader.
-type Config struct {
+// config configures the reader.
+type config struct {
 	Left      registry.Nested `key:"left" kind:"reader" required:"true" doc:"The reader of the left rows, sorted by the key."`
 	Right     registry.Nested `key:"right" kind:"reader" required:"true" doc:"The reader of the right rows, sorted by the key."`
 	Key       []string        `key:"key" required:"true" doc:"The fields that are equal in rows that belong together; they have the same names and types on both sides and are never null."`
@@ -34,7 +34,7 @@ const (
 )
 
 // Validate checks the options that need no item type.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	for i, name := range c.Key {
 		if slices.Contains(c.Key[:i], name) {
@@ -53,7 +53,7 @@ func (c *Config) Validate() error {
 // Components describes the reader.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindReader, Name: "merge", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindReader, Name: "merge", Config: reflect.TypeFor[config](),
 		Summary: "Joins the rows of two readers that are sorted by the same key.",
 		Doc: `A row has the fields of its left row, and the fields of its right row except the key; a name that both have gets the
 prefix right_ on the right. If a key has several rows on both sides, each left row is combined with each right row. ` + "`meta`" + ` is
@@ -74,14 +74,14 @@ flow:
         right: {csv: {path: customers.csv, item: {customer: int, name: string}}}
     writer: {csv: out/orders.csv}`,
 		Types: func(cfg any, _ item.Type) (item.Type, error) {
-			p, err := compile(cfg.(*Config))
+			p, err := compile(cfg.(*config))
 			if err != nil {
 				return nil, err
 			}
 			return item.RowOf("", p.schema), nil
 		},
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(ctx, *cfg.(*Config), b)
+			return newReader(ctx, *cfg.(*config), b)
 		},
 	}}
 }
@@ -93,7 +93,7 @@ type plan struct {
 	left   int
 }
 
-func compile(cfg *Config) (*plan, error) {
+func compile(cfg *config) (*plan, error) {
 	p := &plan{}
 	var schemas [2]*row.Schema
 	for i, side := range []registry.Nested{cfg.Left, cfg.Right} {
@@ -134,7 +134,7 @@ func compile(cfg *Config) (*plan, error) {
 	return p, p.fields(cfg, schemas)
 }
 
-func (p *plan) fields(cfg *Config, schemas [2]*row.Schema) (err error) {
+func (p *plan) fields(cfg *config, schemas [2]*row.Schema) (err error) {
 	var fields []row.Field
 	for i := range schemas[0].Len() {
 		f := *schemas[0].Field(i)

@@ -1,12 +1,13 @@
 //test:plain
 
-package merge_test
+package merge
 
 import (
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,9 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/merge"
+
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -40,13 +42,13 @@ func customers(t require.TestingT) item.Type {
 func reading(t require.TestingT, dir, name, text string, of item.Type) registry.Nested {
 	path := filepath.Join(dir, name+".csv")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	return registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Item: of, Header: csv.HeaderExact, MaxLine: 1000}}
+	return testcomponent.Nested(csv.Components(), registry.KindReader, testcomponent.Settings{"path": path, "item": of, "header": "exact", "max_line": 1000})
 }
 
-func newReader(t require.TestingT, cfg merge.Config) item.Reader {
-	out, err := merge.Components()[0].Types(&cfg, nil)
+func merged(t require.TestingT, cfg config) item.Reader {
+	out, err := Components()[0].Types(&cfg, nil)
 	require.NoError(t, err)
-	r, err := merge.New(context.Background(), cfg, registry.BuildContext{Out: out})
+	r, err := newReader(context.Background(), cfg, registry.BuildContext{Out: out})
 	require.NoError(t, err)
 	return r
 }
@@ -62,8 +64,8 @@ func texts(rows []item.Row) (list []string) {
 	return list
 }
 
-func config(t require.TestingT, dir, kind, left, right string) merge.Config {
-	return merge.Config{
+func mergeOf(t require.TestingT, dir, kind, left, right string) config {
+	return config{
 		Left: reading(t, dir, "orders", "id,customer,name\n"+left, orders(t)), Right: reading(t, dir, "customers", "customer,name\n"+right, customers(t)), Key: []string{"customer"}, Kind: kind,
 	}
 }
@@ -81,7 +83,7 @@ func TestRowsOfBothSidesMeetByTheirKey(t *testing.T) {
 		"left":  append(append([]string{"1,1,a,null"}, both...), "4,4,d,null", "5,6,e,six"),
 		"full":  append(append([]string{"null,0,null,zero", "1,1,a,null"}, both...), "4,4,d,null", "null,5,null,five", "5,6,e,six", "null,9,null,nine"),
 	} {
-		r := newReader(t, config(t, t.TempDir(), kind, someOrders, someCustomers))
+		r := merged(t, mergeOf(t, t.TempDir(), kind, someOrders, someCustomers))
 		require.Equal(t, want, texts(testexample.Read[item.Row](r)), kind)
 	}
 }
@@ -102,9 +104,9 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 	for _, kind := range []string{"inner", "left", "full"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			cfg := config(t, t.TempDir(), kind, left.String(), right.String())
-			source := cfg.Left.Config.(*csv.ReaderConfig).Path
-			itemtest.Reader(t, itemtest.ReaderConfig{Source: source, Joins: true, New: func(t testing.TB) item.Reader { return newReader(t, cfg) }})
+			cfg := mergeOf(t, t.TempDir(), kind, left.String(), right.String())
+			source := reflect.ValueOf(cfg.Left.Config).Elem().FieldByName("Path").String()
+			itemtest.Reader(t, itemtest.ReaderConfig{Source: source, Joins: true, New: func(t testing.TB) item.Reader { return merged(t, cfg) }})
 		})
 	}
 }
@@ -139,15 +141,15 @@ func TestAMergeIsAJoin(t *testing.T) {
 				want = append(want, fmt.Sprintf("null,%d,null,r%d", k, j))
 			}
 		}
-		got := texts(testexample.Read[item.Row](newReader(t, config(t, dir, kind, l.String(), r.String()))))
+		got := texts(testexample.Read[item.Row](merged(t, mergeOf(t, dir, kind, l.String(), r.String()))))
 		require.ElementsMatch(t, want, got)
 	})
 }
 
 func TestWhatCannotBeMergedIsRefused(t *testing.T) {
 	t.Parallel()
-	end := func(cfg merge.Config) error {
-		r := newReader(t, cfg)
+	end := func(cfg config) error {
+		r := merged(t, cfg)
 		require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 		for {
 			if err := r.Fill(t.Context(), r.NewItems(1), 1); err != nil {
@@ -155,55 +157,28 @@ func TestWhatCannotBeMergedIsRefused(t *testing.T) {
 			}
 		}
 	}
-	require.ErrorContains(t, end(config(t, t.TempDir(), "left", "1,2,a\n2,1,b\n", "")), "orders.csv:3: 1 comes after 2: the rows are not sorted by the key")
-	large := config(t, t.TempDir(), "left", "1,1,a\n", strings.Repeat("1,x\n", 100))
+	require.ErrorContains(t, end(mergeOf(t, t.TempDir(), "left", "1,2,a\n2,1,b\n", "")), "orders.csv:3: 1 comes after 2: the rows are not sorted by the key")
+	large := mergeOf(t, t.TempDir(), "left", "1,1,a\n", strings.Repeat("1,x\n", 100))
 	large.MaxMemory = 1000
 	require.ErrorContains(t, end(large), "the right rows with the key 1 take more than max_memory, 1000 bytes")
-	for want, change := range map[string]func(c *merge.Config){
-		"key: the left rows have no field custmer (did you mean customer?)": func(c *merge.Config) { c.Key = []string{"custmer"} },
-		"key: the right rows have no field id":                              func(c *merge.Config) { c.Key = []string{"id"} },
-		"key: field customer is listed twice":                               func(c *merge.Config) { c.Key = []string{"customer", "customer"} },
-		"key: field customer of the right rows may be null": func(c *merge.Config) {
+	for want, change := range map[string]func(c *config){
+		"key: the left rows have no field custmer (did you mean customer?)": func(c *config) { c.Key = []string{"custmer"} },
+		"key: the right rows have no field id":                              func(c *config) { c.Key = []string{"id"} },
+		"key: field customer is listed twice":                               func(c *config) { c.Key = []string{"customer", "customer"} },
+		"key: field customer of the right rows may be null": func(c *config) {
 			c.Right = reading(t, t.TempDir(), "r", "", fields(t, row.Field{Name: "customer", Kind: row.Int, Nullable: true}))
 		},
-		"key: field customer is of type int on the left, but string on the right": func(c *merge.Config) {
+		"key: field customer is of type int on the left, but string on the right": func(c *config) {
 			c.Right = reading(t, t.TempDir(), "r", "", fields(t, row.Field{Name: "customer", Kind: row.String}))
 		},
-		"max_memory: it is negative": func(c *merge.Config) { c.MaxMemory = -1 },
+		"max_memory: it is negative": func(c *config) { c.MaxMemory = -1 },
 	} {
-		cfg := config(t, t.TempDir(), "left", someOrders, someCustomers)
+		cfg := mergeOf(t, t.TempDir(), "left", someOrders, someCustomers)
 		change(&cfg)
 		err := cfg.Validate()
 		if err == nil {
-			_, err = merge.Components()[0].Types(&cfg, nil)
+			_, err = Components()[0].Types(&cfg, nil)
 		}
 		require.ErrorContains(t, err, want)
 	}
-}
-
-func ExampleNew() {
-	dir, done := testexample.Dir()
-	defer done()
-	write := func(name, text string, of *row.Schema) registry.Nested {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			fmt.Println(err)
-		}
-		return registry.Nested{Component: csv.Components()[0], Config: &csv.ReaderConfig{Path: path, Header: csv.HeaderExact, Item: item.RowOf("", of)}}
-	}
-	order := testexample.Must(row.NewSchema(row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "customer", Kind: row.Int}))
-	customer := testexample.Must(row.NewSchema(row.Field{Name: "customer", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}))
-	reader, err := merge.New(context.Background(), merge.Config{
-		Left: write("orders.csv", "id,customer\n1,7\n2,8\n", order), Right: write("customers.csv", "customer,name\n8,Ada\n", customer), Key: []string{"customer"}, Kind: "left",
-	}, registry.BuildContext{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, r := range testexample.Read[item.Row](reader) {
-		fmt.Println(r.At(0), r.At(1), r.At(2))
-	}
-	// Output:
-	// 1 7 null
-	// 2 8 Ada
 }

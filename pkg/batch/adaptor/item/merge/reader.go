@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -18,7 +19,7 @@ import (
 // right row without a left row.
 type reader struct {
 	*plan
-	cfg         Config
+	cfg         config
 	left, right *side
 
 	// the right rows with the key of the current left row
@@ -47,8 +48,8 @@ type position struct {
 	Events     int64       `json:"events,omitempty"`
 }
 
-// New returns a reader of joined rows.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Reader, error) {
+// newReader returns a reader of joined rows.
+func newReader(ctx context.Context, cfg config, b registry.BuildContext) (item.Reader, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (r *positioned) Position() (item.Position, error) {
 
 func (r *reader) AcceptChanges() {
 	for _, s := range []*side{r.left, r.right} {
-		if a, ok := s.reader.Component().(item.ChangesAccepter); ok {
+		if a, ok := s.reader.Component().(itemextra.ChangesAccepter); ok {
 			a.AcceptChanges()
 		}
 	}

@@ -1,6 +1,6 @@
 //test:plain
 
-package query_test
+package query
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -28,7 +27,7 @@ func TestTheReaderKeepsTheContractOfReaders(t *testing.T) {
 		for _, text := range []string{"select * from entry", "select * from entry where id = 0", "select * from entry where id < 0"} {
 			for _, fetch := range []int{1, 5} {
 				itemtest.Reader(t, itemtest.ReaderConfig{New: func(t testing.TB) item.Reader {
-					r, err := query.New(db, query.Config{SQL: statement(text), Key: []string{"id"}, Fetch: fetch}, s)
+					r, err := newReader(db, config{SQL: statement(text), Key: []string{"id"}, Fetch: fetch}, s)
 					require.NoError(t, err)
 					reader, err := item.RowOf("", s).FromRecords(r)
 					require.NoError(t, err)
@@ -51,7 +50,7 @@ func TestTheReaderKeepsItsContractWhateverTheCellsHold(t *testing.T) {
 		for kind := row.String; kind <= row.BytesKind; kind++ {
 			s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "cell", Kind: kind, Nullable: true})
 			itemtest.Reader(t, itemtest.ReaderConfig{Restarts: 4, New: func(t testing.TB) item.Reader {
-				r, err := query.New(db, query.Config{SQL: statement("select * from entry"), Key: []string{"id"}, Fetch: 5}, s)
+				r, err := newReader(db, config{SQL: statement("select * from entry"), Key: []string{"id"}, Fetch: 5}, s)
 				require.NoError(t, err)
 				reader, err := item.RowOf("", s).FromRecords(r)
 				require.NoError(t, err)

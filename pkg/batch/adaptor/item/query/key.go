@@ -7,14 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
 // If adjacent keys may be equal to the database although they look different (accents and case, 1.0 and
 // 1.00, '1 day' and '24:00'), fetchPage reads the page with the statement in which the database compares
 // them.
-func (r *Reader) fetchPage(ctx context.Context) (page, error) {
+func (r *reader) fetchPage(ctx context.Context) (page, error) {
 	columns, statements := r.columns, r.plain
 	if r.compares {
 		columns, statements = append(slices.Clone(r.columns), r.engine.answer()), r.comparing
@@ -40,7 +39,7 @@ func (r *Reader) fetchPage(ctx context.Context) (page, error) {
 
 // After a page or a restart, the second of two rows with one key would never be read. unsure means that the
 // database has to compare them.
-func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
+func (r *reader) refuseDuplicates(p page) (unsure bool, err error) {
 	before, key := append([]row.Value(nil), r.done...), []row.Value(nil)
 	for i := range p.len() {
 		if key, err = r.key(p, i, key); err != nil {
@@ -64,7 +63,7 @@ func (r *Reader) refuseDuplicates(p page) (unsure bool, err error) {
 	return unsure, nil
 }
 
-func (r *Reader) notUnique(a, b []row.Value) error {
+func (r *reader) notUnique(a, b []row.Value) error {
 	text := fmt.Sprintf("the key (%s) is not unique: more than one row has %s", strings.Join(r.config.Key, ", "), r.describe(b))
 	if !slices.Equal(a, b) {
 		text += fmt.Sprintf(", which equals %s to the database", r.describe(a))
@@ -72,64 +71,7 @@ func (r *Reader) notUnique(a, b []row.Value) error {
 	return errors.New(text + ": add columns to the key, or use `snapshot: true`, which reads without a key")
 }
 
-func (r *Reader) differ(a, b []row.Value) bool {
-	for i := range a {
-		if r.columns[r.keys[i]].differ(a[i], b[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *resultColumn) differ(a, b row.Value) bool {
-	switch {
-	case a == b:
-		return false
-	case c.exact:
-		return true
-	case a.Kind() != b.Kind():
-		return false
-	case c.isNumeric():
-		return trimZeros(a.String()) != trimZeros(b.String())
-	}
-	return isExact(a.Kind())
-}
-
-func isExact(k row.Kind) bool {
-	switch k {
-	case row.Int, row.Float, row.Bool, row.DateKind, row.Timestamp, row.BytesKind:
-		return true
-	default:
-		return false
-	}
-}
-
-func trimZeros(text string) string {
-	if !strings.Contains(text, ".") {
-		return text
-	}
-	return strings.TrimRight(strings.TrimRight(text, "0"), ".")
-}
-
-func (r *Reader) key(p page, at int, dst []row.Value) ([]row.Value, error) {
-	dst = dst[:0]
-	for i, column := range r.keys {
-		v, err := p.raw(at, column)
-		if err == nil {
-			err = sqlvalue.Check(v)
-		}
-		if err == nil && v.IsNull() {
-			err = errors.New("it is null in a row")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", r.order[i].name, err)
-		}
-		dst = append(dst, v)
-	}
-	return dst, nil
-}
-
-func (r *Reader) keyOf(at int) string {
+func (r *reader) keyOf(at int) string {
 	if r.config.Snapshot {
 		return fmt.Sprintf("number %d", r.read)
 	}
@@ -140,10 +82,12 @@ func (r *Reader) keyOf(at int) string {
 	return r.describe(key)
 }
 
-func (r *Reader) describe(key []row.Value) string {
-	parts := make([]string, len(key))
-	for i, v := range key {
-		parts[i] = r.order[i].name + " " + v.String()
+// Columns are named, so that a column added by a migration does not change a prepared statement's result.
+func (r *reader) statements() {
+	outputs := make([]string, len(r.columns))
+	for i := range r.columns {
+		outputs[i] = r.engine.output(&r.columns[i])
 	}
-	return strings.Join(parts, ", ")
+	r.plain = r.pages(outputs, false)
+	r.comparing = r.pages(outputs, true)
 }

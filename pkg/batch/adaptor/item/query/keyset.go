@@ -1,11 +1,15 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/surfin-batch/surfin/internal/sqlvalue"
+	"github.com/surfin-batch/surfin/pkg/batch/core/row"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 type keyColumn struct {
@@ -49,85 +53,6 @@ func (k keyColumn) direction() string {
 	return ""
 }
 
-// Columns are named, so that a column added by a migration does not change a prepared statement's result.
-func (r *Reader) statements() {
-	outputs := make([]string, len(r.columns))
-	for i := range r.columns {
-		outputs[i] = r.engine.output(&r.columns[i])
-	}
-	r.plain = r.pages(outputs, nil)
-	r.comparing = r.pages(outputs, r.keys)
-}
-
-type pageSQL struct{ first, next string }
-
-// With compared, the database also compares the key of each row with the previous row's; the answer is one
-// more column.
-func (r *Reader) pages(outputs []string, compared []int) pageSQL {
-	order := make([]string, len(r.keys))
-	for i := range r.keys {
-		order[i] = r.keyColumn(i) + r.order[i].direction()
-	}
-	outputs = slices.Clone(outputs)
-	for i := range compared {
-		outputs = append(outputs, fmt.Sprintf("%s as k%d", r.keyColumn(i), i))
-	}
-	if len(compared) > 0 {
-		for i := range r.columns {
-			outputs[i] += fmt.Sprintf(" as c%d", i)
-		}
-	}
-	from := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), r.sql)
-	// One extra row shows whether there is another page, and whether its first key equals our last.
-	tail := fmt.Sprintf(" order by %s limit %d", strings.Join(order, ", "), r.config.Fetch+1)
-	first, next := from+tail, from+" where "+r.after()+tail
-	if len(compared) == 0 {
-		return pageSQL{first, next}
-	}
-	head, window := r.comparison()
-	return pageSQL{head + first + window, head + next + window}
-}
-
-// The window has only the rows of the page, whatever the statement costs.
-func (r *Reader) comparison() (head, tail string) {
-	list, order, equal := make([]string, len(r.columns)), make([]string, len(r.keys)), make([]string, len(r.keys))
-	for i := range list {
-		list[i] = fmt.Sprintf("c%d", i)
-	}
-	for i := range r.keys {
-		order[i] = fmt.Sprintf("k%d%s", i, r.order[i].direction())
-		equal[i] = fmt.Sprintf("k%d = lag(k%d) over w", i, i)
-	}
-	by := strings.Join(order, ", ")
-	return fmt.Sprintf("select %s, %s from (\n", strings.Join(list, ", "), strings.Join(equal, " and ")),
-		fmt.Sprintf("\n) p window w as (order by %s) order by %s", by, by)
-}
-
-func (r *Reader) after() string {
-	keys, values := make([]string, len(r.keys)), make([]string, len(r.keys))
-	same := true
-	for i := range r.keys {
-		keys[i], values[i] = r.keyColumn(i), r.db.Dialect().Placeholder(len(r.args)+i+1)
-		same = same && r.order[i].desc == r.order[0].desc
-	}
-	if same {
-		return fmt.Sprintf("(%s) %s (%s)", strings.Join(keys, ", "), r.order[0].comparison(), strings.Join(values, ", "))
-	}
-	condition := ""
-	for i := len(keys) - 1; i >= 0; i-- {
-		behind := fmt.Sprintf("%s %s %s", keys[i], r.order[i].comparison(), values[i])
-		if condition == "" {
-			condition = behind
-			continue
-		}
-		condition = fmt.Sprintf("%s %s= %s and (%s or %s = %s and %s)", keys[i], r.order[i].comparison(), values[i], behind, keys[i], values[i], condition)
-		if i > 0 {
-			condition = "(" + condition + ")"
-		}
-	}
-	return condition
-}
-
 func (k keyColumn) comparison() string {
 	if k.desc {
 		return "<"
@@ -135,7 +60,122 @@ func (k keyColumn) comparison() string {
 	return ">"
 }
 
+// keyset is a statement that reads rows along a key, page by page.
+type keyset struct {
+	dialect tx.Dialect
+	sql     string
+	args    []any
+	columns []resultColumn
+	order   []keyColumn
+	keys    []int // of order, in columns
+	fetch   int
+}
+
+type pageSQL struct{ first, next string }
+
+// With compared, the database also compares the key of each row with the previous row's; the answer is one
+// more column.
+func (k *keyset) pages(outputs []string, compared bool) pageSQL {
+	order := make([]string, len(k.keys))
+	for i := range k.keys {
+		order[i] = k.keyColumn(i) + k.order[i].direction()
+	}
+	outputs = slices.Clone(outputs)
+	if compared {
+		for i := range k.keys {
+			outputs = append(outputs, fmt.Sprintf("%s as k%d", k.keyColumn(i), i))
+		}
+		for i := range k.columns {
+			outputs[i] += fmt.Sprintf(" as c%d", i)
+		}
+	}
+	from := fmt.Sprintf("select %s from (\n%s\n) q", strings.Join(outputs, ", "), k.sql)
+	// One extra row shows whether there is another page, and whether its first key equals our last.
+	tail := fmt.Sprintf(" order by %s limit %d", strings.Join(order, ", "), k.fetch+1)
+	first, next := from+tail, from+" where "+k.after()+tail
+	if !compared {
+		return pageSQL{first, next}
+	}
+	head, window := k.comparison()
+	return pageSQL{head + first + window, head + next + window}
+}
+
+// The window has only the rows of the page, whatever the statement costs.
+func (k *keyset) comparison() (head, tail string) {
+	list, order, equal := make([]string, len(k.columns)), make([]string, len(k.keys)), make([]string, len(k.keys))
+	for i := range list {
+		list[i] = fmt.Sprintf("c%d", i)
+	}
+	for i := range k.keys {
+		order[i] = fmt.Sprintf("k%d%s", i, k.order[i].direction())
+		equal[i] = fmt.Sprintf("k%d = lag(k%d) over w", i, i)
+	}
+	by := strings.Join(order, ", ")
+	return fmt.Sprintf("select %s, %s from (\n", strings.Join(list, ", "), strings.Join(equal, " and ")),
+		fmt.Sprintf("\n) p window w as (order by %s) order by %s", by, by)
+}
+
+func (k *keyset) after() string {
+	keys, values := make([]string, len(k.keys)), make([]string, len(k.keys))
+	same := true
+	for i := range k.keys {
+		keys[i], values[i] = k.keyColumn(i), k.dialect.Placeholder(len(k.args)+i+1)
+		same = same && k.order[i].desc == k.order[0].desc
+	}
+	if same {
+		return fmt.Sprintf("(%s) %s (%s)", strings.Join(keys, ", "), k.order[0].comparison(), strings.Join(values, ", "))
+	}
+	condition := ""
+	for i := len(keys) - 1; i >= 0; i-- {
+		behind := fmt.Sprintf("%s %s %s", keys[i], k.order[i].comparison(), values[i])
+		if condition == "" {
+			condition = behind
+			continue
+		}
+		condition = fmt.Sprintf("%s %s= %s and (%s or %s = %s and %s)", keys[i], k.order[i].comparison(), values[i], behind, keys[i], values[i], condition)
+		if i > 0 {
+			condition = "(" + condition + ")"
+		}
+	}
+	return condition
+}
+
 // keyColumn names a key by its column, which may differ from the field's name because of the item's `from`.
-func (r *Reader) keyColumn(i int) string {
-	return `q.` + r.columns[r.keys[i]].source()
+func (k *keyset) keyColumn(i int) string {
+	return `q.` + k.columns[k.keys[i]].source()
+}
+
+func (k *keyset) differ(a, b []row.Value) bool {
+	for i := range a {
+		if k.columns[k.keys[i]].differ(a[i], b[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *keyset) key(p page, at int, dst []row.Value) ([]row.Value, error) {
+	dst = dst[:0]
+	for i, column := range k.keys {
+		v, err := p.raw(at, column)
+		if err == nil {
+			err = sqlvalue.Check(v)
+		}
+		if err == nil && v.IsNull() {
+			err = errors.New("it is null in a row")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", k.order[i].name, err)
+		}
+		dst = append(dst, v)
+	}
+	return dst, nil
+}
+
+func (k *keyset) describe(key []row.Value) string {
+	parts := make([]string, len(key))
+	for i, v := range key {
+		parts[i] = k.order[i].name + " " + v.String()
+	}
+	return strings.Join(parts, ", ")
 }

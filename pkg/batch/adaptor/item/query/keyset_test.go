@@ -1,4 +1,4 @@
-package query_test
+package query
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -64,7 +64,7 @@ func requireRefused(t *testing.T, db tx.Database, table string) {
 	t.Helper()
 	for _, key := range [][]string{{"k"}, {"v", "k"}, {"k", "v"}, {"k desc"}, {"v desc", "k"}, {"v", "k desc"}} {
 		for fetch := 1; fetch < 5; fetch++ {
-			_, err := rest(opened(t, db, query.Config{SQL: statement("select * from " + table), Key: key, Fetch: fetch}, unknown(t), nil))
+			_, err := rest(opened(t, db, config{SQL: statement("select * from " + table), Key: key, Fetch: fetch}, unknown(t), nil))
 			require.ErrorContains(t, err, "is not unique: more than one row has", "%s by %s, fetch %d", table, key, fetch)
 		}
 		exec(t, db, "update "+table+" set n = 0")
@@ -80,7 +80,7 @@ func TestADuplicateThatLooksDifferentIsNamedWithItsEqual(t *testing.T) {
 			low, high = "1 day", "24:00:00"
 		}
 		exec(t, db, fmt.Sprintf("insert into w values ('%s'), ('%s')", low, high))
-		_, err := rest(opened(t, db, query.Config{SQL: statement("select k from w"), Key: []string{"k"}}, unknown(t), nil))
+		_, err := rest(opened(t, db, config{SQL: statement("select k from w"), Key: []string{"k"}}, unknown(t), nil))
 		require.ErrorContains(t, err, "equals k ")
 		require.ErrorContains(t, err, low)
 		require.ErrorContains(t, err, high)
@@ -116,7 +116,7 @@ func TestEveryRowIsReadOnceInEveryDirectionAndUnderEveryCollation(t *testing.T) 
 			if rapid.Bool().Draw(t, "turned") {
 				slices.Reverse(key)
 			}
-			c := query.Config{SQL: statement("select s, n, v from " + table), Key: key, Fetch: rapid.IntRange(1, 7).Draw(t, "fetch")}
+			c := config{SQL: statement("select s, n, v from " + table), Key: key, Fetch: rapid.IntRange(1, 7).Draw(t, "fetch")}
 			all, err := rest(opened(t, db, c, unknown(t), nil))
 			if err != nil {
 				require.Equal(t, "loose", table, err)
@@ -144,7 +144,7 @@ func TestAKeyIsReadDownwards(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table visit (day date not null, id integer not null)")
 		exec(t, db, "insert into visit values ('2026-01-01', 1), ('2026-01-01', 2), ('2026-01-02', 3), ('2026-01-03', 4)")
-		c := query.Config{SQL: statement("select day, id from visit"), Key: []string{"day desc", "id"}, Fetch: 1}
+		c := config{SQL: statement("select day, id from visit"), Key: []string{"day desc", "id"}, Fetch: 1}
 		all, err := rest(opened(t, db, c, unknown(t), nil))
 		require.NoError(t, err)
 		require.Equal(t, []string{"2026-01-03|4", "2026-01-02|3", "2026-01-01|1", "2026-01-01|2"}, all)
@@ -154,7 +154,7 @@ func TestAKeyIsReadDownwards(t *testing.T) {
 		at, err := r.Position()
 		require.NoError(t, err)
 		c.Key = []string{"day", "id"}
-		other, err := query.New(db, c, unknown(t))
+		other, err := newReader(db, c, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, other.Open(t.Context(), at), "the last commit was at key day desc, not day")
 	})
@@ -167,7 +167,7 @@ func TestATypeWhoseOperatorsAreOutOfSightIsNoKey(t *testing.T) {
 	exec(t, db, "create schema ext")
 	exec(t, db, "create extension citext schema ext")
 	exec(t, db, "create table c (k ext.citext)")
-	r, err := query.New(db, query.Config{SQL: statement("select k from c"), Key: []string{"k"}}, unknown(t))
+	r, err := newReader(db, config{SQL: statement("select k from c"), Key: []string{"k"}}, unknown(t))
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Open(t.Context(), nil), "key k: the operators of its type are in the schema ext")
 }

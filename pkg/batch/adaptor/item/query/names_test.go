@@ -1,11 +1,10 @@
-package query_test
+package query
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -20,7 +19,7 @@ func TestAColumnKeepsItsNameWhateverItIs(t *testing.T) {
 		}
 		const columns = `"id", "true", "FALSE", "null", "select", column2`
 		for _, text := range []string{"select * from odd", "select " + columns + " from odd", "select * from odd union select * from odd"} {
-			for _, c := range []query.Config{{Key: []string{"id"}}, {Key: []string{"FALSE"}, Since: "FALSE"}, {Snapshot: true}} {
+			for _, c := range []config{{Key: []string{"id"}}, {Key: []string{"FALSE"}, Since: "FALSE"}, {Snapshot: true}} {
 				c.SQL, c.Fetch = statement(text), 2
 				r := opened(t, db, c, unknown(t), nil)
 				require.Equal(t, []string{"id", "true", "FALSE", "null", "select", "column2"}, r.Schema().Names())
@@ -31,7 +30,7 @@ func TestAColumnKeepsItsNameWhateverItIs(t *testing.T) {
 			}
 		}
 		s := schema(t, row.Field{Name: "is_true", From: "true", Kind: row.String}, row.Field{Name: "column2", Kind: row.String})
-		all, err := rest(opened(t, db, query.Config{SQL: statement("select * from odd"), Key: []string{"is_true"}}, s, nil))
+		all, err := rest(opened(t, db, config{SQL: statement("select * from odd"), Key: []string{"is_true"}}, s, nil))
 		require.NoError(t, err)
 		require.Equal(t, []string{"a|c", "b|c", "c|c"}, all)
 	})

@@ -1,15 +1,11 @@
 package query
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -148,62 +144,6 @@ func endsPlain(in []token) bool {
 	return !slices.ContainsFunc(in, func(t token) bool {
 		return t.is("union") || t.is("except") || t.is("intersect") || t.is("group") || t.is("join")
 	})
-}
-
-// catalogue finds which columns are never null, and refuses a key that is not stable.
-func (r *Reader) catalogue(ctx context.Context, described []resultColumn) error {
-	plain, is := plainOf(r.config.SQL, r.db.Dialect())
-	if !is {
-		return nil
-	}
-	if err := r.warnUnread(plain, described); err != nil {
-		return err
-	}
-	known, err := r.engine.notNull(ctx, r.conn(), plain)
-	if err != nil {
-		return fmt.Errorf("read the catalogue: %w", err)
-	}
-	for i := range described {
-		name, named := plain.columns[described[i].name]
-		if !named && plain.star {
-			name = described[i].name
-		}
-		described[i].notNull = known.notNull[name]
-	}
-	for _, k := range r.order {
-		name := plain.columns[k.name]
-		if known.rowid != nil && !*known.rowid && slices.Contains([]string{"rowid", "_rowid_", "oid"}, strings.ToLower(name)) && !known.has[name] {
-			return errors.New("key " + k.name + ": the rowid of " + plain.table + " is not a column of it, and VACUUM may change it between two attempts: " +
-				"declare an integer primary key, or use `snapshot: true`, which reads without a key")
-		}
-	}
-	return nil
-}
-
-// Columns that `select *` has and the item lacks may be new in the table.
-func (r *Reader) warnUnread(plain plainTable, described []resultColumn) error {
-	if r.context == nil || r.schema.IsOpen() || !plain.star {
-		return nil
-	}
-	read := map[string]bool{}
-	for i := range r.schema.Len() {
-		f := r.schema.Field(i)
-		read[f.Name], read[f.Source()] = true, true
-	}
-	var unread []string
-	for _, c := range described {
-		if !read[c.name] {
-			unread = append(unread, c.name)
-		}
-	}
-	if len(unread) == 0 {
-		return nil
-	}
-	columns := "column " + unread[0]
-	if len(unread) > 1 {
-		columns = "columns " + strings.Join(unread, ", ")
-	}
-	return core.Warn(r.context(), fmt.Sprintf("%s of table %s: not in the item, so not read; add new columns to `item`, or select columns by name", columns, plain.table))
 }
 
 type catalogued struct {

@@ -1,4 +1,4 @@
-package query_test
+package query
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
@@ -33,8 +33,8 @@ func TestTheCatalogueSaysWhatIsNeverNullOfAPlainTable(t *testing.T) {
 			"with a as (select null as id) select id from a":     "",
 			"select id from a where s in ('union', 'x; select')": "{id: int}",
 		} {
-			c := query.Config{SQL: statement(text), Snapshot: true}
-			r, err := query.New(db, c, unknown(t))
+			c := config{SQL: statement(text), Snapshot: true}
+			r, err := newReader(db, c, unknown(t))
 			require.NoError(t, err)
 			require.NoError(t, r.Open(t.Context(), nil), text)
 			if want == "" { // a type of the database's choice
@@ -48,7 +48,7 @@ func TestTheCatalogueSaysWhatIsNeverNullOfAPlainTable(t *testing.T) {
 		if db.Dialect() == tx.SQLite { // where a primary key may hold nulls
 			want = "{k: string null, v: int null}"
 		}
-		require.Equal(t, want, opened(t, db, query.Config{SQL: statement("select * from k"), Key: []string{"k"}}, unknown(t), nil).Schema().String())
+		require.Equal(t, want, opened(t, db, config{SQL: statement("select * from k"), Key: []string{"k"}}, unknown(t), nil).Schema().String())
 	})
 }
 
@@ -61,7 +61,7 @@ func TestTheRowidIsAKeyOnlyWhereItIsAColumn(t *testing.T) {
 	for text, wrong := range map[string]bool{
 		"select rowid, * from loose": true, "select _rowid_ as rowid, n from loose": true, "select rowid, n from fixed": false, "select rowid, n from named": false,
 	} {
-		r, err := query.New(db, query.Config{SQL: statement(text), Key: []string{"rowid"}}, unknown(t))
+		r, err := newReader(db, config{SQL: statement(text), Key: []string{"rowid"}}, unknown(t))
 		require.NoError(t, err)
 		err = r.Open(t.Context(), nil)
 		if wrong {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -101,18 +102,6 @@ type postgresPage struct {
 	text    string
 	cells   []cell
 }
-
-// Numeric is received as text, since its field may be any number.
-func (c *resultColumn) isText() bool {
-	switch c.kind {
-	case row.String, row.DecimalKind, row.JSONKind, row.UUIDKind:
-		return true
-	default:
-		return c.kind.IsList()
-	}
-}
-
-func (c *resultColumn) isNumeric() bool { return c.oid == pgtype.NumericOID }
 
 // from is -1 for a null
 type cell struct{ from, to int32 }
@@ -273,3 +262,30 @@ func checked(c *resultColumn, v row.Value) (row.Value, error) {
 	}
 	return v, nil
 }
+
+type postgresCursor struct {
+	page *postgresPage
+	conn tx.Conn
+	name string
+}
+
+func (e *postgres) cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error) {
+	e.page.columns = columns
+	c := &postgresCursor{page: &e.page, conn: conn, name: quoted("surfin_" + rand.Text()[:8])}
+	statement := fmt.Sprintf("declare %s no scroll cursor for %s", c.name, text)
+	err := pgxconn.Run(ctx, conn, statement, func(p *pgx.Conn) error {
+		_, err := p.Exec(ctx, statement, append([]any{pgx.QueryExecModeDescribeExec}, args...)...)
+		return err
+	})
+	return c, err
+}
+
+func (c *postgresCursor) next(ctx context.Context, n int) (page, error) {
+	statement := fmt.Sprintf("fetch forward %d from %s", n, c.name)
+	err := pgxconn.Run(ctx, c.conn, statement, func(p *pgx.Conn) error {
+		return c.page.fill(p.Query(ctx, statement, binaryFormats(), pgx.QueryExecModeDescribeExec))
+	})
+	return c.page, err
+}
+
+func (c *postgresCursor) close() error { return nil }

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/nearest"
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/surfin-batch/surfin/internal/sqlerr"
 	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -19,18 +19,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Reader reads records along a key. Not for concurrent use.
-type Reader struct {
+// reader reads records along a key. Not for concurrent use.
+type reader struct {
 	db     tx.Database
-	config Config
+	config config
 	schema *row.Schema
 	engine engine
 
-	sql       string
-	args      []any
-	columns   []resultColumn
-	order     []keyColumn
-	keys      []int
+	keyset
 	plain     pageSQL
 	comparing pageSQL // also asks the database whether a key equals the previous one
 	compares  bool    // comparing is used
@@ -53,66 +49,19 @@ type Reader struct {
 	read  int64       // includes the items before a restart
 }
 
-type resultColumn struct {
-	name string
-	// inner is the column's name in an outer statement, if different: SQLite uses column2 for true.
-	inner string
-	field *row.Field
-	// stored is field with the text form of a column of dates, times or lists: ISO 8601, and arrays.
-	stored *row.Field
-	oid    uint32
-	typ    string
-	kind   row.Kind
-	// The database takes two values for equal only if they are identical.
-	exact bool
-	// declared NOT NULL
-	notNull bool
-	// The kind comes from the first values: as text, any value fits.
-	guessed bool
-}
-
-func (c *resultColumn) source() string { return quoted(cmp.Or(c.inner, c.name)) }
-
-type page interface {
-	len() int
-	// A misfit is an invalid item.
-	value(row, column int) (row.Value, error)
-	// raw is a value as in the database, by which keys are compared: 007 in a column of text is not 7.
-	raw(row, column int) (row.Value, error)
-}
-
-type engine interface {
-	describe(ctx context.Context, conn tx.Conn, text string, args []any) ([]resultColumn, error)
-	fits(c *resultColumn) error
-	output(c *resultColumn) string
-	// judge determines which key columns are exact, and refuses columns that cannot be a key.
-	judge(ctx context.Context, conn tx.Conn, text string, args []any, keys []*resultColumn) error
-	answer() resultColumn
-	bind(v row.Value) any
-	notNull(ctx context.Context, conn tx.Conn, of plainTable) (catalogued, error)
-	cursor(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (cursor, error)
-	// fetch invalidates the previous page.
-	fetch(ctx context.Context, conn tx.Conn, columns []resultColumn, text string, args []any) (page, error)
-}
-
-type cursor interface {
-	// fewer than n rows means that there are no more.
-	next(ctx context.Context, n int) (page, error)
-	close() error
-}
-
-// New makes a reader; an open schema is replaced by the database's description.
-func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
+// newReader makes a reader; an open schema is replaced by the database's description.
+func newReader(db tx.Database, cfg config, schema *row.Schema) (*reader, error) {
 	if schema == nil {
 		return nil, errors.New("query: the items have no record form")
 	}
-	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
+	if err := errors.Join(cfg.Validate(), cfg.check(schema)); err != nil {
 		return nil, err
 	}
-	if config.Fetch == 0 {
-		config.Fetch = defaultFetch
+	if cfg.Fetch == 0 {
+		cfg.Fetch = defaultFetch
 	}
-	r := &Reader{db: db, config: config, schema: schema, order: keyColumns(config.Key)}
+	r := &reader{db: db, config: cfg, schema: schema}
+	r.dialect, r.fetch, r.order = db.Dialect(), cfg.Fetch, keyColumns(cfg.Key)
 	switch db.Dialect() {
 	case tx.Postgres:
 		r.engine = &postgres{}
@@ -121,7 +70,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	default:
 		return nil, fmt.Errorf("query: the dialect %s has no reader", db.Dialect())
 	}
-	text, args := config.SQL.Render(db.Dialect().Placeholder)
+	text, args := cfg.SQL.Render(db.Dialect().Placeholder)
 	var err error
 	if r.args, err = sqlvalue.Args(args, r.engine.bind); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
@@ -130,12 +79,12 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Reader, error) {
 	return r, nil
 }
 
-func (r *Reader) explain(sent string, err error) error {
+func (r *reader) explain(sent string, err error) error {
 	return sqlerr.In(r.config.SQL, r.db.Dialect(), sent, err)
 }
 
 // Open describes the statement, refuses a null in the key, and goes to the position.
-func (r *Reader) Open(ctx context.Context, at item.Position) error {
+func (r *reader) Open(ctx context.Context, at item.Position) error {
 	tx.Authored(ctx)
 	err := r.open(ctx, at)
 	if err != nil {
@@ -144,7 +93,7 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-func (r *Reader) open(ctx context.Context, at item.Position) error {
+func (r *reader) open(ctx context.Context, at item.Position) error {
 	conn, err := r.connect(ctx)
 	if err != nil {
 		return err
@@ -179,105 +128,8 @@ func (r *Reader) open(ctx context.Context, at item.Position) error {
 	return err
 }
 
-// Columns without a field are not fetched.
-func (r *Reader) match(described []resultColumn) error {
-	names := make([]string, len(described))
-	index := map[string]int{}
-	var errs []error
-	for i, c := range described {
-		if _, twice := index[c.name]; twice {
-			errs = append(errs, fmt.Errorf("column %s appears twice: rename one of them with AS", c.name))
-		}
-		names[i], index[c.name] = c.name, i
-	}
-	open := r.schema.IsOpen()
-	if open && len(errs) == 0 {
-		if err := r.describeItems(described); err != nil {
-			return err
-		}
-	}
-	r.columns, r.keys = r.columns[:0], r.keys[:0]
-	for i := range r.schema.Len() {
-		f := r.schema.Field(i)
-		at, ok := index[f.Name]
-		if !ok {
-			at, ok = index[f.Source()]
-		}
-		if !ok {
-			errs = append(errs, fmt.Errorf("field %s has no column%s", f.Name, nearest.Hint(f.Name, names)))
-			continue
-		}
-		c := described[at]
-		c.field, c.guessed = f, c.guessed && open
-		if isTime := c.kind == row.DateKind || c.kind == row.Timestamp; isTime && f.Format != "" {
-			stored := row.Field{Name: f.Name, Kind: f.Kind, Zone: f.Zone, Nullable: f.Nullable, Nulls: f.Nulls, Default: f.Default, Coerce: f.Coerce, Hidden: f.Hidden}
-			c.stored = &stored
-		}
-		if c.kind.IsList() {
-			stored, err := arrayField(f, c.kind)
-			errs = append(errs, err)
-			c.stored = stored
-		}
-		if err := r.engine.fits(&c); err != nil {
-			errs = append(errs, err)
-		}
-		r.columns = append(r.columns, c)
-	}
-	for _, k := range r.order {
-		i := r.schema.Index(k.name)
-		if i < 0 {
-			errs = append(errs, k.unknown(names, "key %s is not a column of the result"))
-		}
-		r.keys = append(r.keys, i)
-	}
-	return errors.Join(errs...)
-}
-
-// an array with ISO 8601 and decimal points, whatever the field's own text form
-func arrayField(f *row.Field, column row.Kind) (*row.Field, error) {
-	stored := row.Field{Name: f.Name, Kind: column, Nullable: true, Nulls: []string{}, Hidden: f.Hidden}
-	if f.Kind.IsList() {
-		stored.Kind, stored.Scale = f.Kind, f.Scale
-	}
-	if f.Coerce != row.CoerceError {
-		stored.Coerce = row.CoerceConvert
-	}
-	schema, err := row.NewSchema(stored)
-	if err != nil {
-		return nil, err
-	}
-	return schema.Field(0), nil
-}
-
-func arrayOf(c *resultColumn, text string) (row.Value, error) {
-	f := c.field
-	if f.Kind != row.JSONKind && !f.Kind.IsList() {
-		return f.Parse(text)
-	}
-	list, err := c.stored.Parse(text)
-	switch {
-	case err != nil:
-		return f.Coerced(text, err)
-	case f.Kind == row.JSONKind:
-		list = row.JSONValue(row.JSON(list.String()))
-	}
-	return f.Known(list)
-}
-
-func (r *Reader) describeItems(described []resultColumn) error {
-	fields := make([]row.Field, 0, len(described))
-	for _, c := range described {
-		fields = append(fields, row.Field{Name: c.name, Kind: c.kind, Nullable: !c.notNull})
-	}
-	schema, err := row.NewSchema(fields...)
-	if err == nil {
-		r.schema = schema.InZone(r.config.zone)
-	}
-	return err
-}
-
 // The comparison with the last key would silently skip rows with a null key.
-func (r *Reader) refuseNulls(ctx context.Context) error {
+func (r *reader) refuseNulls(ctx context.Context) error {
 	tests := make([]string, len(r.order))
 	for i := range r.order {
 		tests[i] = r.keyColumn(i) + " is null"
@@ -293,7 +145,7 @@ func (r *Reader) refuseNulls(ctx context.Context) error {
 	return nil
 }
 
-func (r *Reader) judgeKey(ctx context.Context) error {
+func (r *reader) judgeKey(ctx context.Context) error {
 	keys := make([]*resultColumn, len(r.keys))
 	for i := range keys {
 		keys[i] = &r.columns[r.keys[i]]
@@ -306,18 +158,18 @@ func (r *Reader) judgeKey(ctx context.Context) error {
 }
 
 // Schema has the fields of the item type, or the described ones.
-func (r *Reader) Schema() *row.Schema { return r.schema }
+func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Meta returns the ordinal of the last item read.
-func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.read} }
+func (r *reader) Meta() item.Meta { return item.Meta{Line: r.read} }
 
 // ReadRecord reads the next row. A row that does not fit the fields is an invalid item, and is consumed.
-func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
+func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if r.at == r.limit {
 		if r.last {
 			return io.EOF
 		}
-		if err := r.fetch(ctx); err != nil {
+		if err := r.nextPage(ctx); err != nil {
 			return fmt.Errorf("query: %w", err)
 		}
 		if r.limit == 0 {
@@ -342,7 +194,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-func (r *Reader) fetch(ctx context.Context) error {
+func (r *reader) nextPage(ctx context.Context) error {
 	if r.config.Snapshot {
 		return r.fetchSnapshot(ctx)
 	}
@@ -355,33 +207,13 @@ func (r *Reader) fetch(ctx context.Context) error {
 	return nil
 }
 
-type position struct {
-	Read int64      `json:"read"`
-	Key  []keyValue `json:"key"`
-	// Since is nil for all rows.
-	Since    *sinceRange `json:"since,omitempty"`
-	Snapshot bool        `json:"snapshot,omitempty"`
-}
-
-type keyValue struct {
-	Name  string `json:"name"`
-	Kind  string `json:"kind"`
-	Value string `json:"value"`
-	Desc  bool   `json:"desc,omitempty"`
-}
-
-type mark struct {
-	read int64
-	key  []row.Value
-}
-
 // Mark is the key of the last row read (rule C15a): rows that appear or disappear before it do not change
 // the rows that a restart reads.
-func (r *Reader) Mark() any { return mark{r.read, r.done} }
+func (r *reader) Mark() any { return rowMark{r.read, r.done} }
 
 // PositionAt returns the position after the row of the mark.
-func (r *Reader) PositionAt(m any) (item.Position, error) {
-	at, ok := m.(mark)
+func (r *reader) PositionAt(m any) (item.Position, error) {
+	at, ok := m.(rowMark)
 	if !ok {
 		return nil, fmt.Errorf("query: a %T is not a mark of this reader", m)
 	}
@@ -390,14 +222,14 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 
 // IndependentOf implements item.Independent: pages are as old as their fetch, so writes to its own database
 // may change them.
-func (r *Reader) IndependentOf(database string) bool {
+func (r *reader) IndependentOf(database string) bool {
 	return r.config.Snapshot || r.db.Name() != database
 }
 
 // Position is the key of the last row that was read.
-func (r *Reader) Position() (item.Position, error) { return r.position(mark{r.read, r.done}) }
+func (r *reader) Position() (item.Position, error) { return r.position(rowMark{r.read, r.done}) }
 
-func (r *Reader) position(at mark) (item.Position, error) {
+func (r *reader) position(at rowMark) (item.Position, error) {
 	if at.read == 0 && r.since == nil {
 		return nil, nil
 	}
@@ -410,7 +242,7 @@ func (r *Reader) position(at mark) (item.Position, error) {
 	return json.Marshal(p)
 }
 
-func (r *Reader) resume(p position) error {
+func (r *reader) resume(p position) error {
 	r.page, r.at, r.limit, r.last, r.done, r.read = nil, 0, 0, r.since.isEmpty(), nil, 0
 	if r.config.Snapshot || p.Snapshot {
 		return refuseResume(p)
@@ -435,16 +267,8 @@ func (r *Reader) resume(p position) error {
 	return nil
 }
 
-func (k *keyValue) value() (row.Value, error) {
-	kind, ok := row.KindByName(k.Kind)
-	if !ok {
-		return row.Value{}, fmt.Errorf("kind %q is unknown", k.Kind)
-	}
-	return (&row.Field{Name: k.Name, Kind: kind, Nulls: []string{}}).Parse(k.Value)
+// IsPadded reports, after Open, whether a field comes from a column of type char(n), which ignores trailing
+// blanks.
+func (r *reader) IsPadded(field int) bool {
+	return field < len(r.columns) && r.columns[field].oid == pgtype.BPCharOID
 }
-
-func stored(name string, v row.Value) keyValue {
-	return keyValue{Name: name, Kind: v.Kind().String(), Value: v.String()}
-}
-
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -1,4 +1,4 @@
-package query_test
+package query
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -73,7 +73,7 @@ func schema(t require.TestingT, fields ...row.Field) *row.Schema {
 	return s
 }
 
-func rest(r *query.Reader) ([]string, error) {
+func rest(r *reader) ([]string, error) {
 	var all []string
 	for {
 		record := make([]row.Value, r.Schema().Len())
@@ -92,8 +92,8 @@ func rest(r *query.Reader) ([]string, error) {
 	}
 }
 
-func opened(t require.TestingT, db tx.Database, c query.Config, s *row.Schema, at item.Position) *query.Reader {
-	r, err := query.New(db, c, s)
+func opened(t require.TestingT, db tx.Database, c config, s *row.Schema, at item.Position) *reader {
+	r, err := newReader(db, c, s)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(context.Background(), at))
 	return r
@@ -115,7 +115,7 @@ func TestATwoColumnKeyWithTiesOnTheFirstIsReadOnceAndResumedAnywhere(t *testing.
 			for _, e := range entries {
 				exec(t, db, fmt.Sprintf("insert into entry values ('%s', %d, 1)", e.account, e.pos))
 			}
-			c := query.Config{SQL: statement("select * from entry where amount = ${};", int64(1)), Key: []string{"account", "pos"}, Fetch: rapid.IntRange(1, 9).Draw(t, "fetch")}
+			c := config{SQL: statement("select * from entry where amount = ${};", int64(1)), Key: []string{"account", "pos"}, Fetch: rapid.IntRange(1, 9).Draw(t, "fetch")}
 			r := opened(t, db, c, unknown(t), nil)
 			all, err := rest(r)
 			require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestThePositionIsTheRawKeyHoweverTheFieldReadsIt(t *testing.T) {
 		}
 		s := schema(t, row.Field{Name: "when", From: "at", Kind: row.Timestamp}, row.Field{Name: "n", Kind: row.Int})
 		for _, key := range []string{"when", "n"} {
-			r := opened(t, db, query.Config{SQL: statement("select * from log"), Key: []string{key}, Fetch: 1}, s, nil)
+			r := opened(t, db, config{SQL: statement("select * from log"), Key: []string{key}, Fetch: 1}, s, nil)
 			all, err := rest(r)
 			require.NoError(t, err)
 			require.Len(t, all, 4)
@@ -172,7 +172,7 @@ func TestEveryTypeOfKeyIsReadPageByPage(t *testing.T) {
 			exec(t, db, fmt.Sprintf("insert into k values (%d, %d.25, '%s', '%s', 'k%d', %d.125)", i-5, i-5, day.Format(time.DateOnly), day.Format("2006-01-02T15:04:05.000000Z"), i, i-5))
 		}
 		for _, key := range []string{"i", "x", "d", "ts", "s", "n"} {
-			c := query.Config{SQL: statement("select * from k"), Key: []string{key}, Fetch: 3}
+			c := config{SQL: statement("select * from k"), Key: []string{key}, Fetch: 3}
 			all, err := rest(opened(t, db, c, unknown(t), nil))
 			require.NoError(t, err, key)
 			require.Len(t, all, 10, key)
@@ -198,10 +198,10 @@ func TestAKeyThatIsNotUniqueFailsWhereverTheDuplicatesAre(t *testing.T) {
 			exec(t, db, fmt.Sprintf("insert into d values (%d, %d)", min(i, 8), i)) // 8 is there four times
 		}
 		for fetch := 1; fetch < 14; fetch++ {
-			_, err := rest(opened(t, db, query.Config{SQL: statement("select * from d"), Key: []string{"k"}, Fetch: fetch}, unknown(t), nil))
+			_, err := rest(opened(t, db, config{SQL: statement("select * from d"), Key: []string{"k"}, Fetch: fetch}, unknown(t), nil))
 			require.ErrorContains(t, err, "the key (k) is not unique: more than one row has k 8", "fetch %d", fetch)
 		}
-		all, err := rest(opened(t, db, query.Config{SQL: statement("select * from d"), Key: []string{"k", "v"}, Fetch: 3}, unknown(t), nil))
+		all, err := rest(opened(t, db, config{SQL: statement("select * from d"), Key: []string{"k", "v"}, Fetch: 3}, unknown(t), nil))
 		require.NoError(t, err)
 		require.Len(t, all, 12)
 	})
@@ -220,9 +220,9 @@ func TestKeysThatOnlyTheDatabaseTakesAsEqualAreDuplicates(t *testing.T) {
 			exec(t, db, "insert into "+table+" values ('a'), ('B'), ('b'), ('C')")
 		}
 		for fetch := 1; fetch < 5; fetch++ {
-			_, err := rest(opened(t, db, query.Config{SQL: statement("select * from w"), Key: []string{"s"}, Fetch: fetch}, unknown(t), nil))
+			_, err := rest(opened(t, db, config{SQL: statement("select * from w"), Key: []string{"s"}, Fetch: fetch}, unknown(t), nil))
 			require.ErrorContains(t, err, "is not unique", "fetch %d", fetch)
-			all, err := rest(opened(t, db, query.Config{SQL: statement("select * from plain"), Key: []string{"s"}, Fetch: fetch}, unknown(t), nil))
+			all, err := rest(opened(t, db, config{SQL: statement("select * from plain"), Key: []string{"s"}, Fetch: fetch}, unknown(t), nil))
 			require.NoError(t, err)
 			require.Len(t, all, 4)
 		}
@@ -234,7 +234,7 @@ func TestANullInTheKeyIsRefusedBeforeTheFirstRow(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table n (a integer, b integer)")
 		exec(t, db, "insert into n values (1, 1), (2, null)")
-		r, err := query.New(db, query.Config{SQL: statement("select * from n -- with a comment"), Key: []string{"a", "b"}}, unknown(t))
+		r, err := newReader(db, config{SQL: statement("select * from n -- with a comment"), Key: []string{"a", "b"}}, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), nil), "the key (a, b) is null in some rows")
 	})
@@ -245,7 +245,7 @@ func TestRowsWrittenBehindTheKeyWhileItIsReadAreReadToo(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table q (id integer primary key)")
 		exec(t, db, "insert into q values (1), (2), (3)")
-		r := opened(t, db, query.Config{SQL: statement("select id from q"), Key: []string{"id"}, Fetch: 2}, unknown(t), nil)
+		r := opened(t, db, config{SQL: statement("select id from q"), Key: []string{"id"}, Fetch: 2}, unknown(t), nil)
 		value := make([]row.Value, 1)
 		// The chunk's transaction is on another connection, and holds the writer.
 		err := tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
@@ -272,7 +272,7 @@ func TestTheDatabaseDescribesWhatHasNoItem(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table b (id integer primary key, name varchar(20), ok boolean, price double precision, born date, seen timestamp)")
 		exec(t, db, "insert into b values (1, null, null, null, null, null), (2, 'x', true, 2, '2026-01-01', '2026-01-01T00:00:00Z')")
-		c := query.Config{SQL: statement("select b.*, id * 2 as twice, price / 4 as part, 'v' || id as label from b"), Key: []string{"id"}}
+		c := config{SQL: statement("select b.*, id * 2 as twice, price / 4 as part, 'v' || id as label from b"), Key: []string{"id"}}
 		r := opened(t, db, c, unknown(t), nil)
 		require.Equal(t, "{id: int null, name: string null, ok: bool null, price: float null, born: date null, seen: timestamp null, twice: int null, part: float null, label: string null}", r.Schema().String())
 		all, err := rest(r)
@@ -286,19 +286,19 @@ func TestAResultThatDoesNotFitTheItemIsRefusedWhenItIsOpened(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table c (id integer primary key, email text)")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "emial", Kind: row.String})
-		r, err := query.New(db, query.Config{SQL: statement("select * from c"), Key: []string{"id"}}, s)
+		r, err := newReader(db, config{SQL: statement("select * from c"), Key: []string{"id"}}, s)
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), nil), "field emial has no column (did you mean email?)")
-		r, err = query.New(db, query.Config{SQL: statement("select * from c"), Key: []string{"di"}}, unknown(t))
+		r, err = newReader(db, config{SQL: statement("select * from c"), Key: []string{"di"}}, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), nil), "key di is not a column of the result (did you mean id?)")
-		r, err = query.New(db, query.Config{SQL: statement("select * from absent"), Key: []string{"id"}}, unknown(t))
+		r, err = newReader(db, config{SQL: statement("select * from absent"), Key: []string{"id"}}, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), nil), "absent")
 	})
 	db := open(t, testdb.Postgres(t))
 	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "d", Kind: row.Bool})
-	r, err := query.New(db, query.Config{SQL: statement("select 1 id, current_date d"), Key: []string{"id"}}, s)
+	r, err := newReader(db, config{SQL: statement("select 1 id, current_date d"), Key: []string{"id"}}, s)
 	require.NoError(t, err)
 	require.ErrorContains(t, r.Open(context.Background(), nil), "column d is of type date, which does not fit field d: bool")
 }
@@ -309,7 +309,7 @@ func TestARowThatDoesNotFitIsAnInvalidItemAndIsPassed(t *testing.T) {
 		exec(t, db, "create table v (id integer primary key, n text)")
 		exec(t, db, "insert into v values (1, '12'), (2, 'twelve'), (3, '')")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "n", Kind: row.Int, Nullable: true})
-		r := opened(t, db, query.Config{SQL: statement("select * from v"), Key: []string{"id"}}, s, nil)
+		r := opened(t, db, config{SQL: statement("select * from v"), Key: []string{"id"}}, s, nil)
 		all, err := rest(r)
 		require.ErrorContains(t, err, `row with id 2: field n: "twelve" is not an int`)
 		require.True(t, exception.IsSkippable(err))
@@ -328,7 +328,7 @@ func TestARowThatDoesNotFitIsAnInvalidItemAndIsPassed(t *testing.T) {
 	for _, bad := range []string{"1.5, null, null", "'x', null, null", "null, 7, null", "null, null, x'00'", "1e300, null, null"} {
 		exec(t, db, "delete from v")
 		exec(t, db, "insert into v values (1, "+bad+")")
-		_, err := rest(opened(t, db, query.Config{SQL: statement("select * from v"), Key: []string{"id"}}, s, nil))
+		_, err := rest(opened(t, db, config{SQL: statement("select * from v"), Key: []string{"id"}}, s, nil))
 		require.True(t, exception.IsSkippable(err), "%s: %v", bad, err)
 	}
 }
@@ -338,7 +338,7 @@ func TestBindVariablesOfEveryTypeReachTheStatement(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table a (id integer primary key, s text, x double precision, ok boolean, d date, ts timestamp)")
 		exec(t, db, "insert into a values (1, 'it''s; $1 ?', 1.5, true, '2026-01-02', '2026-01-02T03:04:05.000000Z')")
-		c := query.Config{
+		c := config{
 			SQL: statement("select id from a where s = ${} and x = ${} and ok = ${} and d = ${} and ts = ${} and id + ${} = 3 and coalesce(${}, 1) = 1",
 				"it's; $1 ?", 1.5, true, row.NewDate(2026, 1, 2), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), int64(2), nil),
 			Key: []string{"id"},
@@ -354,7 +354,7 @@ func TestAColumnThatChangesItsTypeBetweenPagesIsNotMisread(t *testing.T) {
 	db := open(t, testdb.Postgres(t))
 	exec(t, db, "create table m (id bigint primary key, v integer)")
 	exec(t, db, "insert into m select n, n from generate_series(1, 100) n")
-	c := query.Config{SQL: statement("select * from m"), Key: []string{"id"}, Fetch: 2}
+	c := config{SQL: statement("select * from m"), Key: []string{"id"}, Fetch: 2}
 	r := opened(t, db, c, unknown(t), nil)
 	value := make([]row.Value, 2)
 	for range 10 { // the statement of the pages is prepared by now
@@ -375,20 +375,20 @@ func TestAColumnThatChangesItsTypeBetweenPagesIsNotMisread(t *testing.T) {
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
 	itemType := item.RowOf("", schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "ok", Kind: row.Bool}))
-	component := query.Components()[0]
+	component := Components()[0]
 	text := statement("select 1")
 	for _, c := range []struct {
-		config query.Config
+		config config
 		key    string
 		text   string
 	}{
-		{query.Config{Key: []string{"id"}}, "sql", "the statement is missing"},
-		{query.Config{SQL: text}, "key", "a query needs a key"},
-		{query.Config{SQL: text, Key: []string{"id", "id"}}, "key", "twice"},
-		{query.Config{SQL: text, Key: []string{"id"}, Fetch: -1}, "fetch", "less than 0"},
-		{query.Config{SQL: text, Key: []string{"di"}, Item: itemType}, "key", "did you mean id?"},
-		{query.Config{SQL: text, Key: []string{"ok"}, Item: itemType}, "key", "no order"},
-		{query.Config{SQL: text, Key: []string{"id"}, Item: item.TypeOf[[]int]("list")}, "item", "list"},
+		{config{Key: []string{"id"}}, "sql", "the statement is missing"},
+		{config{SQL: text}, "key", "a query needs a key"},
+		{config{SQL: text, Key: []string{"id", "id"}}, "key", "twice"},
+		{config{SQL: text, Key: []string{"id"}, Fetch: -1}, "fetch", "less than 0"},
+		{config{SQL: text, Key: []string{"di"}, Item: itemType}, "key", "did you mean id?"},
+		{config{SQL: text, Key: []string{"ok"}, Item: itemType}, "key", "no order"},
+		{config{SQL: text, Key: []string{"id"}, Item: item.TypeOf[[]int]("list")}, "item", "list"},
 	} {
 		err := c.config.Validate()
 		if err == nil {
@@ -399,7 +399,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		require.Equal(t, c.key, at.Key)
 		require.Contains(t, err.Error(), c.text)
 	}
-	out, err := component.Types(&query.Config{SQL: text, Key: []string{"id"}}, nil)
+	out, err := component.Types(&config{SQL: text, Key: []string{"id"}}, nil)
 	require.NoError(t, err)
 	require.True(t, out.Schema().IsOpen())
 }
@@ -409,14 +409,14 @@ func TestAPositionOfAnotherKeyIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, "create table p (id integer primary key, no integer)")
 		exec(t, db, "insert into p values (1, 1)")
-		c := query.Config{SQL: statement("select * from p"), Key: []string{"id"}}
+		c := config{SQL: statement("select * from p"), Key: []string{"id"}}
 		r := opened(t, db, c, unknown(t), nil)
 		require.NoError(t, r.ReadRecord(context.Background(), make([]row.Value, 2)))
 		at, err := r.Position()
 		require.NoError(t, err)
 		require.JSONEq(t, `{"read": 1, "key": [{"name": "id", "kind": "int", "value": "1"}]}`, string(at))
 		c.Key = []string{"no"}
-		r, err = query.New(db, c, unknown(t))
+		r, err = newReader(db, c, unknown(t))
 		require.NoError(t, err)
 		require.ErrorContains(t, r.Open(context.Background(), at), "the last commit was at key id, not no")
 		require.ErrorContains(t, r.Open(context.Background(), item.Position("{")), "unreadable")

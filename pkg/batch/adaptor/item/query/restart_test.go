@@ -1,4 +1,4 @@
-package query_test
+package query
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
@@ -51,7 +51,7 @@ func TestARestartInAChunkGoesOnBehindItsLastRowThoughTheTableChanged(t *testing.
 			step, err := chunk.New(chunk.Config{
 				Name: "copy", Size: 10, Database: e.Database, Skip: chunk.LimitSkip{},
 				Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
-					r, err := query.New(e.Database, query.Config{SQL: statement("select id from src"), Key: []string{"id"}}, s)
+					r, err := newReader(e.Database, config{SQL: statement("select id from src"), Key: []string{"id"}}, s)
 					if err != nil {
 						return chunk.Parts{}, err
 					}

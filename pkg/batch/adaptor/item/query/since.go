@@ -14,20 +14,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// sinceRange is stored with the position, so that all attempts have it; the next instance begins after
-// Until (rule IL1).
-type sinceRange struct {
-	// From is the least value that is read, or, without With, the greatest that is not; nil means no bound.
-	From *keyValue `json:"from,omitempty"`
-	With bool      `json:"with,omitempty"`
-	// Until is the greatest value that is read; nil means that there were no rows.
-	Until *keyValue `json:"until,omitempty"`
-}
-
-func (s *sinceRange) isEmpty() bool { return s != nil && s.Until == nil }
-
 // of is the range that an earlier attempt has fixed, or nil.
-func (r *Reader) narrow(ctx context.Context, of *sinceRange) error {
+func (r *reader) narrow(ctx context.Context, of *sinceRange) error {
 	r.since = nil
 	if r.config.Since == "" {
 		return nil
@@ -60,7 +48,7 @@ func (r *Reader) narrow(ctx context.Context, of *sinceRange) error {
 	return nil
 }
 
-func (r *Reader) sinceColumn() (*resultColumn, error) {
+func (r *reader) sinceColumn() (*resultColumn, error) {
 	if err := r.config.checkSince(r.schema); err != nil {
 		return nil, err
 	}
@@ -68,7 +56,7 @@ func (r *Reader) sinceColumn() (*resultColumn, error) {
 }
 
 // after the last complete instance, or at `first`
-func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, error) {
+func (r *reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, error) {
 	if r.previous != nil {
 		at, err := r.previous(ctx)
 		if err != nil {
@@ -95,7 +83,7 @@ func (r *Reader) begin(ctx context.Context, column *resultColumn) (*sinceRange, 
 	return &sinceRange{From: &from, With: true}, nil
 }
 
-func (r *Reader) rangeAfter(last keyValue) (*sinceRange, error) {
+func (r *reader) rangeAfter(last keyValue) (*sinceRange, error) {
 	if r.config.Overlap == 0 {
 		return &sinceRange{From: &last}, nil
 	}
@@ -142,7 +130,7 @@ func earlier(v row.Value, by time.Duration) (row.Value, error) {
 }
 
 // SQLite compares texts: `first` is written there like the greatest value of the column.
-func (r *Reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
+func (r *reader) firstValue(ctx context.Context, column *resultColumn) (row.Value, error) {
 	f := column.field
 	zone := r.config.zone
 	if column.oid == pgtype.TimestampOID {
@@ -177,7 +165,7 @@ type where struct {
 	args []any
 }
 
-func (r *Reader) bounds(column *resultColumn) (w where, err error) {
+func (r *reader) bounds(column *resultColumn) (w where, err error) {
 	var conditions []string
 	add := func(operator string, k *keyValue) error {
 		if k == nil {
@@ -203,7 +191,7 @@ func (r *Reader) bounds(column *resultColumn) (w where, err error) {
 	return w, err
 }
 
-func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
+func (r *reader) greatest(ctx context.Context, column *resultColumn, w where) (*keyValue, error) {
 	name := "q." + column.source()
 	if w.text == "" {
 		w.text = name + " is not null"
@@ -222,7 +210,7 @@ func (r *Reader) greatest(ctx context.Context, column *resultColumn, w where) (*
 }
 
 // Rows with a null would never be read.
-func (r *Reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
+func (r *reader) refuseNullSince(ctx context.Context, column *resultColumn) error {
 	var found bool
 	text := fmt.Sprintf("select exists (select 1 from (\n%s\n) q where q.%s is null)", r.sql, column.source())
 	if err := r.conn().QueryRowContext(ctx, text, r.args...).Scan(&found); err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // For a snapshot, the connection has a transaction, which ends with Close and not with a chunk.
-func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
+func (r *reader) connect(ctx context.Context) (tx.Conn, error) {
 	if !r.config.Snapshot {
 		return r.db.Conn(), nil
 	}
@@ -26,28 +26,14 @@ func (r *Reader) connect(ctx context.Context) (tx.Conn, error) {
 	return r.snapshot.Conn(), nil
 }
 
-func (r *Reader) conn() tx.Conn {
+func (r *reader) conn() tx.Conn {
 	if r.snapshot != nil {
 		return r.snapshot.Conn()
 	}
 	return r.db.Conn()
 }
 
-// refuseResume refuses a restart if rows of a snapshot were or are to be read (rule C15m).
-func refuseResume(p position) error {
-	switch {
-	case p.Read == 0:
-		return nil
-	case p.Snapshot:
-		return fmt.Errorf("cannot restart: %d rows of a snapshot were read, and without a key they cannot be told from the others: "+
-			"--from-start reads all rows again, but rows that the step has committed stay, so a target of mode insert would have them twice: "+
-			"empty the target first, or write in mode upsert or replace", p.Read)
-	}
-	return fmt.Errorf("cannot restart: the last commit was at a key, but a snapshot is read from its beginning: restore the key, or restart with --from-start " +
-		"after emptying the target, as rows that the step has committed stay")
-}
-
-func (r *Reader) declare(ctx context.Context) error {
+func (r *reader) declare(ctx context.Context) error {
 	outputs := make([]string, len(r.columns))
 	for i := range r.columns {
 		outputs[i] = r.engine.output(&r.columns[i])
@@ -58,7 +44,7 @@ func (r *Reader) declare(ctx context.Context) error {
 	return r.explain(text, err)
 }
 
-func (r *Reader) fetchSnapshot(ctx context.Context) error {
+func (r *reader) fetchSnapshot(ctx context.Context) error {
 	p, err := r.cursor.next(ctx, r.config.Fetch)
 	if err != nil {
 		return r.explain("", err)
@@ -69,7 +55,7 @@ func (r *Reader) fetchSnapshot(ctx context.Context) error {
 }
 
 // Close ends the snapshot.
-func (r *Reader) Close(context.Context) (err error) {
+func (r *reader) Close(context.Context) (err error) {
 	if r.cursor != nil {
 		err = r.cursor.close()
 	}

@@ -1,4 +1,4 @@
-package query_test
+package query
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
+
 	"github.com/surfin-batch/surfin/pkg/batch/chunk"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -27,7 +27,7 @@ func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 		exec(t, db, "create table twice (n integer, s text)")
 		exec(t, db, "insert into twice values (1, 'a'), (1, 'a'), (null, 'b'), (2, 'c')")
 		for fetch := 1; fetch < 6; fetch++ {
-			c := query.Config{SQL: statement("select n, s from twice where s < ${}", "d"), Snapshot: true, Fetch: fetch}
+			c := config{SQL: statement("select n, s from twice where s < ${}", "d"), Snapshot: true, Fetch: fetch}
 			r := opened(t, db, c, unknown(t), nil)
 			require.NoError(t, r.ReadRecord(t.Context(), make([]row.Value, 2)))
 			exec(t, db, "insert into twice values (3, 'c')")
@@ -44,8 +44,8 @@ func TestASnapshotIsReadWithoutAKeyWhateverBecomesOfTheTable(t *testing.T) {
 			at, err := r.Position()
 			require.NoError(t, err)
 			require.JSONEq(t, `{"read": 4, "key": null, "snapshot": true}`, string(at))
-			for _, again := range []query.Config{c, {SQL: c.SQL, Key: []string{"n"}}} {
-				other, err := query.New(db, again, unknown(t))
+			for _, again := range []config{c, {SQL: c.SQL, Key: []string{"n"}}} {
+				other, err := newReader(db, again, unknown(t))
 				require.NoError(t, err)
 				require.ErrorContains(t, other.Open(t.Context(), at), "cannot restart: 4 rows of a snapshot were read")
 			}
@@ -67,7 +67,7 @@ func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 			step, err := chunk.New(chunk.Config{
 				Name: "copy", Size: 3, Database: e.Database,
 				Assemble: func(context.Context, *model.StepRun) (chunk.Parts, error) {
-					r, err := query.New(e.Database, query.Config{SQL: statement("select id from src"), Snapshot: true, Fetch: 7}, s)
+					r, err := newReader(e.Database, config{SQL: statement("select id from src"), Snapshot: true, Fetch: 7}, s)
 					if err != nil {
 						return chunk.Parts{}, err
 					}
@@ -89,7 +89,7 @@ func TestASnapshotOutlivesTheChunksAndARestartIsRefused(t *testing.T) {
 
 func TestASnapshotAndAKeyExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	err := (&query.Config{SQL: statement("select 1"), Key: []string{"id"}, Snapshot: true}).Validate()
+	err := (&config{SQL: statement("select 1"), Key: []string{"id"}, Snapshot: true}).Validate()
 	var at *registry.ConfigError
 	require.True(t, errors.As(err, &at))
 	require.Equal(t, "snapshot", at.Key)

@@ -1,30 +1,31 @@
 package route_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
+
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-func ExampleNew() {
+func ExampleComponents() {
 	type Order struct{ ID, Total int }
 	dir, done := testexample.Dir()
 	defer done()
 	to := func(name string) registry.Nested {
-		return registry.Nested{Component: csv.Components()[1], Config: &csv.WriterConfig{Path: filepath.Join(dir, name)}}
+		return testcomponent.Nested(csv.Components(), registry.KindWriter, testcomponent.Settings{"path": filepath.Join(dir, name)})
 	}
-	writer, err := route.New(context.Background(), route.Config{To: []route.Way{
-		{When: registry.Expression{Text: "item.total > 100"}, Writer: to("large.csv")},
-		{Writer: to("small.csv")},
+	writer, err := testcomponent.Make[item.Writer](route.Components(), registry.KindWriter, testcomponent.Settings{"to": []testcomponent.Settings{
+		{"when": registry.Expression{Text: "item.total > 100"}, "writer": to("large.csv")},
+		{"writer": to("small.csv")},
 	}}, itemtest.Use(item.TypeOf[Order]("order"), core.Attempt{Exclusive: true}))
 	if err != nil {
 		fmt.Println(err)

@@ -24,14 +24,14 @@ const (
 	matchAll   = "all"
 )
 
-// Config is the configuration of `route`.
-type Config struct {
-	To    []Way  `key:"to" main:"true" required:"true" item:"a route" doc:"The writers, each with its condition; the last one may have none and gets the remaining items."`
-	Match string `key:"match" default:"first" enum:"first,all" doc:"Whether an item goes to the first writer whose condition holds, or to all of them."`
+// config is the configuration of `route`.
+type config struct {
+	To    []branch `key:"to" main:"true" required:"true" item:"a route" doc:"The writers, each with its condition; the last one may have none and gets the remaining items."`
+	Match string   `key:"match" default:"first" enum:"first,all" doc:"Whether an item goes to the first writer whose condition holds, or to all of them."`
 }
 
-// Way is a writer with its condition.
-type Way struct {
+// branch is a writer with its condition.
+type branch struct {
 	When   registry.Expression `key:"when" doc:"A bool expression over item and meta."`
 	Writer registry.Nested     `key:"writer" kind:"writer" required:"true" doc:"The writer."`
 	Name   string              `key:"name" doc:"The name of its item count in the step's context, route.NAME [its position, from 1]."`
@@ -40,7 +40,7 @@ type Way struct {
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Validate checks the options that need no item type.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if len(c.To) == 0 {
 		return &registry.ConfigError{Key: "to", Err: errors.New("the writers are missing: write - {when: EXPRESSION, writer: ...}")}
 	}
@@ -59,7 +59,7 @@ func (c *Config) Validate() error {
 	return nil
 }
 
-func (c *Config) name(i int) string {
+func (c *config) name(i int) string {
 	if c.To[i].Name != "" {
 		return c.To[i].Name
 	}
@@ -69,7 +69,7 @@ func (c *Config) name(i int) string {
 // Components describes `route`.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindWriter, Name: "route", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindWriter, Name: "route", Config: reflect.TypeFor[config](),
 		Summary: "Sends each item to one of several writers, by conditions.",
 		Doc: `All writers write in the chunk's transaction, to one database, and get their items in order.
 An item that no writer takes is an invalid item (class ` + "`validate`" + `): add a last writer without a condition, or
@@ -87,16 +87,16 @@ flow:
       - {when: item.id < 1000, writer: {table: {name: old_customer, key: [id], create: true}}}
       - {name: rest, writer: {csv: out/rest.csv}}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			_, err := compile(cfg.(*Config), in)
+			_, err := compile(cfg.(*config), in)
 			return in, err
 		},
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(ctx, *cfg.(*Config), b)
+			return newWriter(ctx, *cfg.(*config), b)
 		},
 	}}
 }
 
-func compile(cfg *Config, in item.Type) ([]*expression.ItemProgram, error) {
+func compile(cfg *config, in item.Type) ([]*expression.ItemProgram, error) {
 	programs := make([]*expression.ItemProgram, len(cfg.To))
 	var errs []error
 	for i, way := range cfg.To {

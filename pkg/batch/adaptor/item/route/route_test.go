@@ -1,6 +1,6 @@
 //test:plain
 
-package route_test
+package route
 
 import (
 	"fmt"
@@ -10,9 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/csv"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/route"
+
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -25,23 +27,23 @@ type order struct {
 }
 
 func writing(path string) registry.Nested {
-	return registry.Nested{Component: csv.Components()[1], Config: &csv.WriterConfig{Path: path, Header: true}}
+	return testcomponent.Nested(csv.Components(), registry.KindWriter, testcomponent.Settings{"path": path, "header": true})
 }
 
-func newWriter(t testing.TB, dir string, cfg route.Config, attempt core.Attempt) item.Writer {
+func routed(t testing.TB, dir string, cfg config, attempt core.Attempt) item.Writer {
 	t.Helper()
 	for i := range cfg.To {
 		cfg.To[i].Writer = writing(filepath.Join(dir, fmt.Sprintf("%d.csv", i+1)))
 	}
-	w, err := route.New(t.Context(), cfg, itemtest.Use(item.TypeOf[order]("order"), attempt))
+	w, err := newWriter(t.Context(), cfg, itemtest.Use(item.TypeOf[order]("order"), attempt))
 	require.NoError(t, err)
 	return w
 }
 
-func when(conditions ...string) route.Config {
-	cfg := route.Config{}
+func when(conditions ...string) config {
+	cfg := config{}
 	for _, c := range conditions {
-		cfg.To = append(cfg.To, route.Way{When: registry.Expression{Text: c}})
+		cfg.To = append(cfg.To, branch{When: registry.Expression{Text: c}})
 	}
 	return cfg
 }
@@ -63,16 +65,16 @@ func TestAnItemGoesToTheFirstOrToAllWritersWhoseConditionHolds(t *testing.T) {
 	t.Parallel()
 	orders := []order{{1, 5}, {2, 50}, {3, 500}}
 	dir := t.TempDir()
-	testexample.Write(newWriter(t, dir, when("item.total > 100", "item.total > 10", ""), core.Attempt{Exclusive: true}), orders...)
+	testexample.Write(routed(t, dir, when("item.total > 100", "item.total > 10", ""), core.Attempt{Exclusive: true}), orders...)
 	require.Equal(t, "id,total\n3,500\nid,total\n2,50\nid,total\n1,5\n", contents(t, dir))
 
 	dir = t.TempDir()
 	all := when("item.total > 100", "item.total > 10", "")
 	all.Match = "all"
-	testexample.Write(newWriter(t, dir, all, core.Attempt{Exclusive: true}), orders...)
+	testexample.Write(routed(t, dir, all, core.Attempt{Exclusive: true}), orders...)
 	require.Equal(t, "id,total\n3,500\nid,total\n2,50\n3,500\nid,total\n1,5\n", contents(t, dir))
 
-	w := newWriter(t, t.TempDir(), when("item.total > 100"), core.Attempt{Exclusive: true})
+	w := routed(t, t.TempDir(), when("item.total > 100"), core.Attempt{Exclusive: true})
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 	require.ErrorContains(t, w.Write(t.Context(), &item.Slice[order]{Items: orders}), "no writer accepts the item")
 	require.NoError(t, w.Component().(item.Closer).Close(t.Context()))
@@ -83,7 +85,7 @@ func TestTheWriterKeepsTheContractOfWriters(t *testing.T) {
 	dir := t.TempDir()
 	fresh := func(t testing.TB, attempt core.Attempt) item.Writer {
 		attempt.Left, attempt.From = inner(attempt.Left), inner(attempt.From)
-		return newWriter(t, dir, when("item.total > 100", "item.total < 0", ""), attempt)
+		return routed(t, dir, when("item.total > 100", "item.total < 0", ""), attempt)
 	}
 	itemtest.Writer(t, itemtest.WriterConfig{
 		New:    func(t testing.TB) item.Writer { return fresh(t, core.Attempt{Exclusive: true}) },
@@ -107,18 +109,18 @@ func TestTheWriterKeepsTheContractOfWriters(t *testing.T) {
 func inner(positions []item.Position) []item.Position {
 	var list []item.Position
 	for _, at := range positions {
-		list = append(list, item.InnerPositions(at)...)
+		list = append(list, itemextra.InnerPositions(at)...)
 	}
 	return list
 }
 
 func TestTheConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	for want, cfg := range map[string]route.Config{
+	for want, cfg := range map[string]config{
 		"to: the writers are missing":                        {},
 		"to: route 1 has no condition":                       when("", "true"),
-		`to: the name "a b" of route 1 is not an identifier`: {To: []route.Way{{Name: "a b"}}},
-		"to: the name a is used twice: choose another name":  {To: []route.Way{{Name: "a", When: registry.Expression{Text: "true"}}, {Name: "a"}}},
+		`to: the name "a b" of route 1 is not an identifier`: {To: []branch{{Name: "a b"}}},
+		"to: the name a is used twice: choose another name":  {To: []branch{{Name: "a", When: registry.Expression{Text: "true"}}, {Name: "a"}}},
 		"to.0.when: item has no field x":                     when("item.x > 1"),
 		"to.0.when: a bool is needed here, not an int":       when("item.id"),
 	} {
@@ -127,7 +129,7 @@ func TestTheConfigurationIsChecked(t *testing.T) {
 			for i := range cfg.To {
 				cfg.To[i].Writer = writing("x.csv")
 			}
-			_, err = route.Components()[0].Types(&cfg, item.TypeOf[order]("order"))
+			_, err = Components()[0].Types(&cfg, item.TypeOf[order]("order"))
 		}
 		require.ErrorContains(t, err, want)
 	}

@@ -36,8 +36,8 @@ type route struct {
 	committed int64
 }
 
-// New returns a writer of items of type b.In.
-func New(ctx context.Context, cfg Config, b registry.BuildContext) (item.Writer, error) {
+// newWriter returns a writer of items of type b.In.
+func newWriter(ctx context.Context, cfg config, b registry.BuildContext) (item.Writer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}

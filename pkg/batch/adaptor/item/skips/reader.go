@@ -16,8 +16,8 @@ import (
 
 const pageSize = 500
 
-// Reader reads skipped items. Not for concurrent use.
-type Reader struct {
+// reader reads skipped items. Not for concurrent use.
+type reader struct {
 	from   ports.SkipReader
 	filter ports.SkipFilter
 	schema *row.Schema
@@ -34,24 +34,24 @@ type position struct {
 	Read  int64 `json:"read"`
 }
 
-// New makes a reader of the skips of this instance, or of the configured one. A nil from means no skips.
-func New(from ports.SkipReader, instance core.JobInstanceID, config Config) (*Reader, error) {
-	if err := config.Validate(); err != nil {
+// newReader makes a reader of the skips of this instance, or of the configured one. A nil from means no skips.
+func newReader(from ports.SkipReader, instance core.JobInstanceID, cfg config) (*reader, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	schema, err := row.NewSchema(fields()...)
 	if err != nil {
 		return nil, err
 	}
-	filter := ports.SkipFilter{Job: config.Job, Instance: core.JobInstanceID(config.Instance), Step: config.Step, Parts: true, Phase: core.Phase(config.Phase), Left: config.Left, Limit: pageSize}
-	if config.Job == "" && config.Instance == 0 {
+	filter := ports.SkipFilter{Job: cfg.Job, Instance: core.JobInstanceID(cfg.Instance), Step: cfg.Step, Parts: true, Phase: core.Phase(cfg.Phase), Left: cfg.Left, Limit: pageSize}
+	if cfg.Job == "" && cfg.Instance == 0 {
 		filter.Instance = instance
 	}
-	return &Reader{from: from, filter: filter, schema: schema}, nil
+	return &reader{from: from, filter: filter, schema: schema}, nil
 }
 
 // Open goes to the position. At the start it finds the last skip to read.
-func (r *Reader) Open(ctx context.Context, at item.Position) error {
+func (r *reader) Open(ctx context.Context, at item.Position) error {
 	r.at, r.page, r.last = position{}, nil, false
 	if len(at) > 0 {
 		if err := json.Unmarshal(at, &r.at); err != nil {
@@ -74,13 +74,13 @@ func (r *Reader) Open(ctx context.Context, at item.Position) error {
 }
 
 // Schema has the fields of a skip.
-func (r *Reader) Schema() *row.Schema { return r.schema }
+func (r *reader) Schema() *row.Schema { return r.schema }
 
 // Meta returns the ordinal of the last skip.
-func (r *Reader) Meta() item.Meta { return item.Meta{Line: r.at.Read} }
+func (r *reader) Meta() item.Meta { return item.Meta{Line: r.at.Read} }
 
 // ReadRecord reads the next skip.
-func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
+func (r *reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	if len(r.page) == 0 {
 		if err := r.fetch(ctx); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (r *Reader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-func (r *Reader) fetch(ctx context.Context) error {
+func (r *reader) fetch(ctx context.Context) error {
 	if r.last || r.at.After >= r.at.UpTo {
 		return io.EOF
 	}
@@ -140,10 +140,10 @@ func number(n int64) row.Value {
 }
 
 // Mark is the reader's position: others may store or purge skips before it.
-func (r *Reader) Mark() any { return r.at }
+func (r *reader) Mark() any { return r.at }
 
 // PositionAt returns the position after the skip of the mark.
-func (r *Reader) PositionAt(m any) (item.Position, error) {
+func (r *reader) PositionAt(m any) (item.Position, error) {
 	at, ok := m.(position)
 	if !ok {
 		return nil, fmt.Errorf("skips: a %T is not a mark of this reader", m)
@@ -152,4 +152,4 @@ func (r *Reader) PositionAt(m any) (item.Position, error) {
 }
 
 // Position contains the last skip to read, so that a restart reads no later ones.
-func (r *Reader) Position() (item.Position, error) { return r.PositionAt(r.at) }
+func (r *reader) Position() (item.Position, error) { return r.PositionAt(r.at) }

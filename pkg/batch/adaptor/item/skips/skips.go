@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the reader.
-type Config struct {
+// config configures the reader.
+type config struct {
 	Step     string `key:"step" main:"true" doc:"The step that skipped the items, with its partitions; without it, every step."`
 	Job      string `key:"job" doc:"The job that skipped them, in all its instances. Without job and instance, this instance, in all its attempts."`
 	Instance int64  `key:"instance" doc:"The number of the instance that skipped them, of any job."`
@@ -25,7 +25,7 @@ type Config struct {
 }
 
 // Validate checks the given options.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	if c.Instance < 0 {
 		errs = append(errs, &registry.ConfigError{Key: "instance", Err: fmt.Errorf("%d is not an instance number: surfin list --instances shows them", c.Instance)})
@@ -41,8 +41,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NamesStep implements registry.StepNamer.
-func (c *Config) NamesStep() (key, step string) {
+// NamesStep implements trait.StepNamer.
+func (c *config) NamesStep() (key, step string) {
 	if c.Job != "" || c.Instance != 0 {
 		return "step", ""
 	}
@@ -52,7 +52,7 @@ func (c *Config) NamesStep() (key, step string) {
 // Components describes the reader.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindReader, Name: "skips", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindReader, Name: "skips", Config: reflect.TypeFor[config](),
 		Summary: "reads the items that steps have skipped, from the history",
 		Doc: `A row is a skipped item, as ` + "`surfin skips export`" + ` has it: ` + "`id`, `execution`, `step`, `phase`, `path`, `line`, `index`, `row`, `class`, `error`" + `,
 ` + "`item`" + ` (the item as JSON; null if it could not be read or was too long to be stored whole), ` + "`raw`" + ` (the text of an item that could
@@ -79,7 +79,7 @@ flow:
 			return item.RowOf("skip", schema), err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			r, err := New(b.Skips, b.Instance, *cfg.(*Config))
+			r, err := newReader(b.Skips, b.Instance, *cfg.(*config))
 			if err != nil {
 				return nil, err
 			}

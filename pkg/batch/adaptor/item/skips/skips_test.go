@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/skips"
@@ -58,11 +57,9 @@ func input(rows int) string {
 
 func reader(t *testing.T, e *batchtest.Env, instance core.JobInstanceID, cfg skips.Config) item.Reader {
 	t.Helper()
-	from, ok := e.Repository().(ports.SkipReader)
-	require.True(t, ok)
 	out, err := skips.Components()[0].Types(&cfg, nil)
 	require.NoError(t, err)
-	made, err := skips.Components()[0].New(context.Background(), &cfg, registry.BuildContext{Skips: from, Instance: instance, Out: out})
+	made, err := skips.Components()[0].New(context.Background(), &cfg, registry.BuildContext{Skips: e.Repository(), Instance: instance, Out: out})
 	require.NoError(t, err)
 	r, ok := made.(item.Reader)
 	require.True(t, ok)

@@ -1,6 +1,6 @@
 //test:plain
 
-package table_test
+package table
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -50,7 +50,7 @@ func BenchmarkChunk(b *testing.B) {
 	for _, size := range []int{1, 10, 25, 50, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("postgres/table/%d", size), func(b *testing.B) { benchWriter(b, testdb.Postgres(b), size) })
 		b.Run(fmt.Sprintf("postgres/upsert/%d", size), func(b *testing.B) {
-			benchMode(b, testdb.Postgres(b), size, table.Config{Name: "load", Mode: table.Upsert, Key: []string{"id"}})
+			benchMode(b, testdb.Postgres(b), size, config{Name: "load", Mode: modeUpsert, Key: []string{"id"}})
 		})
 		b.Run(fmt.Sprintf("postgres/copy/%d", size), func(b *testing.B) { benchCopy(b, testdb.Postgres(b), size) })
 	}
@@ -61,14 +61,14 @@ func BenchmarkChunk(b *testing.B) {
 }
 
 func benchWriter(b *testing.B, url string, size int) {
-	benchMode(b, url, size, table.Config{Name: "load"})
+	benchMode(b, url, size, config{Name: "load"})
 }
 
-func benchMode(b *testing.B, url string, size int, c table.Config) {
+func benchMode(b *testing.B, url string, size int, c config) {
 	db := open(b, url)
 	exec(b, db, benchTable)
 	s, chunk := benchSchema(b), benchChunk(size)
-	w := writer(b, db, s, c)
+	w := writerTo(b, db, s, c)
 	from := 0
 	b.ResetTimer()
 	for b.Loop() {

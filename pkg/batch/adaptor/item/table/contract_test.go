@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -21,26 +20,26 @@ func TestEachModeKeepsTheContractOfWriters(t *testing.T) {
 		s := stock(t, db)
 		in := item.RowOf("", s)
 		record := func(id, n int64) item.Row { return row.New(s, ints(id, n)) }
-		const sync table.Mode = "upsert, deleting what is missing"
+		const sync writeMode = "upsert, deleting what is missing"
 		for _, c := range []struct {
-			mode   table.Mode
+			mode   writeMode
 			want   string
 			chunks [][]item.Row
 		}{
 			{sync, "2:22 3:31 4:40", [][]item.Row{{record(3, 30), record(2, 22)}, {record(4, 40), record(3, 31)}}},
-			{table.Insert, "1:10 2:20 3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
-			{table.Upsert, "1:10 2:22 3:31 4:40", [][]item.Row{{record(3, 30), record(2, 22)}, {record(4, 40), record(3, 31)}}},
-			{table.Update, "1:11 2:23", [][]item.Row{{record(1, 11), record(2, 22)}, {record(2, 23)}}},
-			{table.Delete, "", [][]item.Row{{record(1, 0)}, {record(2, 0), record(3, 0)}}},
-			{table.Truncate, "3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
-			{table.Replace, "2:20 3:10 4:40", [][]item.Row{{record(3, 10)}, {record(4, 40), record(2, 20)}}},
+			{modeInsert, "1:10 2:20 3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
+			{modeUpsert, "1:10 2:22 3:31 4:40", [][]item.Row{{record(3, 30), record(2, 22)}, {record(4, 40), record(3, 31)}}},
+			{modeUpdate, "1:11 2:23", [][]item.Row{{record(1, 11), record(2, 22)}, {record(2, 23)}}},
+			{modeDelete, "", [][]item.Row{{record(1, 0)}, {record(2, 0), record(3, 0)}}},
+			{modeTruncate, "3:30 4:40 5:50", [][]item.Row{{record(3, 30)}, {record(5, 50), record(4, 40)}}},
+			{modeReplace, "2:20 3:10 4:40", [][]item.Row{{record(3, 10)}, {record(4, 40), record(2, 20)}}},
 		} {
 			t.Run(string(c.mode), func(t *testing.T) {
-				cfg := table.Config{Name: "stock", Mode: c.mode}
+				cfg := config{Name: "stock", Mode: c.mode}
 				if c.mode == sync {
-					cfg.Mode, cfg.DeleteMissing = table.Upsert, table.DeleteHard
+					cfg.Mode, cfg.DeleteMissing = modeUpsert, deleteHard
 				}
-				if c.mode != table.Insert && c.mode != table.Truncate && c.mode != table.Replace {
+				if c.mode != modeInsert && c.mode != modeTruncate && c.mode != modeReplace {
 					cfg.Key = []string{"id"}
 				}
 				itemtest.Writer(t, itemtest.WriterConfig{
@@ -60,23 +59,23 @@ func TestEachModeKeepsTheContractOfWriters(t *testing.T) {
 						exec(t, db, "insert into stock (id, n) values (1, 10), (2, 20)")
 					},
 					Want:   c.want,
-					Hidden: c.mode == table.Replace,
+					Hidden: c.mode == modeReplace,
 				})
 			})
 		}
 	})
 }
 
-func made(t testing.TB, db tx.Database, cfg table.Config, in item.Type) item.Writer {
+func made(t testing.TB, db tx.Database, cfg config, in item.Type) item.Writer {
 	t.Helper()
 	var target item.RecordWriter
 	var err error
 	if cfg.DeleteMissing != "" {
-		target, err = table.NewSync(db, cfg, in.Schema(), of, false)
-	} else if cfg.Mode == table.Truncate || cfg.Mode == table.Replace {
-		target, err = table.NewRefill(db, cfg, in.Schema(), of)
+		target, err = newSync(db, cfg, in.Schema(), of, false)
+	} else if cfg.Mode == modeTruncate || cfg.Mode == modeReplace {
+		target, err = newRefill(db, cfg, in.Schema(), of)
 	} else {
-		target, err = table.New(db, cfg, in.Schema())
+		target, err = newWriter(db, cfg, in.Schema())
 	}
 	require.NoError(t, err)
 	w, err := in.ToRecords(target)

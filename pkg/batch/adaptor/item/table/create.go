@@ -13,16 +13,16 @@ import (
 
 // creator is a Writer that creates its table: in the transaction of the first rows, or without rows in a
 // separate one at the end (rule TW5).
-type creator struct{ *Writer }
+type creator struct{ *writer }
 
 func (c creator) Complete(ctx context.Context) error { return c.createAbsent(ctx) }
 
 // PrepareParts implements item.PartsPreparer: concurrent parts would wait for the first of them.
-func (w *Writer) PrepareParts(ctx context.Context) error { return w.createAbsent(ctx) }
+func (w *writer) PrepareParts(ctx context.Context) error { return w.createAbsent(ctx) }
 
 // The columns of an open schema are known only from items: without one, no
 // table is created.
-func (w *Writer) createAbsent(ctx context.Context) error {
+func (w *writer) createAbsent(ctx context.Context) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
 		return w.noTransaction()
@@ -37,8 +37,8 @@ func (w *Writer) createAbsent(ctx context.Context) error {
 	return w.addColumns(ctx, t.Conn(), w.schema)
 }
 
-func (w *Writer) toAdd(schema *row.Schema) (names []string) {
-	if w.config.Schema != SchemaAdd || w.table.absent() || schema.IsOpen() {
+func (w *writer) toAdd(schema *row.Schema) (names []string) {
+	if w.config.Schema != schemaAdd || w.table.absent() || schema.IsOpen() {
 		return nil
 	}
 	for _, name := range w.config.written(schema) {
@@ -50,7 +50,7 @@ func (w *Writer) toAdd(schema *row.Schema) (names []string) {
 }
 
 // Added columns may be null, since existing rows have no value for them.
-func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+func (w *writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	names, d := w.toAdd(schema), w.db.Dialect()
 	if len(names) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (w *Writer) addColumns(ctx context.Context, conn tx.Conn, schema *row.Schem
 	return nil
 }
 
-func (w *Writer) warn(ignored []string) error {
+func (w *writer) warn(ignored []string) error {
 	list := strings.Join(ignored, ", ")
 	if len(ignored) == 0 || w.warned == list {
 		return nil
@@ -94,7 +94,7 @@ func (w *Writer) warn(ignored []string) error {
 }
 
 // An earlier run with other types may have made the table.
-func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
+func (w *writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 	var differences, cures []string
 	d := w.db.Dialect()
 	for _, name := range w.config.written(w.schema) {
@@ -102,7 +102,7 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 		want := w.engine.typeName(f.Kind)
 		i := w.table.indexOf(name, d)
 		switch {
-		case i < 0 && w.config.Schema != SchemaFail && w.config.Schema != "":
+		case i < 0 && w.config.Schema != schemaFail && w.config.Schema != "":
 		case i < 0:
 			differences = append(differences, fmt.Sprintf("it has no column %s", name))
 			cures = append(cures, fmt.Sprintf("add column %s %s", quoted(name), want))
@@ -132,7 +132,7 @@ func (w *Writer) noteEarlier(ctx context.Context, conn tx.Conn) error {
 
 // SQLite drops trailing zeros of a decimal; a reader of the table adds them
 // again if its type has the scale.
-func (w *Writer) typeOf(f *row.Field) string {
+func (w *writer) typeOf(f *row.Field) string {
 	name := w.engine.typeName(f.Kind)
 	if f.Kind == row.DecimalKind && f.Scale != nil && w.db.Dialect() == tx.SQLite {
 		name = fmt.Sprintf("%s(30, %d)", name, *f.Scale)
@@ -141,7 +141,7 @@ func (w *Writer) typeOf(f *row.Field) string {
 }
 
 // IF NOT EXISTS, because two jobs may create one table at the same moment.
-func (w *Writer) createStatement(schema *row.Schema) string {
+func (w *writer) createStatement(schema *row.Schema) string {
 	d := w.db.Dialect()
 	var b strings.Builder
 	fmt.Fprintf(&b, "create table if not exists %s (", d.Quote(w.config.Name))

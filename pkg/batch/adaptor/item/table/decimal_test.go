@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -35,7 +35,7 @@ func TestAColumnTakesADecimalWholeOrNotAtAll(t *testing.T) {
 				continue
 			}
 			s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: c.column, Kind: row.DecimalKind})
-			w := writer(t, db, s, table.Config{Name: "money"})
+			w := writerTo(t, db, s, config{Name: "money"})
 			err := write(db, w, s, []row.Value{row.IntValue(int64(n)), dec(c.value)})
 			if c.problem != "" {
 				require.ErrorContains(t, err, c.problem, c.value)

@@ -10,18 +10,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-type batch interface {
-	// encode replaces the content by the records (not empty). The plan may be
-	// in use on another goroutine: it is not changed.
-	encode(p *plan, records [][]row.Value) error
-	send(ctx context.Context, conn tx.Conn, p *plan) error
-	// forget drops the records.
-	forget()
-}
-
 // encoding is the encoded form of one chunk's records (rule C20b).
 type encoding struct {
-	writer *Writer
+	writer *writer
 	plan   *plan
 	batch  batch
 }
@@ -29,7 +20,7 @@ type encoding struct {
 var errNoPlan = errors.New("there is no plan to write the records")
 
 // NewEncoding implements item.RecordEncoder.
-func (w *Writer) NewEncoding() item.RecordEncoding {
+func (w *writer) NewEncoding() item.RecordEncoding {
 	if w.config.Batch > 0 || w.config.Where != "" {
 		return nil
 	}
@@ -50,7 +41,7 @@ func (e *encoding) EncodeRecords(schema *row.Schema, records [][]row.Value) erro
 }
 
 // WriteEncoded implements item.RecordEncoder. An encoding by another plan cannot be used.
-func (w *Writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
+func (w *writer) WriteEncoded(ctx context.Context, of item.RecordEncoding) (done bool, err error) {
 	e, ok := of.(*encoding)
 	if !ok {
 		return false, fmt.Errorf("table %s: a %T is not an encoding of this writer", w.config.Name, of)

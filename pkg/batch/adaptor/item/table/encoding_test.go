@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -28,7 +28,7 @@ func testAnEncodingServesAsLongAsItsPlan(t *testing.T, url string) {
 	require.NoError(t, err)
 	exec(t, db, "create table target (id bigint, v bigint)")
 	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "v", Kind: row.Int})
-	w := writer(t, db, s, table.Config{Name: "target"})
+	w := writerTo(t, db, s, config{Name: "target"})
 	send := func(change func()) (done bool) {
 		e := w.NewEncoding()
 		require.NoError(t, e.EncodeRecords(s, [][]row.Value{ints(1, 2)}))
@@ -49,5 +49,5 @@ func testAnEncodingServesAsLongAsItsPlan(t *testing.T, url string) {
 	}))
 	require.True(t, send(func() {}))
 	require.Equal(t, [][]row.Value{ints(2)}, readAll(t, db, nil, "select count(*) as n from target", "n"))
-	require.Nil(t, writer(t, db, s, table.Config{Name: "target", Batch: 7}).NewEncoding())
+	require.Nil(t, writerTo(t, db, s, config{Name: "target", Batch: 7}).NewEncoding())
 }

@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -28,15 +28,15 @@ func checkFitting(t *testing.T, db tx.Database, cases []fitting) {
 	for n, c := range cases {
 		name := fmt.Sprintf("fit%d", n)
 		exec(t, db, fmt.Sprintf("create table %s (id integer primary key, x %s)", name, c.typ))
-		targets := []table.Config{{Name: name}, {Name: name, Mode: table.Upsert, Key: []string{"id"}}}
+		targets := []config{{Name: name}, {Name: name, Mode: modeUpsert, Key: []string{"id"}}}
 		if db.Dialect() == tx.Postgres {
 			exec(t, db, fmt.Sprintf("create view %s_v as select * from %s", name, name))
-			targets = append(targets, table.Config{Name: name + "_v"})
+			targets = append(targets, config{Name: name + "_v"})
 		}
 		for i, target := range targets {
 			label := fmt.Sprintf("%#v into %s, %s %s", c.value, c.typ, target.Mode, target.Name)
 			s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: c.value.Kind()})
-			err := write(db, writer(t, db, s, target), s, []row.Value{row.IntValue(int64(i)), c.value})
+			err := write(db, writerTo(t, db, s, target), s, []row.Value{row.IntValue(int64(i)), c.value})
 			if c.stored == "" {
 				require.ErrorContains(t, err, "field x", label)
 				require.ErrorContains(t, err, "does not fit column x of type", label)
@@ -131,7 +131,7 @@ func TestKeysThatTheColumnRoundsToOneAreUpsertedOnce(t *testing.T) {
 			name := fmt.Sprintf("rounded%d_%d", n, size)
 			exec(t, db, fmt.Sprintf("create table %s (k %s primary key, v integer)", name, c.typ))
 			s := schema(t, row.Field{Name: "k", Kind: c.one.Kind()}, row.Field{Name: "v", Kind: row.Int})
-			w := writer(t, db, s, table.Config{Name: name, Mode: table.Upsert, Key: []string{"k"}})
+			w := writerTo(t, db, s, config{Name: name, Mode: modeUpsert, Key: []string{"k"}})
 			records := [][]row.Value{{c.one, row.IntValue(1)}, {c.two, row.IntValue(2)}}
 			if size == 1 {
 				require.NoError(t, write(db, w, s, records[0]), c.typ)
@@ -166,7 +166,7 @@ func TestAnyOfAStrictTableKeepsTexts(t *testing.T) {
 	db := open(t, testdb.SQLite(t))
 	exec(t, db, "create table strict_any (id integer primary key, x any) strict")
 	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: row.String})
-	require.NoError(t, write(db, writer(t, db, s, table.Config{Name: "strict_any"}), s, []row.Value{row.IntValue(1), text("007")}))
+	require.NoError(t, write(db, writerTo(t, db, s, config{Name: "strict_any"}), s, []row.Value{row.IntValue(1), text("007")}))
 	var got, typ string
 	require.NoError(t, db.Conn().QueryRowContext(context.Background(), "select x, typeof(x) from strict_any").Scan(&got, &typ))
 	require.Equal(t, []string{"007", "text"}, []string{got, typ})

@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -13,9 +13,11 @@ import (
 
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -71,7 +73,7 @@ func ints(ns ...int64) []row.Value {
 
 // write writes one chunk in its own transaction. An odd number of records is
 // encoded before it begins, if the writer can.
-func write(db tx.Database, w *table.Writer, s *row.Schema, records ...[]row.Value) error {
+func write(db tx.Database, w *writer, s *row.Schema, records ...[]row.Value) error {
 	encoding := w.NewEncoding()
 	isEncoded := encoding != nil && len(records)%2 == 1 && encoding.EncodeRecords(s, records) == nil
 	return tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {
@@ -84,9 +86,9 @@ func write(db tx.Database, w *table.Writer, s *row.Schema, records ...[]row.Valu
 	})
 }
 
-func writer(t testing.TB, db tx.Database, s *row.Schema, c table.Config) *table.Writer {
+func writerTo(t testing.TB, db tx.Database, s *row.Schema, c config) *writer {
 	t.Helper()
-	w, err := table.New(db, c, s)
+	w, err := newWriter(db, c, s)
 	require.NoError(t, err)
 	require.NoError(t, w.Open(context.Background(), nil))
 	if c.Create && !s.IsOpen() { // the table exists before the first chunk, as with parts
@@ -101,6 +103,11 @@ func readAll(t require.TestingT, db tx.Database, s *row.Schema, statement string
 	return all
 }
 
+type queryReader interface {
+	item.Opener
+	item.RecordReader
+}
+
 // readSome also returns the rows before the first unreadable one.
 func readSome(t require.TestingT, db tx.Database, s *row.Schema, statement string, key ...string) (all [][]row.Value, err error) {
 	ctx := context.Background()
@@ -109,7 +116,9 @@ func readSome(t require.TestingT, db tx.Database, s *row.Schema, statement strin
 		s, err = row.Open()
 		require.NoError(t, err)
 	}
-	r, err := query.New(db, query.Config{SQL: registry.SQL{Parts: []string{statement}}, Key: key, Fetch: 7}, s)
+	r, err := testcomponent.Make[queryReader](query.Components(), registry.KindReader, testcomponent.Settings{
+		"sql": registry.SQL{Parts: []string{statement}}, "key": key, "fetch": 7,
+	}, registry.BuildContext{Databases: testcomponent.On{DB: db}, Out: item.RowOf("", s)})
 	require.NoError(t, err)
 	require.NoError(t, r.Open(ctx, nil))
 	for {

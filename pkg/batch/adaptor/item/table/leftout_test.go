@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -28,12 +28,12 @@ func oddOnly(t *testing.T, db tx.Database, name string) {
 // Rule C11a.
 func TestRowsThatTheTableLeavesOutAreNotWritten(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, db tx.Database, mode table.Mode) {
+	eachMode(t, func(t *testing.T, db tx.Database, mode writeMode) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "v", Kind: row.Int})
 		exec(t, db, "create table half (id integer primary key, v integer)")
 		oddOnly(t, db, "half")
-		cfg := table.Config{Name: "half", Mode: mode, Key: []string{"id"}}
-		w := writer(t, db, s, cfg)
+		cfg := config{Name: "half", Mode: mode, Key: []string{"id"}}
+		w := writerTo(t, db, s, cfg)
 		for _, size := range []int64{1, 2, 100} {
 			var records [][]row.Value
 			for i := range size {
@@ -45,8 +45,8 @@ func TestRowsThatTheTableLeavesOutAreNotWritten(t *testing.T) {
 			require.Empty(t, readAll(t, db, s, "select * from half", "id"))
 		}
 		require.NoError(t, write(db, w, s, ints(1, 1), ints(3, 3)))
-		cfg.LeftOut = table.LeftOutIgnore
-		require.NoError(t, write(db, writer(t, db, s, cfg), s, ints(2, 2), ints(5, 5)))
+		cfg.LeftOut = leftOutIgnore
+		require.NoError(t, write(db, writerTo(t, db, s, cfg), s, ints(2, 2), ints(5, 5)))
 		require.Equal(t, [][]row.Value{ints(1, 1), ints(3, 3), ints(5, 5)}, readAll(t, db, s, "select * from half", "id"))
 	})
 }
@@ -64,15 +64,15 @@ func TestRowsThatPartitionsRulesAndConflictClausesLeaveOutAreNotWritten(t *testi
 	oddOnly(t, pg, "exact")
 	for _, c := range []struct {
 		db  tx.Database
-		cfg table.Config
+		cfg config
 	}{
-		{lite, table.Config{Name: "once"}}, {pg, table.Config{Name: "parts"}}, {pg, table.Config{Name: "ruled"}},
+		{lite, config{Name: "once"}}, {pg, config{Name: "parts"}}, {pg, config{Name: "ruled"}},
 	} {
-		err := write(c.db, writer(t, c.db, s, c.cfg), s, ints(1), ints(2))
+		err := write(c.db, writerTo(t, c.db, s, c.cfg), s, ints(1), ints(2))
 		require.ErrorContains(t, err, "the table took 1 of 2 rows", c.cfg.Name)
 	}
 	s = schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "v", Kind: row.Int})
-	w := writer(t, pg, s, table.Config{Name: "exact", Mode: table.Upsert, Key: []string{"id"}})
+	w := writerTo(t, pg, s, config{Name: "exact", Mode: modeUpsert, Key: []string{"id"}})
 	require.NoError(t, write(pg, w, s, ints(1, 1), ints(1, 2), ints(3, 3)), "one key twice is one row")
 	require.ErrorContains(t, write(pg, w, s, ints(1, 1), ints(2, 2)), "the table took 1 of 2 rows")
 }
@@ -84,7 +84,7 @@ func TestAnExchangeThatLeavesRowsOutFails(t *testing.T) {
 		exec(t, db, "create table half (id integer primary key)")
 		exec(t, db, "insert into half values (9)")
 		oddOnly(t, db, "half")
-		r, err := table.NewRefill(db, table.Config{Name: "half", Mode: table.Replace}, s, of)
+		r, err := newRefill(db, config{Name: "half", Mode: modeReplace}, s, of)
 		require.NoError(t, err)
 		require.NoError(t, r.Open(context.Background(), item.Position(nil)))
 		require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error {

@@ -41,9 +41,9 @@ func (p *plan) locateCopyError(err error, records int) error {
 	return err
 }
 
-// LocateRecord implements item.RecordLocator: it halves the records until one
+// LocateRecord halves the records until one
 // is left. Earlier ones are written first, as it may be their duplicate.
-func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (int, bool) {
+func (w *writer) LocateRecord(ctx context.Context, schema *row.Schema, records [][]row.Value, failure error) (int, bool) {
 	if !dberr.IsInvalidData(failure) && !dberr.IsConstraintViolation(failure) && !isOfValue(failure) {
 		return 0, false
 	}
@@ -65,21 +65,6 @@ func (w *Writer) LocateRecord(ctx context.Context, schema *row.Schema, records [
 		}
 	}
 	return from, isSame(attempt(records[from:to]), failure)
-}
-
-// isOfValue reports an error caused by a value though its code is one of
-// statements ('a b' as tsquery, 'nope' as regclass): it has no position in a
-// statement.
-func isOfValue(err error) bool {
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) || pg.Position != 0 || pg.InternalPosition != 0 || pg.InternalQuery != "" || strings.Contains(pg.Where, "PL/") {
-		return false
-	}
-	switch pg.Code {
-	case "42601", "42602", "42P01", "42703", "42704", "42883", "42725", "3F000":
-		return true
-	}
-	return false
 }
 
 func isSame(err, failure error) bool {

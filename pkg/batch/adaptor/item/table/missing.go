@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/itemextra"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -15,17 +16,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Sync upserts rows and deletes those with keys that did not come (rule TW7).
+// syncWriter upserts rows and deletes those with keys that did not come (rule TW7).
 // The table of received keys is filled in the chunks' transactions and dropped
 // in the one that deletes. Not for concurrent use.
-type Sync struct {
-	writer  *Writer
-	seen    *Writer
+type syncWriter struct {
+	writer  *writer
+	seen    *writer
 	attempt func(ctx context.Context) (core.Attempt, error)
 	of      core.Attempt
 	resumed bool
 	at      syncPosition
-	tally   item.Tally
+	tally   itemextra.Tally
 }
 
 type syncPosition struct {
@@ -36,17 +37,17 @@ type syncPosition struct {
 	Done bool `json:"done,omitempty"`
 }
 
-// NewSync returns the writer of `delete_missing`.
-func NewSync(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*Sync, error) {
+// newSync returns the writer of `delete_missing`.
+func newSync(db tx.Database, cfg config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error), resumed bool) (*syncWriter, error) {
 	if attempt == nil {
 		return nil, errors.New("table: delete_missing needs a step with a recorded history")
 	}
-	w, err := New(db, config, schema)
-	return &Sync{writer: w, attempt: attempt, resumed: resumed}, err
+	w, err := newWriter(db, cfg, schema)
+	return &syncWriter{writer: w, attempt: attempt, resumed: resumed}, err
 }
 
-func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) {
-	s, err := NewSync(db, c, b.In.Schema(), b.Attempt, b.Continues)
+func missingSync(db tx.Database, c config, b registry.BuildContext) (any, error) {
+	s, err := newSync(db, c, b.In.Schema(), b.Attempt, b.Continues)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,7 @@ func syncWriter(db tx.Database, c Config, b registry.BuildContext) (any, error) 
 }
 
 // Open checks the table, and finds the keys of earlier attempts.
-func (s *Sync) Open(ctx context.Context, at item.Position) error {
+func (s *syncWriter) Open(ctx context.Context, at item.Position) error {
 	name := s.writer.config.Name
 	if at == nil && s.resumed {
 		return fmt.Errorf("table %s: delete_missing: the keys that earlier attempts wrote are not known: start again with --from-start", name)
@@ -90,8 +91,8 @@ func (s *Sync) Open(ctx context.Context, at item.Position) error {
 }
 
 // unmarked is the condition for unmarked rows.
-func (w *Writer) deletedMark() (mark, unmarked string, err error) {
-	if w.config.DeleteMissing != DeleteSoft {
+func (w *writer) deletedMark() (mark, unmarked string, err error) {
+	if w.config.DeleteMissing != deleteSoft {
 		return "", "", nil
 	}
 	name, d := w.config.deletedColumn(), w.db.Dialect()
@@ -115,7 +116,7 @@ func (w *Writer) deletedMark() (mark, unmarked string, err error) {
 }
 
 // WriteRecords writes the records and their keys in the chunk's transaction.
-func (s *Sync) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+func (s *syncWriter) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, s.writer.db.Name())
 	if !ok {
 		return s.writer.noTransaction()
@@ -132,7 +133,7 @@ func (s *Sync) WriteRecords(ctx context.Context, schema *row.Schema, records [][
 	return s.seen.WriteRecords(ctx, schema, records)
 }
 
-func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error) {
+func (s *syncWriter) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error) {
 	w := s.writer
 	name := shadowName(w.config.Name+"_keys", s.of)
 	if s.seen == nil {
@@ -140,7 +141,7 @@ func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error
 		for _, k := range w.config.Key {
 			columns[k] = w.config.field(k)
 		}
-		if s.seen, err = New(w.db, Config{Name: name, Mode: Upsert, Key: w.config.Key, Columns: columns}, schema); err != nil {
+		if s.seen, err = newWriter(w.db, config{Name: name, Mode: modeUpsert, Key: w.config.Key, Columns: columns}, schema); err != nil {
 			return err
 		}
 	}
@@ -167,11 +168,11 @@ func (s *Sync) keep(ctx context.Context, t tx.Tx, schema *row.Schema) (err error
 	return nil
 }
 
-// Tally implements item.Tallier.
-func (s *Sync) Tally(t item.Tally) { s.tally = t }
+// Tally implements itemextra.Tallier.
+func (s *syncWriter) Tally(t itemextra.Tally) { s.tally = t }
 
 // Complete implements item.Completer: it deletes the rows with keys that did not come.
-func (s *Sync) Complete(ctx context.Context) error {
+func (s *syncWriter) Complete(ctx context.Context) error {
 	if s.at.Done {
 		return nil
 	}
@@ -205,7 +206,7 @@ func (s *Sync) Complete(ctx context.Context) error {
 	return nil
 }
 
-func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
+func (s *syncWriter) deleteMissing(ctx context.Context, conn tx.Conn) error {
 	w := s.writer
 	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
 		return err
@@ -238,7 +239,7 @@ func (s *Sync) deleteMissing(ctx context.Context, conn tx.Conn) error {
 
 // A trigger or rule of the table may give its rows other keys: the deletion
 // would then take received rows.
-func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
+func (s *syncWriter) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 	w := s.writer
 	rows, err := conn.QueryContext(ctx, fmt.Sprintf("select s.* from %s as s where %s limit 1", w.db.Dialect().Quote(s.at.Keys), s.without("s", w.config.Name, "t")))
 	if err != nil {
@@ -267,7 +268,7 @@ func (s *Sync) checkKeys(ctx context.Context, conn tx.Conn) (err error) {
 
 // Keys are compared as in the column of t: SQLite takes the collation of the
 // left side.
-func (s *Sync) without(outer, inner, alias string) string {
+func (s *syncWriter) without(outer, inner, alias string) string {
 	w := s.writer
 	var ofOuter, ofInner, equal []string
 	for _, k := range w.config.Key {
@@ -280,7 +281,7 @@ func (s *Sync) without(outer, inner, alias string) string {
 	return fmt.Sprintf("not exists (select 1 from %s as %s where %s)", w.db.Dialect().Quote(inner), alias, strings.Join(equal, " and "))
 }
 
-func (s *Sync) warn(why string) error {
+func (s *syncWriter) warn(why string) error {
 	if s.writer.context == nil {
 		return nil
 	}
@@ -288,13 +289,13 @@ func (s *Sync) warn(why string) error {
 }
 
 // Position implements item.Positioner.
-func (s *Sync) Position() (item.Position, error) {
+func (s *syncWriter) Position() (item.Position, error) {
 	s.at.Begun = true
 	return json.Marshal(s.at)
 }
 
 // Rewind implements item.Rewinder.
-func (s *Sync) Rewind(_ context.Context, at item.Position) error {
+func (s *syncWriter) Rewind(_ context.Context, at item.Position) error {
 	s.at = syncPosition{}
 	if s.seen != nil {
 		s.seen.table, s.seen.plan = relation{}, nil
@@ -308,11 +309,11 @@ func (s *Sync) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-// CountLeftOut implements item.LeftOuter.
-func (s *Sync) CountLeftOut() { s.writer.CountLeftOut() }
+// CountLeftOut implements itemextra.LeftOuter.
+func (s *syncWriter) CountLeftOut() { s.writer.CountLeftOut() }
 
-// LeftOut implements item.LeftOuter.
-func (s *Sync) LeftOut() int64 { return s.writer.LeftOut() }
+// leftOutPolicy implements itemextra.LeftOuter.
+func (s *syncWriter) LeftOut() int64 { return s.writer.LeftOut() }
 
-// LeftOutError implements item.LeftOuter.
-func (s *Sync) LeftOutError(n, of int64) error { return s.writer.LeftOutError(n, of) }
+// leftOutError implements itemextra.LeftOuter.
+func (s *syncWriter) LeftOutError(n, of int64) error { return s.writer.LeftOutError(n, of) }

@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -22,10 +22,10 @@ func TestANumberHasTheSameTextInEveryColumnOfEveryDatabase(t *testing.T) {
 	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "wide", Kind: row.Float}, row.Field{Name: "text", Kind: row.Float},
 		row.Field{Name: "small", Kind: row.Float}, row.Field{Name: "whole", Kind: row.Float, Nullable: true},
 		row.Field{Name: "flag", Kind: row.Bool}, row.Field{Name: "n", Kind: row.Int})
-	writers := make([]*table.Writer, len(dbs))
+	writers := make([]*writer, len(dbs))
 	for i, db := range dbs {
 		exec(t, db, "create table numbers (id bigint, wide double precision, text text, small real, whole bigint, flag text, n text)")
-		writers[i] = writer(t, db, s, table.Config{Name: "numbers"})
+		writers[i] = writerTo(t, db, s, config{Name: "numbers"})
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var chunk [][]row.Value
@@ -85,7 +85,7 @@ func TestAValueThatItsColumnCannotHoldIsAnInvalidItemOnEveryDatabase(t *testing.
 			{"exact", row.IntValue(1<<53 + 1), ""},
 		} {
 			s := schema(t, row.Field{Name: "x", Kind: c.value.Kind()})
-			w := writer(t, db, s, table.Config{Name: "narrow", Columns: map[string]string{c.column: "x"}})
+			w := writerTo(t, db, s, config{Name: "narrow", Columns: map[string]string{c.column: "x"}})
 			for _, size := range []int{1, 50} {
 				exec(t, db, "delete from narrow")
 				chunk := make([][]row.Value, size)
@@ -119,9 +119,9 @@ func TestANumberBeyondTheTypeOfItsColumnIsNamedByTheServer(t *testing.T) {
 		{row.IntValue(2), row.IntValue(math.MaxInt16), row.IntValue(math.MaxInt32), row.IntValue(123), at("2262-04-12T00:00:00Z")},
 		{row.IntValue(3), null, null, null, null},
 	}
-	for _, mode := range []table.Mode{table.Insert, table.Upsert} {
+	for _, mode := range []writeMode{modeInsert, modeUpsert} {
 		exec(t, db, "delete from small")
-		w := writer(t, db, s, table.Config{Name: "small", Mode: mode, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "small", Mode: mode, Key: []string{"id"}})
 		require.NoError(t, write(db, w, s, good...))
 		require.Equal(t, good, readAll(t, db, s, "select id, two, four, letters::int letters, at from small", "id"))
 		for text, bad := range map[string][]row.Value{

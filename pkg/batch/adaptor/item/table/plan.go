@@ -1,7 +1,6 @@
 package table
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,7 +14,7 @@ import (
 )
 
 type plan struct {
-	config     *Config
+	config     *config
 	into       string
 	relation   string
 	schema     *row.Schema
@@ -35,47 +34,47 @@ type plan struct {
 	texts      map[int]string
 }
 
-func newPlan(config *Config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
+func newPlan(cfg *config, schema *row.Schema, table *relation, d tx.Dialect) (*plan, error) {
 	if schema.IsOpen() {
 		return nil, errors.New("the items' columns are not known")
 	}
-	if err := config.checkFields(schema); err != nil {
+	if err := cfg.checkFields(schema); err != nil {
 		return nil, err
 	}
-	p := &plan{config: config, schema: schema, copies: table.copies, drops: table.drops, rekeys: table.rekeys && config.mode() == Upsert, texts: map[int]string{}, onPostgres: d == tx.Postgres}
-	p.counts = config.LeftOut != LeftOutIgnore && !table.uncounted
+	p := &plan{config: cfg, schema: schema, copies: table.copies, drops: table.drops, rekeys: table.rekeys && cfg.mode() == modeUpsert, texts: map[int]string{}, onPostgres: d == tx.Postgres}
+	p.counts = cfg.LeftOut != leftOutIgnore && !table.uncounted
 	names := make([]string, len(table.columns))
 	for i := range table.columns {
 		names[i] = table.columns[i].name
 	}
 	var errs []error
-	for _, name := range config.written(schema) {
-		isKey := slices.Contains(config.Key, name)
-		if config.mode() == Delete && !isKey {
+	for _, name := range cfg.written(schema) {
+		isKey := slices.Contains(cfg.Key, name)
+		if cfg.mode() == modeDelete && !isKey {
 			continue
 		}
 		i := table.indexOf(name, d)
 		switch {
-		case i < 0 && config.Schema == SchemaIgnore && !isKey:
-			p.ignored = append(p.ignored, config.field(name))
+		case i < 0 && cfg.Schema == schemaIgnore && !isKey:
+			p.ignored = append(p.ignored, cfg.field(name))
 			continue
 		case i < 0:
-			errs = append(errs, fmt.Errorf("field %s has no column %s%s", config.field(name), name, nearest.Hint(name, names)))
+			errs = append(errs, fmt.Errorf("field %s has no column %s%s", cfg.field(name), name, nearest.Hint(name, names)))
 			continue
-		case table.columns[i].refused != "" && !(isKey && config.onlyCompares()):
-			errs = append(errs, fmt.Errorf("field %s: %s", config.field(name), table.columns[i].refused))
+		case table.columns[i].refused != "" && !(isKey && cfg.onlyCompares()):
+			errs = append(errs, fmt.Errorf("field %s: %s", cfg.field(name), table.columns[i].refused))
 			continue
 		}
 		if isKey {
 			p.keys = append(p.keys, len(p.cols))
 		}
-		p.add(table.columns[i], schema.Index(config.field(name)), d)
+		p.add(table.columns[i], schema.Index(cfg.field(name)), d)
 	}
 	p.clearDeleted(table, d)
 	if len(p.cols) == 0 && len(errs) == 0 {
 		errs = append(errs, errors.New("the items have no field to write"))
 	}
-	if config.mode() == Update && len(p.cols) == len(p.keys) {
+	if cfg.mode() == modeUpdate && len(p.cols) == len(p.keys) {
 		errs = append(errs, errors.New("mode update has no column to change except the key"))
 	}
 	return p, errors.Join(errs...)
@@ -110,7 +109,7 @@ func (p *plan) value(record []row.Value, i int) (row.Value, error) {
 		if err := f.Check(v); err != nil {
 			return v, err
 		}
-		if p.config.mode() != Insert && p.isKey(i) {
+		if p.config.mode() != modeInsert && p.isKey(i) {
 			return v, exception.InvalidItem("", exception.ClassInvalidItem, fmt.Errorf("field %s: a key is null", f.Name))
 		}
 	}
@@ -155,7 +154,7 @@ func (p *plan) fitted(v row.Value, i int) (row.Value, error) {
 	}
 	if l := p.limits[i]; l != nil {
 		stored, how := l.keep(v)
-		if how == unfit || how == rounded && !(p.config.mode() == Upsert && p.isKey(i)) {
+		if how == unfit || how == rounded && !(p.config.mode() == modeUpsert && p.isKey(i)) {
 			return v, p.unfit(v, i, l.why)
 		}
 		v = stored
@@ -170,30 +169,6 @@ func (p *plan) unfit(v row.Value, i int, why string) error {
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
 		fmt.Errorf("field %s: %s does not fit column %s of type %s%s", f.Name, f.Quoted(sqlvalue.Quote(v)), c.name, c.typeText(), why))
-}
-
-func (c *column) typeText() string { return cmp.Or(c.shown, c.typ) }
-
-func hint(v row.Value, kind row.Kind) string {
-	if v.Kind() != row.String {
-		return ""
-	}
-	switch kind {
-	case row.DateKind:
-		return "expected yyyy-MM-dd; for another format declare the field as date, with its format"
-	case row.Timestamp:
-		return "expected yyyy-MM-ddTHH:mm:ss.SSSSSSXXX; for another format declare the field as timestamp, with its format"
-	case row.Float:
-		return "expected a number of at most 17 digits with a decimal point"
-	case row.Int, row.DecimalKind:
-		return "expected a number with a decimal point and no separators; for another format declare the field as " + kind.String()
-	default:
-		return ""
-	}
-}
-
-func isArray(v row.Value) bool {
-	return v.Kind() == row.String && (strings.HasPrefix(v.Str(), "{") || strings.HasPrefix(v.Str(), "[") && strings.Contains(v.Str(), "]={"))
 }
 
 // keepsDigits refuses a decimal if the column would silently drop some of its digits.
@@ -235,27 +210,6 @@ func (p *plan) keeps(v row.Value, i int, name string) error {
 	}
 	return exception.InvalidItem("", exception.ClassInvalidItem,
 		fmt.Errorf("field %s: %s does not fit column %s of type %s (%s)", name, p.schema.Field(p.fields[i]).Quoted(v.String()), c.name, c.typeText(), cure))
-}
-
-func (c *column) isDecimal() bool {
-	return c.kind == row.DecimalKind || c.kind == row.ListOf(row.DecimalKind)
-}
-
-func numberOf(v row.Value) row.Value {
-	if d, err := row.ParseDecimal(string(v.JSON())); err == nil {
-		return row.DecimalValue(d)
-	}
-	return row.Value{}
-}
-
-func isMultiple(d row.Decimal, zeros int) bool {
-	text := d.String()
-	return d.Scale() == 0 && (text == "0" || len(text)-len(strings.TrimRight(text, "0")) >= zeros)
-}
-
-func isInt64(d row.Decimal) bool {
-	_, _, whole := d.Int()
-	return whole
 }
 
 func (p *plan) key(record []row.Value) string {
@@ -315,7 +269,7 @@ func (p *plan) conflict() string {
 func (p *plan) clearDeleted(table *relation, d tx.Dialect) {
 	name := p.config.deletedColumn()
 	i := table.indexOf(name, d)
-	if p.config.DeleteMissing != DeleteSoft || i < 0 || slices.ContainsFunc(p.cols, func(c column) bool { return c.name == table.columns[i].name }) {
+	if p.config.DeleteMissing != deleteSoft || i < 0 || slices.ContainsFunc(p.cols, func(c column) bool { return c.name == table.columns[i].name }) {
 		return
 	}
 	p.cleared = quoted(name) + " = null"

@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -21,7 +21,7 @@ func TestTextMustFitTheDeclaredTypeOfItsColumn(t *testing.T) {
 			fields[i] = row.Field{Name: n, Kind: row.String}
 		}
 		s := schema(t, fields...)
-		w := writer(t, db, s, table.Config{Name: "typed"})
+		w := writerTo(t, db, s, config{Name: "typed"})
 		texts := func(list ...string) []row.Value {
 			values := make([]row.Value, len(list))
 			for i, x := range list {
@@ -57,9 +57,9 @@ func TestArrayColumnsAndLongTypesAreFilledFromText(t *testing.T) {
 		}
 		return append(r, row.IntValue(id))
 	}
-	for _, mode := range []table.Mode{table.Insert, table.Upsert, table.Update} {
-		c := table.Config{Name: "public.odd", Mode: mode, Key: []string{"id"}}
-		w := writer(t, db, s, c)
+	for _, mode := range []writeMode{modeInsert, modeUpsert, modeUpdate} {
+		c := config{Name: "public.odd", Mode: mode, Key: []string{"id"}}
+		w := writerTo(t, db, s, c)
 		for _, size := range []int64{1, 60} {
 			var chunk [][]row.Value
 			for n := range size {
@@ -68,7 +68,7 @@ func TestArrayColumnsAndLongTypesAreFilledFromText(t *testing.T) {
 			require.NoError(t, write(db, w, s, chunk...), "%s %d", mode, size)
 			chunk[0][1] = row.StringValue("too long")
 			chunk[0][7] = row.IntValue(size * 1000)
-			if mode == table.Insert {
+			if mode == modeInsert {
 				chunk = chunk[:1]
 				chunk[0][7] = row.IntValue(-1)
 			}

@@ -68,12 +68,12 @@ func (e *postgres) typeName(kind row.Kind) string {
 
 func (b *postgresBatch) encode(p *plan, records [][]row.Value) error {
 	b.records = records
-	if p.config.mode() == Insert && p.copies {
+	if p.config.mode() == modeInsert && p.copies {
 		return b.encodeCopy(p)
 	}
-	if p.config.mode() != Insert && p.exactKeys() && p.config.Where == "" {
+	if p.config.mode() != modeInsert && p.exactKeys() && p.config.Where == "" {
 		b.records = b.lasts.lastRecords(p, records)
-		if len(b.records) < len(records) && p.config.mode() != Delete {
+		if len(b.records) < len(records) && p.config.mode() != modeDelete {
 			return errRepeated // the others must be written too: one may be bad
 		}
 	}
@@ -100,7 +100,7 @@ func (b *postgresBatch) forget() {
 
 func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 	switch {
-	case p.config.mode() == Insert && p.copies:
+	case p.config.mode() == modeInsert && p.copies:
 		return b.copy(ctx, conn, p)
 	}
 	repeated, err := b.statement(ctx, conn, p)
@@ -112,7 +112,7 @@ func (b *postgresBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 			repeated, err = b.statement(ctx, conn, p)
 		}
 	}
-	if p.config.mode() == Upsert && dberr.SQLState(err) == "42P10" {
+	if p.config.mode() == modeUpsert && dberr.SQLState(err) == "42P10" {
 		return fmt.Errorf("%w (an upsert needs a unique index on %s)", err, p.conflict())
 	}
 	return err
@@ -124,7 +124,7 @@ func (b *postgresBatch) statement(ctx context.Context, conn tx.Conn, p *plan) (r
 	result, err := b.arrays.exec(ctx, conn, p.arrayStatement())
 	switch {
 	case err != nil:
-	case p.config.mode() == Update:
+	case p.config.mode() == modeUpdate:
 		if result.found && p.config.needsRows() {
 			err = p.missing(b.records[result.number-1])
 		}
@@ -222,9 +222,9 @@ func appendCopyText(dst []byte, s string) []byte {
 
 func (b *postgresBatch) checkCount(p *plan, result arraysResult) error {
 	switch {
-	case p.config.mode() == Insert:
+	case p.config.mode() == modeInsert:
 		return p.tookAll(result.rows, len(b.records))
-	case p.config.mode() != Upsert || !p.changesRows():
+	case p.config.mode() != modeUpsert || !p.changesRows():
 		return nil
 	case p.exactKeys() || p.config.Where != "":
 		return p.tookAll(result.rows, len(b.records))
@@ -243,18 +243,18 @@ func (p *plan) arrayStatement() string {
 	table := p.into
 	var text string
 	switch p.config.mode() {
-	case Insert, Truncate, Replace:
+	case modeInsert, modeTruncate, modeReplace:
 		text = fmt.Sprintf("insert into %s (%s) select %s from %s", table, quotedList(p.names()), p.values(), p.source(false))
-	case Upsert:
+	case modeUpsert:
 		action := p.action()
 		text = fmt.Sprintf("insert into %s (%s) select %s from %s on conflict %s do %s",
 			table, quotedList(p.names()), p.values(), p.source(false), p.conflict(), action)
 		if !p.exactKeys() && p.config.Where == "" {
 			text = p.comparedUpsert(action)
 		}
-	case Update:
+	case modeUpdate:
 		text = p.updateStatement(table)
-	case Delete:
+	case modeDelete:
 		text = fmt.Sprintf("delete from %s as t using %s where %s",
 			table, p.source(false), strings.Join(p.pick(p.isKey, "t.{column} = {value}"), " and "))
 	}

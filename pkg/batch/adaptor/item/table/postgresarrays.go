@@ -78,20 +78,6 @@ func (a *arrays) encodeBinary(p *plan, i int, records [][]row.Value) (done bool,
 	return true, nil
 }
 
-// element is the type of the elements of the column's array, or 0 if it has no
-// binary form here.
-func (c *column) element() uint32 {
-	if c.asText {
-		return pgtype.TextOID
-	}
-	switch c.oid {
-	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float8OID, pgtype.TextOID, pgtype.VarcharOID,
-		pgtype.BoolOID, pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.ByteaOID:
-		return c.oid
-	}
-	return 0
-}
-
 // appendBinary returns false if the value has no binary form.
 func appendBinary(dst []byte, element uint32, v row.Value) ([]byte, bool) {
 	const day, micro = 10957, 946_684_800_000_000 // 2000-01-01, where PostgreSQL begins to count
@@ -137,7 +123,7 @@ func appendInt(dst []byte, element uint32, n int64) ([]byte, bool) {
 	switch {
 	case element == pgtype.Int8OID:
 		return binary.BigEndian.AppendUint64(dst, uint64(n)), true //nolint:gosec // two's complement is the format
-	case element == pgtype.Int4OID && int64(int32(n)) == n: //nolint:gosec // what is cut off shows
+	case element == pgtype.Int4OID && int64(int32(n)) == n: //nolint:gosec // a cut shows
 		return binary.BigEndian.AppendUint32(dst, uint32(n)), true //nolint:gosec // as above
 	case element == pgtype.Int2OID && int64(int16(n)) == n: //nolint:gosec // as above
 		return binary.BigEndian.AppendUint16(dst, uint16(n)), true //nolint:gosec // as above
@@ -165,18 +151,6 @@ func (a *arrays) encodeText(p *plan, i int, records [][]row.Value) error {
 	}
 	a.values[i] = append(dst, '}')
 	return nil
-}
-
-func appendArrayText(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := range len(s) {
-		if s[i] == '"' || s[i] == '\\' {
-			dst = append(append(dst, s[from:i]...), '\\')
-			from = i
-		}
-	}
-	return append(append(dst, s[from:]...), '"')
 }
 
 type arraysResult struct {
@@ -280,4 +254,18 @@ func (k *preparedTexts) forget(ctx context.Context, c *pgx.Conn, text string) er
 func isStale(err error) bool {
 	state := dberr.SQLState(err)
 	return slices.Contains([]string{"0A000", "26000", "XX000"}, state) || strings.HasPrefix(state, "42")
+}
+
+// element is the type of the elements of the column's array, or 0 if it has no
+// binary form here.
+func (c *column) element() uint32 {
+	if c.asText {
+		return pgtype.TextOID
+	}
+	switch c.oid {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.Float8OID, pgtype.TextOID, pgtype.VarcharOID,
+		pgtype.BoolOID, pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID, pgtype.ByteaOID:
+		return c.oid
+	}
+	return 0
 }

@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
@@ -17,11 +17,11 @@ func TestAConnectionKeepsFewStatementsPreparedThoughTablesAreMany(t *testing.T) 
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
 	s := schema(t, row.Field{Name: "id", Kind: row.Int})
-	var writers []*table.Writer
+	var writers []*writer
 	for n := range 70 {
 		name := fmt.Sprintf("many_%d", n)
 		exec(t, db, fmt.Sprintf("create table %s (id int primary key)", name))
-		writers = append(writers, writer(t, db, s, table.Config{Name: name, Mode: table.Delete, Key: []string{"id"}}))
+		writers = append(writers, writerTo(t, db, s, config{Name: name, Mode: modeDelete, Key: []string{"id"}}))
 	}
 	require.NoError(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, func(ctx context.Context) error { // on one connection
 		for range 2 {
@@ -43,7 +43,7 @@ func TestAStatementWhoseTypeIsMadeAnewIsPreparedAnew(t *testing.T) {
 	s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "mood", Kind: row.String})
 	create := "create type mood as enum ('good', 'bad'); create table moods (id int primary key, mood mood)"
 	exec(t, db, create)
-	w := writer(t, db, s, table.Config{Name: "moods", Mode: table.Upsert, Key: []string{"id"}})
+	w := writerTo(t, db, s, config{Name: "moods", Mode: modeUpsert, Key: []string{"id"}})
 	record := []row.Value{row.IntValue(1), row.StringValue("good")}
 	require.NoError(t, write(db, w, s, record))
 	exec(t, db, "drop table moods; drop type mood; "+create)

@@ -106,14 +106,14 @@ func (e *postgres) describe(ctx context.Context, conn tx.Conn, table string) (r 
 	return r, nil
 }
 
-func refusals(kind string, events int64) map[Mode]string {
+func refusals(kind string, events int64) map[writeMode]string {
 	names := map[string]string{
 		"r": "table", "p": "partitioned table", "v": "view", "f": "foreign table", "m": "materialized view",
 		"S": "sequence", "i": "index", "I": "index", "c": "composite type", "t": "TOAST table",
 	}
 	const update, insert, remove = 1 << 2, 1 << 3, 1 << 4 // from pg_relation_is_updatable
-	refused := map[Mode]string{}
-	for mode, event := range map[Mode]int64{Insert: insert, Upsert: insert, Update: update, Delete: remove} {
+	refused := map[writeMode]string{}
+	for mode, event := range map[writeMode]int64{modeInsert: insert, modeUpsert: insert, modeUpdate: update, modeDelete: remove} {
 		if events&event == 0 {
 			refused[mode] = fmt.Sprintf("it is a %s that does not accept %s", names[kind], mode)
 		}

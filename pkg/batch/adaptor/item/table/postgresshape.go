@@ -33,7 +33,7 @@ left join pg_catalog.pg_type e on e.oid = t.typelem and e.typarray = t.oid
 left join pg_catalog.pg_attribute a on t.typtype = 'c' and a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
 order by a.attnum`
 
-type part struct {
+type shapePart struct {
 	oid      uint32
 	modifier int
 }
@@ -59,7 +59,7 @@ func shapeOf(ctx context.Context, conn tx.Conn, oid uint32, modifier int, zone *
 	return s, nil
 }
 
-func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []part, err error) {
+func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modifier *int) (elem uint32, fields []shapePart, err error) {
 	rows, err := conn.QueryContext(ctx, shapeQuery, fmt.Sprint(oid), fmt.Sprint(*modifier))
 	if err != nil {
 		return 0, nil, err
@@ -68,7 +68,7 @@ func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modif
 	for rows.Next() {
 		var base int64
 		var delim string
-		var f part
+		var f shapePart
 		if err := rows.Scan(&base, modifier, &elem, &delim, &f.oid, &f.modifier); err != nil {
 			return 0, nil, err
 		}
@@ -81,15 +81,6 @@ func (s *shape) readCatalog(ctx context.Context, conn tx.Conn, oid uint32, modif
 		s.scalar.setLimit(int64(*modifier))
 	}
 	return elem, fields, rows.Err()
-}
-
-func (c *column) setShape(s *shape) {
-	if s.elem == nil && !s.isLimited() {
-		return
-	}
-	if c.taken = s; s.elem != nil && !c.kind.IsList() && s.elem.scalar.limit != nil {
-		c.limit = s.elem.scalar.limit.ofElements()
-	}
 }
 
 func (s *shape) isLimited() bool {
@@ -263,4 +254,25 @@ func cutField(rest string) (field string, length int, null, ok bool) {
 		b.WriteByte(c)
 	}
 	return "", 0, false, false
+}
+
+func appendArrayText(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := range len(s) {
+		if s[i] == '"' || s[i] == '\\' {
+			dst = append(append(dst, s[from:i]...), '\\')
+			from = i
+		}
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+func (c *column) setShape(s *shape) {
+	if s.elem == nil && !s.isLimited() {
+		return
+	}
+	if c.taken = s; s.elem != nil && !c.kind.IsList() && s.elem.scalar.limit != nil {
+		c.limit = s.elem.scalar.limit.ofElements()
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,12 +15,12 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Refill refills a table in the modes truncate and replace (rules TW2, TW3). All its changes are in a
+// refillWriter refills a table in the modes truncate and replace (rules TW2, TW3). All its changes are in a
 // transaction that commits its position under the guard of the step's owner: an attempt that wakes after
 // its successor has begun changes nothing. Not for concurrent use.
-type Refill struct {
-	writer    *Writer
-	mode      Mode
+type refillWriter struct {
+	writer    *writer
+	mode      writeMode
 	attemptOf func(ctx context.Context) (core.Attempt, error)
 	attempt   core.Attempt
 	found     refillable
@@ -35,35 +34,27 @@ type refillPosition struct {
 	Done bool `json:"done,omitempty"`
 }
 
-type refillable struct {
-	isTable    bool
-	referredBy []string
-	toItself   bool
-}
-
-const maxName = 63
-
-// NewRefill returns the writer of the modes truncate and replace. All attempts of one step of one instance
+// newRefill returns the writer of the modes truncate and replace. All attempts of one step of one instance
 // have one shadow table, named by attempt (from registry.BuildContext).
-func NewRefill(db tx.Database, config Config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*Refill, error) {
-	r := &Refill{mode: config.Mode, attemptOf: attempt}
+func newRefill(db tx.Database, cfg config, schema *row.Schema, attempt func(ctx context.Context) (core.Attempt, error)) (*refillWriter, error) {
+	r := &refillWriter{mode: cfg.Mode, attemptOf: attempt}
 	if attempt == nil {
-		return nil, fmt.Errorf("table: mode %s needs a step with a recorded history", config.mode())
+		return nil, fmt.Errorf("table: mode %s needs a step with a recorded history", cfg.mode())
 	}
-	if !config.refills() {
-		return nil, fmt.Errorf("table: mode %s does not refill the table: use New", config.mode())
+	if !cfg.refills() {
+		return nil, fmt.Errorf("table: mode %s does not refill the table: use New", cfg.mode())
 	}
-	config.Mode = Insert
+	cfg.Mode = modeInsert
 	var err error
-	r.writer, err = New(db, config, schema)
+	r.writer, err = newWriter(db, cfg, schema)
 	return r, err
 }
 
-func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
+func refillOf(ctx context.Context, db tx.Database, c config, b registry.BuildContext) (any, error) {
 	if b.RedriveOf != 0 {
 		return addTo(ctx, db, c, b)
 	}
-	r, err := NewRefill(db, c, b.In.Schema(), b.Attempt)
+	r, err := newRefill(db, c, b.In.Schema(), b.Attempt)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +64,12 @@ func refill(ctx context.Context, db tx.Database, c Config, b registry.BuildConte
 
 // Until the step has completed, it may still empty the table or exchange its rows, and rows added by a
 // redrive would be lost.
-func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContext) (any, error) {
+func addTo(ctx context.Context, db tx.Database, c config, b registry.BuildContext) (any, error) {
 	if err := b.RedriveLater(ctx); err != nil {
 		return nil, fmt.Errorf("table %s: %w", c.Name, err)
 	}
-	c.Mode = Insert
-	w, err := New(db, c, b.In.Schema())
+	c.Mode = modeInsert
+	w, err := newWriter(db, c, b.In.Schema())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +77,7 @@ func addTo(ctx context.Context, db tx.Database, c Config, b registry.BuildContex
 }
 
 // Open checks the table, and that rows of earlier attempts are still there.
-func (r *Refill) Open(ctx context.Context, at item.Position) error {
+func (r *refillWriter) Open(ctx context.Context, at item.Position) error {
 	if err := r.Rewind(ctx, at); err != nil {
 		return err
 	}
@@ -118,7 +109,7 @@ func (r *Refill) Open(ctx context.Context, at item.Position) error {
 }
 
 // check refuses a table if refilling it would lose more than its rows.
-func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
+func (r *refillWriter) check(ctx context.Context, conn tx.Conn) error {
 	name := r.writer.config.Name
 	found, err := r.writer.engine.refill(ctx, conn, name)
 	if err != nil {
@@ -128,7 +119,7 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 	switch {
 	case !found.isTable:
 		return fmt.Errorf("table %s: mode %s needs a table, but this is not one", name, r.mode)
-	case r.mode != Replace:
+	case r.mode != modeReplace:
 		return nil
 	case len(found.referredBy) > 0:
 		return fmt.Errorf("table %s: mode replace would remove rows that a foreign key of %s refers to: use mode upsert, and delete old rows in a separate step",
@@ -140,7 +131,7 @@ func (r *Refill) check(ctx context.Context, conn tx.Conn) error {
 }
 
 // WriteRecords writes the records in the chunk's transaction.
-func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+func (r *refillWriter) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	if len(records) == 0 {
 		return nil
 	}
@@ -157,8 +148,8 @@ func (r *Refill) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return r.writer.WriteRecords(ctx, schema, records)
 }
 
-func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
-	if r.mode == Truncate {
+func (r *refillWriter) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+	if r.mode == modeTruncate {
 		if err := r.empty(ctx, conn); err != nil {
 			return err
 		}
@@ -180,7 +171,7 @@ func (r *Refill) begin(ctx context.Context, conn tx.Conn, schema *row.Schema) er
 	return nil
 }
 
-func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
+func (r *refillWriter) empty(ctx context.Context, conn tx.Conn) error {
 	if err := r.writer.readCatalog(ctx, conn, nil); err != nil || r.writer.table.absent() {
 		return err
 	}
@@ -191,7 +182,7 @@ func (r *Refill) empty(ctx context.Context, conn tx.Conn) error {
 }
 
 // Complete implements item.Completer.
-func (r *Refill) Complete(ctx context.Context) error {
+func (r *refillWriter) Complete(ctx context.Context) error {
 	if r.at.Done {
 		return nil
 	}
@@ -203,7 +194,7 @@ func (r *Refill) Complete(ctx context.Context) error {
 		return err
 	}
 	shadow := r.at.Shadow
-	if r.mode == Replace {
+	if r.mode == modeReplace {
 		err = r.exchange(ctx, t.Conn())
 	} else {
 		err = r.empty(ctx, t.Conn())
@@ -221,7 +212,7 @@ func (r *Refill) Complete(ctx context.Context) error {
 }
 
 // DELETE does not block readers, which see the old rows until the commit; other writers wait.
-func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
+func (r *refillWriter) exchange(ctx context.Context, conn tx.Conn) error {
 	w, d := r.writer, r.writer.db.Dialect()
 	if err := w.readCatalog(ctx, conn, nil); err != nil || w.table.absent() {
 		return err
@@ -259,29 +250,29 @@ func (r *Refill) exchange(ctx context.Context, conn tx.Conn) error {
 	return r.exchanged(ctx, conn, took)
 }
 
-func (r *Refill) exchanged(ctx context.Context, conn tx.Conn, took int64) error {
+func (r *refillWriter) exchanged(ctx context.Context, conn tx.Conn, took int64) error {
 	w := r.writer
 	var sent int
 	if err := conn.QueryRowContext(ctx, "select count(*) from "+w.db.Dialect().Quote(r.at.Shadow)).Scan(&sent); err != nil {
 		return fmt.Errorf("table %s: count the rows of %s: %w", w.config.Name, r.at.Shadow, err)
 	}
-	if err := (&plan{counts: w.config.LeftOut != LeftOutIgnore}).tookAll(took, sent); err != nil {
+	if err := (&plan{counts: w.config.LeftOut != leftOutIgnore}).tookAll(took, sent); err != nil {
 		return fmt.Errorf("table %s: exchange its rows: %w", w.config.Name, err)
 	}
 	return nil
 }
 
-// CountLeftOut implements item.LeftOuter.
-func (r *Refill) CountLeftOut() { r.writer.CountLeftOut() }
+// CountLeftOut implements itemextra.LeftOuter.
+func (r *refillWriter) CountLeftOut() { r.writer.CountLeftOut() }
 
-// LeftOut implements item.LeftOuter.
-func (r *Refill) LeftOut() int64 { return r.writer.LeftOut() }
+// leftOutPolicy implements itemextra.LeftOuter.
+func (r *refillWriter) LeftOut() int64 { return r.writer.LeftOut() }
 
-// LeftOutError implements item.LeftOuter.
-func (r *Refill) LeftOutError(n, of int64) error { return r.writer.LeftOutError(n, of) }
+// leftOutError implements itemextra.LeftOuter.
+func (r *refillWriter) LeftOutError(n, of int64) error { return r.writer.LeftOutError(n, of) }
 
 // Position implements item.Positioner.
-func (r *Refill) Position() (item.Position, error) {
+func (r *refillWriter) Position() (item.Position, error) {
 	if r.at == (refillPosition{}) {
 		return nil, nil
 	}
@@ -289,7 +280,7 @@ func (r *Refill) Position() (item.Position, error) {
 }
 
 // Rewind implements item.Rewinder.
-func (r *Refill) Rewind(_ context.Context, at item.Position) error {
+func (r *refillWriter) Rewind(_ context.Context, at item.Position) error {
 	var p refillPosition
 	if at != nil {
 		if err := json.Unmarshal(at, &p); err != nil {
@@ -300,14 +291,14 @@ func (r *Refill) Rewind(_ context.Context, at item.Position) error {
 	return nil
 }
 
-func (r *Refill) goTo(at refillPosition) {
+func (r *refillWriter) goTo(at refillPosition) {
 	r.at = at
 	if r.writer.into != at.Shadow {
 		r.writer.into, r.writer.plan = at.Shadow, nil
 	}
 }
 
-func (r *Refill) transaction(ctx context.Context) (tx.Tx, error) {
+func (r *refillWriter) transaction(ctx context.Context) (tx.Tx, error) {
 	t, ok := tx.From(ctx, r.writer.db.Name())
 	if !ok {
 		return nil, r.writer.noTransaction()
@@ -327,5 +318,3 @@ func shadowName(table string, attempt core.Attempt) string {
 	}
 	return schema + shadow
 }
-
-var errNoText = errors.New("the statement that created it cannot be parsed")

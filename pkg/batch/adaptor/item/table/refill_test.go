@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
@@ -19,16 +19,16 @@ func of(context.Context) (core.Attempt, error) {
 	return core.Attempt{Repository: "r", Instance: 1, Step: "load"}, nil
 }
 
-func refilling(t testing.TB, db tx.Database, s *row.Schema, mode table.Mode, at item.Position) *table.Refill {
+func refilling(t testing.TB, db tx.Database, s *row.Schema, mode writeMode, at item.Position) *refillWriter {
 	t.Helper()
-	r, err := table.NewRefill(db, table.Config{Name: "stock", Mode: mode}, s, of)
+	r, err := newRefill(db, config{Name: "stock", Mode: mode}, s, of)
 	require.NoError(t, err)
 	require.NoError(t, r.Open(context.Background(), at))
 	return r
 }
 
 // committed does f in a transaction, and returns the position committed with it.
-func committed(t testing.TB, db tx.Database, r *table.Refill, f func(ctx context.Context) error) (at item.Position) {
+func committed(t testing.TB, db tx.Database, r *refillWriter, f func(ctx context.Context) error) (at item.Position) {
 	t.Helper()
 	require.NoError(t, tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) (err error) {
 		if err := f(ctx); err != nil {
@@ -40,7 +40,7 @@ func committed(t testing.TB, db tx.Database, r *table.Refill, f func(ctx context
 	return at
 }
 
-func adding(r *table.Refill, s *row.Schema, records ...[]row.Value) func(ctx context.Context) error {
+func adding(r *refillWriter, s *row.Schema, records ...[]row.Value) func(ctx context.Context) error {
 	return func(ctx context.Context) error { return r.WriteRecords(ctx, s, records) }
 }
 
@@ -73,7 +73,7 @@ func TestReplaceShowsTheOldRowsUntilItExchangesAllOfThem(t *testing.T) {
 		s := stock(t, db)
 		old := [][]row.Value{ints(1, 10), ints(2, 20)}
 		seen := func() [][]row.Value { return readAll(t, db, s, "select id, n from stock", "id") }
-		r := refilling(t, db, s, table.Replace, nil)
+		r := refilling(t, db, s, modeReplace, nil)
 		brokenOff(t, db, adding(r, s, ints(5, 50)))
 		require.NoError(t, r.Rewind(t.Context(), nil))
 		at := committed(t, db, r, adding(r, s, ints(2, 11), ints(3, 30)))
@@ -85,11 +85,11 @@ func TestReplaceShowsTheOldRowsUntilItExchangesAllOfThem(t *testing.T) {
 			require.True(t, dberr.IsConstraintViolation(err), "%v: %v", bad, err)
 		}
 
-		next := refilling(t, db, s, table.Replace, at)
+		next := refilling(t, db, s, modeReplace, at)
 		at = committed(t, db, next, adding(next, s, ints(4, 40)))
 		brokenOff(t, db, next.Complete)
 		require.Equal(t, old, seen())
-		next = refilling(t, db, s, table.Replace, at)
+		next = refilling(t, db, s, modeReplace, at)
 		at = committed(t, db, next, next.Complete)
 		want := [][]row.Value{ints(2, 11), ints(3, 30), ints(4, 40)}
 		require.Equal(t, want, seen())
@@ -98,7 +98,7 @@ func TestReplaceShowsTheOldRowsUntilItExchangesAllOfThem(t *testing.T) {
 
 		require.Error(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, adding(r, s, ints(5, 50))), "an attempt that wakes")
 		require.Error(t, tx.NewManager(db).Do(t.Context(), tx.Attr{}, r.Complete), "an attempt that wakes")
-		next = refilling(t, db, s, table.Replace, at)
+		next = refilling(t, db, s, modeReplace, at)
 		require.Equal(t, at, committed(t, db, next, next.Complete), "again after a crash")
 		require.Equal(t, want, seen())
 	})
@@ -110,17 +110,17 @@ func TestTruncateEmptiesTheTableOnceWithItsFirstRows(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		s := stock(t, db)
 		seen := func() [][]row.Value { return readAll(t, db, s, "select id, n from stock", "id") }
-		r := refilling(t, db, s, table.Truncate, nil)
+		r := refilling(t, db, s, modeTruncate, nil)
 		brokenOff(t, db, adding(r, s, ints(5, 50)))
 		require.Len(t, seen(), 2)
 		require.NoError(t, r.Rewind(t.Context(), nil))
 		at := committed(t, db, r, adding(r, s, ints(5, 50)))
 		require.Equal(t, [][]row.Value{ints(5, 50)}, seen())
-		next := refilling(t, db, s, table.Truncate, at)
+		next := refilling(t, db, s, modeTruncate, at)
 		committed(t, db, next, adding(next, s, ints(4, 40)))
 		at = committed(t, db, next, next.Complete)
 		require.Equal(t, [][]row.Value{ints(4, 40), ints(5, 50)}, seen())
-		for _, mode := range []table.Mode{table.Truncate, table.Replace} {
+		for _, mode := range []writeMode{modeTruncate, modeReplace} {
 			again := refilling(t, db, s, mode, at)
 			committed(t, db, again, again.Complete)
 			require.Len(t, seen(), 2, "a restart empties nothing")
@@ -137,11 +137,11 @@ func TestTruncateOfATableThatAForeignKeyRefersToIsADelete(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		s := stock(t, db)
 		exec(t, db, "create table shelf (stock integer references stock (id))")
-		r := refilling(t, db, s, table.Truncate, nil)
+		r := refilling(t, db, s, modeTruncate, nil)
 		committed(t, db, r, adding(r, s, ints(4, 40)))
 		require.Len(t, readAll(t, db, s, "select id, n from stock", "id"), 1)
 		exec(t, db, "insert into shelf values (4)")
-		r = refilling(t, db, s, table.Truncate, nil)
+		r = refilling(t, db, s, modeTruncate, nil)
 		require.True(t, dberr.IsForeignKeyViolation(tx.NewManager(db).Do(t.Context(), tx.Attr{}, adding(r, s, ints(5, 50)))))
 	})
 }
@@ -153,27 +153,27 @@ func TestATableThatCannotBeFilledAnewIsRefusedBeforeAnything(t *testing.T) {
 		s := stock(t, db)
 		exec(t, db, "create table shelf (stock integer references stock (id))")
 		exec(t, db, "create table tree (id integer primary key, n integer references tree (id))")
-		open := func(name string, mode table.Mode) error {
-			r, err := table.NewRefill(db, table.Config{Name: name, Mode: mode}, s, of)
+		open := func(name string, mode writeMode) error {
+			r, err := newRefill(db, config{Name: name, Mode: mode}, s, of)
 			require.NoError(t, err)
 			return r.Open(t.Context(), nil)
 		}
-		require.ErrorContains(t, open("stock", table.Replace), "table stock: mode replace would remove rows that a foreign key of shelf refers to: use mode upsert")
-		for _, mode := range []table.Mode{table.Truncate, table.Replace} {
+		require.ErrorContains(t, open("stock", modeReplace), "table stock: mode replace would remove rows that a foreign key of shelf refers to: use mode upsert")
+		for _, mode := range []writeMode{modeTruncate, modeReplace} {
 			exec(t, db, "drop view many")
 			exec(t, db, "create view many as select id, n from stock")
 			require.ErrorContains(t, open("many", mode), "table many: mode "+string(mode)+" needs a table, but this is not one")
 			require.ErrorContains(t, open("absent", mode), "table absent does not exist; set `create: true`")
 		}
-		if err := open("tree", table.Replace); db.Dialect() == tx.SQLite {
+		if err := open("tree", modeReplace); db.Dialect() == tx.SQLite {
 			require.EqualError(t, err, "table tree: mode replace cannot check its foreign key to itself on SQLite: use mode truncate")
 		} else {
 			require.NoError(t, err)
 		}
-		lost, err := table.NewRefill(db, table.Config{Name: "tree", Mode: table.Replace}, s, of)
+		lost, err := newRefill(db, config{Name: "tree", Mode: modeReplace}, s, of)
 		require.NoError(t, err)
 		require.ErrorContains(t, lost.Open(t.Context(), item.Position(`{"shadow":"surfin_gone"}`)), "table surfin_gone with the rows of earlier attempts is missing")
-		_, err = table.New(db, table.Config{Name: "tree", Mode: table.Replace}, s)
+		_, err = newWriter(db, config{Name: "tree", Mode: modeReplace}, s)
 		require.EqualError(t, err, "table: mode replace needs a position: use NewRefill")
 	})
 }
@@ -190,7 +190,7 @@ func TestNumbersAndQuotedNamesOutliveAReplace(t *testing.T) {
 		exec(t, db, "create unique index \"un ique\" on "+db.Dialect().Quote(name)+" (\"sel ect\", n)")
 		exec(t, db, "insert into "+db.Dialect().Quote(name)+" (n) values (1), (2), (3)")
 		s := schema(t, row.Field{Name: "n", Kind: row.Int})
-		r, err := table.NewRefill(db, table.Config{Name: name, Mode: table.Replace}, s, of)
+		r, err := newRefill(db, config{Name: name, Mode: modeReplace}, s, of)
 		require.NoError(t, err)
 		require.NoError(t, r.Open(t.Context(), nil))
 		committed(t, db, r, adding(r, s, ints(7), ints(8)))
@@ -204,10 +204,10 @@ func TestAnUpdateMayPassWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		s := stock(t, db)
-		w := writer(t, db, s, table.Config{Name: "stock", Mode: table.Update, Key: []string{"id"}, Missing: table.MissingIgnore})
+		w := writerTo(t, db, s, config{Name: "stock", Mode: modeUpdate, Key: []string{"id"}, Missing: missingIgnore})
 		require.NoError(t, write(db, w, s, ints(5, 50), ints(2, 21)))
 		require.Equal(t, [][]row.Value{ints(1, 10), ints(2, 21)}, readAll(t, db, s, "select id, n from stock", "id"))
-		_, err := table.New(db, table.Config{Name: "stock", Missing: table.MissingIgnore}, s)
+		_, err := newWriter(db, config{Name: "stock", Missing: missingIgnore}, s)
 		require.ErrorContains(t, err, "missing: mode insert does not require rows to exist: `missing` is for update")
 	})
 }

@@ -12,7 +12,7 @@ import (
 // A trigger may make keys equal: the statement then fails, as it would change a row twice (21000), and the
 // records are written one by one instead (rule D8). Only the failure shows this, so each part has a
 // savepoint.
-func (w *Writer) writeRekeyed(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) writeRekeyed(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	if _, err := conn.ExecContext(ctx, "savepoint surfin_table"); err != nil {
 		return err
 	}

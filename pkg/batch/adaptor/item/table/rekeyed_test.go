@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
@@ -36,7 +36,7 @@ create function whole_id() returns trigger language plpgsql as $$ begin new.id =
 		}
 		for _, size := range []int{1, 3, 20} {
 			exec(t, db, statements)
-			w := writer(t, db, s, table.Config{Name: "target", Mode: table.Upsert, Key: []string{"id"}})
+			w := writerTo(t, db, s, config{Name: "target", Mode: modeUpsert, Key: []string{"id"}})
 			require.NoError(t, writeAll(db, w, s, size, records), "%s, chunks of %d", name, size)
 			var got []string
 			for _, r := range readAll(t, db, s, "select * from target", "id") {

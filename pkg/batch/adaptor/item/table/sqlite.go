@@ -120,7 +120,7 @@ func (b *sqliteBatch) forget() {
 }
 
 func (p *plan) perStatement() int {
-	if mode := p.config.mode(); mode == Update || mode == Delete {
+	if mode := p.config.mode(); mode == modeUpdate || mode == modeDelete {
 		return 1
 	}
 	return max(1, min(cmp.Or(p.config.Batch, sqliteValues/len(p.cols)), sqliteVariables/len(p.cols)))
@@ -150,7 +150,7 @@ func (b *sqliteBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 			}
 			took += changed
 		}
-		if mode := p.config.mode(); mode == Insert || mode == Upsert && p.changesRows() {
+		if mode := p.config.mode(); mode == modeInsert || mode == modeUpsert && p.changesRows() {
 			return p.tookAll(took, len(b.records))
 		}
 		return nil
@@ -158,7 +158,7 @@ func (b *sqliteBatch) send(ctx context.Context, conn tx.Conn, p *plan) error {
 }
 
 func (p *plan) sqliteStatement(n int) string {
-	if mode := p.config.mode(); mode == Update || mode == Delete {
+	if mode := p.config.mode(); mode == modeUpdate || mode == modeDelete {
 		return p.oneStatement()
 	}
 	return p.rowsStatement(n)
@@ -179,7 +179,7 @@ func (p *plan) oneStatement() string {
 		}
 	}
 	text := "delete from " + p.into
-	if p.config.mode() == Update {
+	if p.config.mode() == modeUpdate {
 		text = "update " + p.into + " set " + strings.Join(set, ", ")
 	}
 	text += " where " + strings.Join(where, " and ")
@@ -196,9 +196,41 @@ func (p *plan) rowsStatement(n int) string {
 	fmt.Fprintf(&b, "insert into %s (%s) values ", p.into, quotedList(p.names()))
 	one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(p.cols)), ",") + ")"
 	b.WriteString(strings.TrimSuffix(strings.Repeat(one+",", n), ","))
-	if p.config.mode() == Upsert {
+	if p.config.mode() == modeUpsert {
 		fmt.Fprintf(&b, " on conflict %s do %s", p.conflict(), p.action())
 	}
 	p.texts[n] = b.String()
 	return p.texts[n]
+}
+
+func schemaOf(table string) (schema, name string) {
+	if s, n, ok := strings.Cut(table, "."); ok {
+		return s, n
+	}
+	return "main", table
+}
+
+func cutName(text string) (rest string, ok bool) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return "", false
+	}
+	closing := map[byte]byte{'"': '"', '`': '`', '\'': '\'', '[': ']'}[text[0]]
+	if closing == 0 {
+		i := strings.IndexAny(text, " \t\r\n\f(/-")
+		if i <= 0 {
+			return "", false
+		}
+		return text[i:], true
+	}
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] != closing:
+		case closing != ']' && i+1 < len(text) && text[i+1] == closing:
+			i++
+		default:
+			return text[i+1:], true
+		}
+	}
+	return "", false
 }

@@ -123,34 +123,4 @@ func (e *sqlite) uniqueIndexes(ctx context.Context, conn tx.Conn, schema, name s
 	return list, rows.Err()
 }
 
-func schemaOf(table string) (schema, name string) {
-	if s, n, ok := strings.Cut(table, "."); ok {
-		return s, n
-	}
-	return "main", table
-}
-
-func cutName(text string) (rest string, ok bool) {
-	text = strings.TrimSpace(text)
-	if text == "" {
-		return "", false
-	}
-	closing := map[byte]byte{'"': '"', '`': '`', '\'': '\'', '[': ']'}[text[0]]
-	if closing == 0 {
-		i := strings.IndexAny(text, " \t\r\n\f(/-")
-		if i <= 0 {
-			return "", false
-		}
-		return text[i:], true
-	}
-	for i := 1; i < len(text); i++ {
-		switch {
-		case text[i] != closing:
-		case closing != ']' && i+1 < len(text) && text[i+1] == closing:
-			i++
-		default:
-			return text[i+1:], true
-		}
-	}
-	return "", false
-}
+var errNoText = errors.New("the statement that created it cannot be parsed")

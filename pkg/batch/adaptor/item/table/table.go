@@ -5,193 +5,18 @@
 package table
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
-	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
-
-// Mode is the operation of the writer.
-type Mode string
-
-// The modes.
-const (
-	Insert Mode = "insert"
-	Upsert Mode = "upsert"
-	Update Mode = "update"
-	Delete Mode = "delete"
-	// Truncate and Replace refill the table (rules TW2, TW3).
-	Truncate Mode = "truncate"
-	Replace  Mode = "replace"
-)
-
-// Missing handles an update without an existing row.
-type Missing string
-
-const (
-	// MissingError makes the item invalid, so that the step may skip it.
-	MissingError Missing = "error"
-	// MissingIgnore passes it.
-	MissingIgnore Missing = "ignore"
-)
-
-// LeftOut handles rows that the table does not take.
-type LeftOut string
-
-// A trigger, rule or conflict clause of the table leaves rows out.
-const (
-	// LeftOutError fails the step.
-	LeftOutError LeftOut = "error"
-	// LeftOutIgnore counts them as written.
-	LeftOutIgnore LeftOut = "ignore"
-)
-
-// SchemaChange handles fields without a column.
-type SchemaChange string
-
-const (
-	// SchemaFail fails the step.
-	SchemaFail SchemaChange = "fail"
-	// SchemaIgnore leaves the fields out, with a warning.
-	SchemaIgnore SchemaChange = "ignore"
-	// SchemaAdd adds columns in the transaction of the first rows.
-	SchemaAdd SchemaChange = "add"
-)
-
-// DeleteMissing handles rows with keys that did not come; empty keeps them.
-type DeleteMissing string
-
-const (
-	// DeleteSoft marks them in a column.
-	DeleteSoft DeleteMissing = "soft"
-	// DeleteHard deletes them.
-	DeleteHard DeleteMissing = "hard"
-)
-
-// Config configures the writer.
-type Config struct {
-	Name          string            `key:"name" main:"true" required:"true" doc:"The table, or schema.table."`
-	Mode          Mode              `key:"mode" default:"insert" enum:"insert,upsert,update,delete,truncate,replace" doc:"insert adds rows; upsert adds or replaces by key; update changes rows that must exist; delete removes rows if they exist; truncate empties the table once and then inserts; replace inserts into a second table, and exchanges all rows when the step is done."`
-	Key           []string          `key:"key" doc:"The columns that identify a row; required for upsert, update and delete. An upsert needs a unique index on them."`
-	Missing       Missing           `key:"missing" default:"error" enum:"error,ignore" doc:"How to treat an update of a row that does not exist: error makes the item invalid, which the step may skip; ignore accepts it."`
-	LeftOut       LeftOut           `key:"left_out" default:"error" enum:"error,ignore" doc:"How to treat rows that a trigger, a rule or a conflict clause of the table leaves out of an insert or upsert: error counts only the others as written, and fails the step at its end with the exit code EXPECT_FAILED; ignore counts them as written, for triggers that put rows elsewhere."`
-	Columns       map[string]string `key:"columns" doc:"Maps columns to fields, and nothing else is written; without it every field is written to the column of the same name."`
-	Create        bool              `key:"create" default:"false" doc:"Create the table if it does not exist, with key as its primary key."`
-	Schema        SchemaChange      `key:"schema" default:"fail" enum:"fail,ignore,add" doc:"How to treat a field without a column in the table: fail is an error at the start of the step; ignore leaves it out, with a warning that is logged and stored with the step; add adds a nullable column, in the transaction of the first rows. A column of the key is never left out or added."`
-	Where         string            `key:"where" doc:"The predicate of the partial unique index for an upsert, as SQL, such as deleted_at is null. Rows outside it are never updated, nor deleted by delete_missing [none]."`
-	DeleteMissing DeleteMissing     `key:"delete_missing" enum:"soft,hard" doc:"How to treat rows of the table whose key no item of the step has: hard deletes them, soft marks them in the column deleted, in the last transaction of the step. Nothing is deleted after a skip, because its key is not known, or if the input has no rows; a warning says so [they stay]."`
-	Deleted       string            `key:"deleted" default:"deleted_at" doc:"The column that delete_missing: soft sets: a timestamp or date to the current time or day, a boolean to true. If the row comes again, the column is cleared, unless a field writes it."`
-	DeleteAll     bool              `key:"delete_all" default:"false" doc:"Let delete_missing delete all rows if the input has no rows."`
-	Database      string            `key:"database" doc:"The database; default: the job's."`
-	zone          *time.Location
-	Batch         int `key:"batch" default:"0" doc:"Rows per statement; 0 means the whole chunk on PostgreSQL, and as many rows as have about 100 values on SQLite."`
-}
-
-// Validate checks the options that need no item type.
-func (c *Config) Validate() error {
-	var errs []error
-	bad := func(key, format string, args ...any) {
-		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
-	}
-	if c.Name == "" {
-		bad("name", "a table needs a name")
-	}
-	switch c.mode() {
-	case Upsert, Update, Delete:
-		if len(c.Key) == 0 {
-			bad("key", "mode %s needs a key", c.Mode)
-		}
-		if c.Create && c.Mode != Upsert {
-			bad("create", "mode %s is useless for a new table", c.Mode)
-		}
-	case Insert, Truncate, Replace:
-	default:
-		bad("mode", "mode %q is unknown (allowed: insert, upsert, update, delete, truncate, replace)", c.Mode)
-	}
-	switch {
-	case c.Missing != "" && c.Missing != MissingError && c.Missing != MissingIgnore:
-		bad("missing", "%q is unknown (allowed: error, ignore)", c.Missing)
-	case c.Missing == MissingIgnore && c.mode() != Update:
-		bad("missing", "mode %s does not require rows to exist: `missing` is for update", c.mode())
-	}
-	switch {
-	case c.LeftOut != "" && c.LeftOut != LeftOutError && c.LeftOut != LeftOutIgnore:
-		bad("left_out", "%q is unknown (allowed: error, ignore)", c.LeftOut)
-	case c.Schema != "" && c.Schema != SchemaFail && c.Schema != SchemaIgnore && c.Schema != SchemaAdd:
-		bad("schema", "%q is unknown (allowed: fail, ignore, add)", c.Schema)
-	case c.Schema == SchemaAdd && c.mode() == Delete:
-		bad("schema", "mode delete writes no columns: `schema: add` is for the other modes")
-	case c.DeleteMissing != "" && c.DeleteMissing != DeleteSoft && c.DeleteMissing != DeleteHard:
-		bad("delete_missing", "%q is unknown (allowed: soft, hard)", c.DeleteMissing)
-	case c.DeleteMissing != "" && c.mode() != Upsert:
-		bad("delete_missing", "mode %s does not collect the keys: `delete_missing` is for upsert", c.mode())
-	case c.DeleteAll && c.DeleteMissing == "":
-		bad("delete_all", "it needs delete_missing")
-	case c.Deleted != "" && c.Deleted != defaultDeleted && c.DeleteMissing != DeleteSoft:
-		bad("deleted", "it needs delete_missing: soft")
-	case c.Where != "" && c.mode() != Upsert:
-		bad("where", "mode %s uses no unique index: `where` is for upsert", c.mode())
-	case strings.Contains(c.Where, ";"):
-		bad("where", "it is a predicate, without a semicolon")
-	case c.LeftOut == LeftOutIgnore && c.onlyCompares():
-		bad("left_out", "mode %s inserts no rows: `left_out` is for insert and upsert", c.mode())
-	}
-	for i, k := range c.Key {
-		if slices.Contains(c.Key[:i], k) {
-			bad("key", "column %s is listed twice", k)
-		}
-	}
-	if c.Batch < 0 {
-		bad("batch", "%d is less than 0", c.Batch)
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) mode() Mode {
-	if c.Mode == "" {
-		return Insert
-	}
-	return c.Mode
-}
-
-const defaultDeleted = "deleted_at"
-
-func (c *Config) deletedColumn() string { return cmp.Or(c.Deleted, defaultDeleted) }
-
-func (c *Config) needsRows() bool { return c.mode() == Update && c.Missing != MissingIgnore }
-
-func (c *Config) refills() bool { return c.mode() == Truncate || c.mode() == Replace }
-
-// Refills implements registry.Refiller.
-func (c *Config) Refills() string {
-	switch {
-	case c.DeleteMissing != "":
-		return "upsert with delete_missing"
-	case c.refills():
-		return string(c.Mode)
-	}
-	return ""
-}
-
-// Creates implements registry.Creator.
-func (c *Config) Creates() bool { return c.Create || c.Schema == SchemaAdd }
-
-func (c *Config) onlyCompares() bool { return c.mode() == Update || c.mode() == Delete }
 
 // Components describes the writer.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindWriter, Name: "table", Config: reflect.TypeFor[Config](), Types: types,
+		Kind: registry.KindWriter, Name: "table", Config: reflect.TypeFor[config](), Types: itemTypes,
 		Summary: "inserts, upserts, updates or deletes rows of a table, or refills it",
 		Doc: `Rows are written in the chunk's transaction, together with its position: after a crash
 every row is there exactly once. The kind of the table decides how rows are written, and
@@ -266,19 +91,19 @@ flow:
     writer: {table: {name: price, mode: upsert, key: [id], schema: ignore, left_out: ignore, delete_missing: hard, delete_all: true}}`
 
 func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-	c := cfg.(*Config)
+	c := cfg.(*config)
 	c.zone = b.Zone
 	db, err := b.FindDatabase(c.Database)
 	if err != nil {
 		return nil, err
 	}
 	if c.refills() {
-		return refill(ctx, db, *c, b)
+		return refillOf(ctx, db, *c, b)
 	}
 	if c.DeleteMissing != "" && b.RedriveOf == 0 {
-		return syncWriter(db, *c, b)
+		return missingSync(db, *c, b)
 	}
-	w, err := New(db, *c, b.In.Schema())
+	w, err := newWriter(db, *c, b.In.Schema())
 	if err != nil {
 		return nil, err
 	}
@@ -289,8 +114,8 @@ func build(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
 	return b.In.ToRecords(w)
 }
 
-func types(cfg any, in item.Type) (item.Type, error) {
-	c := cfg.(*Config)
+func itemTypes(cfg any, in item.Type) (item.Type, error) {
+	c := cfg.(*config)
 	schema := in.Schema()
 	if schema == nil {
 		return nil, fmt.Errorf("table writes rows, or structs of plain fields, but receives %s", in.Name())
@@ -299,50 +124,4 @@ func types(cfg any, in item.Type) (item.Type, error) {
 		return nil, err
 	}
 	return in, nil
-}
-
-func (c *Config) check(schema *row.Schema) error {
-	if schema.IsOpen() {
-		return nil
-	}
-	errs := []error{c.checkFields(schema)}
-	for _, k := range c.Key {
-		if i := schema.Index(c.field(k)); i >= 0 && c.byKey() && schema.Field(i).Nullable {
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("field %s may be null, but a null equals nothing", schema.Field(i).Name)})
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) checkFields(schema *row.Schema) error {
-	var errs []error
-	for _, column := range slices.Sorted(maps.Keys(c.Columns)) {
-		if field := c.Columns[column]; schema.Index(field) < 0 {
-			errs = append(errs, &registry.ConfigError{Key: "columns." + column, Err: fmt.Errorf("the item has no field %s%s", field, nearest.Hint(field, schema.Names()))})
-		}
-	}
-	for _, k := range c.Key {
-		if schema.Index(c.field(k)) < 0 {
-			errs = append(errs, &registry.ConfigError{Key: "key", Err: fmt.Errorf("the item has no field for column %s%s", k, nearest.Hint(k, c.written(schema)))})
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) byKey() bool { return c.mode() != Insert && !c.refills() }
-
-func (c *Config) field(column string) string {
-	if len(c.Columns) == 0 {
-		return column
-	}
-	return c.Columns[column]
-}
-
-func (c *Config) written(schema *row.Schema) []string {
-	if len(c.Columns) == 0 {
-		return schema.Names()
-	}
-	columns := slices.Sorted(maps.Keys(c.Columns))
-	slices.SortStableFunc(columns, func(a, b string) int { return schema.Index(c.Columns[a]) - schema.Index(c.Columns[b]) })
-	return columns
 }

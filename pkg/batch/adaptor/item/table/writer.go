@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/surfin-batch/surfin/internal/dberr"
-	"github.com/surfin-batch/surfin/internal/sqlvalue"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -19,10 +19,10 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Writer writes records into one table. Not for concurrent use.
-type Writer struct {
+// writer writes records into one table. Not for concurrent use.
+type writer struct {
 	db      tx.Database
-	config  Config
+	config  config
 	schema  *row.Schema
 	engine  engine
 	batch   batch
@@ -44,100 +44,24 @@ type Writer struct {
 	into string
 }
 
-type engine interface {
-	// describe returns no columns if the table is absent.
-	describe(ctx context.Context, conn tx.Conn, table string) (relation, error)
-	typeName(kind row.Kind) string
-	oneByOne(create string) string
-	newBatch() batch
-	refill(ctx context.Context, conn tx.Conn, table string) (refillable, error)
-	empty(ctx context.Context, conn tx.Conn, table string, r refillable) error
-	shadow(ctx context.Context, conn tx.Conn, table, shadow string, columns []string) error
-	exclude(ctx context.Context, conn tx.Conn, table string) error
-}
-
-// relation is a table, view, ... Everything that decides how it is written is here, so that chunks of one
-// item and of a thousand are written alike.
-type relation struct {
-	columns []column
-	// COPY has the effect of INSERT (PostgreSQL).
-	copies bool
-	// Triggers may leave rows out (drops), or change keys (rekeys) (PostgreSQL).
-	drops, rekeys bool
-	// The rows that a view of SQLite takes are not counted.
-	uncounted bool
-	refuses   map[Mode]string
-}
-
-func (r *relation) indexOf(name string, d tx.Dialect) int {
-	return slices.IndexFunc(r.columns, func(c column) bool { return c.name == name || d == tx.SQLite && strings.EqualFold(c.name, name) })
-}
-
-func (r *relation) absent() bool { return len(r.columns) == 0 }
-
-type column struct {
-	name  string
-	typ   string
-	shown string
-	oid   uint32
-	// why no value can be written
-	refused string
-	// Values are sent as an array of texts with a cast, since an array of the type would be read
-	// differently (PostgreSQL).
-	asText bool
-	// Null means any
-	kind row.Kind
-	// for times without an offset
-	zone *time.Location
-	// of numeric(p, s)
-	scale *int
-	// The column stores decimals, or JSON numbers, as floats (SQLite).
-	binary bool
-	// The database takes values of kind for equal only if they are equal in Go; it decides where duplicates
-	// are removed from an upsert.
-	exact bool
-	limit *limit
-	// the shape of arrays and composites with texts that are parsed into parts (PostgreSQL)
-	taken *shape
-	// A text of the kind is stored unchanged (JSON of PostgreSQL).
-	verbatim bool
-	// a nondeterministic one of PostgreSQL, quoted
-	collation string
-}
-
-// AbsentTableError reports that the table is missing, and how to make it.
-type AbsentTableError struct {
-	Table     string
-	Statement string
-}
-
-// Error prints the statement.
-func (e *AbsentTableError) Error() string {
-	text := "table " + e.Table + " does not exist"
-	if e.Statement != "" {
-		text += "; set `create: true`, or create it:\n" + e.Statement
-	}
-	return text
-}
-
-// New checks config against the schema of the items: for an open schema, with the first chunk. The modes
-// truncate and replace belong to [NewRefill].
-func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
+// newWriter checks config against the schema of the items: for an open schema, with the first chunk. The modes
+// truncate and replace belong to [newRefill].
+func newWriter(db tx.Database, cfg config, schema *row.Schema) (*writer, error) {
 	if schema == nil {
 		return nil, errors.New("table: the items have no record form")
 	}
-	if err := errors.Join(config.Validate(), config.check(schema)); err != nil {
+	if err := errors.Join(cfg.Validate(), cfg.check(schema)); err != nil {
 		return nil, err
 	}
-	if config.refills() {
-		return nil, fmt.Errorf("table: mode %s needs a position: use NewRefill", config.Mode)
+	if cfg.refills() {
+		return nil, fmt.Errorf("table: mode %s needs a position: use NewRefill", cfg.Mode)
 	}
-	w := &Writer{db: db, config: config, schema: schema}
+	w := &writer{db: db, config: cfg, schema: schema}
 	switch db.Dialect() {
 	case tx.Postgres:
-		w.engine = &postgres{zone: config.zone}
+		w.engine = &postgres{zone: cfg.zone}
 	case tx.SQLite:
-		w.engine = &sqlite{zone: config.zone}
+		w.engine = &sqlite{zone: cfg.zone}
 	default:
 		return nil, fmt.Errorf("table: the dialect %s has no table writer", db.Dialect())
 	}
@@ -147,7 +71,7 @@ func New(db tx.Database, config Config, schema *row.Schema) (*Writer, error) {
 
 // Open checks the table. An absent one is created in the transaction of the first chunk, so that a failure
 // leaves none (rule TW5).
-func (w *Writer) Open(ctx context.Context, _ item.Position) error {
+func (w *writer) Open(ctx context.Context, _ item.Position) error {
 	conn := tx.ConnOf(ctx, w.db)
 	if err := w.readCatalog(ctx, conn, nil); err != nil {
 		return err
@@ -170,7 +94,7 @@ func (w *Writer) Open(ctx context.Context, _ item.Position) error {
 }
 
 // WriteRecords writes the records in the chunk's transaction.
-func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
+func (w *writer) WriteRecords(ctx context.Context, schema *row.Schema, records [][]row.Value) error {
 	t, ok := tx.From(ctx, w.db.Name())
 	if !ok {
 		return w.noTransaction()
@@ -205,7 +129,7 @@ func (w *Writer) WriteRecords(ctx context.Context, schema *row.Schema, records [
 	return nil
 }
 
-func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.write(ctx, conn, records, part)
 	if errors.Is(err, errRepeated) {
 		err = w.writeLayers(ctx, conn, records, part)
@@ -213,7 +137,7 @@ func (w *Writer) writePart(ctx context.Context, conn tx.Conn, records, part [][]
 	return err
 }
 
-func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	err := w.batch.encode(w.plan, part)
 	if err == nil {
 		err = w.batch.send(ctx, conn, w.plan)
@@ -221,11 +145,9 @@ func (w *Writer) write(ctx context.Context, conn tx.Conn, records, part [][]row.
 	return inOrder(err, records, part)
 }
 
-var errRepeated = errors.New("a key is repeated")
-
 // writeLayers writes repeated keys with one statement for the first record of each key, one for the second,
 // and so on: the last one of a key stays (rule D8).
-func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
+func (w *writer) writeLayers(ctx context.Context, conn tx.Conn, records, part [][]row.Value) error {
 	for _, layer := range w.layers(part, true) {
 		if err := w.write(ctx, conn, records, layer); err != nil {
 			return err
@@ -236,7 +158,7 @@ func (w *Writer) writeLayers(ctx context.Context, conn tx.Conn, records, part []
 
 // If the predicate of an index decides whether two rows of one key conflict, PostgreSQL refuses the second
 // one in a statement.
-func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
+func (w *writer) rounds(records [][]row.Value) [][][]row.Value {
 	if w.config.Where == "" || w.db.Dialect() != tx.Postgres {
 		return [][][]row.Value{records}
 	}
@@ -244,7 +166,7 @@ func (w *Writer) rounds(records [][]row.Value) [][][]row.Value {
 }
 
 // Without exact keys, each record is a layer.
-func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
+func (w *writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	var list [][][]row.Value
 	var keys lasts
 	times := map[string]int{}
@@ -263,7 +185,7 @@ func (w *Writer) layers(records [][]row.Value, exact bool) [][][]row.Value {
 	return list
 }
 
-func (w *Writer) failed(err error) error {
+func (w *writer) failed(err error) error {
 	w.leftOut = 0
 	if isOfValue(err) {
 		err = exception.InvalidItem("", exception.ClassInvalidItem, err)
@@ -275,35 +197,35 @@ func (w *Writer) failed(err error) error {
 	return fmt.Errorf("table %s: %s: %w%s", w.config.Name, w.config.mode(), err, earlier)
 }
 
-// CountLeftOut implements item.LeftOuter.
-func (w *Writer) CountLeftOut() { w.counted = true }
+// CountLeftOut implements itemextra.LeftOuter.
+func (w *writer) CountLeftOut() { w.counted = true }
 
-// LeftOut implements item.LeftOuter.
-func (w *Writer) LeftOut() int64 {
+// leftOutPolicy implements itemextra.LeftOuter.
+func (w *writer) LeftOut() int64 {
 	n := w.leftOut
 	w.leftOut = 0
 	return n
 }
 
-// LeftOutError implements item.LeftOuter.
-func (w *Writer) LeftOutError(n, of int64) error {
-	if w.config.LeftOut == LeftOutIgnore {
+// leftOutError implements itemextra.LeftOuter.
+func (w *writer) LeftOutError(n, of int64) error {
+	if w.config.LeftOut == leftOutIgnore {
 		return nil
 	}
 	return fmt.Errorf("table %s: %w", w.config.Name, leftOut(n, of))
 }
 
-func (w *Writer) forgetOld(t tx.Tx) {
+func (w *writer) forgetOld(t tx.Tx) {
 	if (w.createdIn != nil && w.createdIn != t) || w.reconnects != w.db.Reconnects() {
 		w.table, w.plan, w.createdIn = relation{}, nil, nil
 	}
 }
 
-func (w *Writer) noTransaction() error {
+func (w *writer) noTransaction() error {
 	return fmt.Errorf("table %s: there is no transaction on database %s: the step's transaction is on another database", w.config.Name, w.db.Name())
 }
 
-func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+func (w *writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if err := w.readCatalog(ctx, conn, schema); err != nil {
 		return err
 	}
@@ -330,7 +252,7 @@ func (w *Writer) prepare(ctx context.Context, conn tx.Conn, schema *row.Schema) 
 	return nil
 }
 
-func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
+func (w *writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Schema) error {
 	if !w.table.absent() {
 		return nil
 	}
@@ -351,106 +273,31 @@ func (w *Writer) readCatalog(ctx context.Context, conn tx.Conn, schema *row.Sche
 	return describe()
 }
 
-func (w *Writer) present(schema *row.Schema) error {
+func (w *writer) present(schema *row.Schema) error {
 	if !w.table.absent() {
 		if why, refused := w.table.refuses[w.config.mode()]; refused {
 			return fmt.Errorf("table %s: %s", w.config.Name, why)
 		}
 		return nil
 	}
-	e := &AbsentTableError{Table: w.config.Name}
-	if schema != nil && w.config.mode() != Update && w.config.mode() != Delete {
+	e := &absentTableError{Table: w.config.Name}
+	if schema != nil && w.config.mode() != modeUpdate && w.config.mode() != modeDelete {
 		e.Statement = w.createStatement(schema)
 	}
 	return e
 }
 
-type lasts struct {
-	one  map[row.Value]int
-	many map[string]int
-	buf  []byte
-	keep [][]row.Value
-}
-
-func (l *lasts) forget() {
-	clear(l.one)
-	clear(l.many)
-	clear(l.keep[:cap(l.keep)])
-}
-
-func (l *lasts) lastRecords(p *plan, records [][]row.Value) [][]row.Value {
-	if ascending(p, records) {
-		return records
-	}
-	distinct := 0
-	if len(p.keys) == 1 {
-		if l.one == nil {
-			l.one = make(map[row.Value]int, len(records))
-		}
-		clear(l.one)
-		at := p.fields[p.keys[0]]
-		for i, r := range records {
-			l.one[r[at]] = i
-		}
-		distinct = len(l.one)
-	} else {
-		if l.many == nil {
-			l.many = make(map[string]int, len(records))
-		}
-		clear(l.many)
-		for i, r := range records {
-			l.many[string(l.text(p, r))] = i
-		}
-		distinct = len(l.many)
-	}
-	if distinct == len(records) {
-		return records
-	}
-	l.keep = l.keep[:0]
-	for i, r := range records {
-		if l.indexOf(p, r) == i {
-			l.keep = append(l.keep, r)
-		}
-	}
-	return l.keep
-}
-
-// In pages by key, clearly no two keys are equal.
-func ascending(p *plan, records [][]row.Value) bool {
-	at := p.fields[p.keys[0]]
-	if len(p.keys) > 1 || p.schema.Field(at).Kind != row.Int {
+// isOfValue reports an error caused by a value though its code is one of
+// statements ('a b' as tsquery, 'nope' as regclass): it has no position in a
+// statement.
+func isOfValue(err error) bool {
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Position != 0 || pg.InternalPosition != 0 || pg.InternalQuery != "" || strings.Contains(pg.Where, "PL/") {
 		return false
 	}
-	for i := 1; i < len(records); i++ {
-		if records[i-1][at].Int() >= records[i][at].Int() || records[i][at].IsNull() {
-			return false
-		}
+	switch pg.Code {
+	case "42601", "42602", "42P01", "42703", "42704", "42883", "42725", "3F000":
+		return true
 	}
-	return !records[0][at].IsNull()
-}
-
-func (l *lasts) indexOf(p *plan, record []row.Value) int {
-	if len(p.keys) == 1 {
-		return l.one[record[p.fields[p.keys[0]]]]
-	}
-	return l.many[string(l.text(p, record))]
-}
-
-// Every part ends with a NUL, which no value contains.
-func (l *lasts) text(p *plan, record []row.Value) []byte {
-	l.buf = l.buf[:0]
-	for _, i := range p.keys {
-		l.buf = append(sqlvalue.AppendText(l.buf, record[p.fields[i]]), 0)
-	}
-	return l.buf
-}
-
-func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-
-func quotedList(names []string) string {
-	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = quoted(n)
-	}
-	return strings.Join(q, ", ")
+	return false
 }

@@ -1,4 +1,4 @@
-package table_test
+package table
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/testdb"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -24,9 +24,9 @@ import (
 )
 
 // eachMode is each for the modes insert and upsert, which are COPY and arrays on PostgreSQL.
-func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode table.Mode)) {
+func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode writeMode)) {
 	t.Helper()
-	for _, mode := range []table.Mode{table.Insert, table.Upsert} {
+	for _, mode := range []writeMode{modeInsert, modeUpsert} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			each(t, func(t *testing.T, db tx.Database) { f(t, db, mode) })
@@ -36,9 +36,9 @@ func eachMode(t *testing.T, f func(t *testing.T, db tx.Database, mode table.Mode
 
 func TestEveryKindOfValueComesBackAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, db tx.Database, mode table.Mode) {
+	eachMode(t, func(t *testing.T, db tx.Database, mode writeMode) {
 		s := everyKind(t)
-		w := writer(t, db, s, table.Config{Name: "everything", Mode: mode, Create: true, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "everything", Mode: mode, Create: true, Key: []string{"id"}})
 		null := row.Value{}
 		var want [][]row.Value
 		for i, v := range [][]row.Value{
@@ -126,9 +126,9 @@ func value(t *rapid.T, f *row.Field) row.Value {
 
 func TestWhatTableWritesIsWhatQueryReads(t *testing.T) {
 	t.Parallel()
-	eachMode(t, func(t *testing.T, db tx.Database, mode table.Mode) {
+	eachMode(t, func(t *testing.T, db tx.Database, mode writeMode) {
 		s := everyKind(t)
-		w := writer(t, db, s, table.Config{Name: "anything", Mode: mode, Create: true, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "anything", Mode: mode, Create: true, Key: []string{"id"}})
 		rapid.Check(t, func(t *rapid.T) {
 			size := rapid.SampledFrom([]int{1, 3, 49, 50, 65, 130}).Draw(t, "size")
 			want := make([][]row.Value, size)
@@ -150,7 +150,7 @@ func TestUpsertsAreWhatOneUpsertPerItemInOrderWouldBe(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "a", Kind: row.Int}, row.Field{Name: "b", Kind: row.String}, row.Field{Name: "v", Kind: row.Int, Nullable: true})
-		w := writer(t, db, s, table.Config{Name: "pairs", Mode: table.Upsert, Create: true, Key: []string{"a", "b"}})
+		w := writerTo(t, db, s, config{Name: "pairs", Mode: modeUpsert, Create: true, Key: []string{"a", "b"}})
 		want := map[string][]row.Value{}
 		rapid.Check(t, func(t *rapid.T) {
 			chunk := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) []row.Value {
@@ -178,7 +178,7 @@ func TestAnUpsertOfAKeyAloneLeavesRowsThatAreThere(t *testing.T) {
 		exec(t, db, "create table seen (id integer primary key, note text default 'new')")
 		exec(t, db, "insert into seen values (1, 'old')")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
-		w := writer(t, db, s, table.Config{Name: "seen", Mode: table.Upsert, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "seen", Mode: modeUpsert, Key: []string{"id"}})
 		require.NoError(t, write(db, w, s, ints(1), ints(2), ints(2)))
 		got := readAll(t, db, nil, "select id, note from seen", "id")
 		require.Equal(t, [][]row.Value{{row.IntValue(1), row.StringValue("old")}, {row.IntValue(2), row.StringValue("new")}}, got)
@@ -192,15 +192,15 @@ func TestKeysThatOnlyPostgresKnowsToBeEqualAreUpsertedOnce(t *testing.T) {
 	exec(t, db, "create collation nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
 	exec(t, db, "create table words (word text collate nocase primary key, v bigint)")
 	s := schema(t, row.Field{Name: "amount", Kind: row.String}, row.Field{Name: "v", Kind: row.Int})
-	w := writer(t, db, s, table.Config{Name: "money", Mode: table.Upsert, Key: []string{"amount"}})
+	w := writerTo(t, db, s, config{Name: "money", Mode: modeUpsert, Key: []string{"amount"}})
 	require.NoError(t, write(db, w, s, []row.Value{row.StringValue("1.0"), row.IntValue(1)}, []row.Value{row.StringValue("1.00"), row.IntValue(2)}))
 	require.Equal(t, [][]row.Value{{dec("1.00"), row.IntValue(2)}}, readAll(t, db, nil, "select * from money", "amount"))
 	require.NoError(t, write(db, w, s, []row.Value{row.StringValue("1.000"), row.IntValue(3)}))
 	require.Equal(t, [][]row.Value{{dec("1.000"), row.IntValue(3)}}, readAll(t, db, nil, "select * from money", "amount"), "as in one chunk")
 
 	s = schema(t, row.Field{Name: "word", Kind: row.String}, row.Field{Name: "v", Kind: row.Int})
-	for _, mode := range []table.Mode{table.Upsert, table.Update} {
-		w = writer(t, db, s, table.Config{Name: "words", Mode: mode, Key: []string{"word"}})
+	for _, mode := range []writeMode{modeUpsert, modeUpdate} {
+		w = writerTo(t, db, s, config{Name: "words", Mode: mode, Key: []string{"word"}})
 		require.NoError(t, write(db, w, s, []row.Value{row.StringValue("Ä"), row.IntValue(1)}, []row.Value{row.StringValue("ä"), row.IntValue(2)}), "%s", mode)
 		got := readAll(t, db, nil, "select v from words", "v")
 		require.Equal(t, [][]row.Value{ints(2)}, got)
@@ -213,7 +213,7 @@ func TestUpdateChangesEveryRowAndNamesTheOneThatIsNotThere(t *testing.T) {
 		exec(t, db, "create table stock (id integer primary key, n integer not null, note text not null)")
 		exec(t, db, "insert into stock values (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c')")
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "n", Kind: row.Int})
-		w := writer(t, db, s, table.Config{Name: "stock", Mode: table.Update, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "stock", Mode: modeUpdate, Key: []string{"id"}})
 		require.NoError(t, write(db, w, s, ints(1, 11), ints(3, 31), ints(1, 12)))
 		want := [][]row.Value{ints(1, 12), ints(2, 20), ints(3, 31)}
 		require.Equal(t, want, readAll(t, db, s, "select id, n from stock", "id"))
@@ -230,7 +230,7 @@ func TestDeleteRemovesByKeyAndDoesNotMindWhatIsGone(t *testing.T) {
 		exec(t, db, "create table line (bill integer, pos integer, primary key (bill, pos))")
 		exec(t, db, "insert into line values (1, 1), (1, 2), (2, 1)")
 		s := schema(t, row.Field{Name: "text", Kind: row.String}, row.Field{Name: "pos", Kind: row.Int}, row.Field{Name: "bill", Kind: row.Int})
-		w := writer(t, db, s, table.Config{Name: "line", Mode: table.Delete, Key: []string{"bill", "pos"}})
+		w := writerTo(t, db, s, config{Name: "line", Mode: modeDelete, Key: []string{"bill", "pos"}})
 		x := row.StringValue("has no column, and needs none")
 		require.NoError(t, write(db, w, s, append([]row.Value{x}, ints(1, 1)...), append([]row.Value{x}, ints(1, 2)...), append([]row.Value{x}, ints(9, 9)...)))
 		require.Equal(t, [][]row.Value{ints(1, 2)}, readAll(t, db, nil, "select * from line", "bill", "pos"))
@@ -241,7 +241,7 @@ func TestAUniqueViolationIsInTheChainAndTheTransactionIsUndone(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
-		w := writer(t, db, s, table.Config{Name: "once", Create: true, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "once", Create: true, Key: []string{"id"}})
 		var chunk [][]row.Value
 		for n := range int64(200) {
 			chunk = append(chunk, ints(n))
@@ -265,7 +265,7 @@ func TestAfterAFailedCopyTheSameTransactionCanOnlyRollBack(t *testing.T) {
 	t.Parallel()
 	db := open(t, testdb.Postgres(t))
 	s := schema(t, row.Field{Name: "id", Kind: row.Int})
-	w := writer(t, db, s, table.Config{Name: "once", Create: true, Key: []string{"id"}})
+	w := writerTo(t, db, s, config{Name: "once", Create: true, Key: []string{"id"}})
 	var twice [][]row.Value
 	for range 100 {
 		twice = append(twice, ints(1))
@@ -293,7 +293,7 @@ func TestAnInvalidValueNamesItsFieldAndSendsNothing(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "x", Kind: row.Float, Nullable: true}, row.Field{Name: "s", Kind: row.String, Nullable: true})
-		w := writer(t, db, s, table.Config{Name: "odd", Create: true})
+		w := writerTo(t, db, s, config{Name: "odd", Create: true})
 		for _, c := range []struct {
 			record []row.Value
 			field  string
@@ -317,10 +317,10 @@ func TestAnAbsentTableSaysHowToMakeIt(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		s := everyKind(t)
-		w, err := table.New(db, table.Config{Name: "nowhere", Mode: table.Upsert, Key: []string{"id"}}, s)
+		w, err := newWriter(db, config{Name: "nowhere", Mode: modeUpsert, Key: []string{"id"}}, s)
 		require.NoError(t, err)
 		err = w.Open(context.Background(), nil)
-		var absent *table.AbsentTableError
+		var absent *absentTableError
 		require.ErrorAs(t, err, &absent)
 		require.Contains(t, err.Error(), "create: true")
 		require.Contains(t, absent.Statement, `primary key ("id")`)
@@ -334,13 +334,13 @@ func TestFieldsAndColumnsThatDoNotMeetAreAllNamed(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		exec(t, db, `create table customer (id integer primary key, email text, twice integer generated always as (id * 2) stored, created text default 'today')`)
 		s := schema(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "emial", Kind: row.String}, row.Field{Name: "twice", Kind: row.Int})
-		w, err := table.New(db, table.Config{Name: "customer"}, s)
+		w, err := newWriter(db, config{Name: "customer"}, s)
 		require.NoError(t, err)
 		err = w.Open(context.Background(), nil)
 		require.ErrorContains(t, err, "field emial has no column emial (did you mean email?)")
 		require.ErrorContains(t, err, "the database generates column twice")
 
-		w = writer(t, db, s, table.Config{Name: "customer", Columns: map[string]string{"id": "id", "email": "emial"}})
+		w = writerTo(t, db, s, config{Name: "customer", Columns: map[string]string{"id": "id", "email": "emial"}})
 		require.NoError(t, write(db, w, s, []row.Value{row.IntValue(4), row.StringValue("a@b"), row.IntValue(0)}))
 		got := readAll(t, db, nil, "select id, email, twice, created from customer", "id")
 		require.Equal(t, []row.Value{row.IntValue(4), row.StringValue("a@b"), row.IntValue(8), row.StringValue("today")}, got[0])
@@ -352,7 +352,7 @@ func TestRowsOfAnOpenSchemaCreateTheirTableWithTheFirstChunk(t *testing.T) {
 	each(t, func(t *testing.T, db tx.Database) {
 		unknown, err := row.Open()
 		require.NoError(t, err)
-		w := writer(t, db, unknown, table.Config{Name: "found", Create: true, Key: []string{"id"}})
+		w := writerTo(t, db, unknown, config{Name: "found", Create: true, Key: []string{"id"}})
 		s := schema(t, row.Field{Name: "id", Kind: row.String}, row.Field{Name: "v", Kind: row.String})
 		one := []row.Value{row.StringValue("a"), row.StringValue("b")}
 		require.Error(t, write(db, w, s, one, one), "the table goes with the transaction that created it")
@@ -366,7 +366,7 @@ func TestAChunkWithoutATransactionIsRefused(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		s := schema(t, row.Field{Name: "id", Kind: row.Int})
-		w := writer(t, db, s, table.Config{Name: "alone", Create: true})
+		w := writerTo(t, db, s, config{Name: "alone", Create: true})
 		err := w.WriteRecords(context.Background(), s, [][]row.Value{ints(1)})
 		require.ErrorContains(t, err, "there is no transaction on database default")
 	})
@@ -375,22 +375,22 @@ func TestAChunkWithoutATransactionIsRefused(t *testing.T) {
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
 	s := schema(t, row.Field{Name: "id", Kind: row.Int, Nullable: true}, row.Field{Name: "name", Kind: row.String})
-	component := table.Components()[0]
+	component := Components()[0]
 	for _, c := range []struct {
-		config table.Config
+		config config
 		key    string
 		text   string
 	}{
-		{table.Config{}, "name", "needs a name"},
-		{table.Config{Name: "t", Mode: "merge"}, "mode", "allowed"},
-		{table.Config{Name: "t", Mode: table.Upsert}, "key", "needs a key"},
-		{table.Config{Name: "t", Mode: table.Delete, Key: []string{"name"}, Create: true}, "create", "is useless"},
-		{table.Config{Name: "t", Key: []string{"name", "name"}}, "key", "twice"},
-		{table.Config{Name: "t", Batch: -1}, "batch", "less than 0"},
-		{table.Config{Name: "t", Mode: table.Upsert, Key: []string{"nam"}}, "key", "did you mean name?"},
-		{table.Config{Name: "t", Mode: table.Upsert, Key: []string{"id"}}, "key", "may be null"},
-		{table.Config{Name: "t", Columns: map[string]string{"label": "nmae"}}, "columns.label", "did you mean name?"},
-		{table.Config{Name: "t", Key: []string{"id"}, Columns: map[string]string{"label": "name"}}, "key", "no field for column id"},
+		{config{}, "name", "needs a name"},
+		{config{Name: "t", Mode: "merge"}, "mode", "allowed"},
+		{config{Name: "t", Mode: modeUpsert}, "key", "needs a key"},
+		{config{Name: "t", Mode: modeDelete, Key: []string{"name"}, Create: true}, "create", "is useless"},
+		{config{Name: "t", Key: []string{"name", "name"}}, "key", "twice"},
+		{config{Name: "t", Batch: -1}, "batch", "less than 0"},
+		{config{Name: "t", Mode: modeUpsert, Key: []string{"nam"}}, "key", "did you mean name?"},
+		{config{Name: "t", Mode: modeUpsert, Key: []string{"id"}}, "key", "may be null"},
+		{config{Name: "t", Columns: map[string]string{"label": "nmae"}}, "columns.label", "did you mean name?"},
+		{config{Name: "t", Key: []string{"id"}, Columns: map[string]string{"label": "name"}}, "key", "no field for column id"},
 	} {
 		err := c.config.Validate()
 		if err == nil {
@@ -401,7 +401,7 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 		require.Equal(t, c.key, at.Key)
 		require.Contains(t, err.Error(), c.text)
 	}
-	_, err := component.Types(&table.Config{Name: "t"}, item.TypeOf[[]int]("list"))
+	_, err := component.Types(&config{Name: "t"}, item.TypeOf[[]int]("list"))
 	require.ErrorContains(t, err, "list")
 }
 
@@ -416,7 +416,7 @@ func TestStructsAreWrittenAndReadThroughTheirItemType(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		itemType := item.TypeOf[customer]("customer")
-		w, err := itemType.ToRecords(writer(t, db, itemType.Schema(), table.Config{Name: "customer", Create: true, Batch: 2}))
+		w, err := itemType.ToRecords(writerTo(t, db, itemType.Schema(), config{Name: "customer", Create: true, Batch: 2}))
 		require.NoError(t, err)
 		score := 1.5
 		items := &item.Slice[customer]{Items: []customer{{1, "Anne", &score, 0}, {2, "Bob", nil, 1}, {3, "Zoë", nil, 2}}}
@@ -439,15 +439,15 @@ func TestStatementsPerChunkDoNotDependOnItsSize(t *testing.T) {
 		chunk = append(chunk, ints(n, n))
 	}
 	for _, c := range []struct {
-		mode table.Mode
+		mode writeMode
 		verb string
-	}{{table.Insert, "copy "}, {table.Update, "with "}, {table.Upsert, "insert "}, {table.Delete, "delete "}} {
+	}{{modeInsert, "copy "}, {modeUpdate, "with "}, {modeUpsert, "insert "}, {modeDelete, "delete "}} {
 		exec(t, db, "truncate statements")
-		w := writer(t, db, s, table.Config{Name: "counted", Mode: c.mode, Key: []string{"id"}})
+		w := writerTo(t, db, s, config{Name: "counted", Mode: c.mode, Key: []string{"id"}})
 		require.NoError(t, write(db, w, s, chunk...))
 		texts := readAll(t, db, nil, "select min(text) text, count(*) n from statements", "n")
 		// An INSERT with ON CONFLICT DO UPDATE runs the triggers of both.
-		most := map[table.Mode]int64{table.Upsert: 2}[c.mode]
+		most := map[writeMode]int64{modeUpsert: 2}[c.mode]
 		require.LessOrEqual(t, texts[0][1].Int(), max(most, 1), "%s", c.mode)
 		require.True(t, strings.HasPrefix(texts[0][0].Str(), c.verb), texts[0][0].Str())
 	}

@@ -20,7 +20,7 @@ func BenchmarkReader(b *testing.B) {
 	}
 	path := fileOf(b, file.String()+"T\n")
 	for b.Loop() {
-		r, err := NewReader(ReaderConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: &Trailer{Begins: "T"}}, transfer(b))
+		r, err := newFixedReader(fixedReaderConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: &trailerConfig{Begins: "T"}}, transfer(b))
 		require.NoError(b, err)
 		require.NoError(b, r.Component().(item.Opener).Open(b.Context(), nil))
 		for items := r.NewItems(1000); r.Fill(b.Context(), items, 1000) == nil; items.Reset() {

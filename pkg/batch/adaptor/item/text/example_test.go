@@ -8,12 +8,16 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
+
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/text"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
+
+type keys = testcomponent.Settings
 
 // Customer is an item of the examples.
 type Customer struct {
@@ -21,14 +25,14 @@ type Customer struct {
 	Name string
 }
 
-func places() map[string]text.Column {
-	return map[string]text.Column{"id": {At: "1-5", Pad: "0"}, "name": {At: "6-12"}}
+func places() keys {
+	return keys{"id": keys{"at": "1-5", "pad": "0"}, "name": keys{"at": "6-12"}}
 }
 
-func ExampleNewReader() {
+func ExampleComponents_reader() {
 	path, done := testexample.File("in.txt", "00001Ada    \n00002Grace  \n")
 	defer done()
-	reader, err := text.NewReader(text.ReaderConfig{Path: path, Columns: places()}, item.TypeOf[Customer]("customer"))
+	reader, err := testcomponent.Make[item.Reader](testcomponent.Named(text.Components(), "fixed"), registry.KindReader, keys{"path": path, "columns": places()}, registry.BuildContext{Out: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,12 +43,13 @@ func ExampleNewReader() {
 	// {ID:2 Name:Grace}
 }
 
-func ExampleNewWriter() {
+func ExampleComponents_writer() {
 	dir, done := testexample.Dir()
 	defer done()
 	path := filepath.Join(dir, "out.txt")
-	cfg := text.WriterConfig{Path: path, Columns: places(), Trailer: &text.Trailer{Begins: "END", Count: "4-8"}}
-	writer, err := text.NewWriter(cfg, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
+	writer, err := testcomponent.Make[item.Writer](testcomponent.Named(text.Components(), "fixed"), registry.KindWriter, keys{
+		"path": path, "columns": places(), "trailer": keys{"begins": "END", "count": "4-8"},
+	}, registry.BuildContext{In: item.TypeOf[Customer]("customer")})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -57,10 +62,10 @@ func ExampleNewWriter() {
 	// END00002
 }
 
-func ExampleNewLinesReader() {
+func ExampleComponents_linesReader() {
 	path, done := testexample.File("in.txt", "one\ntwo\n")
 	defer done()
-	reader, err := text.NewLinesReader(text.LinesConfig{Path: path})
+	reader, err := testcomponent.Make[item.Reader](testcomponent.Named(text.Components(), "lines"), registry.KindReader, keys{"path": path}, registry.BuildContext{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -79,15 +84,15 @@ type Strike struct {
 }
 
 // A file with several record types: H, D and T.
-func ExampleReaderConfig_records() {
+func ExampleComponents_records() {
 	path, done := testexample.File("in.txt", "H2026-11-20\nD0125{\nD0000N\nT000001245\n")
 	defer done()
 	two := 2
-	reader, err := text.NewReader(text.ReaderConfig{Path: path, Records: map[string]text.RecordType{
-		"H": {As: "header", Columns: map[string]text.Column{"day": {At: "2-11"}}},
-		"D": {Columns: map[string]text.Column{"cost": {At: "2-6", Format: "zoned", Decimals: &two}}},
-		"T": {As: "trailer", Sums: map[string]text.Column{"cost": {At: "2-10", Format: "text"}}},
-	}}, item.TypeOf[Strike]("strike"))
+	reader, err := testcomponent.Make[item.Reader](testcomponent.Named(text.Components(), "fixed"), registry.KindReader, keys{"path": path, "records": keys{
+		"H": keys{"as": "header", "columns": keys{"day": keys{"at": "2-11"}}},
+		"D": keys{"columns": keys{"cost": keys{"at": "2-6", "format": "zoned", "decimals": &two}}},
+		"T": keys{"as": "trailer", "sums": keys{"cost": keys{"at": "2-10", "format": "text"}}},
+	}}, registry.BuildContext{Out: item.TypeOf[Strike]("strike")})
 	if err != nil {
 		fmt.Println(err)
 		return

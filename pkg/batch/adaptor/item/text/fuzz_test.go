@@ -27,12 +27,12 @@ func FuzzReader(f *testing.F) {
 		path := fileOf(t, content)
 		cfg, of, write := readerConfig(path), payment(t), writerConfig("")
 		if mode&2 != 0 {
-			cfg = ReaderConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
-			of, write = transfer(t), WriterConfig{Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
+			cfg = fixedReaderConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
+			of, write = transfer(t), fixedWriterConfig{Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
 		}
 		cfg.Short, cfg.MaxLine = mode&1 != 0, 100
 		reader := func() item.Reader {
-			r, err := NewReader(cfg, of)
+			r, err := newFixedReader(cfg, of)
 			require.NoError(t, err)
 			return r
 		}
@@ -57,9 +57,9 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-func writtenAndRead(t *testing.T, write WriterConfig, read ReaderConfig, of item.Type, one item.Row) {
+func writtenAndRead(t *testing.T, write fixedWriterConfig, read fixedReaderConfig, of item.Type, one item.Row) {
 	write.Path = filepath.Join(t.TempDir(), "out.txt")
-	w, err := NewWriter(write, registry.BuildContext{In: of})
+	w, err := newFixedWriter(write, registry.BuildContext{In: of})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(t.Context(), nil))
@@ -76,7 +76,7 @@ func writtenAndRead(t *testing.T, write WriterConfig, read ReaderConfig, of item
 		return
 	}
 	read.Path, read.MaxLine = write.Path, 0
-	r, err := NewReader(read, of)
+	r, err := newFixedReader(read, of)
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 	again := readOn(t, r)

@@ -15,8 +15,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Column is the place of a field in a line, and its padding.
-type Column struct {
+// columnConfig is the place of a field in a line, and its padding.
+type columnConfig struct {
 	At       string `key:"at" main:"true" required:"true" doc:"The characters of the line that the field occupies, from 1: FIRST-LAST, or one number. If the records have a length, the bytes of the record."`
 	Align    string `key:"align" enum:"left,right" doc:"The alignment of the value; without it numbers are aligned right and other values left."`
 	Pad      string `key:"pad" default:" " doc:"The character that fills the rest of the column. A column with nothing else is an empty text; a number padded with zeros keeps its last zero."`
@@ -100,7 +100,7 @@ func (s shape) unitOfPositions() string {
 }
 
 // A reader's columns must include all fields.
-func newLayout(columns map[string]Column, mark string, s shape, schema *row.Schema, reading bool) (*layout, error) {
+func newLayout(columns map[string]columnConfig, mark string, s shape, schema *row.Schema, reading bool) (*layout, error) {
 	l, errs := bindColumns(columns, mark, s, schema)
 	for i := range schema.Len() {
 		f := schema.Field(i)
@@ -112,7 +112,7 @@ func newLayout(columns map[string]Column, mark string, s shape, schema *row.Sche
 	return l, errors.Join(errs...)
 }
 
-func bindColumns(columns map[string]Column, mark string, s shape, schema *row.Schema) (*layout, []error) {
+func bindColumns(columns map[string]columnConfig, mark string, s shape, schema *row.Schema) (*layout, []error) {
 	l := &layout{mark: mark, width: utf8.RuneCountInString(mark), shape: s}
 	var errs []error
 	for name, column := range columns {
@@ -144,7 +144,7 @@ func (l *layout) overlaps() (errs []error) {
 	return errs
 }
 
-func cellOf(name string, column Column, s shape, schema *row.Schema) (cell, error) {
+func cellOf(name string, column columnConfig, s shape, schema *row.Schema) (cell, error) {
 	at, err := spanOf(column.At)
 	if err != nil {
 		return cell{}, err

@@ -16,8 +16,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// LinesConfig configures the reader `lines`.
-type LinesConfig struct {
+// linesConfig configures the reader `lines`.
+type linesConfig struct {
 	Path        string                     `key:"path" main:"true" path:"std" required:"true" doc:"The file to read; - is the standard input."`
 	Field       string                     `key:"field" default:"line" doc:"The name of the field for the line, a string. With item its only field is used."`
 	Item        item.Type                  `key:"item" doc:"The type of the items, with one field, a string; without it the items are rows with the field named by field."`
@@ -28,12 +28,12 @@ type LinesConfig struct {
 }
 
 // Validate reports an invalid value of a key.
-func (c *LinesConfig) Validate() error {
+func (c *linesConfig) Validate() error {
 	return errors.Join(append(checkFile(c.Encoding, 0, c.MaxLine), checkMember(c.Member, c.Compression)...)...)
 }
 
-// LinesWriterConfig configures the writer `lines`.
-type LinesWriterConfig struct {
+// linesWriterConfig configures the writer `lines`.
+type linesWriterConfig struct {
 	Path        string                      `key:"path" main:"true" path:"std" output:"true" required:"true" doc:"The file to write; - is the standard output. It is written as PATH.part.NAME, a name of the attempt's own, and renamed when the step is done; what was there is replaced."`
 	Append      bool                        `key:"append" default:"false" doc:"Append to the existing file; without it the file is replaced. The part begins as a copy of the file. A last line without a line end gets one."`
 	LineEnd     string                      `key:"line_end" default:"lf" enum:"lf,crlf" doc:"The line ending."`
@@ -42,7 +42,7 @@ type LinesWriterConfig struct {
 }
 
 // Validate reports an invalid value of a key.
-func (c *LinesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0, 0)...) }
+func (c *linesWriterConfig) Validate() error { return errors.Join(checkFile(c.Encoding, 0, 0)...) }
 
 func linesComponents() []registry.Component {
 	return []registry.Component{
@@ -59,10 +59,10 @@ flow:
     reader: {lines: {path: in.log, encoding: windows-1252}}
     processor: {filter: "item.line contains 'ERROR'"}
     writer: {lines: out/errors.log}`,
-			Config: reflect.TypeFor[LinesConfig](),
-			Types:  func(cfg any, _ item.Type) (item.Type, error) { return cfg.(*LinesConfig).itemType() },
+			Config: reflect.TypeFor[linesConfig](),
+			Types:  func(cfg any, _ item.Type) (item.Type, error) { return cfg.(*linesConfig).itemType() },
 			New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
-				return NewLinesReader(*cfg.(*LinesConfig))
+				return newLinesReader(*cfg.(*linesConfig))
 			},
 		},
 		{
@@ -82,10 +82,10 @@ flow:
     reader: {csv: {path: in.csv, item: {id: int, name: string}}}
     processor: {map: {only: true, name: upper(item.name)}}
     writer: {lines: {path: out/names.txt, append: true}}`,
-			Config: reflect.TypeFor[LinesWriterConfig](),
+			Config: reflect.TypeFor[linesWriterConfig](),
 			Types:  func(_ any, in item.Type) (item.Type, error) { return in, oneField(in) },
 			New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-				return NewLinesWriter(*cfg.(*LinesWriterConfig), b)
+				return newLinesWriter(*cfg.(*linesWriterConfig), b)
 			},
 		},
 	}
@@ -93,7 +93,7 @@ flow:
 
 const defaultField = "line"
 
-func (c *LinesConfig) itemType() (item.Type, error) {
+func (c *linesConfig) itemType() (item.Type, error) {
 	if c.Item == nil {
 		return lineType(cmp.Or(c.Field, defaultField))
 	}
@@ -125,8 +125,8 @@ func oneField(in item.Type) error {
 	return nil
 }
 
-// NewLinesReader returns a reader of lines.
-func NewLinesReader(cfg LinesConfig) (item.Reader, error) {
+// newLinesReader returns a reader of lines.
+func newLinesReader(cfg linesConfig) (item.Reader, error) {
 	err := cfg.Validate()
 	var itemType item.Type
 	if err == nil {
@@ -135,21 +135,21 @@ func NewLinesReader(cfg LinesConfig) (item.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
-	return itemType.FromRecords(&lines{
+	return itemType.FromRecords(&linesReader{
 		file:   file{name: "lines", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine},
 		schema: itemType.Schema(),
 	})
 }
 
-type lines struct {
+type linesReader struct {
 	file
 	schema *row.Schema
 }
 
-func (r *lines) Schema() *row.Schema { return r.schema }
+func (r *linesReader) Schema() *row.Schema { return r.schema }
 
 // Open opens the file.
-func (r *lines) Open(ctx context.Context, at item.Position) error {
+func (r *linesReader) Open(ctx context.Context, at item.Position) error {
 	if at == nil {
 		return r.open(ctx, nil)
 	}
@@ -161,7 +161,7 @@ func (r *lines) Open(ctx context.Context, at item.Position) error {
 }
 
 // ReadRecord reads the next line.
-func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
+func (r *linesReader) ReadRecord(ctx context.Context, dst []row.Value) error {
 	text, err := r.next(ctx)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (r *lines) ReadRecord(ctx context.Context, dst []row.Value) error {
 	return nil
 }
 
-func (r *lines) Position() (item.Position, error) {
+func (r *linesReader) Position() (item.Position, error) {
 	at, err := r.position()
 	if err != nil {
 		return nil, err
@@ -181,8 +181,8 @@ func (r *lines) Position() (item.Position, error) {
 	return json.Marshal(at)
 }
 
-// NewLinesWriter returns a writer of items with one field. The file belongs to use.Attempt (rule C15b).
-func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writer, error) {
+// newLinesWriter returns a writer of items with one field. The file belongs to use.Attempt (rule C15b).
+func newLinesWriter(cfg linesWriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	if err == nil {
 		err = oneField(use.In)
@@ -190,7 +190,7 @@ func NewLinesWriter(cfg LinesWriterConfig, use registry.BuildContext) (item.Writ
 	if err != nil {
 		return nil, fmt.Errorf("lines: %w", err)
 	}
-	return newWriter(outConfig{
+	return newOutput(outConfig{
 		name: "lines", path: cfg.Path, compression: cfg.Compression, appends: cfg.Append, encoding: cfg.Encoding, lineEnd: cfg.LineEnd,
 		put: func(dst []byte, schema *row.Schema, record []row.Value) ([]byte, error) {
 			f := schema.Field(0)

@@ -9,43 +9,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-type form uint8
-
-const (
-	formText form = iota
-	formZoned
-	formPacked // COMP-3: two digits in a byte, the sign in the last half
-	formBinary // COMP: two's complement, big-endian
-)
-
-var formNames = [...]string{formText: "text", formZoned: "zoned", formPacked: "packed", formBinary: "binary"}
-
-func (f form) String() string { return formNames[f] }
-
-type sign uint8
-
-const (
-	signTrailing sign = iota
-	signLeading
-	signTrailingSeparate
-	signLeadingSeparate
-	signNone
-)
-
-var signNames = [...]string{"trailing", "leading", "trailing_separate", "leading_separate", "none"}
-
-func (s sign) String() string { return signNames[s] }
-
-func byName[T ~uint8](names []string, name string) T {
-	for i, known := range names {
-		if known == name {
-			return T(i)
-		}
-	}
-	return 0
-}
-
-func (c *cell) setForm(column Column, kind row.Kind, length int) error {
+func (c *cell) setForm(column columnConfig, kind row.Kind, length int) error {
 	c.form, c.sign = byName[form](formNames[:], column.Format), byName[sign](signNames[:], column.Sign)
 	if c.form == formText {
 		if column.Sign != "" {

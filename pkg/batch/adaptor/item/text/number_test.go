@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -28,10 +29,10 @@ func one(t require.TestingT, f row.Field) item.Type {
 	return item.RowOf("one", schema)
 }
 
-func readOne(t testing.TB, content string, encoding filestream.EncodingName, c Column, f row.Field) string {
+func readOne(t testing.TB, content string, encoding filestream.EncodingName, c columnConfig, f row.Field) string {
 	c.At = "1-" + strconv.Itoa(len(content))
-	cfg := ReaderConfig{Path: fileOf(t, content), Columns: map[string]Column{"x": c}, Length: len(content), Encoding: encoding}
-	r, err := NewReader(cfg, one(t, f))
+	cfg := fixedReaderConfig{Path: fileOf(t, content), Columns: map[string]columnConfig{"x": c}, Length: len(content), Encoding: encoding}
+	r, err := newFixedReader(cfg, one(t, f))
 	require.NoError(t, err)
 	all, end := outcomes(t, r)
 	require.ErrorIs(t, end, io.EOF)
@@ -39,11 +40,11 @@ func readOne(t testing.TB, content string, encoding filestream.EncodingName, c C
 	return all[0]
 }
 
-func writeOne(t testing.TB, v row.Value, size int, encoding filestream.EncodingName, c Column, f row.Field) (string, error) {
+func writeOne(t testing.TB, v row.Value, size int, encoding filestream.EncodingName, c columnConfig, f row.Field) (string, error) {
 	c.At = "1-" + strconv.Itoa(size)
 	path := filepath.Join(t.TempDir(), "out.dat")
 	of := one(t, f)
-	w, err := NewWriter(WriterConfig{Path: path, Columns: map[string]Column{"x": c}, Length: size, Encoding: encoding}, itemtest.Use(of, core.Attempt{Exclusive: true}))
+	w, err := newFixedWriter(fixedWriterConfig{Path: path, Columns: map[string]columnConfig{"x": c}, Length: size, Encoding: encoding}, itemtest.Use(of, core.Attempt{Exclusive: true}))
 	require.NoError(t, err)
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 	err = w.Write(t.Context(), itemtest.Chunks([]item.Row{row.New(of.Schema(), []row.Value{v})})[0])
@@ -63,14 +64,14 @@ func writeOne(t testing.TB, v row.Value, size int, encoding filestream.EncodingN
 func TestNumbersOfMainframesAreExact(t *testing.T) {
 	t.Parallel()
 	two, none := 2, 0
-	zoned, packed, binary := Column{Format: "zoned", Decimals: &two}, Column{Format: "packed", Decimals: &two}, Column{Format: "binary", Decimals: &two}
-	with := func(c Column, sign string) Column { c.Sign = sign; return c }
-	whole := func(c Column) Column { c.Decimals = &none; return c }
+	zoned, packed, binary := columnConfig{Format: "zoned", Decimals: &two}, columnConfig{Format: "packed", Decimals: &two}, columnConfig{Format: "binary", Decimals: &two}
+	with := func(c columnConfig, sign string) columnConfig { c.Sign = sign; return c }
+	whole := func(c columnConfig) columnConfig { c.Decimals = &none; return c }
 	const cp = "ibm037"
 	for _, c := range []struct {
 		bytes    string
 		encoding filestream.EncodingName
-		column   Column
+		column   columnConfig
 		want     string
 		again    string // the text written for the value; "" means the same bytes
 	}{
@@ -124,11 +125,11 @@ func TestANumberThatIsNoneNamesRecordAndField(t *testing.T) {
 		{"\x01\x3D", "", "packed", "none", "it is negative, but the column has no sign"},
 		{"\x40\x40", "ibm037", "packed", "", "0 is not a sign"},
 	} {
-		got := readOne(t, c.bytes, c.encoding, Column{Format: c.format, Sign: c.sign, Decimals: &two}, row.Field{Kind: row.DecimalKind})
+		got := readOne(t, c.bytes, c.encoding, columnConfig{Format: c.format, Sign: c.sign, Decimals: &two}, row.Field{Kind: row.DecimalKind})
 		require.Contains(t, got, "in.txt:1: bytes 1-", c.bytes)
 		require.Contains(t, got, c.want)
 	}
-	require.Contains(t, readOne(t, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", "", Column{Format: "binary", Sign: "none"}, row.Field{Kind: row.Int}), "is too large for an int")
+	require.Contains(t, readOne(t, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF", "", columnConfig{Format: "binary", Sign: "none"}, row.Field{Kind: row.Int}), "is too large for an int")
 	number := func(text string) row.Value {
 		d, err := row.ParseDecimal(text)
 		require.NoError(t, err)
@@ -149,14 +150,14 @@ func TestANumberThatIsNoneNamesRecordAndField(t *testing.T) {
 		{number("-327.69"), 2, "binary", "", "is too large for 2 bytes"},
 		{row.Value{}, 2, "binary", "", "a binary number cannot be null"},
 	} {
-		_, err := writeOne(t, c.v, c.size, "", Column{Format: c.format, Sign: c.sign, Decimals: &two}, row.Field{Kind: row.DecimalKind, Nullable: true})
+		_, err := writeOne(t, c.v, c.size, "", columnConfig{Format: c.format, Sign: c.sign, Decimals: &two}, row.Field{Kind: row.DecimalKind, Nullable: true})
 		require.ErrorContains(t, err, c.want)
 	}
 	minusOne := row.Field{Kind: row.Int, Nullable: true, Nulls: []string{"-1"}}
-	got, err := writeOne(t, row.Value{}, 2, "", Column{Format: "binary"}, minusOne)
+	got, err := writeOne(t, row.Value{}, 2, "", columnConfig{Format: "binary"}, minusOne)
 	require.NoError(t, err)
 	require.Equal(t, "\xFF\xFF", got)
-	require.Equal(t, "null", readOne(t, got, "", Column{Format: "binary"}, minusOne))
+	require.Equal(t, "null", readOne(t, got, "", columnConfig{Format: "binary"}, minusOne))
 }
 
 func account(t require.TestingT) item.Type {
@@ -170,24 +171,24 @@ func account(t require.TestingT) item.Type {
 	return item.RowOf("account", schema)
 }
 
-func accountColumns() map[string]Column {
+func accountColumns() map[string]columnConfig {
 	two := 2
-	return map[string]Column{
+	return map[string]columnConfig{
 		"id": {At: "2-6", Pad: "0"}, "name": {At: "7-16"}, "city": {At: "19-24", Overflow: "cut"}, "zoned": {At: "25-32", Format: "zoned", Decimals: &two},
 		"packed": {At: "33-37", Format: "packed", Decimals: &two}, "binary": {At: "38-41", Format: "binary"}, "on": {At: "42-49"}, "points": {At: "50-53", Format: "packed", Sign: "none"},
 	}
 }
 
-func accountTrailer() *Trailer {
-	return &Trailer{Begins: "T", Count: "2-8", Sums: map[string]string{"packed": "9-16", "zoned": "17-28"}}
+func accountTrailer() *trailerConfig {
+	return &trailerConfig{Begins: "T", Count: "2-8", Sums: map[string]string{"packed": "9-16", "zoned": "17-28"}}
 }
 
-func accountReader(path string, encoding filestream.EncodingName) ReaderConfig {
-	return ReaderConfig{Path: path, Columns: accountColumns(), Record: "D", Header: "HÄ", Trailer: accountTrailer(), Length: 56, Encoding: encoding}
+func accountReader(path string, encoding filestream.EncodingName) fixedReaderConfig {
+	return fixedReaderConfig{Path: path, Columns: accountColumns(), Record: "D", Header: "HÄ", Trailer: accountTrailer(), Length: 56, Encoding: encoding}
 }
 
-func accountWriter(path string, encoding filestream.EncodingName) WriterConfig {
-	return WriterConfig{Path: path, Columns: accountColumns(), Record: "D", Header: "HÄ1", Trailer: accountTrailer(), Length: 56, Encoding: encoding}
+func accountWriter(path string, encoding filestream.EncodingName) fixedWriterConfig {
+	return fixedWriterConfig{Path: path, Columns: accountColumns(), Record: "D", Header: "HÄ1", Trailer: accountTrailer(), Length: 56, Encoding: encoding}
 }
 
 func randomAccounts(t *rapid.T) []item.Row {
@@ -234,11 +235,11 @@ func TestRecordsOfBytesAreReadAsTheyWereWritten(t *testing.T) {
 		encoding := rapid.SampledFrom([]filestream.EncodingName{"ibm037", "ibm1047", "ibm1140", "latin1", "windows-1252"}).Draw(rt, "encoding")
 		path := filepath.Join(dir, rapid.SampledFrom([]string{"out.dat", "out.dat.gz"}).Draw(rt, "path"))
 		rows := randomAccounts(rt)
-		w, err := NewWriter(accountWriter(path, encoding), registry.BuildContext{In: account(rt)})
+		w, err := newFixedWriter(accountWriter(path, encoding), registry.BuildContext{In: account(rt)})
 		require.NoError(rt, err)
 		writeRows(rt, w, rows)
 		read := func() item.Reader {
-			r, err := NewReader(accountReader(path, encoding), account(rt))
+			r, err := newFixedReader(accountReader(path, encoding), account(rt))
 			require.NoError(rt, err)
 			return r
 		}
@@ -273,7 +274,7 @@ func TestRecordsOfBytesKeepTheContract(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "out.dat")
 	write := func(t testing.TB, attempt core.Attempt) item.Writer {
-		w, err := NewWriter(accountWriter(path, "ibm1047"), itemtest.Use(account(t), attempt))
+		w, err := newFixedWriter(accountWriter(path, "ibm1047"), itemtest.Use(account(t), attempt))
 		require.NoError(t, err)
 		return w
 	}
@@ -295,7 +296,7 @@ func TestRecordsOfBytesKeepTheContract(t *testing.T) {
 			return string(content)
 		},
 		Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-		Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+		Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 	})
 	bad := []byte(string(want))
 	bad[2*56+33] = 0xAA // a packed number
@@ -303,7 +304,7 @@ func TestRecordsOfBytesKeepTheContract(t *testing.T) {
 	itemtest.Reader(t, itemtest.ReaderConfig{Source: in, New: func(t testing.TB) item.Reader {
 		cfg := accountReader(in, "ibm1047")
 		cfg.Trailer = nil
-		r, err := NewReader(cfg, account(t))
+		r, err := newFixedReader(cfg, account(t))
 		require.NoError(t, err)
 		return r
 	}})
@@ -312,7 +313,7 @@ func TestRecordsOfBytesKeepTheContract(t *testing.T) {
 func TestAFileThatEndsWithinARecordFailsBeforeAnythingIsRead(t *testing.T) {
 	t.Parallel()
 	read := func(path string) error {
-		r, err := NewReader(ReaderConfig{Path: path, Columns: map[string]Column{"x": {At: "1-4"}}, Length: 4}, one(t, row.Field{Kind: row.String}))
+		r, err := newFixedReader(fixedReaderConfig{Path: path, Columns: map[string]columnConfig{"x": {At: "1-4"}}, Length: 4}, one(t, row.Field{Kind: row.String}))
 		require.NoError(t, err)
 		return r.Component().(item.Opener).Open(t.Context(), nil)
 	}
@@ -324,14 +325,14 @@ func TestAFileThatEndsWithinARecordFailsBeforeAnythingIsRead(t *testing.T) {
 func TestABinaryRecordIsRedrivenFromItsBytes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "a.dat")
-	w, err := NewWriter(accountWriter(path, "ibm037"), itemtest.Use(account(t), core.Attempt{Exclusive: true}))
+	w, err := newFixedWriter(accountWriter(path, "ibm037"), itemtest.Use(account(t), core.Attempt{Exclusive: true}))
 	require.NoError(t, err)
 	writeRows(t, w, accounts(t, "Ada", "Zoë"))
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	content[2*56+33] = 0xAA
 	require.NoError(t, os.WriteFile(path, content, 0o600))
-	r, err := NewReader(accountReader(path, "ibm037"), account(t))
+	r, err := newFixedReader(accountReader(path, "ibm037"), account(t))
 	require.NoError(t, err)
 	c := r.Component().(interface {
 		item.Opener
@@ -363,38 +364,38 @@ func TestABinaryRecordIsRedrivenFromItsBytes(t *testing.T) {
 func TestFormatsAreChecked(t *testing.T) {
 	t.Parallel()
 	two := 2
-	for want, change := range map[string]func(*ReaderConfig){
-		"columns.packed: format: a packed number may contain the bytes of a line end":       func(c *ReaderConfig) { c.Length, c.Encoding = 0, "" },
-		"encoding: utf-16 has more than one byte for a blank, but the positions of these":   func(c *ReaderConfig) { c.Encoding = "utf-16" },
-		"columns.zoned: decimals: the file does not say how many digits a zoned number has": func(c *ReaderConfig) { c.Columns["zoned"] = Column{At: "25-32", Format: "zoned"} },
-		"columns.name: format: zoned is for int and decimal; the field is of type":          func(c *ReaderConfig) { c.Columns["name"] = Column{At: "7-16", Format: "zoned"} },
-		"columns.binary: at: a binary number has 1 to 8 bytes, not 9":                       func(c *ReaderConfig) { c.Columns["binary"] = Column{At: "38-46", Format: "binary"} },
-		"columns.packed: sign: leading needs the format zoned": func(c *ReaderConfig) {
-			c.Columns["packed"] = Column{At: "33-37", Format: "packed", Decimals: &two, Sign: "leading"}
+	for want, change := range map[string]func(*fixedReaderConfig){
+		"columns.packed: format: a packed number may contain the bytes of a line end":       func(c *fixedReaderConfig) { c.Length, c.Encoding = 0, "" },
+		"encoding: utf-16 has more than one byte for a blank, but the positions of these":   func(c *fixedReaderConfig) { c.Encoding = "utf-16" },
+		"columns.zoned: decimals: the file does not say how many digits a zoned number has": func(c *fixedReaderConfig) { c.Columns["zoned"] = columnConfig{At: "25-32", Format: "zoned"} },
+		"columns.name: format: zoned is for int and decimal; the field is of type":          func(c *fixedReaderConfig) { c.Columns["name"] = columnConfig{At: "7-16", Format: "zoned"} },
+		"columns.binary: at: a binary number has 1 to 8 bytes, not 9":                       func(c *fixedReaderConfig) { c.Columns["binary"] = columnConfig{At: "38-46", Format: "binary"} },
+		"columns.packed: sign: leading needs the format zoned": func(c *fixedReaderConfig) {
+			c.Columns["packed"] = columnConfig{At: "33-37", Format: "packed", Decimals: &two, Sign: "leading"}
 		},
-		"columns.id: sign: it needs the format zoned, packed or binary":         func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Sign: "none"} },
-		"columns.points: at: it ends at 57, but a record has 56 bytes (length)": func(c *ReaderConfig) { c.Columns["points"] = Column{At: "54-57", Format: "packed"} },
-		"trailer.sums.zoned: it ends at 60, but a record has 56 bytes (length)": func(c *ReaderConfig) { c.Trailer.Sums["zoned"] = "50-60" },
-		"short: all records have the same length":                               func(c *ReaderConfig) { c.Short = true },
-		"length: it is not a number of bytes from 1":                            func(c *ReaderConfig) { c.Length = -1 },
-		`columns.id: pad: "€" is not one byte of the encoding`:                  func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "€"} },
-		"columns.zoned: format: a zoned number fills its column: omit align and pad": func(c *ReaderConfig) {
-			c.Columns["zoned"] = Column{At: "25-32", Format: "zoned", Decimals: &two, Pad: "0"}
+		"columns.id: sign: it needs the format zoned, packed or binary":         func(c *fixedReaderConfig) { c.Columns["id"] = columnConfig{At: "2-6", Sign: "none"} },
+		"columns.points: at: it ends at 57, but a record has 56 bytes (length)": func(c *fixedReaderConfig) { c.Columns["points"] = columnConfig{At: "54-57", Format: "packed"} },
+		"trailer.sums.zoned: it ends at 60, but a record has 56 bytes (length)": func(c *fixedReaderConfig) { c.Trailer.Sums["zoned"] = "50-60" },
+		"short: all records have the same length":                               func(c *fixedReaderConfig) { c.Short = true },
+		"length: it is not a number of bytes from 1":                            func(c *fixedReaderConfig) { c.Length = -1 },
+		`columns.id: pad: "€" is not one byte of the encoding`:                  func(c *fixedReaderConfig) { c.Columns["id"] = columnConfig{At: "2-6", Pad: "€"} },
+		"columns.zoned: format: a zoned number fills its column: omit align and pad": func(c *fixedReaderConfig) {
+			c.Columns["zoned"] = columnConfig{At: "25-32", Format: "zoned", Decimals: &two, Pad: "0"}
 		},
 	} {
 		cfg := accountReader("in.dat", "ibm037")
 		change(&cfg)
-		_, err := NewReader(cfg, account(t))
+		_, err := newFixedReader(cfg, account(t))
 		require.ErrorContains(t, err, want)
 	}
 }
 
 func TestTheCodePagesAreThoseOfIBM(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "[x]", readOne(t, "\xAD\xA7\xBD", "ibm1047", Column{}, row.Field{Kind: row.String}))
-	require.Equal(t, "[x]", readOne(t, "\xBA\xA7\xBB", "ibm037", Column{}, row.Field{Kind: row.String}))
-	require.Equal(t, "€", readOne(t, "\x9F", "ibm1140", Column{}, row.Field{Kind: row.String}))
-	require.Equal(t, "ｱ日", readOne(t, "\xB1\x93\xFA", "shift-jis", Column{}, row.Field{Kind: row.String}))
-	require.Contains(t, readOne(t, "a\x81", "windows-1252", Column{}, row.Field{Kind: row.String}), "bytes 1-2: field x: it is not valid windows-1252 (see the key encoding)")
-	require.Contains(t, readOne(t, "a\xFF", "", Column{}, row.Field{Kind: row.String}), "bytes 1-2: field x: it is not valid UTF-8 (see the key encoding)")
+	require.Equal(t, "[x]", readOne(t, "\xAD\xA7\xBD", "ibm1047", columnConfig{}, row.Field{Kind: row.String}))
+	require.Equal(t, "[x]", readOne(t, "\xBA\xA7\xBB", "ibm037", columnConfig{}, row.Field{Kind: row.String}))
+	require.Equal(t, "€", readOne(t, "\x9F", "ibm1140", columnConfig{}, row.Field{Kind: row.String}))
+	require.Equal(t, "ｱ日", readOne(t, "\xB1\x93\xFA", "shift-jis", columnConfig{}, row.Field{Kind: row.String}))
+	require.Contains(t, readOne(t, "a\x81", "windows-1252", columnConfig{}, row.Field{Kind: row.String}), "bytes 1-2: field x: it is not valid windows-1252 (see the key encoding)")
+	require.Contains(t, readOne(t, "a\xFF", "", columnConfig{}, row.Field{Kind: row.String}), "bytes 1-2: field x: it is not valid UTF-8 (see the key encoding)")
 }

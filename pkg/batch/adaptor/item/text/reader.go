@@ -13,8 +13,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewReader returns a reader of items of the type.
-func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
+// newFixedReader returns a reader of items of the type.
+func newFixedReader(cfg fixedReaderConfig, itemType item.Type) (item.Reader, error) {
 	err := cfg.Validate()
 	var p *program
 	if err == nil {
@@ -29,16 +29,16 @@ func NewReader(cfg ReaderConfig, itemType item.Type) (item.Reader, error) {
 	}
 	return itemType.FromRecords(&reader{
 		file: file{name: "fixed", path: cfg.Path, compression: cfg.Compression, member: cfg.Member, encoding: cfg.Encoding, longest: cfg.MaxLine, size: cfg.Length},
-		cfg:  cfg, head: header, program: p, record: record{program: p}, needed: p.needed(), state: p.plan.Start(), schema: itemType.Schema(),
+		cfg:  cfg, head: header, program: p, record: fileRecord{program: p}, needed: p.needed(), state: p.plan.Start(), schema: itemType.Schema(),
 	})
 }
 
 type reader struct {
 	file
-	cfg     ReaderConfig
+	cfg     fixedReaderConfig
 	head    string
 	program *program
-	record  record
+	record  fileRecord
 	needed  int // bytes that determine a record's type
 	state   *recordtypes.State
 	schema  *row.Schema
@@ -48,7 +48,7 @@ type reader struct {
 	wrongText item.RawText
 }
 
-type position struct {
+type readerPosition struct {
 	filePosition
 	recordtypes.Position
 }
@@ -59,7 +59,7 @@ func (r *reader) Schema() *row.Schema { return r.schema }
 func (r *reader) Open(ctx context.Context, at item.Position) error {
 	r.single, r.state = false, r.program.plan.Start()
 	if at != nil {
-		var pos position
+		var pos readerPosition
 		if err := json.Unmarshal(at, &pos); err != nil {
 			return fmt.Errorf("fixed: cannot restart: the stored position is unreadable: %w", err)
 		}
@@ -77,8 +77,8 @@ func (r *reader) Open(ctx context.Context, at item.Position) error {
 	return r.header(ctx)
 }
 
-func (r *reader) recordOf(text string) *record {
-	one := &record{program: r.program}
+func (r *reader) recordOf(text string) *fileRecord {
+	one := &fileRecord{program: r.program}
 	one.set(text)
 	return one
 }
@@ -249,7 +249,7 @@ func (r *reader) Position() (item.Position, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(position{filePosition: at, Position: r.state.Position()})
+	return json.Marshal(readerPosition{filePosition: at, Position: r.state.Position()})
 }
 
 // the last record, with the headers above it

@@ -16,16 +16,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// RecordType is a record type in a file with several.
-type RecordType struct {
-	As      string            `key:"as" default:"detail" enum:"detail,header,trailer,ignore" doc:"The role of such a record: a detail is an item; a header gives its fields to all details after it, up to the next header of the type; a trailer is compared with the records before it; ignore leaves the record out."`
-	Columns map[string]Column `key:"columns" doc:"Of a detail or a header: the positions of its fields, as in columns."`
-	Of      string            `key:"of" doc:"Of a trailer: the header that it closes; it is compared with the records since that header. Without it a trailer is compared with the whole file, and must be its last record. Of a header: the header that it belongs to."`
-	Count   string            `key:"count" doc:"Of a trailer: the position of the number of records."`
-	CountOf []string          `key:"count_of" doc:"The types that a trailer counts, such as [H, D, T]; without it all details, including unreadable ones."`
-	Sums    map[string]Column `key:"sums" doc:"Of a trailer: the positions of sums of fields, such as amount: 9-23. A sum has the decimals, format and sign of the field's column, unless it sets its own."`
-}
-
 type bound struct {
 	*layout
 	count span
@@ -44,7 +34,7 @@ type program struct {
 	record string
 }
 
-func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
+func compile(cfg *fixedReaderConfig, itemType item.Type) (*program, error) {
 	if err := named(itemType, "item"); err != nil {
 		return nil, err
 	}
@@ -65,7 +55,7 @@ func compile(cfg *ReaderConfig, itemType item.Type) (*program, error) {
 	return p, p.complete(types, itemType.Schema(), true)
 }
 
-func (p *program) one(cfg *ReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
+func (p *program) one(cfg *fixedReaderConfig, schema *row.Schema) ([]*recordtypes.Type, error) {
 	l, err := newLayout(cfg.Columns, cfg.Record, p.shape, schema, true)
 	if err != nil {
 		return nil, err
@@ -103,7 +93,7 @@ func fieldsOf(l *layout) []int {
 	return fields
 }
 
-func (p *program) several(records map[string]RecordType, typeAt string, schema *row.Schema) ([]*recordtypes.Type, error) {
+func (p *program) several(records map[string]recordType, typeAt string, schema *row.Schema) ([]*recordtypes.Type, error) {
 	var errs []error
 	if typeAt != "" {
 		var err error
@@ -140,7 +130,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*recordtypes.Type, bound, []error) {
+func (p *program) typeOf(name string, kind recordType, schema *row.Schema) (*recordtypes.Type, bound, []error) {
 	key := "records." + name
 	t := &recordtypes.Type{Name: name, Role: recordtypes.Role(cmp.Or(kind.As, string(recordtypes.Detail)))}
 	mark := name
@@ -178,7 +168,7 @@ func (p *program) typeOf(name string, kind RecordType, schema *row.Schema) (*rec
 	return t, b, all
 }
 
-func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]RecordType, schema *row.Schema) (errs []error) {
+func (p *program) bindSums(number int, types []*recordtypes.Type, records map[string]recordType, schema *row.Schema) (errs []error) {
 	t := types[number]
 	for _, name := range sortedKeys(records[t.Name].Sums) {
 		c, err := p.sumOf(types, records, name, records[t.Name].Sums[name], schema)
@@ -198,7 +188,7 @@ func (p *program) bindSums(number int, types []*recordtypes.Type, records map[st
 // reported at the column
 var errReported = errors.New("its column is wrong")
 
-func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType, name string, column Column, schema *row.Schema) (cell, error) {
+func (p *program) sumOf(types []*recordtypes.Type, records map[string]recordType, name string, column columnConfig, schema *row.Schema) (cell, error) {
 	var like *cell
 	declared := false
 	for i, t := range types {
@@ -242,35 +232,35 @@ func (p *program) sumOf(types []*recordtypes.Type, records map[string]RecordType
 	return c, err
 }
 
-type place struct {
+type fieldPlace struct {
 	span
 	key, what string
 }
 
 // overlapping places: of a trailer, and of each written type
 func (p *program) collisions(number int, t *recordtypes.Type, writing bool) error {
-	b, taken := p.of[number], []place{}
+	b, taken := p.of[number], []fieldPlace{}
 	switch {
 	case p.typeAt.first > 0 && writing:
 		if n := utf8.RuneCountInString(t.Name); n > p.typeAt.width() {
 			return fmt.Errorf("type_at: the name is longer than its column %s", p.typeAt)
 		}
-		taken = append(taken, place{p.typeAt, "type_at", "its name"})
+		taken = append(taken, fieldPlace{p.typeAt, "type_at", "its name"})
 	case p.typeAt.first == 0:
-		taken = append(taken, place{span{1, utf8.RuneCountInString(t.Name)}, "", "its name"})
+		taken = append(taken, fieldPlace{span{1, utf8.RuneCountInString(t.Name)}, "", "its name"})
 	}
 	if t.HasCount {
-		taken = append(taken, place{b.count, "count", "count"})
+		taken = append(taken, fieldPlace{b.count, "count", "count"})
 	}
 	for _, c := range b.sums {
-		taken = append(taken, place{c.span, "sums." + c.name, c.name})
+		taken = append(taken, fieldPlace{c.span, "sums." + c.name, c.name})
 	}
 	if writing {
 		for _, c := range b.cells {
-			taken = append(taken, place{c.span, "columns." + c.name, c.name})
+			taken = append(taken, fieldPlace{c.span, "columns." + c.name, c.name})
 		}
 	}
-	slices.SortStableFunc(taken, func(a, b place) int { return cmp.Compare(a.first, b.first) })
+	slices.SortStableFunc(taken, func(a, b fieldPlace) int { return cmp.Compare(a.first, b.first) })
 	for i := 1; i < len(taken); i++ {
 		if last := taken[i-1]; taken[i].first <= last.last {
 			return fmt.Errorf("%s: it begins at %d, inside %s (%s)", cmp.Or(taken[i].key, last.key), taken[i].first, last.what, last.span)
@@ -339,13 +329,13 @@ func (p *program) needed() int {
 	return size
 }
 
-type record struct {
+type fileRecord struct {
 	*program
 	line line
 	text string
 }
 
-func (r *record) set(text string) { r.line, r.text = r.lineOf(text), text }
+func (r *fileRecord) set(text string) { r.line, r.text = r.lineOf(text), text }
 
 func (p *program) binary() bool {
 	for _, b := range p.of {
@@ -371,7 +361,7 @@ func (p *program) bytesOf(text string) (string, error) {
 	return string(raw), err
 }
 
-func (r *record) Column(t *recordtypes.Type, column int) (row.Value, error) {
+func (r *fileRecord) Column(t *recordtypes.Type, column int) (row.Value, error) {
 	c := &r.of[t.Number()].cells[column]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err != nil {
@@ -381,7 +371,7 @@ func (r *record) Column(t *recordtypes.Type, column int) (row.Value, error) {
 }
 
 // Count implements recordtypes.Record.
-func (r *record) Count(t *recordtypes.Type) (int64, error) {
+func (r *fileRecord) Count(t *recordtypes.Type) (int64, error) {
 	at := r.of[t.Number()].count
 	said, err := r.line.read(at)
 	said = strings.TrimSpace(said)
@@ -393,7 +383,7 @@ func (r *record) Count(t *recordtypes.Type) (int64, error) {
 }
 
 // Sum implements recordtypes.Record.
-func (r *record) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
+func (r *fileRecord) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
 	c := &r.of[t.Number()].sums[sum]
 	v, err := c.parse(r.line, r.plan.Schema)
 	if err == nil && v.IsNull() {
@@ -405,7 +395,7 @@ func (r *record) Sum(t *recordtypes.Type, sum int) (row.Value, error) {
 	return v, nil
 }
 
-func (r *record) Raw(t *recordtypes.Type) []byte {
+func (r *fileRecord) Raw(t *recordtypes.Type) []byte {
 	return []byte(r.line.at(span{1, r.of[t.Number()].width}))
 }
 
@@ -419,7 +409,7 @@ func (s shape) unit() string {
 var errNotValid = errors.New("the line is not valid")
 
 // before the columns are read
-func (r *record) fits(t *recordtypes.Type, short bool) error {
+func (r *fileRecord) fits(t *recordtypes.Type, short bool) error {
 	l := r.of[t.Number()].layout
 	switch {
 	case r.codec == nil && !utf8.ValidString(r.text):

@@ -26,20 +26,22 @@ func entry(t require.TestingT) item.Type {
 	return item.RowOf("entry", schema)
 }
 
-func batches() map[string]RecordType {
+func batches() map[string]recordType {
 	two := 2
-	return map[string]RecordType{
-		"F":  {As: "header", Columns: map[string]Column{"day": {At: "2-9"}}},
-		"B":  {As: "header", Of: "F", Columns: map[string]Column{"company": {At: "2-7"}}},
-		"D":  {Columns: map[string]Column{"account": {At: "2-5", Pad: "0"}, "amount": {At: "6-11", Decimals: &two}}},
-		"DX": {Columns: map[string]Column{"account": {At: "3-6"}, "note": {At: "7-12"}}},
-		"E":  {As: "trailer", Of: "B", Count: "2-4", Sums: map[string]Column{"amount": {At: "5-12"}}},
-		"Z":  {As: "trailer", Count: "2-4", CountOf: []string{"F", "B", "D", "DX", "E", "Z"}, Sums: map[string]Column{"amount": {At: "5-12"}}},
+	return map[string]recordType{
+		"F":  {As: "header", Columns: map[string]columnConfig{"day": {At: "2-9"}}},
+		"B":  {As: "header", Of: "F", Columns: map[string]columnConfig{"company": {At: "2-7"}}},
+		"D":  {Columns: map[string]columnConfig{"account": {At: "2-5", Pad: "0"}, "amount": {At: "6-11", Decimals: &two}}},
+		"DX": {Columns: map[string]columnConfig{"account": {At: "3-6"}, "note": {At: "7-12"}}},
+		"E":  {As: "trailer", Of: "B", Count: "2-4", Sums: map[string]columnConfig{"amount": {At: "5-12"}}},
+		"Z":  {As: "trailer", Count: "2-4", CountOf: []string{"F", "B", "D", "DX", "E", "Z"}, Sums: map[string]columnConfig{"amount": {At: "5-12"}}},
 		"#":  {As: "ignore"},
 	}
 }
 
-func batchConfig(path string) ReaderConfig { return ReaderConfig{Path: path, Records: batches()} }
+func batchConfig(path string) fixedReaderConfig {
+	return fixedReaderConfig{Path: path, Records: batches()}
+}
 
 const batchFile = "F20261120\n" +
 	"# two companies\n" +
@@ -60,7 +62,7 @@ func right() string {
 
 func batchReader(t testing.TB, content string) item.Reader {
 	t.Helper()
-	r, err := NewReader(batchConfig(fileOf(t, content)), entry(t))
+	r, err := newFixedReader(batchConfig(fileOf(t, content)), entry(t))
 	require.NoError(t, err)
 	return r
 }
@@ -80,7 +82,7 @@ func TestRecordTypesKeepTheContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := fileOf(t, content)
 			itemtest.Reader(t, itemtest.ReaderConfig{Source: path, New: func(t testing.TB) item.Reader {
-				r, err := NewReader(batchConfig(path), entry(t))
+				r, err := newFixedReader(batchConfig(path), entry(t))
 				require.NoError(t, err)
 				return r
 			}})
@@ -122,22 +124,22 @@ func TestATrailerThatDoesNotAgreeFailsBeforeTheLastItem(t *testing.T) {
 func TestARecordOfNoTypeIsInvalid(t *testing.T) {
 	t.Parallel()
 	cfg := batchConfig(fileOf(t, "F20261120\nQ1\nD0007  1250\n"))
-	cfg.Records = map[string]RecordType{"F": cfg.Records["F"], "D": {Columns: map[string]Column{"account": {At: "2-5"}, "company": {At: "6-11"}}}}
-	r, err := NewReader(cfg, entry(t))
+	cfg.Records = map[string]recordType{"F": cfg.Records["F"], "D": {Columns: map[string]columnConfig{"account": {At: "2-5"}, "company": {At: "6-11"}}}}
+	r, err := newFixedReader(cfg, entry(t))
 	require.NoError(t, err)
 	all, end := outcomes(t, r)
 	require.ErrorIs(t, end, io.EOF)
 	require.Equal(t, []string{`!` + cfg.Path + `:2: the record begins with "Q", but records has D, F; "*": {as: ignore} skips all others`, "D 2026-11-20   1250 7 null null"}, all)
 
-	cfg.Records["*"], cfg.TypeAt = RecordType{As: "ignore"}, "1-1"
-	r, err = NewReader(cfg, entry(t))
+	cfg.Records["*"], cfg.TypeAt = recordType{As: "ignore"}, "1-1"
+	r, err = newFixedReader(cfg, entry(t))
 	require.NoError(t, err)
 	all, _ = outcomes(t, r)
 	require.Equal(t, []string{"D 2026-11-20   1250 7 null null"}, all)
 
 	delete(cfg.Records, "*")
 	cfg.Path = fileOf(t, "D0007  1250\nQ\n")
-	r, err = NewReader(cfg, entry(t))
+	r, err = newFixedReader(cfg, entry(t))
 	require.NoError(t, err)
 	all, _ = outcomes(t, r)
 	require.Contains(t, all[0], "in.txt:1: there is no header F before it, but the field day needs a value")
@@ -173,7 +175,7 @@ func TestRandomBatchesAreReadAsTheyWereMade(t *testing.T) {
 		content, want := randomBatches(rt)
 		require.NoError(rt, os.WriteFile(path, []byte(content), 0o600))
 		open := func(at item.Position) reading {
-			r, err := NewReader(batchConfig(path), entry(rt))
+			r, err := newFixedReader(batchConfig(path), entry(rt))
 			require.NoError(rt, err)
 			require.NoError(rt, r.Component().(item.Opener).Open(t.Context(), at))
 			defer func() { require.NoError(rt, r.Component().(item.Closer).Close(t.Context())) }()
@@ -222,42 +224,50 @@ func randomBatches(t *rapid.T) (content string, want []string) {
 
 func TestRecordTypesAreChecked(t *testing.T) {
 	t.Parallel()
-	with := func(c *ReaderConfig, name string, change func(*RecordType)) {
+	with := func(c *fixedReaderConfig, name string, change func(*recordType)) {
 		kind := c.Records[name]
 		change(&kind)
 		c.Records[name] = kind
 	}
-	for want, change := range map[string]func(*ReaderConfig){
-		"columns: each record type has its own columns":   func(c *ReaderConfig) { c.Columns = columns() },
-		"trailer: a trailer is a type of records":         func(c *ReaderConfig) { c.Trailer = &Trailer{Begins: "T"} },
-		"record: records defines what records begin with": func(c *ReaderConfig) { c.Record = "D" },
-		"type_at: \"x\" is not FIRST-LAST":                func(c *ReaderConfig) { c.TypeAt = "x" },
-		"records.D: columns: the field company of the item has no column": func(c *ReaderConfig) {
-			with(c, "B", func(k *RecordType) { delete(k.Columns, "company"); k.Columns["note"] = Column{At: "9-9"} })
+	for want, change := range map[string]func(*fixedReaderConfig){
+		"columns: each record type has its own columns":   func(c *fixedReaderConfig) { c.Columns = columns() },
+		"trailer: a trailer is a type of records":         func(c *fixedReaderConfig) { c.Trailer = &trailerConfig{Begins: "T"} },
+		"record: records defines what records begin with": func(c *fixedReaderConfig) { c.Record = "D" },
+		"type_at: \"x\" is not FIRST-LAST":                func(c *fixedReaderConfig) { c.TypeAt = "x" },
+		"records.D: columns: the field company of the item has no column": func(c *fixedReaderConfig) {
+			with(c, "B", func(k *recordType) { delete(k.Columns, "company"); k.Columns["note"] = columnConfig{At: "9-9"} })
 		},
-		"records.D.columns.amont: the item has no field amont (did you mean":      func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["amont"] = Column{At: "30"} }) },
-		`records.D.columns.account: it begins at 1, inside the text "D"`:          func(c *ReaderConfig) { with(c, "D", func(k *RecordType) { k.Columns["account"] = Column{At: "1-5"} }) },
-		"records.E.of: D is not a header of this file (as: header)":               func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Of = "D" }) },
-		"records.E: of: there are two trailers of the same records":               func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Of = "" }) },
-		"records.E.count_of: Q is not a record type that can be counted here":     func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.CountOf = []string{"Q"} }) },
-		"records.E.sums.note: the field is a string; exact sums need int or":      func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["note"] = Column{At: "14-20"} }) },
-		"records.E.sums.amont: no detail has a column amont (did you mean amount": func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Sums["amont"] = Column{At: "14-20"} }) },
-		`records.E.columns: it needs a detail or a header, but this type is "tra`: func(c *ReaderConfig) { with(c, "E", func(k *RecordType) { k.Columns = columns() }) },
-		`records.#.count: it needs a trailer, but this type is "ignore" (as)`:     func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.Count = "1-2" }) },
-		"records.#.columns: a detail needs them":                                  func(c *ReaderConfig) { with(c, "#", func(k *RecordType) { k.As = "" }) },
-		"records.F: of: F belongs to itself":                                      func(c *ReaderConfig) { with(c, "F", func(k *RecordType) { k.Of = "B" }) },
+		"records.D.columns.amont: the item has no field amont (did you mean": func(c *fixedReaderConfig) {
+			with(c, "D", func(k *recordType) { k.Columns["amont"] = columnConfig{At: "30"} })
+		},
+		`records.D.columns.account: it begins at 1, inside the text "D"`: func(c *fixedReaderConfig) {
+			with(c, "D", func(k *recordType) { k.Columns["account"] = columnConfig{At: "1-5"} })
+		},
+		"records.E.of: D is not a header of this file (as: header)":           func(c *fixedReaderConfig) { with(c, "E", func(k *recordType) { k.Of = "D" }) },
+		"records.E: of: there are two trailers of the same records":           func(c *fixedReaderConfig) { with(c, "E", func(k *recordType) { k.Of = "" }) },
+		"records.E.count_of: Q is not a record type that can be counted here": func(c *fixedReaderConfig) { with(c, "E", func(k *recordType) { k.CountOf = []string{"Q"} }) },
+		"records.E.sums.note: the field is a string; exact sums need int or": func(c *fixedReaderConfig) {
+			with(c, "E", func(k *recordType) { k.Sums["note"] = columnConfig{At: "14-20"} })
+		},
+		"records.E.sums.amont: no detail has a column amont (did you mean amount": func(c *fixedReaderConfig) {
+			with(c, "E", func(k *recordType) { k.Sums["amont"] = columnConfig{At: "14-20"} })
+		},
+		`records.E.columns: it needs a detail or a header, but this type is "tra`: func(c *fixedReaderConfig) { with(c, "E", func(k *recordType) { k.Columns = columns() }) },
+		`records.#.count: it needs a trailer, but this type is "ignore" (as)`:     func(c *fixedReaderConfig) { with(c, "#", func(k *recordType) { k.Count = "1-2" }) },
+		"records.#.columns: a detail needs them":                                  func(c *fixedReaderConfig) { with(c, "#", func(k *recordType) { k.As = "" }) },
+		"records.F: of: F belongs to itself":                                      func(c *fixedReaderConfig) { with(c, "F", func(k *recordType) { k.Of = "B" }) },
 	} {
 		cfg := batchConfig("in.txt")
 		change(&cfg)
-		_, err := NewReader(cfg, entry(t))
+		_, err := newFixedReader(cfg, entry(t))
 		require.ErrorContains(t, err, want)
 	}
 	cfg := batchConfig("in.txt")
 	cfg.Records = nil
-	_, err := NewReader(cfg, entry(t))
+	_, err := newFixedReader(cfg, entry(t))
 	require.ErrorContains(t, err, "columns: the positions of the fields are missing")
 	cfg.Columns, cfg.TypeAt = columns(), "1"
-	_, err = NewReader(cfg, entry(t))
+	_, err = newFixedReader(cfg, entry(t))
 	require.ErrorContains(t, err, "type_at: it applies to records, but there are none")
 }
 
@@ -265,10 +275,10 @@ func TestHeadersFitIntoThePosition(t *testing.T) {
 	t.Parallel()
 	schema, err := row.NewSchema(row.Field{Name: "a", Kind: row.String}, row.Field{Name: "x", Kind: row.String})
 	require.NoError(t, err)
-	cfg := ReaderConfig{Path: fileOf(t, "H"+strings.Repeat("x", 5000)+"\nDy\n"), Records: map[string]RecordType{
-		"H": {As: "header", Columns: map[string]Column{"a": {At: "2-5001"}}}, "D": {Columns: map[string]Column{"x": {At: "2"}}},
+	cfg := fixedReaderConfig{Path: fileOf(t, "H"+strings.Repeat("x", 5000)+"\nDy\n"), Records: map[string]recordType{
+		"H": {As: "header", Columns: map[string]columnConfig{"a": {At: "2-5001"}}}, "D": {Columns: map[string]columnConfig{"x": {At: "2"}}},
 	}}
-	r, err := NewReader(cfg, item.RowOf("wide", schema))
+	r, err := newFixedReader(cfg, item.RowOf("wide", schema))
 	require.NoError(t, err)
 	_, end := outcomes(t, r)
 	require.ErrorContains(t, end, "in.txt:1: the headers have 5001 bytes up to their last columns, but a position has room for only 3072")

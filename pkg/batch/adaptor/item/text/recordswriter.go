@@ -45,7 +45,7 @@ func (w *written) Sum(*recordtypes.Type, int) (row.Value, error) {
 func (w *written) Raw(*recordtypes.Type) []byte { return w.raw }
 
 // nil if there are no record types
-func newRecordsWriter(cfg *WriterConfig, in item.Type) (*recordsWriter, error) {
+func newRecordsWriter(cfg *fixedWriterConfig, in item.Type) (*recordsWriter, error) {
 	if cfg.Records == nil {
 		return nil, nil
 	}

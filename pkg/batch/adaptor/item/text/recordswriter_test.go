@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/filestream"
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -19,7 +20,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-func writtenTypes() map[string]RecordType {
+func writtenTypes() map[string]recordType {
 	kinds := batches()
 	delete(kinds, "#")
 	return kinds
@@ -47,7 +48,7 @@ func TestAWriterOfRecordTypesKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "out.txt")
 	write := func(t testing.TB, attempt core.Attempt) item.Writer {
-		w, err := NewWriter(WriterConfig{Path: path, Records: writtenTypes()}, itemtest.Use(entry(t), attempt))
+		w, err := newFixedWriter(fixedWriterConfig{Path: path, Records: writtenTypes()}, itemtest.Use(entry(t), attempt))
 		require.NoError(t, err)
 		return w
 	}
@@ -66,7 +67,7 @@ func TestAWriterOfRecordTypesKeepsTheContract(t *testing.T) {
 			return string(content)
 		},
 		Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-		Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+		Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 	})
 }
 
@@ -80,14 +81,14 @@ func TestRecordTypesAreReadAsTheyWereWritten(t *testing.T) {
 		kinds := writtenTypes()
 		if length > 0 { // as mainframes have it
 			two := 2
-			kinds["D"] = RecordType{Columns: map[string]Column{"account": {At: "2-4", Format: "packed"}, "amount": {At: "5-8", Format: "packed", Decimals: &two}}}
-			kinds["E"].Sums["amount"] = Column{At: "5-12", Format: "zoned"}
+			kinds["D"] = recordType{Columns: map[string]columnConfig{"account": {At: "2-4", Format: "packed"}, "amount": {At: "5-8", Format: "packed", Decimals: &two}}}
+			kinds["E"].Sums["amount"] = columnConfig{At: "5-12", Format: "zoned"}
 		}
 		rows := randomEntries(rt)
 		ctx := context.Background()
 		use := registry.BuildContext{In: entry(rt)}
 		writer := func() item.Writer {
-			w, err := NewWriter(WriterConfig{Path: path, Records: kinds, Length: length, Encoding: encoding}, use)
+			w, err := newFixedWriter(fixedWriterConfig{Path: path, Records: kinds, Length: length, Encoding: encoding}, use)
 			require.NoError(rt, err)
 			return w
 		}
@@ -111,7 +112,7 @@ func TestRecordTypesAreReadAsTheyWereWritten(t *testing.T) {
 		require.NoError(rt, w.Component().(item.Releaser).Release(ctx))
 		require.NoError(rt, w.Component().(item.Finisher).Finish(ctx))
 		require.NoError(rt, w.Component().(item.Closer).Close(ctx))
-		r, err := NewReader(ReaderConfig{Path: path, Records: kinds, Length: length, Encoding: encoding}, entry(rt))
+		r, err := newFixedReader(fixedReaderConfig{Path: path, Records: kinds, Length: length, Encoding: encoding}, entry(rt))
 		require.NoError(rt, err)
 		all, end := outcomes(t, r)
 		require.ErrorIs(rt, end, io.EOF)
@@ -142,7 +143,7 @@ func randomEntries(t *rapid.T) []item.Row {
 func TestAnInvalidItemLeavesRecordTypesAsTheyWere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "out.txt")
-	w, err := NewWriter(WriterConfig{Path: path, Records: writtenTypes()}, itemtest.Use(entry(t), core.Attempt{Exclusive: true}))
+	w, err := newFixedWriter(fixedWriterConfig{Path: path, Records: writtenTypes()}, itemtest.Use(entry(t), core.Attempt{Exclusive: true}))
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(t.Context(), nil))
@@ -169,23 +170,23 @@ func TestAnInvalidItemLeavesRecordTypesAsTheyWere(t *testing.T) {
 
 func TestTheRecordTypesOfAWriterAreChecked(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(*WriterConfig){
-		"records.*: the writer writes no such record: omit it":            func(c *WriterConfig) { c.Records["*"] = RecordType{As: "ignore"} },
-		"records.#: the writer writes no such record":                     func(c *WriterConfig) { c.Records["#"] = RecordType{As: "ignore"} },
-		"trailer: a trailer is a type of records":                         func(c *WriterConfig) { c.Trailer = &Trailer{Begins: "T"} },
-		"columns: the positions of the fields are missing":                func(c *WriterConfig) { c.Records = nil },
-		"records.E.of: X is not a header of this file":                    func(c *WriterConfig) { c.Records["E"] = RecordType{As: "trailer", Of: "X"} },
-		"records: there are 2 types of details, but no field selects one": func(c *WriterConfig) { c.Records["D"].Columns["record"] = Column{At: "20-21"} },
-		"records.DX: type_at: the name is longer than its column 12":      func(c *WriterConfig) { c.TypeAt = "12" },
-		"records.D: columns.account: it begins at 2, inside its name":     func(c *WriterConfig) { c.TypeAt = "1-2" },
-		"records.E: count: it begins at 1, inside its name":               func(c *WriterConfig) { c.Records["E"] = RecordType{As: "trailer", Of: "B", Count: "1-4"} },
-		"records.E: sums.amount: it begins at 5, inside count": func(c *WriterConfig) {
-			c.Records["E"] = RecordType{As: "trailer", Of: "B", Count: "2-5", Sums: map[string]Column{"amount": {At: "5-9"}}}
+	for want, change := range map[string]func(*fixedWriterConfig){
+		"records.*: the writer writes no such record: omit it":            func(c *fixedWriterConfig) { c.Records["*"] = recordType{As: "ignore"} },
+		"records.#: the writer writes no such record":                     func(c *fixedWriterConfig) { c.Records["#"] = recordType{As: "ignore"} },
+		"trailer: a trailer is a type of records":                         func(c *fixedWriterConfig) { c.Trailer = &trailerConfig{Begins: "T"} },
+		"columns: the positions of the fields are missing":                func(c *fixedWriterConfig) { c.Records = nil },
+		"records.E.of: X is not a header of this file":                    func(c *fixedWriterConfig) { c.Records["E"] = recordType{As: "trailer", Of: "X"} },
+		"records: there are 2 types of details, but no field selects one": func(c *fixedWriterConfig) { c.Records["D"].Columns["record"] = columnConfig{At: "20-21"} },
+		"records.DX: type_at: the name is longer than its column 12":      func(c *fixedWriterConfig) { c.TypeAt = "12" },
+		"records.D: columns.account: it begins at 2, inside its name":     func(c *fixedWriterConfig) { c.TypeAt = "1-2" },
+		"records.E: count: it begins at 1, inside its name":               func(c *fixedWriterConfig) { c.Records["E"] = recordType{As: "trailer", Of: "B", Count: "1-4"} },
+		"records.E: sums.amount: it begins at 5, inside count": func(c *fixedWriterConfig) {
+			c.Records["E"] = recordType{As: "trailer", Of: "B", Count: "2-5", Sums: map[string]columnConfig{"amount": {At: "5-9"}}}
 		},
 	} {
-		cfg := WriterConfig{Path: "out.txt", Records: writtenTypes()}
+		cfg := fixedWriterConfig{Path: "out.txt", Records: writtenTypes()}
 		change(&cfg)
-		_, err := NewWriter(cfg, registry.BuildContext{In: entry(t)})
+		_, err := newFixedWriter(cfg, registry.BuildContext{In: entry(t)})
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -17,7 +17,7 @@ type sums struct {
 	totals []row.Decimal
 }
 
-func newSums(t *Trailer, l *layout, schema *row.Schema) (*sums, error) {
+func newSums(t *trailerConfig, l *layout, schema *row.Schema) (*sums, error) {
 	s := &sums{}
 	if t == nil {
 		return s, nil
@@ -39,7 +39,7 @@ func newSums(t *Trailer, l *layout, schema *row.Schema) (*sums, error) {
 	return s, errors.Join(errs...)
 }
 
-func sumCell(name, place string, t *Trailer, l *layout, schema *row.Schema) (cell, error) {
+func sumCell(name, place string, t *trailerConfig, l *layout, schema *row.Schema) (cell, error) {
 	at, err := spanOf(place)
 	if err != nil {
 		return cell{}, err
@@ -62,7 +62,7 @@ func sumCell(name, place string, t *Trailer, l *layout, schema *row.Schema) (cel
 }
 
 // Two values must not share places of the trailer.
-func (s *sums) overlaps(t *Trailer) (errs []error) {
+func (s *sums) overlaps(t *trailerConfig) (errs []error) {
 	type taken struct {
 		span
 		what string

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -39,20 +40,20 @@ func transfers(t require.TestingT, rows ...[3]string) []item.Row {
 	return list
 }
 
-func transferColumns() map[string]Column {
+func transferColumns() map[string]columnConfig {
 	two := 2
-	return map[string]Column{"bank": {At: "2-4"}, "amount": {At: "5-10", Pad: "0", Decimals: &two}, "rate": {At: "11-16"}}
+	return map[string]columnConfig{"bank": {At: "2-4"}, "amount": {At: "5-10", Pad: "0", Decimals: &two}, "rate": {At: "11-16"}}
 }
 
-func transferTrailer() *Trailer {
-	return &Trailer{Begins: "T", Count: "2-4", Sums: map[string]string{"amount": "6-14", "bank": "15-20", "rate": "21-27"}}
+func transferTrailer() *trailerConfig {
+	return &trailerConfig{Begins: "T", Count: "2-4", Sums: map[string]string{"amount": "6-14", "bank": "15-20", "rate": "21-27"}}
 }
 
 func TestSumsAndImpliedPointsKeepTheContract(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "new", "out.txt")
 	write := func(t testing.TB, attempt core.Attempt) item.Writer {
-		w, err := NewWriter(WriterConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}, itemtest.Use(transfer(t), attempt))
+		w, err := newFixedWriter(fixedWriterConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}, itemtest.Use(transfer(t), attempt))
 		require.NoError(t, err)
 		return w
 	}
@@ -70,11 +71,11 @@ func TestSumsAndImpliedPointsKeepTheContract(t *testing.T) {
 			return string(content)
 		},
 		Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-		Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+		Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 	})
 	in := fileOf(t, want)
 	reader := func(t testing.TB, path string) item.Reader {
-		r, err := NewReader(ReaderConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}, transfer(t))
+		r, err := newFixedReader(fixedReaderConfig{Path: path, Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}, transfer(t))
 		require.NoError(t, err)
 		return r
 	}
@@ -95,20 +96,20 @@ func TestSumsAndImpliedPointsKeepTheContract(t *testing.T) {
 func TestSumsAreChecked(t *testing.T) {
 	t.Parallel()
 	one := 1
-	for want, change := range map[string]func(*WriterConfig){
-		"trailer.sums.amont: the records have no such column":      func(c *WriterConfig) { c.Trailer.Sums["amont"] = "30-40" },
-		"trailer.sums.amount: it is at 3-9, which overlaps count":  func(c *WriterConfig) { c.Trailer.Sums["amount"] = "3-9" },
-		"trailer.sums.bank: it is at 10-15, which overlaps amount": func(c *WriterConfig) { c.Trailer.Sums["bank"] = "10-15" },
-		"trailer.sums.amount: it begins at 1, inside \"T\"":        func(c *WriterConfig) { c.Trailer.Sums["amount"] = "1-9" },
-		`trailer.sums.amount: "x" is not FIRST-LAST`:               func(c *WriterConfig) { c.Trailer.Sums["amount"] = "x" },
-		"columns.bank: decimals: an implied point needs a decimal": func(c *WriterConfig) { c.Columns["bank"] = Column{At: "2-4", Decimals: &one} },
+	for want, change := range map[string]func(*fixedWriterConfig){
+		"trailer.sums.amont: the records have no such column":      func(c *fixedWriterConfig) { c.Trailer.Sums["amont"] = "30-40" },
+		"trailer.sums.amount: it is at 3-9, which overlaps count":  func(c *fixedWriterConfig) { c.Trailer.Sums["amount"] = "3-9" },
+		"trailer.sums.bank: it is at 10-15, which overlaps amount": func(c *fixedWriterConfig) { c.Trailer.Sums["bank"] = "10-15" },
+		"trailer.sums.amount: it begins at 1, inside \"T\"":        func(c *fixedWriterConfig) { c.Trailer.Sums["amount"] = "1-9" },
+		`trailer.sums.amount: "x" is not FIRST-LAST`:               func(c *fixedWriterConfig) { c.Trailer.Sums["amount"] = "x" },
+		"columns.bank: decimals: an implied point needs a decimal": func(c *fixedWriterConfig) { c.Columns["bank"] = columnConfig{At: "2-4", Decimals: &one} },
 	} {
-		cfg := WriterConfig{Path: "out.txt", Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
+		cfg := fixedWriterConfig{Path: "out.txt", Columns: transferColumns(), Record: "D", Trailer: transferTrailer()}
 		change(&cfg)
-		_, err := NewWriter(cfg, registry.BuildContext{In: transfer(t)})
+		_, err := newFixedWriter(cfg, registry.BuildContext{In: transfer(t)})
 		require.ErrorContains(t, err, want)
 	}
-	w, err := NewWriter(WriterConfig{Path: filepath.Join(t.TempDir(), "out.txt"), Columns: transferColumns(), Trailer: &Trailer{Begins: "T", Sums: map[string]string{"amount": "2-4"}}}, itemtest.Use(transfer(t), core.Attempt{Exclusive: true}))
+	w, err := newFixedWriter(fixedWriterConfig{Path: filepath.Join(t.TempDir(), "out.txt"), Columns: transferColumns(), Trailer: &trailerConfig{Begins: "T", Sums: map[string]string{"amount": "2-4"}}}, itemtest.Use(transfer(t), core.Attempt{Exclusive: true}))
 	require.NoError(t, err)
 	require.NoError(t, w.Component().(item.Opener).Open(t.Context(), nil))
 	require.NoError(t, w.Write(t.Context(), itemtest.Chunks(transfers(t, [3]string{"1", "10.00", ""}))[0]))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/surfin-batch/surfin/internal/testkit/itemkit"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest/itemtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -27,16 +28,16 @@ func payment(t require.TestingT) item.Type {
 	return item.RowOf("payment", schema)
 }
 
-func columns() map[string]Column {
-	return map[string]Column{"id": {At: "2-6", Pad: "0"}, "name": {At: "7-12"}, "city": {At: "15-18", Overflow: "cut"}, "cents": {At: "19-24"}}
+func columns() map[string]columnConfig {
+	return map[string]columnConfig{"id": {At: "2-6", Pad: "0"}, "name": {At: "7-12"}, "city": {At: "15-18", Overflow: "cut"}, "cents": {At: "19-24"}}
 }
 
-func readerConfig(path string) ReaderConfig {
-	return ReaderConfig{Path: path, Columns: columns(), Record: "D", Header: "HEAD", Trailer: &Trailer{Begins: "T", Count: "2-8"}}
+func readerConfig(path string) fixedReaderConfig {
+	return fixedReaderConfig{Path: path, Columns: columns(), Record: "D", Header: "HEAD", Trailer: &trailerConfig{Begins: "T", Count: "2-8"}}
 }
 
-func writerConfig(path string) WriterConfig {
-	return WriterConfig{Path: path, Columns: columns(), Record: "D", Header: "HEAD 1", Trailer: &Trailer{Begins: "T", Count: "2-8"}, LineEnd: "crlf"}
+func writerConfig(path string) fixedWriterConfig {
+	return fixedWriterConfig{Path: path, Columns: columns(), Record: "D", Header: "HEAD 1", Trailer: &trailerConfig{Begins: "T", Count: "2-8"}, LineEnd: "crlf"}
 }
 
 func fileOf(t testing.TB, content string) string {
@@ -65,9 +66,9 @@ func outcomes(t testing.TB, r item.Reader) (all []string, end error) {
 	}
 }
 
-func fixedReader(t testing.TB, cfg ReaderConfig) item.Reader {
+func fixedReader(t testing.TB, cfg fixedReaderConfig) item.Reader {
 	t.Helper()
-	r, err := NewReader(cfg, payment(t))
+	r, err := newFixedReader(cfg, payment(t))
 	require.NoError(t, err)
 	return r
 }
@@ -107,7 +108,7 @@ func TestALineThatTheEncodingDoesNotHaveIsAnInvalidItem(t *testing.T) {
 	all, err := outcomes(t, fixedReader(t, cfg))
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, []string{"!" + path + ":1: the line is not valid windows-1252 (see the key encoding)", "2 € null null"}, all)
-	lines, err := NewLinesReader(LinesConfig{Path: path, Encoding: "windows-1253"})
+	lines, err := newLinesReader(linesConfig{Path: path, Encoding: "windows-1253"})
 	require.NoError(t, err)
 	all, err = outcomes(t, lines)
 	require.ErrorIs(t, err, io.EOF)
@@ -137,7 +138,7 @@ func TestTheReadersKeepTheContract(t *testing.T) {
 	})
 	t.Run("lines", func(t *testing.T) {
 		itemtest.Reader(t, itemtest.ReaderConfig{Source: path, Change: add, New: func(t testing.TB) item.Reader {
-			r, err := NewLinesReader(LinesConfig{Path: path, MaxLine: 25})
+			r, err := newLinesReader(linesConfig{Path: path, MaxLine: 25})
 			require.NoError(t, err)
 			return r
 		}})
@@ -191,22 +192,22 @@ func TestACorrectedLineIsReadWithoutTheFile(t *testing.T) {
 
 func TestAConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	for want, change := range map[string]func(*ReaderConfig){
-		`columns.id: "6-2" is not FIRST-LAST`:                                       func(c *ReaderConfig) { c.Columns["id"] = Column{At: "6-2"} },
-		`columns.nam: the item has no field nam (did you mean name?)`:               func(c *ReaderConfig) { c.Columns["nam"] = Column{At: "30"} },
-		`columns: the field cents of the item has no column`:                        func(c *ReaderConfig) { delete(c.Columns, "cents") },
-		`columns.name: it begins at 6, inside the column id, which ends at 6`:       func(c *ReaderConfig) { c.Columns["name"] = Column{At: "6-12"} },
-		`columns.id: it begins at 1, inside the text "D" that a record begins with`: func(c *ReaderConfig) { c.Columns["id"] = Column{At: "1-6"} },
-		`columns.id: pad: "ab" is not a single character`:                           func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "ab"} },
-		`columns.id: pad: "0" after a number would change it`:                       func(c *ReaderConfig) { c.Columns["id"] = Column{At: "2-6", Pad: "0", Align: "left"} },
-		`trailer.begins: "D9" cannot be distinguished from "D"`:                     func(c *ReaderConfig) { c.Trailer.Begins = "D9" },
-		`trailer.count: it begins at 1, inside "T"`:                                 func(c *ReaderConfig) { c.Trailer.Count = "1-3" },
-		`header_lines: header means that there is one such line`:                    func(c *ReaderConfig) { c.HeaderLines = 2 },
-		`max_line: it is negative`:                                                  func(c *ReaderConfig) { c.MaxLine = -1 },
+	for want, change := range map[string]func(*fixedReaderConfig){
+		`columns.id: "6-2" is not FIRST-LAST`:                                       func(c *fixedReaderConfig) { c.Columns["id"] = columnConfig{At: "6-2"} },
+		`columns.nam: the item has no field nam (did you mean name?)`:               func(c *fixedReaderConfig) { c.Columns["nam"] = columnConfig{At: "30"} },
+		`columns: the field cents of the item has no column`:                        func(c *fixedReaderConfig) { delete(c.Columns, "cents") },
+		`columns.name: it begins at 6, inside the column id, which ends at 6`:       func(c *fixedReaderConfig) { c.Columns["name"] = columnConfig{At: "6-12"} },
+		`columns.id: it begins at 1, inside the text "D" that a record begins with`: func(c *fixedReaderConfig) { c.Columns["id"] = columnConfig{At: "1-6"} },
+		`columns.id: pad: "ab" is not a single character`:                           func(c *fixedReaderConfig) { c.Columns["id"] = columnConfig{At: "2-6", Pad: "ab"} },
+		`columns.id: pad: "0" after a number would change it`:                       func(c *fixedReaderConfig) { c.Columns["id"] = columnConfig{At: "2-6", Pad: "0", Align: "left"} },
+		`trailer.begins: "D9" cannot be distinguished from "D"`:                     func(c *fixedReaderConfig) { c.Trailer.Begins = "D9" },
+		`trailer.count: it begins at 1, inside "T"`:                                 func(c *fixedReaderConfig) { c.Trailer.Count = "1-3" },
+		`header_lines: header means that there is one such line`:                    func(c *fixedReaderConfig) { c.HeaderLines = 2 },
+		`max_line: it is negative`:                                                  func(c *fixedReaderConfig) { c.MaxLine = -1 },
 	} {
 		cfg := readerConfig("in.txt")
 		change(&cfg)
-		_, err := NewReader(cfg, payment(t))
+		_, err := newFixedReader(cfg, payment(t))
 		require.ErrorContains(t, err, want)
 	}
 }
@@ -215,13 +216,13 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(path string, use registry.BuildContext) (item.Writer, error){
 		"fixed": func(path string, use registry.BuildContext) (item.Writer, error) {
-			return NewWriter(writerConfig(path), use)
+			return newFixedWriter(writerConfig(path), use)
 		},
 		"lines": func(path string, use registry.BuildContext) (item.Writer, error) {
 			itemType, err := lineType(defaultField)
 			require.NoError(t, err)
 			use.In = itemType
-			return NewLinesWriter(LinesWriterConfig{Path: path}, use)
+			return newLinesWriter(linesWriterConfig{Path: path}, use)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -256,7 +257,7 @@ func TestTheWritersKeepTheContract(t *testing.T) {
 					return string(content)
 				},
 				Clear: func(t testing.TB) { require.NoError(t, os.RemoveAll(filepath.Dir(path))) },
-				Lose:  func(t testing.TB) { itemtest.RemoveParts(t, path) },
+				Lose:  func(t testing.TB) { itemkit.RemoveParts(t, path) },
 			})
 		})
 	}
@@ -277,7 +278,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 			row.StringValue(text.Draw(t, "city")), row.IntValue(rapid.Int64Range(-999999, 999999).Draw(t, "cents")),
 		}
 		want := texts(row.New(payment(t).Schema(), values))
-		w, err := NewWriter(writerConfig(path), registry.BuildContext{In: payment(t)})
+		w, err := newFixedWriter(writerConfig(path), registry.BuildContext{In: payment(t)})
 		require.NoError(t, err)
 		c := w.Component().(*writer)
 		ctx := context.Background()
@@ -292,7 +293,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, c.Release(ctx))
 		require.NoError(t, c.Finish(ctx))
-		r, err := NewReader(readerConfig(path), payment(t))
+		r, err := newFixedReader(readerConfig(path), payment(t))
 		require.NoError(t, err)
 		require.NoError(t, r.Component().(item.Opener).Open(ctx, nil))
 		items := r.NewItems(1)
@@ -311,7 +312,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 
 func TestAValueThatNeedsTwoLinesIsInvalid(t *testing.T) {
 	t.Parallel()
-	w, err := NewWriter(writerConfig(filepath.Join(t.TempDir(), "out.txt")), registry.BuildContext{In: payment(t)})
+	w, err := newFixedWriter(writerConfig(filepath.Join(t.TempDir(), "out.txt")), registry.BuildContext{In: payment(t)})
 	require.NoError(t, err)
 	c := w.Component().(*writer)
 	require.NoError(t, c.Open(t.Context(), nil))
@@ -324,18 +325,18 @@ func TestLinesTakesAnItemType(t *testing.T) {
 	t.Parallel()
 	type entry struct{ Text string }
 	path := fileOf(t, "a\nb\n")
-	r, err := NewLinesReader(LinesConfig{Path: path, Field: "line", Item: item.TypeOf[entry]("entry"), MaxLine: 100})
+	r, err := newLinesReader(linesConfig{Path: path, Field: "line", Item: item.TypeOf[entry]("entry"), MaxLine: 100})
 	require.NoError(t, err)
 	require.NoError(t, r.Component().(item.Opener).Open(t.Context(), nil))
 	items := r.NewItems(2)
 	require.NoError(t, r.Fill(t.Context(), items, 2))
 	require.Equal(t, []entry{{"a"}, {"b"}}, items.(*item.Slice[entry]).Items)
-	for want, cfg := range map[string]LinesConfig{
+	for want, cfg := range map[string]linesConfig{
 		"field: it cannot be combined with item":                             {Path: path, Field: "text", Item: item.TypeOf[entry]("entry"), MaxLine: 100},
 		"item: a line is one text: expected a type with one field, a string": {Path: path, Item: payment(t), MaxLine: 100},
 		"such as {line: string}, but number has other fields":                {Path: path, Item: item.TypeOf[struct{ N int64 }]("number"), MaxLine: 100},
 	} {
-		_, err := NewLinesReader(cfg)
+		_, err := newLinesReader(cfg)
 		require.ErrorContains(t, err, want)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// NewWriter returns a writer of items of the type use.In. The file belongs to use.Attempt (rule C15b).
-func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error) {
+// newFixedWriter returns a writer of items of the type use.In. The file belongs to use.Attempt (rule C15b).
+func newFixedWriter(cfg fixedWriterConfig, use registry.BuildContext) (item.Writer, error) {
 	err := cfg.Validate()
 	var l *layout
 	var total *sums
@@ -58,10 +58,10 @@ func NewWriter(cfg WriterConfig, use registry.BuildContext) (item.Writer, error)
 			return total.appendTo(text, l.shape, use.In.Schema())
 		}
 	}
-	return newWriter(out, use)
+	return newOutput(out, use)
 }
 
-func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildContext) (item.Writer, error) {
+func newTypesWriter(cfg fixedWriterConfig, types *recordsWriter, use registry.BuildContext) (item.Writer, error) {
 	form := filestream.Form{"header": strconv.Quote(cfg.Header)}
 	if form["records"] = types.String(); len(form["records"]) > maxFormText {
 		form["records"] = fmt.Sprintf("%.*s … (checksum %08x)", maxFormText, form["records"], crc32.ChecksumIEEE([]byte(form["records"])))
@@ -69,7 +69,7 @@ func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildCo
 	if cfg.Length > 0 {
 		form["length"] = strconv.Itoa(cfg.Length)
 	}
-	return newWriter(outConfig{
+	return newOutput(outConfig{
 		name: "fixed", path: cfg.Path, compression: cfg.Compression, encoding: cfg.Encoding, lineEnd: cfg.LineEnd, shape: types.shape,
 		header: cfg.Header, types: types, form: form,
 	}, use)
@@ -78,7 +78,7 @@ func newTypesWriter(cfg WriterConfig, types *recordsWriter, use registry.BuildCo
 // The position has limits (rule D4).
 const maxFormText = 512
 
-func trailerLine(t *Trailer, records int64) (string, error) {
+func trailerLine(t *trailerConfig, records int64) (string, error) {
 	if t.Count == "" {
 		return t.Begins, nil
 	}
@@ -216,7 +216,7 @@ type writerPosition struct {
 	Records int64                 `json:"records"`
 }
 
-func newWriter(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
+func newOutput(cfg outConfig, use registry.BuildContext) (item.Writer, error) {
 	encoding := cfg.encoding
 	if cfg.codec != nil {
 		encoding = ""
@@ -446,4 +446,15 @@ func (w *writer) named(err error) error {
 		return fmt.Errorf("%s: %w", w.cfg.name, err)
 	}
 	return nil
+}
+
+func writerLayout(cfg *fixedWriterConfig, in item.Type) (*layout, error) {
+	if err := named(in, "columns"); err != nil {
+		return nil, err
+	}
+	of, err := shapeOf(cfg.Length, cfg.Encoding)
+	if err != nil {
+		return nil, &registry.ConfigError{Key: "encoding", Err: err}
+	}
+	return newLayout(cfg.Columns, cfg.Record, of, in.Schema(), false)
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config is the configuration of `validate`.
-type Config struct {
+// config is the configuration of `validate`.
+type config struct {
 	Rule  registry.Expression  `key:"rule" main:"true" doc:"One rule without a name: a bool expression over item, meta and params."`
 	Rules registry.Expressions `key:"rules" rest:"true" doc:"Named rules. All of them must be true."`
 }
 
 // Validate refuses a configuration without any rule.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if c.Rule.Text == "" && len(c.Rules) == 0 {
 		return errors.New("validate needs a rule, such as validate: {cost_positive: item.cost >= 0}")
 	}
@@ -50,19 +50,19 @@ flow:
         has_airport: item.airport != nil and len(item.airport) > 0
     writer: {table: {name: strike, key: [id], create: true}}
     skip: {limit: 10}`,
-		Config: reflect.TypeFor[Config](),
+		Config: reflect.TypeFor[config](),
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			_, err := compile(cfg.(*Config), in)
+			_, err := compile(cfg.(*config), in)
 			return in, err
 		},
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return New(*cfg.(*Config), b.In)
+			return newProcessor(*cfg.(*config), b.In)
 		},
 	}}
 }
 
-// New returns the processor for items of type in.
-func New(cfg Config, in item.Type) (item.Processor, error) {
+// newProcessor returns the processor for items of type in.
+func newProcessor(cfg config, in item.Type) (item.Processor, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (r rule) String() string {
 	return "rule " + r.name
 }
 
-func compile(cfg *Config, in item.Type) ([]rule, error) {
+func compile(cfg *config, in item.Type) ([]rule, error) {
 	var rules []rule
 	var errs []error
 	add := func(name, key string, e registry.Expression) {

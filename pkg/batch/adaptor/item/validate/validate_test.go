@@ -1,6 +1,6 @@
 //test:plain
 
-package validate_test
+package validate
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/validate"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -26,18 +25,18 @@ func strikes(t testing.TB) item.Type {
 	return item.RowOf("strike", s)
 }
 
-func rules(pairs ...string) validate.Config {
-	var c validate.Config
+func rules(pairs ...string) config {
+	var c config
 	for i := 0; i < len(pairs); i += 2 {
 		c.Rules = append(c.Rules, registry.NamedExpression{Name: pairs[i], Expression: registry.Expression{Text: pairs[i+1]}})
 	}
 	return c
 }
 
-func check(t *testing.T, cfg validate.Config, values ...row.Value) error {
+func validated(t *testing.T, cfg config, values ...row.Value) error {
 	t.Helper()
 	in := strikes(t)
-	p, err := validate.New(cfg, in)
+	p, err := newProcessor(cfg, in)
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	out, advance, err := p.Chain(cell)
@@ -50,13 +49,13 @@ func check(t *testing.T, cfg validate.Config, values ...row.Value) error {
 func TestAnItemThatKeepsAllRulesPasses(t *testing.T) {
 	t.Parallel()
 	cfg := rules("cost_positive", "item.cost >= 0", "has_airport", "item.airport != nil and len(item.airport) > 0")
-	require.NoError(t, check(t, cfg, row.IntValue(1), row.FloatValue(0), row.StringValue("ROM")))
+	require.NoError(t, validated(t, cfg, row.IntValue(1), row.FloatValue(0), row.StringValue("ROM")))
 }
 
 func TestABrokenRuleIsNamedWithTheValuesItUsed(t *testing.T) {
 	t.Parallel()
 	cfg := rules("cost_positive", "item.cost >= 0")
-	err := check(t, cfg, row.IntValue(1), row.FloatValue(-3.5), row.Value{})
+	err := validated(t, cfg, row.IntValue(1), row.FloatValue(-3.5), row.Value{})
 	require.EqualError(t, err, "validate: rule cost_positive is broken: `item.cost >= 0`, with item.cost = -3.5")
 	require.Equal(t, exception.ClassValidate, exception.ClassOf(err))
 	require.True(t, exception.IsSkippable(err))
@@ -66,7 +65,7 @@ func TestABrokenRuleIsNamedWithTheValuesItUsed(t *testing.T) {
 func TestAllBrokenRulesAreNamed(t *testing.T) {
 	t.Parallel()
 	cfg := rules("a", "item.cost >= 0", "b", "item.id > 0", "c", "item.airport != nil and item.airport != 'X'")
-	err := check(t, cfg, row.IntValue(1), row.FloatValue(-1), row.Value{})
+	err := validated(t, cfg, row.IntValue(1), row.FloatValue(-1), row.Value{})
 	require.EqualError(t, err, "validate: rule a is broken: `item.cost >= 0`, with item.cost = -1\n"+
 		"rule c is broken: `item.airport != nil and item.airport != 'X'`, with item.airport = null")
 	require.Equal(t, exception.ClassValidate, exception.ClassOf(err))
@@ -74,17 +73,17 @@ func TestAllBrokenRulesAreNamed(t *testing.T) {
 
 func TestASingleRuleNeedsNoName(t *testing.T) {
 	t.Parallel()
-	cfg := validate.Config{Rule: registry.Expression{Text: "item.airport == 'ROM' or item.airport == nil"}}
-	_, err := validate.New(cfg, strikes(t))
+	cfg := config{Rule: registry.Expression{Text: "item.airport == 'ROM' or item.airport == nil"}}
+	_, err := newProcessor(cfg, strikes(t))
 	require.ErrorContains(t, err, "rule: item.airport may be null")
 	cfg.Rule.Text = "item.airport == nil or item.airport == 'ROM'"
-	err = check(t, cfg, row.IntValue(1), row.FloatValue(1), row.StringValue("NAP"))
+	err = validated(t, cfg, row.IntValue(1), row.FloatValue(1), row.StringValue("NAP"))
 	require.EqualError(t, err, "validate: the rule is broken: `item.airport == nil or item.airport == 'ROM'`, with item.airport = \"NAP\"")
 }
 
 func TestARuleThatFailsIsAnExpressionError(t *testing.T) {
 	t.Parallel()
-	err := check(t, rules("ratio", "item.cost / item.id > 1"), row.IntValue(0), row.FloatValue(1), row.Value{})
+	err := validated(t, rules("ratio", "item.cost / item.id > 1"), row.IntValue(0), row.FloatValue(1), row.Value{})
 	require.ErrorContains(t, err, "validate: rule ratio: expression `item.cost / item.id > 1`, character 11: division by zero")
 	require.Equal(t, exception.ClassExpression, exception.ClassOf(err))
 }
@@ -92,16 +91,16 @@ func TestARuleThatFailsIsAnExpressionError(t *testing.T) {
 func TestAllMistakesInRulesAreReportedAtLoad(t *testing.T) {
 	t.Parallel()
 	cfg := rules("a", "item.cost", "good", "item.id > 0", "b", "item.airport contains 'x'")
-	_, err := validate.Components()[0].Types(&cfg, strikes(t))
+	_, err := Components()[0].Types(&cfg, strikes(t))
 	require.EqualError(t, err, "rules.a: a bool is needed here, not a float\n"+
 		"rules.b: item.airport may be null: write item.airport ?? '', or test it first (item.airport != nil and ...)")
 	var key *registry.ConfigError
 	require.ErrorAs(t, err, &key)
 	require.Equal(t, "rules.a", key.Key)
 
-	var empty validate.Config
+	var empty config
 	require.ErrorContains(t, empty.Validate(), "needs a rule")
-	_, err = validate.New(empty, strikes(t))
+	_, err = newProcessor(empty, strikes(t))
 	require.ErrorContains(t, err, "needs a rule")
 }
 
@@ -110,7 +109,7 @@ type order struct{ Amount int }
 func TestGoTypesAreValidated(t *testing.T) {
 	t.Parallel()
 	cfg := rules("positive", "item.amount > 0")
-	built, err := validate.Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: item.TypeOf[order]("")})
+	built, err := Components()[0].New(context.Background(), &cfg, registry.BuildContext{In: item.TypeOf[order]("")})
 	require.NoError(t, err)
 	p := built.(item.Processor)
 	cell := p.NewCell().(*item.Cell[order])
@@ -123,7 +122,7 @@ func TestGoTypesAreValidated(t *testing.T) {
 
 func TestAValidItemCostsNoAllocation(t *testing.T) {
 	in := strikes(t)
-	p, err := validate.New(rules("a", "item.cost >= 0", "b", "item.id > 0"), in)
+	p, err := newProcessor(rules("a", "item.cost >= 0", "b", "item.id > 0"), in)
 	require.NoError(t, err)
 	cell := p.NewCell().(*item.Cell[item.Row])
 	_, advance, err := p.Chain(cell)

@@ -186,5 +186,5 @@ func TestAWrongQueryIsFound(t *testing.T) {
 
 func TestTheGuideShowsTheCatalog(t *testing.T) {
 	t.Parallel()
-	require.Contains(t, string(projectFile(t, "docs", "howto", "observability.md")), prometheus.Table(), "docs/howto/observability.md is to have this table")
+	require.Contains(t, string(projectFile(t, "docs", "reference", "metrics.md")), prometheus.Table(), "docs/reference/metrics.md is to have this table")
 }

@@ -42,7 +42,8 @@ func newObserved(t *testing.T, url string, fails func(write string, to core.Stat
 	o := &observed{Engine: testengine.New(t, url), t: t, metrics: prometheus.New(), log: &logged{}}
 	log := logging.New(logging.NewJSONHandler(o.log, &logging.HandlerOptions{Level: logging.LevelDebug}))
 	observer := core.Observers(o.metrics, slog.New(log))
-	repo := &failingRepository{JobRepository: repository.New(o.Database, repository.Options{Observer: observer}), fails: fails}
+	repo := repository.New(o.Database, repository.Options{Observer: observer}).Ports()
+	repo.Transitions = &failingRepository{Transitions: repo.Transitions, fails: fails}
 	var err error
 	o.launcher, err = job.NewLauncher(job.Config{
 		Repository: repo, Observer: observer, Executor: step.NewSimpleStepExecutor(repo, o.Database.Name(), observer),
@@ -129,7 +130,7 @@ func (l *logged) text() string {
 
 // failingRepository is a real repository in which some writes fail before they are made.
 type failingRepository struct {
-	ports.JobRepository
+	ports.Transitions
 	fails func(write string, to core.Status) error
 }
 
@@ -139,7 +140,7 @@ func (r *failingRepository) ChangeJob(ctx context.Context, ref ports.JobRef, c p
 			return "", err
 		}
 	}
-	return r.JobRepository.ChangeJob(ctx, ref, c)
+	return r.Transitions.ChangeJob(ctx, ref, c)
 }
 
 func (r *failingRepository) EndStep(ctx context.Context, ref ports.StepRef, c ports.StepChange) (core.Answer, error) {
@@ -148,7 +149,7 @@ func (r *failingRepository) EndStep(ctx context.Context, ref ports.StepRef, c po
 			return "", err
 		}
 	}
-	return r.JobRepository.EndStep(ctx, ref, c)
+	return r.Transitions.EndStep(ctx, ref, c)
 }
 
 func (o *observed) tasklet(name string, attr tx.Attr, err error) *model.StepElement {
@@ -296,7 +297,7 @@ func TestAnObserverThatPanicsLeavesNothingStarted(t *testing.T) {
 			bad := core.ObserverFunc(func(context.Context, core.Event) { panic("no") })
 			repo := repository.New(o.Database, repository.Options{Observer: bad})
 			launcher, err := job.NewLauncher(job.Config{
-				Repository: repo, Observer: core.Observers(bad, o.metrics), Executor: step.NewSimpleStepExecutor(repo, o.Database.Name(), core.Observers(bad, o.metrics)),
+				Repository: repo.Ports(), Observer: core.Observers(bad, o.metrics), Executor: step.NewSimpleStepExecutor(repo, o.Database.Name(), core.Observers(bad, o.metrics)),
 			})
 			require.NoError(t, err)
 			exec, err := launcher.Run(t.Context(), &model.Job{Name: name, Restartable: true, Flow: model.Flow{Elements: []model.Element{

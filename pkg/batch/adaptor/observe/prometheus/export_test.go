@@ -6,7 +6,12 @@ import (
 )
 
 // The tests compare the documentation and the dashboards with these.
-type Entry = entry
+type (
+	Entry    = entry
+	Textfile = textfile
+)
+
+var NewTextfile = newTextfile
 
 // Expire makes the figures old, as 15 seconds do.
 func (e *Exporter) Expire() {

@@ -24,7 +24,7 @@ type ExporterConfig struct {
 	// Listen is HOST:PORT for GET /metrics while jobs run; empty means none. If it is in use, a warning is
 	// logged.
 	Listen string
-	// Textfile is NAME.prom for node_exporter; empty means none.
+	// textfile is NAME.prom for node_exporter; empty means none.
 	Textfile string
 	// Every is the time between two writings of the text file; 0 means defaultEvery.
 	Every time.Duration
@@ -51,7 +51,7 @@ type Exporter struct {
 	closing sync.Once
 	running sync.WaitGroup
 	writing sync.Mutex // guards file
-	file    *Textfile
+	file    *textfile
 }
 
 // NewExporter returns an exporter that has not begun.
@@ -71,7 +71,7 @@ func NewExporter(config ExporterConfig) (*Exporter, error) {
 		if err := counted.Register(counts{e.metrics}); err != nil {
 			return nil, fmt.Errorf("metrics: %w", err)
 		}
-		e.file = NewTextfile(config.Textfile, counted)
+		e.file = newTextfile(config.Textfile, counted)
 	}
 	return e, nil
 }
@@ -103,7 +103,9 @@ func begins(event core.Event) bool {
 
 // ReadFigures implements core.FiguresReader: served metrics include the history's. The text file outlives
 // them.
-func (e *Exporter) ReadFigures(read core.FiguresFunc) { e.metrics.ReadFigures(read) }
+func (e *Exporter) ReadFigures(read func(context.Context) (core.Figures, error)) {
+	e.metrics.ReadFigures(read)
+}
 
 // Handler serves the metrics, for the application's own HTTP server.
 func (e *Exporter) Handler() http.Handler {

@@ -22,7 +22,7 @@ const (
 
 // history has the metrics of the database (rule OP1).
 type history struct {
-	read  core.FiguresFunc
+	read  func(context.Context) (core.Figures, error)
 	known func(job string)
 	descs map[string]*client.Desc
 

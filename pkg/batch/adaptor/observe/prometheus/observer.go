@@ -55,7 +55,9 @@ func New() *Metrics {
 }
 
 // ReadFigures implements core.FiguresReader.
-func (m *Metrics) ReadFigures(read core.FiguresFunc) { m.history.read = read }
+func (m *Metrics) ReadFigures(read func(context.Context) (core.Figures, error)) {
+	m.history.read = read
+}
 
 // Describe implements the client's Collector.
 func (m *Metrics) Describe(to chan<- *client.Desc) {

@@ -16,27 +16,27 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Textfile adds the metrics of this process to a file for node_exporter. Processes add up in it, one after
+// textfile adds the metrics of this process to a file for node_exporter. Processes add up in it, one after
 // the other or at once, so that rate and increase are right for jobs that run for a moment. Metrics that
 // are true only while a process lives are not in it.
 //
 // It is not safe for concurrent use.
-type Textfile struct {
+type textfile struct {
 	path     string
 	gatherer client.Gatherer
 	written  families
 }
 
-// NewTextfile returns a file at path, in an existing folder.
-func NewTextfile(path string, from client.Gatherer) *Textfile {
-	return &Textfile{path: path, gatherer: from, written: families{}}
+// newTextfile returns a file at path, in an existing folder.
+func newTextfile(path string, from client.Gatherer) *textfile {
+	return &textfile{path: path, gatherer: from, written: families{}}
 }
 
 type families map[string]*dto.MetricFamily
 
 // Write adds the counts since the last call. The file is replaced as a whole; PATH.lock locks out other
 // processes meanwhile. A file with anything but metrics of Surfin is left alone and reported.
-func (t *Textfile) Write() (err error) {
+func (t *textfile) Write() (err error) {
 	gathered, err := t.gatherer.Gather()
 	if err != nil {
 		return fmt.Errorf("gather metrics: %w", err)

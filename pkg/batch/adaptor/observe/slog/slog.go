@@ -1,5 +1,5 @@
 // Package slog makes one structured log record per event of a job, with its stable name in the attribute
-// `event`. docs/howto/observability.md has a table.
+// `event`. docs/reference/events.md has a table.
 //
 // It imports core and the standard library; module.go imports fx, settings and internal/secret.
 package slog

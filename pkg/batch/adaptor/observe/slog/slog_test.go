@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	events "github.com/surfin-batch/surfin/pkg/batch/adaptor/observe/slog"
@@ -188,7 +189,7 @@ func TestTheModuleAppendsToTheFileOfTheSettings(t *testing.T) {
 		app, err := batch.New(t.Context(), s, events.Module())
 		require.NoError(t, err)
 		if _, err := app.Run(t.Context(), batch.RunRequest{File: job}); err != nil {
-			var complete *core.InstanceCompleteError
+			var complete *ports.InstanceCompleteError
 			require.ErrorAs(t, err, &complete)
 		}
 		require.NoError(t, app.Close(t.Context()))
@@ -211,7 +212,7 @@ func TestTheModuleAppendsToTheFileOfTheSettings(t *testing.T) {
 
 func TestTheGuideShowsTheCatalog(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "howto", "observability.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "..", "docs", "reference", "events.md"))
 	require.NoError(t, err)
-	require.Contains(t, string(page), events.Table(), "docs/howto/observability.md is to have this table")
+	require.Contains(t, string(page), events.Table(), "docs/reference/events.md is to have this table")
 }

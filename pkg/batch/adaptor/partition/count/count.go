@@ -13,13 +13,13 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Config configures the partitioner.
-type Config struct {
+// config configures the partitioner.
+type config struct {
 	Parts int `key:"parts" main:"true" required:"true" doc:"The number of partitions."`
 }
 
 // Validate checks the number.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if c.Parts < 1 || c.Parts > core.MaxPartitions {
 		return &registry.ConfigError{Key: "parts", Err: fmt.Errorf("%d is not between 1 and %d", c.Parts, core.MaxPartitions)}
 	}
@@ -29,7 +29,7 @@ func (c *Config) Validate() error {
 // Components describes the partitioner.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindPartitioner, Name: "count", Config: reflect.TypeFor[Config](), Parts: types,
+		Kind: registry.KindPartitioner, Name: "count", Config: reflect.TypeFor[config](), Parts: types,
 		Summary: "makes a fixed number of partitions",
 		Doc: `For work that a partition can select by its number: every partition has ` + "`part.index`" + `,
 from 0, and ` + "`part.count`" + `, the number of partitions. They are named by their index. In SQL,
@@ -42,7 +42,9 @@ flow:
   chunk:
     reader: {query: {sql: "select id, amount from orders where id % 8 = ${part.index}", key: [id], item: {id: int, amount: decimal}}}
     writer: {table: {name: bill, key: [id], create: true}}`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+			return newPartitioner(*cfg.(*config))
+		},
 	}}
 }
 
@@ -50,14 +52,14 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"count": reflect.TypeFor[int64]()}, nil
 }
 
-type partitioner struct{ config Config }
+type partitioner struct{ config config }
 
-// New checks config.
-func New(config Config) (core.Partitioner, error) {
-	if err := config.Validate(); err != nil {
+// newPartitioner checks config.
+func newPartitioner(cfg config) (core.Partitioner, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &partitioner{config: config}, nil
+	return &partitioner{config: cfg}, nil
 }
 
 func (p *partitioner) Partition(context.Context, *core.View) ([]core.Partition, error) {

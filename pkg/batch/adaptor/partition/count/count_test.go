@@ -1,6 +1,6 @@
 //test:plain
 
-package count_test
+package count
 
 import (
 	"context"
@@ -8,14 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/count"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestEveryPartKnowsItsNumberAndHowManyThereAre(t *testing.T) {
 	t.Parallel()
-	p, err := count.New(count.Config{Parts: 3})
+	p, err := newPartitioner(config{Parts: 3})
 	require.NoError(t, err)
 	parts, err := p.Partition(context.Background(), &core.View{})
 	require.NoError(t, err)
@@ -31,7 +30,7 @@ func TestEveryPartKnowsItsNumberAndHowManyThereAre(t *testing.T) {
 func TestANumberOfPartsThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, -1, core.MaxPartitions + 1} {
-		_, err := count.New(count.Config{Parts: n})
+		_, err := newPartitioner(config{Parts: n})
 		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, "parts", at.Key)

@@ -19,14 +19,14 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Config configures the partitioner.
-type Config struct {
+// config configures the partitioner.
+type config struct {
 	Glob     string `key:"glob" main:"true" path:"true" required:"true" doc:"The pattern: * matches any run of characters except /, ? one character, [a-z] one of a range; a backslash escapes the next character."`
 	Required bool   `key:"required" default:"false" doc:"Whether the step fails if no file matches; otherwise it has nothing to do and completes."`
 }
 
 // Validate checks the pattern.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	err := filestream.CheckPattern(c.Glob)
 	if err != nil {
 		return &registry.ConfigError{Key: "glob", Err: err}
@@ -37,7 +37,7 @@ func (c *Config) Validate() error {
 // Components describes the partitioner.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindPartitioner, Name: "files", Config: reflect.TypeFor[Config](), Parts: types,
+		Kind: registry.KindPartitioner, Name: "files", Config: reflect.TypeFor[config](), Parts: types,
 		Summary: "makes a partition for each file that matches a pattern",
 		Doc: `Every partition has its file as ` + "`part.path`" + `, an absolute path. It is named after the file,
 with _ for characters other than letters, digits and _ - . and with its folders if two files
@@ -52,7 +52,9 @@ flow:
   chunk:
     reader: {csv: {path: "${part.path}", item: {id: int, name: string}}}
     writer: {table: {name: customer, key: [id], create: true}}`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+			return newPartitioner(*cfg.(*config))
+		},
 	}}
 }
 
@@ -60,14 +62,14 @@ func types(any) (map[string]reflect.Type, error) {
 	return map[string]reflect.Type{"path": reflect.TypeFor[string]()}, nil
 }
 
-type partitioner struct{ config Config }
+type partitioner struct{ config config }
 
-// New checks config.
-func New(config Config) (core.Partitioner, error) {
-	if err := config.Validate(); err != nil {
+// newPartitioner checks config.
+func newPartitioner(cfg config) (core.Partitioner, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &partitioner{config: config}, nil
+	return &partitioner{config: cfg}, nil
 }
 
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {

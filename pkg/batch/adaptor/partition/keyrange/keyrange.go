@@ -17,8 +17,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Config configures the partitioner.
-type Config struct {
+// config configures the partitioner.
+type config struct {
 	Database string       `key:"database" doc:"The database; default: the job's."`
 	Table    string       `key:"table" required:"true" doc:"The table, or SCHEMA.TABLE."`
 	Key      string       `key:"key" required:"true" doc:"A column of integers, never null, preferably with an index."`
@@ -27,7 +27,7 @@ type Config struct {
 }
 
 // Validate checks the options that need no database.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	if c.Table == "" {
 		errs = append(errs, &registry.ConfigError{Key: "table", Err: errors.New("the table is missing")})
@@ -44,7 +44,7 @@ func (c *Config) Validate() error {
 // Components describes the partitioner.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindPartitioner, Name: "range", Config: reflect.TypeFor[Config](), Parts: types,
+		Kind: registry.KindPartitioner, Name: "range", Config: reflect.TypeFor[config](), Parts: types,
 		Summary: "makes ranges of an integer key",
 		Doc: `From the smallest to the largest key in the table when the step starts for the
 first time, the partitions are ranges of equal width: ` + "`part.min`" + ` to ` + "`part.max`" + `, both of them
@@ -60,7 +60,7 @@ flow:
   chunk:
     reader: {query: {sql: "select id, amount from orders where id between ${part.min} and ${part.max}", key: [id], item: {id: int, amount: decimal}}}
     writer: {table: {name: bill, key: [id], create: true}}`,
-		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *config) string { return c.Database }, newPartitioner),
 	}}
 }
 
@@ -70,15 +70,15 @@ func types(any) (map[string]reflect.Type, error) {
 
 type partitioner struct {
 	db     tx.Database
-	config Config
+	config config
 }
 
-// New checks config.
-func New(db tx.Database, config Config) (core.Partitioner, error) {
-	if err := config.Validate(); err != nil {
+// newPartitioner checks config.
+func newPartitioner(db tx.Database, cfg config) (core.Partitioner, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &partitioner{db: db, config: config}, nil
+	return &partitioner{db: db, config: cfg}, nil
 }
 
 // Partition returns the ranges.

@@ -1,4 +1,4 @@
-package keyrange_test
+package keyrange
 
 import (
 	"context"
@@ -11,13 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/keyrange"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-func partition(t require.TestingT, db tx.Database, config keyrange.Config) ([]core.Partition, error) {
-	p, err := keyrange.New(db, config)
+func partition(t require.TestingT, db tx.Database, cfg config) ([]core.Partition, error) {
+	p, err := newPartitioner(db, cfg)
 	require.NoError(t, err)
 	return p.Partition(context.Background(), &core.View{})
 }
@@ -39,7 +39,7 @@ func TestRangesCoverEverythingWithoutGapOrOverlapAndNeverOverflow(t *testing.T) 
 			low, high = high, low
 		}
 		n := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, core.MaxPartitions)).Draw(t, "parts")
-		ranges := keyrange.Split(low, high, n)
+		ranges := Split(low, high, n)
 		span := uint64(high) - uint64(low)
 		if span < uint64(n) {
 			require.Len(t, ranges, int(span+1))
@@ -71,7 +71,7 @@ func TestEveryRowIsInOneRange(t *testing.T) {
 			for _, id := range ids {
 				testengine.Exec(t, db, fmt.Sprintf("insert into kunde values (%s, 1)", db.Dialect().Placeholder(1)), id)
 			}
-			parts, err := partition(t, db, keyrange.Config{Table: "kunde", Key: "id", Parts: rapid.IntRange(1, 20).Draw(t, "parts")})
+			parts, err := partition(t, db, config{Table: "kunde", Key: "id", Parts: rapid.IntRange(1, 20).Draw(t, "parts")})
 			require.NoError(t, err)
 			require.Equal(t, len(ids) == 0, len(parts) == 0)
 			for _, id := range ids {
@@ -86,7 +86,7 @@ func TestEveryRowIsInOneRange(t *testing.T) {
 		})
 		testengine.Exec(t, db, "delete from kunde")
 		testengine.Exec(t, db, "insert into kunde values (1, 7), (2, 9)")
-		parts, err := partition(t, db, keyrange.Config{Table: "kunde", Key: "a.b", Parts: 1})
+		parts, err := partition(t, db, config{Table: "kunde", Key: "a.b", Parts: 1})
 		require.NoError(t, err)
 		require.Equal(t, "7..9", parts[0].Name)
 	})
@@ -97,14 +97,14 @@ func TestWhereNarrowsTheRangesByBindVariables(t *testing.T) {
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table kunde (id int, region text)")
 		testengine.Exec(t, db, "insert into kunde values (1, 'a'), (10, 'b'), (19, 'b'), (100, 'a'), (null, 'a')")
-		parts, err := partition(t, db, keyrange.Config{
+		parts, err := partition(t, db, config{
 			Table: "kunde", Key: "id", Parts: 2, Where: statement("region = ${} or id = ${}", "b", int64(10)),
 		})
 		require.NoError(t, err)
 		require.Len(t, parts, 2)
 		require.Equal(t, "10..14", parts[0].Name)
 		require.Equal(t, "15..19", parts[1].Name)
-		parts, err = partition(t, db, keyrange.Config{Table: "kunde", Key: "id", Parts: 2, Where: statement("region = ${} -- none", "c")})
+		parts, err = partition(t, db, config{Table: "kunde", Key: "id", Parts: 2, Where: statement("region = ${} -- none", "c")})
 		require.NoError(t, err)
 		require.Empty(t, parts)
 	})
@@ -116,17 +116,17 @@ func TestAKeyThatWouldLoseRowsIsRefused(t *testing.T) {
 		testengine.Exec(t, db, "create table kunde (id int, name text, amount numeric(10,2))")
 		testengine.Exec(t, db, "insert into kunde values (1, '9', 1.5), (null, '10', 2.5), (7, 'x', 3)")
 		for key, want := range map[string]string{"id": "the key is null", "name": "not an integer", "amount": "not an integer", "missing": "missing"} {
-			_, err := partition(t, db, keyrange.Config{Table: "kunde", Key: key, Parts: 2})
+			_, err := partition(t, db, config{Table: "kunde", Key: key, Parts: 2})
 			require.ErrorContains(t, err, want, key)
 		}
-		_, err := partition(t, db, keyrange.Config{Table: "nowhere", Key: "id", Parts: 2})
+		_, err := partition(t, db, config{Table: "nowhere", Key: "id", Parts: 2})
 		require.ErrorContains(t, err, "nowhere")
 	})
 }
 
 func TestAConfigThatCannotBeIsRefusedWhole(t *testing.T) {
 	t.Parallel()
-	_, err := keyrange.New(nil, keyrange.Config{})
+	_, err := newPartitioner(nil, config{})
 	for _, key := range []string{"table: ", "key: ", "parts: "} {
 		require.True(t, strings.Contains(err.Error(), key), err)
 	}

@@ -1,4 +1,4 @@
-package keyrange_test
+package keyrange
 
 import (
 	"os"

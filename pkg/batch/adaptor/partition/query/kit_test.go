@@ -1,6 +1,6 @@
 //test:plain
 
-package query_test
+package query
 
 import (
 	"os"

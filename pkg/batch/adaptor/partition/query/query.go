@@ -25,8 +25,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Config configures the partitioner.
-type Config struct {
+// config configures the partitioner.
+type config struct {
 	SQL      registry.SQL `key:"sql" main:"true" required:"true" doc:"One SELECT; the partitions have its order."`
 	Item     item.Type    `key:"item" required:"true" doc:"The columns that become part.COLUMN, with their types: a type of the job's, or an inline map such as {region: string, since: date}. They are never null."`
 	Database string       `key:"database" doc:"The database; default: the job's."`
@@ -38,7 +38,7 @@ const (
 )
 
 // Validate checks the statement and the columns.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	if c.SQL.IsZero() {
 		errs = append(errs, &registry.ConfigError{Key: "sql", Err: errors.New("the statement is missing")})
@@ -49,7 +49,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) checkItem() error {
+func (c *config) checkItem() error {
 	if c.Item == nil {
 		return errors.New("name the columns and their types: ${part.COLUMN} must be known before the query runs")
 	}
@@ -72,7 +72,7 @@ func (c *Config) checkItem() error {
 // Components describes the partitioner.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindPartitioner, Name: "query", Config: reflect.TypeFor[Config](), Parts: types,
+		Kind: registry.KindPartitioner, Name: "query", Config: reflect.TypeFor[config](), Parts: types,
 		Summary: "makes a partition for each row of a SELECT",
 		Doc: `The columns of the row that ` + "`item`" + ` names are ` + "`part.COLUMN`" + `. A column ` + "`name`" + ` names the
 partitions, with _ for characters other than letters, digits and _ - . / and a number at the end if two
@@ -94,12 +94,12 @@ flow:
   chunk:
     reader: {query: {sql: "select id, amount from orders where region = ${part.name} and day >= ${part.since}", key: [id], item: {id: int, amount: decimal}}}
     writer: {csv: "out/${part.name}.csv"}`,
-		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *config) string { return c.Database }, newPartitioner),
 	}}
 }
 
 func types(cfg any) (map[string]reflect.Type, error) {
-	c := cfg.(*Config)
+	c := cfg.(*config)
 	if err := c.checkItem(); err != nil {
 		return nil, &registry.ConfigError{Key: "item", Err: err}
 	}
@@ -114,15 +114,15 @@ func types(cfg any) (map[string]reflect.Type, error) {
 
 type partitioner struct {
 	db     tx.Database
-	config Config
+	config config
 }
 
-// New checks config.
-func New(db tx.Database, config Config) (core.Partitioner, error) {
-	if err := config.Validate(); err != nil {
+// newPartitioner checks config.
+func newPartitioner(db tx.Database, cfg config) (core.Partitioner, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &partitioner{db: db, config: config}, nil
+	return &partitioner{db: db, config: cfg}, nil
 }
 
 func (p *partitioner) Partition(ctx context.Context, _ *core.View) ([]core.Partition, error) {

@@ -1,4 +1,4 @@
-package query_test
+package query
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testengine"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/partition/query"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -23,9 +23,9 @@ func rowType(t testing.TB, fields ...row.Field) item.Type {
 	return item.RowOf("", schema)
 }
 
-func partition(t *testing.T, db tx.Database, config query.Config) ([]core.Partition, error) {
+func partition(t *testing.T, db tx.Database, cfg config) ([]core.Partition, error) {
 	t.Helper()
-	p, err := query.New(db, config)
+	p, err := newPartitioner(db, cfg)
 	require.NoError(t, err)
 	return p.Partition(context.Background(), &core.View{})
 }
@@ -35,7 +35,7 @@ func TestEveryRowIsAPartThatKnowsItsColumns(t *testing.T) {
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
 		testengine.Exec(t, db, "create table region (code text, since date, at timestamp, active boolean, n bigint, x double precision)")
 		testengine.Exec(t, db, "insert into region values ('north east', '2020-02-29', '2021-01-02 03:04:05', true, 9007199254740993, 1.5), ('zoo', '2021-01-01', '2021-01-02 03:04:05', true, -1, 2)")
-		parts, err := partition(t, db, query.Config{
+		parts, err := partition(t, db, config{
 			SQL: statement("select code as name, since, at, active, n, x as \"X Y\", 1 as other from region where n < ${} order by code desc", int64(1)<<62),
 			Item: rowType(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "since", Kind: row.DateKind}, row.Field{Name: "at", Kind: row.Timestamp},
 				row.Field{Name: "active", Kind: row.Bool}, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "x", Kind: row.Float, From: "X Y"}),
@@ -63,14 +63,14 @@ func TestWithoutANamePartsAreNamedByTheirRowAndOtherwiseMadeUnique(t *testing.T)
 		testengine.Exec(t, db, "create table region (code int)")
 		testengine.Exec(t, db, "insert into region values (7), (7), (8)")
 		n := row.Field{Name: "code", Kind: row.Int}
-		parts, err := partition(t, db, query.Config{SQL: statement("select code from region order by code"), Item: rowType(t, n)})
+		parts, err := partition(t, db, config{SQL: statement("select code from region order by code"), Item: rowType(t, n)})
 		require.NoError(t, err)
 		require.Equal(t, []string{"1", "2", "3"}, []string{parts[0].Name, parts[1].Name, parts[2].Name})
 		n.Name = "name"
-		parts, err = partition(t, db, query.Config{SQL: statement("select code as name from region order by code"), Item: rowType(t, n)})
+		parts, err = partition(t, db, config{SQL: statement("select code as name from region order by code"), Item: rowType(t, n)})
 		require.NoError(t, err)
 		require.Equal(t, []string{"7", "7-2", "8"}, []string{parts[0].Name, parts[1].Name, parts[2].Name})
-		parts, err = partition(t, db, query.Config{SQL: statement("select code as name from region where code < 0"), Item: rowType(t, n)})
+		parts, err = partition(t, db, config{SQL: statement("select code as name from region where code < 0"), Item: rowType(t, n)})
 		require.NoError(t, err)
 		require.Empty(t, parts)
 	})
@@ -83,20 +83,20 @@ func TestAValueThatDoesNotFitFailsAndNamesTheRow(t *testing.T) {
 		testengine.Exec(t, db, "insert into region values ('7'), ('x'), (null)")
 		n := rowType(t, row.Field{Name: "code", Kind: row.Int})
 		for from, want := range map[string]string{"code = 'x'": "row 1: field code", "code is null": "row 1: field code", "code is not null": "row 2: "} {
-			_, err := partition(t, db, query.Config{SQL: statement("select code from region where " + from + " order by code"), Item: n})
+			_, err := partition(t, db, config{SQL: statement("select code from region where " + from + " order by code"), Item: n})
 			require.ErrorContains(t, err, want)
 		}
-		_, err := partition(t, db, query.Config{SQL: statement("select code as cod from region"), Item: n})
+		_, err := partition(t, db, config{SQL: statement("select code as cod from region"), Item: n})
 		require.ErrorContains(t, err, "the result has no column code (did you mean cod?)")
-		_, err = partition(t, db, query.Config{SQL: statement("select nothing"), Item: n})
+		_, err = partition(t, db, config{SQL: statement("select nothing"), Item: n})
 		require.ErrorContains(t, err, "nothing")
 	})
 }
 
 func TestItemSaysAtLoadWhatPartsKnow(t *testing.T) {
 	t.Parallel()
-	c := query.Components()[0]
-	parts, err := c.Parts(&query.Config{Item: rowType(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "d", Kind: row.DateKind})})
+	c := Components()[0]
+	parts, err := c.Parts(&config{Item: rowType(t, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "d", Kind: row.DateKind})})
 	require.NoError(t, err)
 	require.Len(t, parts, 2)
 	require.Equal(t, "int64", parts["n"].String())
@@ -109,10 +109,10 @@ func TestItemSaysAtLoadWhatPartsKnow(t *testing.T) {
 		"n is int null":                   rowType(t, row.Field{Name: "n", Kind: row.Int, Nullable: true}),
 		"index is the partition's number": rowType(t, row.Field{Name: "index", Kind: row.Int}),
 	} {
-		_, err := c.Parts(&query.Config{Item: it})
+		_, err := c.Parts(&config{Item: it})
 		require.ErrorContains(t, err, want)
 		var at *registry.ConfigError
-		require.ErrorAs(t, (&query.Config{SQL: statement("select 1"), Item: it}).Validate(), &at)
+		require.ErrorAs(t, (&config{SQL: statement("select 1"), Item: it}).Validate(), &at)
 		require.Equal(t, "item", at.Key)
 	}
 }

@@ -16,17 +16,17 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Severity is the effect of rows that break a rule.
-type Severity string
+// severity is the effect of rows that break a rule.
+type severity string
 
 // The zero value means Error.
 const (
-	Error Severity = "error"
-	Warn  Severity = "warn"
+	severityError severity = "error"
+	severityWarn  severity = "warn"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Table          string                  `key:"table" main:"true" doc:"The table to check, or schema.table."`
 	SQL            registry.SQL            `key:"sql" doc:"A SELECT whose rows are checked, instead of a table."`
 	Unique         []string                `key:"unique" doc:"Columns with unique values; columns separated by commas are unique together. Rows with a null in them are not compared."`
@@ -34,7 +34,7 @@ type Config struct {
 	AcceptedValues map[string][]string     `key:"accepted_values" doc:"Maps columns to their accepted values, compared as text; nulls are not checked."`
 	Relationships  map[string]string       `key:"relationships" doc:"Maps columns to TABLE.COLUMN of the same database, which must contain each of their values; nulls are not checked."`
 	None           map[string]registry.SQL `key:"none" doc:"Maps names of your own rules to SELECTs that must return no rows."`
-	Severity       Severity                `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step after all checks have run; warn only counts."`
+	Severity       severity                `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step after all checks have run; warn only counts."`
 	Store          string                  `key:"store" doc:"The table that stores rows that break a rule, with the ids of the run; it is created if it does not exist. Without it they are only counted."`
 	Show           int                     `key:"show" default:"3" doc:"How many rows of each broken rule the message shows; 0 shows none, for data that must not be logged."`
 	Database       string                  `key:"database" doc:"The database; default: the job's."`
@@ -43,7 +43,7 @@ type Config struct {
 const mostShown = 20
 
 // Validate checks the options that need no database.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -80,7 +80,7 @@ func (c *Config) Validate() error {
 	if c.Show < 0 || c.Show > mostShown {
 		bad("show", "%d is not between 0 and %d", c.Show, mostShown)
 	}
-	if c.Severity != "" && c.Severity != Error && c.Severity != Warn {
+	if c.Severity != "" && c.Severity != severityError && c.Severity != severityWarn {
 		bad("severity", "%q is unknown (allowed: error, warn)", c.Severity)
 	}
 	return errors.Join(errs...)
@@ -104,7 +104,7 @@ func results() []row.Field {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "check", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Kind: registry.KindTasklet, Name: "check", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "checks the rows of a table: unique, not null, accepted values, relationships",
 		Doc: `All checks run, in one snapshot of the database, before the step fails: its message has each
 broken rule, with the number of rows and the first ones. ` + "`severity: warn`" + ` only counts, and
@@ -132,21 +132,21 @@ flow:
       none:
         no_future: select * from strikes where flown > ${params.date}
       store: check_failures`,
-		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *config) string { return c.Database }, newTasklet),
 	}}
 }
 
 type tasklet struct {
 	db     tx.Database
-	config Config
+	config config
 }
 
-// New checks config.
-func New(db tx.Database, config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(db tx.Database, cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &tasklet{db: db, config: config}, nil
+	return &tasklet{db: db, config: cfg}, nil
 }
 
 // Execute makes all checks, and fails if one does not hold, unless they only warn.
@@ -168,7 +168,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	if t.config.Store != "" {
 		c.Counters.Write += r.failed
 	}
-	if len(r.broken) == 0 || t.config.Severity == Warn {
+	if len(r.broken) == 0 || t.config.Severity == severityWarn {
 		return nil
 	}
 	return fmt.Errorf("check: %d of %d checks failed: %s%s", len(r.broken), r.checks, strings.Join(r.broken, "; "), t.where(c.Step))
@@ -186,7 +186,7 @@ func (t *tasklet) inSnapshot(ctx context.Context, f func(ctx context.Context) er
 	stores := t.config.Store != ""
 	if current, in := tx.From(ctx, t.db.Name()); in {
 		switch {
-		case stores && t.config.Severity != Warn:
+		case stores && t.config.Severity != severityWarn:
 			return errors.New("store: the rows would be rolled back with the step's transaction: omit `transaction`, or set `severity: warn`")
 		case stores && current.ReadOnly():
 			return errors.New("store: the step's transaction is read-only")

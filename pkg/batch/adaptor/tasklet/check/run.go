@@ -27,7 +27,7 @@ const shownBytes = 300
 
 type run struct {
 	db     tx.Database
-	config *Config
+	config *config
 	step   core.StepExecution
 	job    string
 

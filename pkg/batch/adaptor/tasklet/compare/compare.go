@@ -12,54 +12,55 @@ import (
 	"slices"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/trait"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Severity is the effect of a difference on the step.
-type Severity string
+// severity is the effect of a difference on the step.
+type severity string
 
 // The zero value means Error.
 const (
-	Error Severity = "error"
-	Warn  Severity = "warn"
+	severityError severity = "error"
+	severityWarn  severity = "warn"
 )
 
-// Side is one of the two compared sides.
-type Side struct {
+// sideConfig is one of the two compared sides.
+type sideConfig struct {
 	Table    string       `key:"table" main:"true" doc:"The table, or schema.table."`
 	SQL      registry.SQL `key:"sql" doc:"A SELECT, instead of a table; its own ORDER BY has no effect."`
 	Database string       `key:"database" doc:"The database; default: the job's."`
 }
 
-// Config configures the tasklet.
-type Config struct {
-	Left     Side           `key:"left" required:"true" doc:"One side."`
-	Right    Side           `key:"right" required:"true" doc:"The other side."`
+// config configures the tasklet.
+type config struct {
+	Left     sideConfig     `key:"left" required:"true" doc:"One side."`
+	Right    sideConfig     `key:"right" required:"true" doc:"The other side."`
 	Key      []string       `key:"key" doc:"The columns, never null, that together identify a row, with the same names on both sides. Without it each side is one row, for example of counts and sums, compared column by column in order."`
 	Columns  []string       `key:"columns" doc:"The columns to compare, in addition to the key; default: all, which both sides must have."`
 	Sums     []string       `key:"sums" doc:"Numeric columns whose exact sums are compared and shown as well."`
-	Severity Severity       `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step if the sides differ; warn only counts."`
+	Severity severity       `key:"severity" default:"error" enum:"error,warn" doc:"error fails the step if the sides differ; warn only counts."`
 	zone     *time.Location // nil means UTC
 	Show     int            `key:"show" default:"5" doc:"How many differences the message shows; 0 shows none, for data that must not be logged."`
 }
 
 const mostShown = 100
 
-// Connections implements registry.Connector: both sides are read at once.
-func (c *Config) Connections() []registry.Connection {
-	return []registry.Connection{{Database: c.Left.Database, Use: registry.Kept}, {Database: c.Right.Database, Use: registry.Kept}}
+// Connections implements trait.Connector: both sides are read at once.
+func (c *config) Connections() []trait.Connection {
+	return []trait.Connection{{Database: c.Left.Database, Use: trait.Kept}, {Database: c.Right.Database, Use: trait.Kept}}
 }
 
 // Validate checks the options that need no database.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
 	}
-	for name, side := range map[string]Side{"left": c.Left, "right": c.Right} {
+	for name, side := range map[string]sideConfig{"left": c.Left, "right": c.Right} {
 		switch {
 		case side.Table == "" && side.SQL.IsZero():
 			bad(name, "the rows are missing: set table or sql")
@@ -80,7 +81,7 @@ func (c *Config) Validate() error {
 	if c.Show < 0 || c.Show > mostShown {
 		bad("show", "%d is not between 0 and %d", c.Show, mostShown)
 	}
-	if c.Severity != "" && c.Severity != Error && c.Severity != Warn {
+	if c.Severity != "" && c.Severity != severityError && c.Severity != severityWarn {
 		bad("severity", "%q is unknown (allowed: error, warn)", c.Severity)
 	}
 	return errors.Join(errs...)
@@ -97,7 +98,7 @@ func results() []row.Field {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "compare", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Kind: registry.KindTasklet, Name: "compare", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "compares the rows of two tables or queries, in one database or two",
 		Doc: `Each side is one statement in the order of the key, and both are read in parallel: memory does not
 grow with the rows, and an index on the key saves the sort. The message has the counts and the first
@@ -124,9 +125,9 @@ flow:
       key: [id]
       sums: [balance]`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := cfg.(*Config)
+			c := cfg.(*config)
 			var sides [2]tx.Database
-			for i, side := range []Side{c.Left, c.Right} {
+			for i, side := range []sideConfig{c.Left, c.Right} {
 				db, err := b.FindDatabase(side.Database)
 				if err != nil {
 					return nil, &registry.ConfigError{Key: sideName(i) + ".database", Err: errors.Unwrap(err)}
@@ -136,7 +137,7 @@ flow:
 			if b.Zone != time.UTC {
 				c.zone = b.Zone
 			}
-			return New(sides[0], sides[1], *c)
+			return newTasklet(sides[0], sides[1], *c)
 		},
 	}}
 }
@@ -144,16 +145,16 @@ flow:
 func sideName(i int) string { return [...]string{"left", "right"}[i] }
 
 type tasklet struct {
-	config Config
+	config config
 	sides  [2]tx.Database
 }
 
-// New checks config.
-func New(left, right tx.Database, config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(left, right tx.Database, cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &tasklet{config: config, sides: [2]tx.Database{left, right}}, nil
+	return &tasklet{config: cfg, sides: [2]tx.Database{left, right}}, nil
 }
 
 // Execute fails if the sides differ, unless differences only warn.
@@ -164,7 +165,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err er
 		}
 	}
 	m := &merge{config: &t.config, stop: c.Stop}
-	for i, from := range []Side{t.config.Left, t.config.Right} {
+	for i, from := range []sideConfig{t.config.Left, t.config.Right} {
 		s, err := openSide(ctx, t.sides[i], from, t.config.Key, t.config.zone)
 		if err != nil {
 			return fmt.Errorf("compare: the %s: %w", sideName(i), errors.Join(err, m.close()))
@@ -181,7 +182,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) (err er
 	}
 	m.report(c.Out)
 	c.Counters.Read += m.rows[0] + m.rows[1]
-	if message := m.message(); message != "" && t.config.Severity != Warn {
+	if message := m.message(); message != "" && t.config.Severity != severityWarn {
 		return fmt.Errorf("compare: the sides differ: %s", message)
 	}
 	return nil

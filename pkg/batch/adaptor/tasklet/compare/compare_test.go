@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }
 
-func compared(name, config string) string {
-	return fmt.Sprintf("job: %s\nflow:\n- step: compare\n  tasklet:\n    compare:\n      left: {sql: \"select * from a where id < ${params.below}\"}\n      right: {database: other, table: b}\n%s\nparameters: {below: {type: int, default: 100}}\n", name, config)
+func compared(name, cfg string) string {
+	return fmt.Sprintf("job: %s\nflow:\n- step: compare\n  tasklet:\n    compare:\n      left: {sql: \"select * from a where id < ${params.below}\"}\n      right: {database: other, table: b}\n%s\nparameters: {below: {type: int, default: 100}}\n", name, cfg)
 }
 
 func TestRowsOfTwoDatabasesAreComparedByKeyAndValue(t *testing.T) {

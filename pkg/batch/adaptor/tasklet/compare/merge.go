@@ -13,7 +13,7 @@ import (
 )
 
 type merge struct {
-	config *Config
+	config *config
 	sides  [2]*side
 	stop   <-chan struct{}
 

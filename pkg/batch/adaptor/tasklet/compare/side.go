@@ -34,7 +34,7 @@ type side struct {
 	row, before []value
 }
 
-func openSide(ctx context.Context, db tx.Database, from Side, key []string, zone *time.Location) (*side, error) {
+func openSide(ctx context.Context, db tx.Database, from sideConfig, key []string, zone *time.Location) (*side, error) {
 	tx.Authored(ctx)
 	statement := from.SQL
 	if from.Table != "" {

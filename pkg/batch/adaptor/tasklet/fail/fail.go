@@ -17,15 +17,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Message string `key:"message" main:"true" required:"true" doc:"The message of the step's error."`
 	If      *bool  `key:"if" doc:"Whether to fail: ${...} of a condition, which each attempt evaluates again; default: always."`
 	Exit    string `key:"exit" default:"FAILED" doc:"The step's exit code, which next can match."`
 }
 
 // Validate checks the exit code.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	if strings.TrimSpace(c.Message) == "" {
 		return &registry.ConfigError{Key: "message", Err: errors.New("it is empty: say what is wrong and what to do")}
 	}
@@ -41,7 +41,7 @@ func (c *Config) Validate() error {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "fail", Config: reflect.TypeFor[Config](), NoTransaction: true,
+		Kind: registry.KindTasklet, Name: "fail", Config: reflect.TypeFor[config](), NoTransaction: true,
 		Summary: "fails the step, with a message and an exit code",
 		Doc: `A restart runs the failed step again and evaluates its ` + "`if`" + ` again. (The ` + "`when`" + ` of a step that has started
 is not evaluated again: rule F3.) To end a job without an extra step and without a message,
@@ -55,20 +55,22 @@ flow:
       if: ${params.date < date('2026-01-01')}
       message: "there are no strikes of ${params.date}: choose a later date"
       exit: NO_DATA`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+			return newTasklet(*cfg.(*config))
+		},
 	}}
 }
 
-// New checks config.
-func New(config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	return core.TaskletFunc(func(_ context.Context, c *core.StepContribution) error {
-		if config.If != nil && !*config.If {
+		if cfg.If != nil && !*cfg.If {
 			return nil
 		}
-		c.ExitCode = cmp.Or(config.Exit, core.ExitFailed)
-		return exception.Fatal("", errors.New(config.Message))
+		c.ExitCode = cmp.Or(cfg.Exit, core.ExitFailed)
+		return exception.Fatal("", errors.New(cfg.Message))
 	}), nil
 }

@@ -3,29 +3,14 @@
 package fail_test
 
 import (
-	"context"
-	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/fail"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
-
-// The tasklet fails its step with a message and an exit code; in a job file: fail: {message: ..., exit: ...}.
-func ExampleNew() {
-	tasklet, err := fail.New(fail.Config{Message: "no file today", Exit: "NO_DATA"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	c := &core.StepContribution{}
-	fmt.Println(tasklet.Execute(context.Background(), c), c.ExitCode)
-	// Output: no file today NO_DATA
-}
 
 func TestItsMessageAndExitCodeAreThoseOfTheStepAndARestartPassesIt(t *testing.T) {
 	t.Parallel()

@@ -41,14 +41,14 @@ func (m *mortal) around(call, name string, change func() error) error {
 	return change()
 }
 
-func attempt(t *testing.T, config Config, m *mortal, stored []byte) (kept []byte, err error) {
+func attempt(t *testing.T, cfg config, m *mortal, stored []byte) (kept []byte, err error) {
 	t.Helper()
-	return attemptOf(t, config, nil, m, stored)
+	return attemptOf(t, cfg, nil, m, stored)
 }
 
-func attemptOf(t *testing.T, config Config, records StepRecords, m *mortal, stored []byte) (kept []byte, err error) {
+func attemptOf(t *testing.T, cfg config, records stepRecords, m *mortal, stored []byte) (kept []byte, err error) {
 	t.Helper()
-	task, err := NewOf(config, records)
+	task, err := newTasklet(cfg, records)
 	require.NoError(t, err)
 	task.(*tasklet).around = m.around
 	known := core.NewExecutionContext()
@@ -101,27 +101,27 @@ func TestAStepThatDiesAnywhereIsRunAgainAndEndsRight(t *testing.T) {
 		return b.String()
 	}
 	for name, c := range map[string]struct {
-		config func(in, out string) Config
+		config func(in, out string) config
 		far    bool
 	}{
-		"move":             {config: func(in, out string) Config { return Config{Move: in + "/*.csv", To: out + "/new/er"} }},
-		"move over":        {config: func(in, out string) Config { return Config{Move: in + "/*.csv", To: out, Overwrite: true} }},
-		"move far":         {config: func(in, out string) Config { return Config{Move: in + "/*.csv", To: out + "/new"} }, far: true},
-		"move one":         {config: func(in, out string) Config { return Config{Move: in + "/a.csv", As: out + "/b.csv"} }},
-		"move one far":     {config: func(in, out string) Config { return Config{Move: in + "/a.csv", As: out + "/b.csv"} }, far: true},
-		"copy":             {config: func(in, out string) Config { return Config{Copy: in + "/*.csv", To: out + "/new"} }},
-		"copy over":        {config: func(in, out string) Config { return Config{Copy: in + "/*.csv", To: out, Overwrite: true} }},
-		"delete":           {config: func(in, _ string) Config { return Config{Delete: in + "/*.csv"} }},
-		"delete one":       {config: func(in, _ string) Config { return Config{Delete: in + "/a.csv"} }},
-		"gzip in place":    {config: func(in, _ string) Config { return Config{Gzip: in + "/*"} }},
-		"gzip and keep":    {config: func(in, out string) Config { return Config{Gzip: in + "/*.csv", To: out, Keep: true} }},
-		"gunzip in place":  {config: func(in, _ string) Config { return Config{Gunzip: in + "/*"} }},
-		"gunzip elsewhere": {config: func(in, out string) Config { return Config{Gunzip: in + "/z.txt.gz", As: out + "/z"} }},
-		"checksums":        {config: func(in, out string) Config { return Config{Checksum: in + "/*.csv", As: out + "/sums"} }},
+		"move":             {config: func(in, out string) config { return config{Move: in + "/*.csv", To: out + "/new/er"} }},
+		"move over":        {config: func(in, out string) config { return config{Move: in + "/*.csv", To: out, Overwrite: true} }},
+		"move far":         {config: func(in, out string) config { return config{Move: in + "/*.csv", To: out + "/new"} }, far: true},
+		"move one":         {config: func(in, out string) config { return config{Move: in + "/a.csv", As: out + "/b.csv"} }},
+		"move one far":     {config: func(in, out string) config { return config{Move: in + "/a.csv", As: out + "/b.csv"} }, far: true},
+		"copy":             {config: func(in, out string) config { return config{Copy: in + "/*.csv", To: out + "/new"} }},
+		"copy over":        {config: func(in, out string) config { return config{Copy: in + "/*.csv", To: out, Overwrite: true} }},
+		"delete":           {config: func(in, _ string) config { return config{Delete: in + "/*.csv"} }},
+		"delete one":       {config: func(in, _ string) config { return config{Delete: in + "/a.csv"} }},
+		"gzip in place":    {config: func(in, _ string) config { return config{Gzip: in + "/*"} }},
+		"gzip and keep":    {config: func(in, out string) config { return config{Gzip: in + "/*.csv", To: out, Keep: true} }},
+		"gunzip in place":  {config: func(in, _ string) config { return config{Gunzip: in + "/*"} }},
+		"gunzip elsewhere": {config: func(in, out string) config { return config{Gunzip: in + "/z.txt.gz", As: out + "/z"} }},
+		"checksums":        {config: func(in, out string) config { return config{Checksum: in + "/*.csv", As: out + "/sums"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			begin := func() (dir string, config Config) {
+			begin := func() (dir string, cfg config) {
 				dir = t.TempDir()
 				in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 				for path, text := range map[string]string{
@@ -132,18 +132,18 @@ func TestAStepThatDiesAnywhereIsRunAgainAndEndsRight(t *testing.T) {
 				}
 				return dir, c.config(in, out)
 			}
-			dir, config := begin()
+			dir, cfg := begin()
 			undisturbed := &mortal{left: 1 << 30, far: c.far}
-			_, err := attempt(t, config, undisturbed, nil)
+			_, err := attempt(t, cfg, undisturbed, nil)
 			require.NoError(t, err)
 			want, changes := tree(t, dir), 1<<30-undisturbed.left
 			require.Greater(t, changes, 1)
 			for after := range changes {
 				t.Run(strconv.Itoa(after), func(t *testing.T) {
-					dir, config := begin()
-					stored, err := attempt(t, config, &mortal{left: after, far: c.far}, nil)
+					dir, cfg := begin()
+					stored, err := attempt(t, cfg, &mortal{left: after, far: c.far}, nil)
 					require.ErrorIs(t, err, errDead)
-					_, err = attempt(t, config, &mortal{left: -1, far: c.far}, stored)
+					_, err = attempt(t, cfg, &mortal{left: -1, far: c.far}, stored)
 					require.NoError(t, err)
 					require.Equal(t, want, tree(t, dir))
 				})

@@ -19,8 +19,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the tasklet. One of the first six keys is the operation.
-type Config struct {
+// config configures the tasklet. One of the first six keys is the operation.
+type config struct {
 	Move     string `key:"move" path:"true" doc:"Files to move."`
 	Copy     string `key:"copy" path:"true" doc:"Files to copy."`
 	Delete   string `key:"delete" path:"true" doc:"Files to delete."`
@@ -49,7 +49,7 @@ const (
 )
 
 // "" unless exactly one operation is set
-func (c *Config) operation() (op, pattern string, several bool) {
+func (c *config) operation() (op, pattern string, several bool) {
 	for _, o := range []struct{ op, pattern string }{
 		{opMove, c.Move}, {opCopy, c.Copy}, {opDelete, c.Delete}, {opGzip, c.Gzip}, {opGunzip, c.Gunzip}, {opChecksum, c.Checksum},
 	} {
@@ -62,7 +62,7 @@ func (c *Config) operation() (op, pattern string, several bool) {
 }
 
 // Validate checks that there is one operation, with only its keys.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	op, pattern, several := c.operation()
 	bad := func(key, format string, args ...any) error {
 		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
@@ -104,11 +104,11 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NamesStep implements registry.StepNamer.
-func (c *Config) NamesStep() (key, step string) { return "of", c.Of }
+// NamesStep implements trait.StepNamer.
+func (c *config) NamesStep() (key, step string) { return "of", c.Of }
 
-// NamesFilesOf implements registry.FilesNamer.
-func (c *Config) NamesFilesOf() {}
+// NamesFilesOf implements trait.FilesNamer.
+func (c *config) NamesFilesOf() {}
 
 func results() []row.Field {
 	return []row.Field{
@@ -120,7 +120,7 @@ func results() []row.Field {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "files", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Kind: registry.KindTasklet, Name: "files", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "moves, copies, deletes, compresses or checks files",
 		Doc: `A pattern has * for any run of characters except /, ? for one, and [a-z] for one of a range; a file
 whose name equals the pattern is used itself. Folders that match are passed over; anything else that is not a
@@ -148,31 +148,28 @@ flow:
 - step: archive
   tasklet: {files: {move: "in/*.csv", of: load, to: done}}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			return NewOf(*cfg.(*Config), b.StepRecords)
+			return newTasklet(*cfg.(*config), b.StepRecords)
 		},
 	}}
 }
 
 type tasklet struct {
-	config Config
+	config config
 	// of the step in Config.Of; nil without a history
-	records StepRecords
+	records stepRecords
 	// Tests stop changes to the disk here.
 	around func(call, name string, change func() error) error
 }
 
-// StepRecords returns the newest record of a step, and its partitions'.
-type StepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
+// stepRecords returns the newest record of a step, and its partitions'.
+type stepRecords func(ctx context.Context, step string) ([]core.StepExecution, error)
 
-// New checks config.
-func New(config Config) (core.Tasklet, error) { return NewOf(config, nil) }
-
-// NewOf is New with the records that Config.Of needs.
-func NewOf(config Config, records StepRecords) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks cfg. records are for `of`.
+func newTasklet(cfg config, records stepRecords) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &tasklet{config: config, records: records, around: func(_, _ string, change func() error) error { return change() }}, nil
+	return &tasklet{config: cfg, records: records, around: func(_, _ string, change func() error) error { return change() }}, nil
 }
 
 // begunKey is stored once files were found: an earlier attempt has handled those that are missing then.

@@ -3,7 +3,6 @@ package filetask_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,22 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testexample"
 	filetask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/files"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
-
-// A file moves into a folder, which is made; in a job file: files: {move: in/a.csv, to: done}.
-func ExampleNew() {
-	path, done := testexample.File("a.csv", "id\n1\n")
-	defer done()
-	tasklet := testexample.Must(filetask.New(filetask.Config{Move: path, To: filepath.Join(filepath.Dir(path), "done")}))
-	c := &core.StepContribution{}
-	fmt.Println(tasklet.Execute(context.Background(), c), c.Out["files"], c.Out["bytes"])
-	// Output: <nil> 1 5
-}
 
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
@@ -39,9 +27,9 @@ func folder(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func run(t *testing.T, config filetask.Config) (*core.StepContribution, error) {
+func run(t *testing.T, cfg filetask.Config) (*core.StepContribution, error) {
 	t.Helper()
-	task, err := filetask.New(config)
+	task, err := filetask.New(cfg)
 	require.NoError(t, err)
 	c := &core.StepContribution{}
 	return c, task.Execute(t.Context(), c)
@@ -58,11 +46,11 @@ func text(t *testing.T, path string) string {
 func TestNothingIsReplacedAndNothingDoneWhereOneFileWouldBe(t *testing.T) {
 	t.Parallel()
 	dir := folder(t, map[string]string{"a": "1", "b": "2", "to/b": "other", "to/c": "3", "c": "3"})
-	for _, config := range []filetask.Config{
+	for _, cfg := range []filetask.Config{
 		{Move: dir + "/?", To: dir + "/to"}, {Copy: dir + "/?", To: dir + "/to"},
 		{Copy: dir + "/a", As: dir + "/to/b"}, {Checksum: dir + "/a", As: dir + "/to/b"},
 	} {
-		_, err := run(t, config)
+		_, err := run(t, cfg)
 		require.ErrorContains(t, err, filepath.Join(dir, "to", "b")+" exists already")
 		require.NoFileExists(t, filepath.Join(dir, "to", "a"), "nothing was done")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func listedBy(t *testing.T, parts bool, paths ...string) StepRecords {
+func listedBy(t *testing.T, parts bool, paths ...string) stepRecords {
 	t.Helper()
 	whole := core.StepExecution{ID: 1, First: 1, Name: "load", Status: core.StatusCompleted, Context: core.NewExecutionContext()}
 	records := []core.StepExecution{whole}
@@ -49,24 +49,24 @@ func write(t *testing.T, path, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o640))
 }
 
-// Rule TL3b.
+// Rule TL3a.
 func TestOnlyFilesThatAStepHasReadAreDealtWithWhereverItDies(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		config func(in, out string) Config
+		config func(in, out string) config
 		far    bool
 	}{
-		"move":          {config: func(in, out string) Config { return Config{Move: in + "/*.csv", To: out + "/new"} }},
-		"move far":      {config: func(in, out string) Config { return Config{Move: in + "/*.csv", To: out + "/new"} }, far: true},
-		"move over":     {config: func(in, out string) Config { return Config{Move: in + "/*.csv", To: out, Overwrite: true} }},
-		"copy":          {config: func(in, out string) Config { return Config{Copy: in + "/*.csv", To: out + "/new"} }},
-		"delete":        {config: func(in, _ string) Config { return Config{Delete: in + "/*.csv"} }},
-		"gzip in place": {config: func(in, _ string) Config { return Config{Gzip: in + "/*.csv"} }},
+		"move":          {config: func(in, out string) config { return config{Move: in + "/*.csv", To: out + "/new"} }},
+		"move far":      {config: func(in, out string) config { return config{Move: in + "/*.csv", To: out + "/new"} }, far: true},
+		"move over":     {config: func(in, out string) config { return config{Move: in + "/*.csv", To: out, Overwrite: true} }},
+		"copy":          {config: func(in, out string) config { return config{Copy: in + "/*.csv", To: out + "/new"} }},
+		"delete":        {config: func(in, _ string) config { return config{Delete: in + "/*.csv"} }},
+		"gzip in place": {config: func(in, _ string) config { return config{Gzip: in + "/*.csv"} }},
 	} {
 		for parts, form := range map[bool]string{true: "parts", false: "list"} {
 			t.Run(name+" "+form, func(t *testing.T) {
 				t.Parallel()
-				begin := func() (dir string, config Config, records StepRecords) {
+				begin := func() (dir string, cfg config, records stepRecords) {
 					dir = t.TempDir()
 					in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 					write(t, in+"/a.csv", "first")
@@ -75,13 +75,13 @@ func TestOnlyFilesThatAStepHasReadAreDealtWithWhereverItDies(t *testing.T) {
 					write(t, out+"/a.csv", "was there")
 					records = listedBy(t, parts, in+"/a.csv", in+"/b.csv", in+"/c.txt")
 					write(t, in+"/late.csv", "came later")
-					config = c.config(in, out)
-					config.Of = "load"
-					return dir, config, records
+					cfg = c.config(in, out)
+					cfg.Of = "load"
+					return dir, cfg, records
 				}
-				dir, config, records := begin()
+				dir, cfg, records := begin()
 				undisturbed := &mortal{left: 1 << 30, far: c.far}
-				_, err := attemptOf(t, config, records, undisturbed, nil)
+				_, err := attemptOf(t, cfg, records, undisturbed, nil)
 				require.NoError(t, err)
 				want, changes := tree(t, dir), 1<<30-undisturbed.left
 				require.Equal(t, "came later", want["in/late.csv"])
@@ -91,11 +91,11 @@ func TestOnlyFilesThatAStepHasReadAreDealtWithWhereverItDies(t *testing.T) {
 				}
 				for after := range changes {
 					t.Run(strconv.Itoa(after), func(t *testing.T) {
-						dir, config, records := begin()
-						stored, err := attemptOf(t, config, records, &mortal{left: after, far: c.far}, nil)
+						dir, cfg, records := begin()
+						stored, err := attemptOf(t, cfg, records, &mortal{left: after, far: c.far}, nil)
 						require.ErrorIs(t, err, errDead)
 						write(t, filepath.Join(dir, "in", "later.csv"), "came while it was dead")
-						_, err = attemptOf(t, config, records, &mortal{left: -1, far: c.far}, stored)
+						_, err = attemptOf(t, cfg, records, &mortal{left: -1, far: c.far}, stored)
 						require.NoError(t, err)
 						got := tree(t, dir)
 						require.Equal(t, "came while it was dead", got["in/later.csv"])
@@ -115,7 +115,7 @@ func TestAFileThatComesUnderTheNameOfOneThatWasMovedStays(t *testing.T) {
 	write(t, in+"/a.csv", "first")
 	write(t, in+"/b.csv", "second")
 	records := listedBy(t, true, in+"/a.csv", in+"/b.csv")
-	config := Config{Move: in + "/*.csv", To: out, Of: "load"}
+	cfg := config{Move: in + "/*.csv", To: out, Of: "load"}
 	removals := 0
 	m := &mortal{left: 1 << 30}
 	dies := func(call, name string, change func() error) error {
@@ -129,7 +129,7 @@ func TestAFileThatComesUnderTheNameOfOneThatWasMovedStays(t *testing.T) {
 		}
 		return err
 	}
-	task, err := NewOf(config, records)
+	task, err := newTasklet(cfg, records)
 	require.NoError(t, err)
 	task.(*tasklet).around = dies
 	known := core.NewExecutionContext()
@@ -137,7 +137,7 @@ func TestAFileThatComesUnderTheNameOfOneThatWasMovedStays(t *testing.T) {
 	require.ErrorIs(t, task.Execute(t.Context(), c), errDead)
 	write(t, in+"/a.csv", "another first")
 
-	task, err = NewOf(config, records)
+	task, err = newTasklet(cfg, records)
 	require.NoError(t, err)
 	require.NoError(t, task.Execute(t.Context(), c))
 	require.Equal(t, map[string]string{"in/a.csv": "another first", "out/a.csv": "first", "out/b.csv": "second"}, tree(t, dir))
@@ -150,23 +150,23 @@ func TestAFileThatHasChangedOrGoneSinceItWasReadIsAnError(t *testing.T) {
 	write(t, a, "first")
 	write(t, b, "second")
 	records := listedBy(t, false, a, b)
-	config := Config{Move: dir + "/*.csv", To: dir + "/done", Of: "load"}
+	cfg := config{Move: dir + "/*.csv", To: dir + "/done", Of: "load"}
 	later := time.Now().Add(time.Minute)
 	require.NoError(t, os.Chtimes(b, later, later))
-	_, err := attemptOf(t, config, records, &mortal{left: -1}, nil)
+	_, err := attemptOf(t, cfg, records, &mortal{left: -1}, nil)
 	require.ErrorContains(t, err, "b.csv has changed since step load listed it")
 	require.NoError(t, os.Remove(b))
-	_, err = attemptOf(t, config, records, &mortal{left: -1}, nil)
+	_, err = attemptOf(t, cfg, records, &mortal{left: -1}, nil)
 	require.ErrorContains(t, err, "b.csv, which step load has read, does not exist any more")
 	require.Equal(t, map[string]string{"a.csv": "first"}, tree(t, dir))
-	config.Missing = "ignore"
-	_, err = attemptOf(t, config, records, &mortal{left: -1}, nil)
+	cfg.Missing = "ignore"
+	_, err = attemptOf(t, cfg, records, &mortal{left: -1}, nil)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"done/a.csv": "first"}, tree(t, dir))
 
-	config.Of = "other"
-	_, err = attemptOf(t, config, records, &mortal{left: -1}, nil)
+	cfg.Of = "other"
+	_, err = attemptOf(t, cfg, records, &mortal{left: -1}, nil)
 	require.ErrorContains(t, err, "of: step other has not run in this instance")
-	_, err = attempt(t, config, &mortal{left: -1}, nil)
+	_, err = attempt(t, cfg, &mortal{left: -1}, nil)
 	require.ErrorContains(t, err, "there is no history")
 }

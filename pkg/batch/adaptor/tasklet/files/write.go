@@ -225,7 +225,7 @@ func newHash(algorithm string) (hash.Hash, bool) {
 	case "sha512":
 		return sha512.New(), true
 	case "sha1":
-		return sha1.New(), true //nolint:gosec // what a sender has computed is compared
+		return sha1.New(), true //nolint:gosec // compared with a sender's sum
 	case "md5":
 		return md5.New(), true //nolint:gosec // likewise
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Method      string            `key:"method" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" doc:"Default: GET, or POST with a body."`
 	URL         string            `key:"url" main:"true" required:"true" doc:"The URL. Values in its query are used as they are: write them encoded."`
 	Headers     map[string]string `key:"headers" doc:"Headers of the request."`
@@ -35,11 +35,11 @@ type Config struct {
 	Idempotency bool              `key:"idempotency" default:"false" doc:"Send a header Idempotency-Key, with the same value in all requests and attempts of the step."`
 }
 
-// SendsRowData implements registry.Sender.
-func (c *Config) SendsRowData() bool { return c.RowData }
+// SendsRowData implements trait.Sender.
+func (c *config) SendsRowData() bool { return c.RowData }
 
 // Validate checks the request.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -76,7 +76,7 @@ func results() []row.Field {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "http", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Kind: registry.KindTasklet, Name: "http", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "sends an HTTP request, such as to a webhook, and keeps values of the response",
 		Doc: `The step completes if the status is expected. Otherwise it fails with the status and the beginning of
 the response; its error belongs to the class ` + "`http`" + `, or to ` + "`http(404)`" + `, and one without a response to
@@ -103,23 +103,23 @@ flow:
       out: {id: {type: string, from: data.id}}
   retry: {limit: 3, backoff: {initial: 1s, max: 1m}}`,
 		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
-			return New(http.DefaultClient, *cfg.(*Config))
+			return newTasklet(http.DefaultClient, *cfg.(*config))
 		},
 	}}
 }
 
 type tasklet struct {
 	client *http.Client
-	config Config
+	config config
 }
 
-// New checks config.
-func New(client *http.Client, config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(client *http.Client, cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	config.MaxResponse = cmp.Or(config.MaxResponse, 1<<20)
-	return &tasklet{client: client, config: config}, nil
+	cfg.MaxResponse = cmp.Or(cfg.MaxResponse, 1<<20)
+	return &tasklet{client: client, config: cfg}, nil
 }
 
 func (t *tasklet) request(key string) httpcall.Request {

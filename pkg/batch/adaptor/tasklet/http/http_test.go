@@ -3,9 +3,7 @@
 package httptask_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,28 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/errorclass"
-	"github.com/surfin-batch/surfin/internal/testexample"
 	httptask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/http"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
-
-// The http tasklet sends a notification to a webhook; in a job file: http: {url: ..., json: {text: ...}}.
-func ExampleNew() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, err := io.ReadAll(r.Body)
-		testexample.Check(err)
-		_, err = fmt.Fprintf(w, "%s %s", r.Method, text)
-		testexample.Check(err)
-	}))
-	defer server.Close()
-	tasklet := testexample.Must(httptask.New(http.DefaultClient, httptask.Config{URL: server.URL, JSON: registry.JSON(`{"text":"done"}`)}))
-	c := &core.StepContribution{}
-	fmt.Println(tasklet.Execute(context.Background(), c), c.Out["status"], c.Out["body"])
-	// Output: <nil> 200 POST {"text":"done"}
-}
 
 // server answers the codes one after the other, and then 200, with the request as JSON.
 type server struct {

@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Host     string `key:"host" required:"true" doc:"The mail server."`
 	Port     int    `key:"port" doc:"Its port [587; with tls: tls 465, with tls: none 25]."`
 	TLS      string `key:"tls" enum:"starttls,tls,none" default:"starttls" doc:"How the connection is encrypted: starttls requires encryption from the server, tls is encrypted from the start, none is not encrypted and allows no password."`
@@ -39,8 +39,8 @@ type Config struct {
 	Timeout     time.Duration `key:"timeout" default:"1m" doc:"How long sending may take."`
 }
 
-// SendsRowData implements registry.Sender.
-func (c *Config) SendsRowData() bool { return c.RowData }
+// SendsRowData implements trait.Sender.
+func (c *config) SendsRowData() bool { return c.RowData }
 
 const (
 	startTLS = "starttls"
@@ -49,7 +49,7 @@ const (
 )
 
 // Validate checks addresses, subject and server.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -92,7 +92,7 @@ func results() []row.Field {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "mail", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Kind: registry.KindTasklet, Name: "mail", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "sends a mail by SMTP, with attachments",
 		Doc: `The step completes if the server accepts the mail for all recipients: if it rejects one, nothing
 is sent. The results are ` + "`recipients`, their number, and `message_id`" + `. A failed connection and a response
@@ -117,24 +117,24 @@ flow:
       attachments: [out/report.csv]
   retry: 3`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := *cfg.(*Config)
+			c := *cfg.(*config)
 			if b.Hide != nil {
 				b.Hide("the password of the tasklet mail", c.Password)
 			}
-			return New(c)
+			return newTasklet(c)
 		},
 	}}
 }
 
-// New checks config.
-func New(config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	config.TLS = cmp.Or(config.TLS, startTLS)
-	config.Port = cmp.Or(config.Port, map[string]int{startTLS: 587, fromTLS: 465, noTLS: 25}[config.TLS])
-	config.MaxSize, config.Timeout = cmp.Or(config.MaxSize, 10<<20), cmp.Or(config.Timeout, time.Minute)
-	return &tasklet{config: config}, nil
+	cfg.TLS = cmp.Or(cfg.TLS, startTLS)
+	cfg.Port = cmp.Or(cfg.Port, map[string]int{startTLS: 587, fromTLS: 465, noTLS: 25}[cfg.TLS])
+	cfg.MaxSize, cfg.Timeout = cmp.Or(cfg.MaxSize, 10<<20), cmp.Or(cfg.Timeout, time.Minute)
+	return &tasklet{config: cfg}, nil
 }
 
-type tasklet struct{ config Config }
+type tasklet struct{ config config }

@@ -1,4 +1,4 @@
-package mailtask_test
+package mailtask
 
 import (
 	"crypto/tls"
@@ -19,7 +19,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	mailtask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/mail"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/exception"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -110,17 +109,17 @@ func (s *server) talk(conn net.Conn) {
 	}
 }
 
-func (s *server) config() mailtask.Config {
-	return mailtask.Config{
+func (s *server) config() config {
+	return config{
 		Host: "127.0.0.1", Port: s.Addr().(*net.TCPAddr).Port, CA: s.ca, User: "batch", Password: "hidden", Timeout: 20 * time.Second,
 		From: "Night Shift <batch@example.org>", To: []string{"a@example.org", "Bö <b@example.org>"}, Bcc: []string{"c@example.org", "a@example.org"},
 		Subject: "Läufe", Text: "Größe: 1\n.\nend\n",
 	}
 }
 
-func send(t *testing.T, config mailtask.Config) (*core.StepContribution, error) {
+func send(t *testing.T, cfg config) (*core.StepContribution, error) {
 	t.Helper()
-	task, err := mailtask.New(config)
+	task, err := newTasklet(cfg)
 	require.NoError(t, err)
 	c := &core.StepContribution{Context: core.NewExecutionContext()}
 	return c, task.Execute(t.Context(), c)
@@ -129,11 +128,11 @@ func send(t *testing.T, config mailtask.Config) (*core.StepContribution, error) 
 func TestAMailGoesOutEncryptedWithItsAttachments(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	config := s.config()
+	cfg := s.config()
 	report := filepath.Join(t.TempDir(), "report.csv")
 	require.NoError(t, os.WriteFile(report, []byte(strings.Repeat("1,2\n", 40)), 0o600))
-	config.Attachments = []string{report}
-	c, err := send(t, config)
+	cfg.Attachments = []string{report}
+	c, err := send(t, cfg)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, c.Out["recipients"])
 	require.Len(t, s.mails, 1)
@@ -167,31 +166,31 @@ func TestWhatAServerRefusesIsAnErrorThatSaysWhetherToTryAgain(t *testing.T) {
 	_, err := send(t, s.config())
 	require.ErrorContains(t, err, "the server does not support STARTTLS")
 	require.Equal(t, "EHLO localhost", s.said[len(s.said)-1], "no password without encryption")
-	config := s.config()
-	config.CA = ""
-	_, err = send(t, config)
+	cfg := s.config()
+	cfg.CA = ""
+	_, err = send(t, cfg)
 	require.ErrorContains(t, err, "STARTTLS: ")
-	config = s.config()
-	config.Attachments, config.MaxSize = []string{s.ca}, registry.Size(10)
-	_, err = send(t, config)
+	cfg = s.config()
+	cfg.Attachments, cfg.MaxSize = []string{s.ca}, registry.Size(10)
+	_, err = send(t, cfg)
 	require.ErrorContains(t, err, "larger than max_size (10 bytes)")
 	require.Empty(t, s.mails)
 }
 
 func TestMistakesOfTheConfigurationAreRefused(t *testing.T) {
 	t.Parallel()
-	good := mailtask.Config{Host: "h", From: "a@b.c", To: []string{"a@b.c"}, Subject: "s"}
-	for key, spoil := range map[string]func(c *mailtask.Config){
-		"host":     func(c *mailtask.Config) { c.Host = "smtp://h" },
-		"to":       func(c *mailtask.Config) { c.To = []string{"nobody"} },
-		"from":     func(c *mailtask.Config) { c.From = "a@b.c\r\nBcc: d@e.f" },
-		"subject":  func(c *mailtask.Config) { c.Subject = "a\nb" },
-		"tls":      func(c *mailtask.Config) { c.TLS, c.User, c.Password = "none", "u", "p" },
-		"password": func(c *mailtask.Config) { c.Password = "p" },
+	good := config{Host: "h", From: "a@b.c", To: []string{"a@b.c"}, Subject: "s"}
+	for key, spoil := range map[string]func(c *config){
+		"host":     func(c *config) { c.Host = "smtp://h" },
+		"to":       func(c *config) { c.To = []string{"nobody"} },
+		"from":     func(c *config) { c.From = "a@b.c\r\nBcc: d@e.f" },
+		"subject":  func(c *config) { c.Subject = "a\nb" },
+		"tls":      func(c *config) { c.TLS, c.User, c.Password = "none", "u", "p" },
+		"password": func(c *config) { c.Password = "p" },
 	} {
 		c := good
 		spoil(&c)
-		_, err := mailtask.New(c)
+		_, err := newTasklet(c)
 		var wrong *registry.ConfigError
 		require.True(t, errors.As(err, &wrong), key)
 		require.Equal(t, key, wrong.Key)

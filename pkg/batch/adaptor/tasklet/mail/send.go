@@ -102,7 +102,7 @@ func (t *tasklet) send(ctx context.Context, recipients []string, message []byte)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // it ends what reads
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() //nolint:errcheck // it ends pending reads
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {
 			return errors.Join(err, conn.Close())

@@ -32,8 +32,8 @@ type Source struct {
 	Dir string
 }
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Dir         string           `key:"dir" main:"true" path:"true" doc:"The folder with the files NUMBER_name.up.sql and NUMBER_name.down.sql."`
 	Source      string           `key:"source" doc:"The name of migrations that are embedded in the application, instead of a folder."`
 	Command     migrator.Command `key:"command" default:"up" enum:"up,down,goto,version,force" doc:"up applies the missing migrations; down reverts steps; goto does either until version is reached; version only reports; force records a version after a manual repair and runs nothing."`
@@ -45,7 +45,7 @@ type Config struct {
 }
 
 // Validate checks that the command has exactly its keys.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	bad := func(key, format string, args ...any) error {
 		return &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)}
 	}
@@ -88,7 +88,7 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) command() migrator.Command {
+func (c *config) command() migrator.Command {
 	if c.Command == "" {
 		return migrator.Up
 	}
@@ -98,7 +98,7 @@ func (c *Config) command() migrator.Command {
 // Components describes the tasklet.
 func Components(sources []Source) []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "migration", Config: reflect.TypeFor[Config](), NoTransaction: true, OwnCommits: true,
+		Kind: registry.KindTasklet, Name: "migration", Config: reflect.TypeFor[config](), NoTransaction: true, OwnCommits: true,
 		Summary: "brings the schema of a database to a version",
 		Doc: `Migrations run on their own connection, outside the step's transaction, and record their
 version in their own table. Then the database's connections are replaced, so that the
@@ -118,9 +118,9 @@ flow:
   tasklet: {migration: migrations}`,
 		Types: types,
 		New: func(ctx context.Context, cfg any, b registry.BuildContext) (any, error) {
-			c := *cfg.(*Config)
+			c := *cfg.(*config)
 			c.Database = cmp.Or(c.Database, b.Database)
-			made, err := New(b.Databases, sources, c)
+			made, err := newTasklet(b.Databases, sources, c)
 			if err != nil {
 				return nil, err
 			}
@@ -134,7 +134,7 @@ flow:
 
 // A wrong folder is found before anything runs.
 func types(cfg any, in item.Type) (item.Type, error) {
-	c := cfg.(*Config)
+	c := cfg.(*config)
 	if c.Dir == "" {
 		return in, nil
 	}
@@ -154,31 +154,31 @@ type MigrationTasklet struct {
 	options  migrator.Options
 }
 
-// New checks config and finds database and source.
-func New(provider tx.Provider, sources []Source, config Config) (*MigrationTasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config and finds database and source.
+func newTasklet(provider tx.Provider, sources []Source, cfg config) (*MigrationTasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	db, err := provider.Database(config.Database)
+	db, err := provider.Database(cfg.Database)
 	if err != nil {
 		return nil, &registry.ConfigError{Key: "database", Err: err}
 	}
 	t := &MigrationTasklet{provider: provider, db: db, options: migrator.Options{
-		Table: config.Table, Command: config.command(), LockTimeout: config.LockTimeout, Dir: ".",
+		Table: cfg.Table, Command: cfg.command(), LockTimeout: cfg.LockTimeout, Dir: ".",
 	}}
-	if config.Steps != nil {
-		t.options.Steps = *config.Steps
+	if cfg.Steps != nil {
+		t.options.Steps = *cfg.Steps
 	}
-	if config.Version != nil {
-		t.options.Version = *config.Version
+	if cfg.Version != nil {
+		t.options.Version = *cfg.Version
 	}
-	if config.Dir != "" {
-		t.options.FS, t.options.Shown = os.DirFS(config.Dir), config.Dir
+	if cfg.Dir != "" {
+		t.options.FS, t.options.Shown = os.DirFS(cfg.Dir), cfg.Dir
 		return t, nil
 	}
 	var names []string
 	for _, s := range sources {
-		if s.Name == config.Source {
+		if s.Name == cfg.Source {
 			t.options.FS = s.FS
 			if s.Dir != "" {
 				t.options.Dir = s.Dir
@@ -188,7 +188,7 @@ func New(provider tx.Provider, sources []Source, config Config) (*MigrationTaskl
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application has no migrations named %s%s", config.Source, nearest.Hint(config.Source, names))}
+	return nil, &registry.ConfigError{Key: "source", Err: fmt.Errorf("the application has no migrations named %s%s", cfg.Source, nearest.Hint(cfg.Source, names))}
 }
 
 // Execute migrates, then replaces the database's connections, also after a failure: some migrations may

@@ -1,4 +1,4 @@
-package migration_test
+package migration
 
 import (
 	"context"
@@ -13,11 +13,13 @@ import (
 	gormdb "github.com/surfin-batch/surfin/pkg/batch/adaptor/database/gorm"
 
 	"github.com/surfin-batch/surfin/internal/migrator"
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/query"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/item/table"
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -51,10 +53,10 @@ var birds = fstest.MapFS{
 	"sql/2_wing.down.sql": {Data: []byte("alter table bird drop column wing;")},
 }
 
-func run(t *testing.T, p tx.Provider, c migration.Config) *core.StepContribution {
+func run(t *testing.T, p tx.Provider, c config) *core.StepContribution {
 	t.Helper()
 	c.Source = "birds"
-	task, err := migration.New(p, []migration.Source{{Name: "birds", FS: birds, Dir: "sql"}}, c)
+	task, err := newTasklet(p, []Source{{Name: "birds", FS: birds, Dir: "sql"}}, c)
 	require.NoError(t, err)
 	contribution := &core.StepContribution{}
 	require.NoError(t, task.Execute(context.Background(), contribution))
@@ -63,11 +65,23 @@ func run(t *testing.T, p tx.Provider, c migration.Config) *core.StepContribution
 
 func ptr(n int) *int { return &n }
 
+type queryReader interface {
+	item.Opener
+	item.RecordReader
+}
+
+type tableWriter interface {
+	item.Opener
+	item.RecordWriter
+}
+
 func readAll(t *testing.T, db tx.Database, text string) (rows []string) {
 	t.Helper()
 	open, err := row.Open()
 	require.NoError(t, err)
-	r, err := query.New(db, query.Config{SQL: registry.SQL{Parts: []string{text}}, Key: []string{"id"}}, open)
+	r, err := testcomponent.Make[queryReader](query.Components(), registry.KindReader, testcomponent.Settings{
+		"sql": registry.SQL{Parts: []string{text}}, "key": []string{"id"},
+	}, registry.BuildContext{Databases: testcomponent.On{DB: db}, Out: item.RowOf("", open)})
 	require.NoError(t, err)
 	require.NoError(t, r.Open(context.Background(), nil))
 	for {
@@ -86,7 +100,7 @@ func readAll(t *testing.T, db tx.Database, text string) (rows []string) {
 func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p tx.Provider, db tx.Database) {
-		c := run(t, p, migration.Config{Steps: ptr(1)})
+		c := run(t, p, config{Steps: ptr(1)})
 		require.Equal(t, map[string]any{"from": int64(0), "to": int64(1), "changed": true}, c.Out)
 		require.Len(t, readAll(t, db, "select * from bird"), 1, "the statement is prepared on the old connections")
 
@@ -120,7 +134,7 @@ func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T)
 			})
 		}()
 		<-began
-		c = run(t, p, migration.Config{})
+		c = run(t, p, config{})
 		require.Equal(t, map[string]any{"from": int64(1), "to": int64(2), "changed": true}, c.Out)
 		close(migrated)
 		require.NoError(t, <-flown)
@@ -132,7 +146,9 @@ func TestAColumnIsAddedWhileATransactionInFlightCommitsUndisturbed(t *testing.T)
 
 		schema, err := row.NewSchema(row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "wing", Kind: row.Int})
 		require.NoError(t, err)
-		w, err := table.New(db, table.Config{Name: "bird", Mode: table.Upsert, Key: []string{"id"}}, schema)
+		w, err := testcomponent.Make[tableWriter](table.Components(), registry.KindWriter, testcomponent.Settings{
+			"name": "bird", "mode": "upsert", "key": []string{"id"},
+		}, registry.BuildContext{Databases: testcomponent.On{DB: db}, In: item.RowOf("", schema)})
 		require.NoError(t, err)
 		require.NoError(t, w.Open(ctx, nil))
 		require.NoError(t, tx.NewManager(db).Do(ctx, tx.Attr{}, func(ctx context.Context) error {
@@ -146,18 +162,18 @@ func TestEveryCommandSaysFromWhereToWhere(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p tx.Provider, _ tx.Database) {
 		for _, step := range []struct {
-			config   migration.Config
+			config   config
 			from, to int64
 			changed  bool
 		}{
-			{migration.Config{Command: migrator.Version}, 0, 0, false},
-			{migration.Config{}, 0, 2, true},
-			{migration.Config{}, 2, 2, false},
-			{migration.Config{Command: migrator.Down, Steps: ptr(1)}, 2, 1, true},
-			{migration.Config{Command: migrator.Goto, Version: ptr(2)}, 1, 2, true},
-			{migration.Config{Command: migrator.Force, Version: ptr(1)}, 2, 1, true},
-			{migration.Config{Command: migrator.Force, Version: ptr(2)}, 1, 2, true},
-			{migration.Config{Command: migrator.Goto, Version: ptr(0)}, 2, 0, true},
+			{config{Command: migrator.Version}, 0, 0, false},
+			{config{}, 0, 2, true},
+			{config{}, 2, 2, false},
+			{config{Command: migrator.Down, Steps: ptr(1)}, 2, 1, true},
+			{config{Command: migrator.Goto, Version: ptr(2)}, 1, 2, true},
+			{config{Command: migrator.Force, Version: ptr(1)}, 2, 1, true},
+			{config{Command: migrator.Force, Version: ptr(2)}, 1, 2, true},
+			{config{Command: migrator.Goto, Version: ptr(0)}, 2, 0, true},
 		} {
 			step.config.Table = "bird_migrations"
 			c := run(t, p, step.config)
@@ -173,7 +189,7 @@ func TestAFailedMigrationReportsWhatWasReached(t *testing.T) {
 		for name, text := range map[string]string{"1_ok.up.sql": "create table ok (id integer);", "2_bad.up.sql": "create tabel bad (id integer);"} {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		}
-		task, err := migration.New(p, nil, migration.Config{Dir: dir, LockTimeout: time.Second})
+		task, err := newTasklet(p, nil, config{Dir: dir, LockTimeout: time.Second})
 		require.NoError(t, err)
 		c := &core.StepContribution{}
 		err = task.Execute(context.Background(), c)
@@ -185,32 +201,32 @@ func TestAFailedMigrationReportsWhatWasReached(t *testing.T) {
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		config migration.Config
+		config config
 		key    string
 	}{
-		{migration.Config{}, "dir"},
-		{migration.Config{Dir: "a", Source: "b"}, "source"},
-		{migration.Config{Dir: "a", Command: "sideways"}, "command"},
-		{migration.Config{Dir: "a", Command: migrator.Down}, "steps"},
-		{migration.Config{Dir: "a", Command: migrator.Goto}, "version"},
-		{migration.Config{Dir: "a", Command: migrator.Goto, Version: ptr(-1)}, "version"},
-		{migration.Config{Dir: "a", Command: migrator.Force, Version: ptr(-2)}, "version"},
-		{migration.Config{Dir: "a", Version: ptr(1)}, "version"},
-		{migration.Config{Dir: "a", Command: migrator.Version, Steps: ptr(1)}, "steps"},
-		{migration.Config{Dir: "a", Steps: ptr(0)}, "steps"},
-		{migration.Config{Dir: "a", LockTimeout: -1}, "lock_timeout"},
+		{config{}, "dir"},
+		{config{Dir: "a", Source: "b"}, "source"},
+		{config{Dir: "a", Command: "sideways"}, "command"},
+		{config{Dir: "a", Command: migrator.Down}, "steps"},
+		{config{Dir: "a", Command: migrator.Goto}, "version"},
+		{config{Dir: "a", Command: migrator.Goto, Version: ptr(-1)}, "version"},
+		{config{Dir: "a", Command: migrator.Force, Version: ptr(-2)}, "version"},
+		{config{Dir: "a", Version: ptr(1)}, "version"},
+		{config{Dir: "a", Command: migrator.Version, Steps: ptr(1)}, "steps"},
+		{config{Dir: "a", Steps: ptr(0)}, "steps"},
+		{config{Dir: "a", LockTimeout: -1}, "lock_timeout"},
 	} {
 		err := c.config.Validate()
 		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at, "%+v", c.config)
 		require.Equal(t, c.key, at.Key)
 	}
-	_, err := migration.Components(nil)[0].Types(&migration.Config{Dir: filepath.Join(t.TempDir(), "nowhere")}, nil)
+	_, err := Components(nil)[0].Types(&config{Dir: filepath.Join(t.TempDir(), "nowhere")}, nil)
 	require.ErrorContains(t, err, "there is no folder")
 	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: testdb.SQLite(t)}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	_, err = migration.New(p, []migration.Source{{Name: "birds"}}, migration.Config{Source: "brids"})
+	_, err = newTasklet(p, []Source{{Name: "birds"}}, config{Source: "brids"})
 	require.ErrorContains(t, err, "did you mean birds?")
 }
 
@@ -219,7 +235,7 @@ func TestTheComponentKnowsTheMigrationsThatTheApplicationCarries(t *testing.T) {
 	p, err := gormdb.Open(context.Background(), map[string]gormdb.Config{tx.Default: {URL: testdb.SQLite(t)}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	component := migration.Components([]migration.Source{{Name: "birds", FS: birds, Dir: "sql"}})[0]
-	_, err = component.New(context.Background(), &migration.Config{Source: "birds"}, registry.BuildContext{Databases: p})
+	component := Components([]Source{{Name: "birds", FS: birds, Dir: "sql"}})[0]
+	_, err = component.New(context.Background(), &config{Source: "birds"}, registry.BuildContext{Databases: p})
 	require.NoError(t, err)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package shell_test
+package shell
 
 import (
 	"context"
@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 )
 
 const victimReady = "SURFIN_TEST_VICTIM_READY"
@@ -22,7 +20,7 @@ func TestRunInAProcessOfItsOwn(t *testing.T) {
 	if ready == "" {
 		return
 	}
-	_, err := run(context.Background(), t, shell.Config{
+	_, err := run(context.Background(), t, config{
 		Script: `trap '' HUP INT TERM; (trap '' HUP INT TERM; exec sleep 1000) & echo $$ $! > "$READY"; while :; do wait; done`,
 		Env:    map[string]string{"READY": ready},
 	})

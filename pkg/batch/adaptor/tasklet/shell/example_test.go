@@ -4,16 +4,18 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 // A script has the values in env; its ${...} belongs to the shell.
-func ExampleNew() {
-	tasklet, err := shell.New(shell.Config{
-		Script: `echo "${GREETING:-Hello}, $NAME"`,
-		Env:    map[string]string{"NAME": "Ada"},
-	})
+func ExampleComponents() {
+	tasklet, err := testcomponent.Make[core.Tasklet](shell.Components(), registry.KindTasklet, testcomponent.Settings{
+		"script": `echo "${GREETING:-Hello}, $NAME"`,
+		"env":    map[string]string{"NAME": "Ada"},
+	}, registry.BuildContext{})
 	if err != nil {
 		fmt.Println(err)
 		return

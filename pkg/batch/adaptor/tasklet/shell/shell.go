@@ -18,8 +18,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Command []string `key:"command" main:"true" path:"program" doc:"The program and its arguments, passed as they are, without a shell. A program with a slash is relative to the job file, one without is searched in PATH."`
 	// Script is literal: the shell would interpret a value spliced into it.
 	Script string            `key:"script" literal:"true" doc:"A script for sh, instead of a command. A ${...} in it belongs to the shell: pass values of the job through env."`
@@ -34,7 +34,7 @@ const (
 )
 
 // Validate checks that there is one thing to run.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	switch {
 	case len(c.Command) == 0 && c.Script == "":
 		return &registry.ConfigError{Key: "command", Err: errors.New("the command is missing: set command or script")}
@@ -60,7 +60,7 @@ func (c *Config) Validate() error {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "shell", Config: reflect.TypeFor[Config](), NoTransaction: true,
+		Kind: registry.KindTasklet, Name: "shell", Config: reflect.TypeFor[config](), NoTransaction: true,
 		Summary: "runs a command or a script",
 		Doc: `The step completes if the process ends with 0. Otherwise it fails, and its message has the
 end of stderr. The results are ` + "`exit_code` and `stdout`" + `, its last 8 KB without the final
@@ -81,7 +81,7 @@ flow:
       command: [./work.sh, "${params.date}"]
       env: {LEVEL: "3"}`,
 		New: func(_ context.Context, cfg any, b registry.BuildContext) (any, error) {
-			made, err := New(*cfg.(*Config))
+			made, err := newTasklet(*cfg.(*config))
 			if t, is := made.(*tasklet); is && b.Environ != nil {
 				t.environ = b.Environ()
 			}
@@ -91,7 +91,7 @@ flow:
 }
 
 type tasklet struct {
-	config Config
+	config config
 	// nil means this process's, without the variables that configure it
 	environ []string
 	stop    chan struct{}
@@ -100,12 +100,12 @@ type tasklet struct {
 
 var _ core.Stoppable = (*tasklet)(nil)
 
-// New checks config.
-func New(config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &tasklet{config: config, stop: make(chan struct{})}, nil
+	return &tasklet{config: cfg, stop: make(chan struct{})}, nil
 }
 
 // StopRequested ends the process, as the end of its context does.
@@ -126,8 +126,8 @@ func (t *tasklet) stoppable(ctx context.Context) (context.Context, context.Cance
 	return ctx, cancel
 }
 
-// ExitError reports a process that ended with another code than 0, or by a signal.
-type ExitError struct {
+// exitError reports a process that ended with another code than 0, or by a signal.
+type exitError struct {
 	// Code is -1 after a signal.
 	Code   int
 	Stderr string
@@ -135,7 +135,7 @@ type ExitError struct {
 }
 
 // Error shows the end of stderr.
-func (e *ExitError) Error() string {
+func (e *exitError) Error() string {
 	text := "shell: " + e.Err.Error()
 	if e.Stderr != "" {
 		text += ": " + e.Stderr
@@ -143,8 +143,8 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// Unwrap returns the *exec.ExitError.
-func (e *ExitError) Unwrap() error { return e.Err }
+// Unwrap returns the *exec.exitError.
+func (e *exitError) Unwrap() error { return e.Err }
 
 // Execute runs the process to its end. If ctx ends before, the error is ctx's cause, with the output; after
 // a request to stop it is core.ErrStopped.
@@ -171,7 +171,7 @@ func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	case errors.Is(r.Err, exec.ErrWaitDelay):
 		return fmt.Errorf("shell: the process ended, but a process that it started holds its output open: %w", r.Err)
 	}
-	return &ExitError{Code: r.Code, Stderr: r.Stderr, Err: r.Err}
+	return &exitError{Code: r.Code, Stderr: r.Stderr, Err: r.Err}
 }
 
 func after(text string) string {

@@ -1,4 +1,4 @@
-package shell_test
+package shell
 
 import (
 	"bufio"
@@ -15,16 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/shell"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func run(ctx context.Context, t *testing.T, c shell.Config) (*core.StepContribution, error) {
+func run(ctx context.Context, t *testing.T, c config) (*core.StepContribution, error) {
 	t.Helper()
-	task, err := shell.New(c)
+	task, err := newTasklet(c)
 	require.NoError(t, err)
 	contribution := &core.StepContribution{}
 	return contribution, task.Execute(ctx, contribution)
@@ -32,19 +31,19 @@ func run(ctx context.Context, t *testing.T, c shell.Config) (*core.StepContribut
 
 func TestArgumentsAndValuesAreNotReadByAShell(t *testing.T) {
 	t.Parallel()
-	c, err := run(context.Background(), t, shell.Config{Command: []string{"printf", "%s|%s", "$(id); `x`", "a b"}})
+	c, err := run(context.Background(), t, config{Command: []string{"printf", "%s|%s", "$(id); `x`", "a b"}})
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"exit_code": int64(0), "stdout": "$(id); `x`|a b"}, c.Out)
 
-	c, err = run(context.Background(), t, shell.Config{Script: `echo "$VALUE"; pwd`, Env: map[string]string{"VALUE": `"; exit 3; $(id)`}, Dir: "/"})
+	c, err = run(context.Background(), t, config{Script: `echo "$VALUE"; pwd`, Env: map[string]string{"VALUE": `"; exit 3; $(id)`}, Dir: "/"})
 	require.NoError(t, err)
 	require.Equal(t, "\"; exit 3; $(id)\n/", c.Out["stdout"])
 }
 
 func TestAFailureHasItsCodeAndTheEndOfStderr(t *testing.T) {
 	t.Parallel()
-	c, err := run(context.Background(), t, shell.Config{Script: `i=0; while [ $i -lt 2000 ]; do echo "line $i" >&2; i=$((i+1)); done; echo out; exit 7`})
-	var exit *shell.ExitError
+	c, err := run(context.Background(), t, config{Script: `i=0; while [ $i -lt 2000 ]; do echo "line $i" >&2; i=$((i+1)); done; echo out; exit 7`})
+	var exit *exitError
 	require.ErrorAs(t, err, &exit)
 	require.Equal(t, 7, exit.Code)
 	require.True(t, strings.HasSuffix(err.Error(), "line 1999"), err.Error())
@@ -54,7 +53,7 @@ func TestAFailureHasItsCodeAndTheEndOfStderr(t *testing.T) {
 
 func TestLongOutputKeepsItsEnd(t *testing.T) {
 	t.Parallel()
-	c, err := run(context.Background(), t, shell.Config{Script: `i=0; while [ $i -lt 5000 ]; do echo "ä $i"; i=$((i+1)); done`})
+	c, err := run(context.Background(), t, config{Script: `i=0; while [ $i -lt 5000 ]; do echo "ä $i"; i=$((i+1)); done`})
 	require.NoError(t, err)
 	out := c.Out["stdout"].(string)
 	require.LessOrEqual(t, len(out), 8<<10+3)
@@ -63,7 +62,7 @@ func TestLongOutputKeepsItsEnd(t *testing.T) {
 
 func TestAProgramThatIsNotThereIsAnError(t *testing.T) {
 	t.Parallel()
-	_, err := run(context.Background(), t, shell.Config{Command: []string{"/nowhere/to/be/found"}})
+	_, err := run(context.Background(), t, config{Command: []string{"/nowhere/to/be/found"}})
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
@@ -109,7 +108,7 @@ func TestTheEndOfTheContextEndsTheProcessAndAllItStarted(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			ended := make(chan error, 1)
 			contribution := &core.StepContribution{}
-			task, err := shell.New(shell.Config{
+			task, err := newTasklet(config{
 				Script: c.trap + ` (trap '' TERM; exec sleep 1000) & echo $! > "$READY"; while :; do wait; done`,
 				Env:    map[string]string{"READY": ready}, Grace: 200 * time.Millisecond,
 			})
@@ -135,7 +134,7 @@ func TestARequestToStopEndsTheProcessAsTheContextDoes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			ready := pipe(t)
-			task, err := shell.New(shell.Config{
+			task, err := newTasklet(config{
 				Script: c.trap + ` (trap '' TERM; exec sleep 1000) & echo $! > "$READY"; while :; do wait; done`,
 				Env:    map[string]string{"READY": ready}, Grace: 200 * time.Millisecond,
 			})
@@ -156,7 +155,7 @@ func TestARequestToStopEndsTheProcessAsTheContextDoes(t *testing.T) {
 func TestAStopBeforeTheStartStartsNothing(t *testing.T) {
 	t.Parallel()
 	mark := filepath.Join(t.TempDir(), "ran")
-	task, err := shell.New(shell.Config{Command: []string{"touch", mark}})
+	task, err := newTasklet(config{Command: []string{"touch", mark}})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(core.ErrStopped)
@@ -166,7 +165,7 @@ func TestAStopBeforeTheStartStartsNothing(t *testing.T) {
 
 func TestAProcessLeftBehindWithTheOutputOpenIsAFailureAndIsEnded(t *testing.T) {
 	t.Parallel()
-	c, err := run(context.Background(), t, shell.Config{Script: `sleep 1000 & echo $!`, Grace: 50 * time.Millisecond})
+	c, err := run(context.Background(), t, config{Script: `sleep 1000 & echo $!`, Grace: 50 * time.Millisecond})
 	require.ErrorContains(t, err, "a process that it started holds")
 	gone(t, c.Out["stdout"].(string))
 }
@@ -174,13 +173,13 @@ func TestAProcessLeftBehindWithTheOutputOpenIsAFailureAndIsEnded(t *testing.T) {
 func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		config shell.Config
+		config config
 		key    string
 	}{
-		{shell.Config{}, "command"},
-		{shell.Config{Command: []string{"a"}, Script: "b"}, "script"},
-		{shell.Config{Command: []string{"a"}, Grace: -1}, "grace"},
-		{shell.Config{Command: []string{"a"}, Env: map[string]string{"A=B": ""}}, "env.A=B"},
+		{config{}, "command"},
+		{config{Command: []string{"a"}, Script: "b"}, "script"},
+		{config{Command: []string{"a"}, Grace: -1}, "grace"},
+		{config{Command: []string{"a"}, Env: map[string]string{"A=B": ""}}, "env.A=B"},
 	} {
 		err := c.config.Validate()
 		var at *registry.ConfigError

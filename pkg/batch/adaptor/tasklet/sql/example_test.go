@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/surfin-batch/surfin/internal/testcomponent"
 	"github.com/surfin-batch/surfin/internal/testexample"
+
 	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -13,13 +15,13 @@ import (
 )
 
 // A query of one row: its columns are the step's results, in a job file ${steps.NAME.out.customers}.
-func ExampleNew() {
+func ExampleComponents() {
 	_, db, done := testexample.SQLite("create table customer(id int)", "insert into customer values (1), (2)")
 	defer done()
 	out := testexample.Must(row.NewSchema(row.Field{Name: "customers", Kind: row.Int}))
-	tasklet, err := sqltask.New(db, sqltask.Config{
-		Query: registry.SQL{Parts: []string{"select count(*) as customers from customer"}}, Out: item.RowOf("out", out),
-	})
+	tasklet, err := testcomponent.Make[core.Tasklet](sqltask.Components(), registry.KindTasklet, testcomponent.Settings{
+		"query": registry.SQL{Parts: []string{"select count(*) as customers from customer"}}, "out": item.RowOf("out", out),
+	}, registry.BuildContext{Databases: testcomponent.On{DB: db}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Statement registry.SQL `key:"statement" main:"true" doc:"The statements to run, separated by semicolons. Several statements cannot use variables."`
 	Query     registry.SQL `key:"query" doc:"A SELECT of one row, instead of a statement."`
 	Out       item.Type    `key:"out" doc:"The columns of the row that become steps.NAME.out, with their types."`
@@ -29,7 +29,7 @@ type Config struct {
 }
 
 // Validate checks that there is one thing to do.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	switch {
 	case c.Statement.IsZero() && c.Query.IsZero():
 		return &registry.ConfigError{Key: "statement", Err: errors.New("the statement is missing: set a statement or query")}
@@ -46,7 +46,7 @@ func (c *Config) Validate() error {
 }
 
 // The database is unknown when a job file is loaded: every dialect counts.
-func (c *Config) checkControl() error {
+func (c *config) checkControl() error {
 	first, some := control(c.Statement, tx.SQLite)
 	if same, too := control(c.Statement, tx.Postgres); !some || !too || first.Verb != same.Verb {
 		return nil
@@ -73,7 +73,7 @@ func control(text registry.SQL, dialect tx.Dialect) (sqlscript.Statement, bool) 
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "sql", Config: reflect.TypeFor[Config](),
+		Kind: registry.KindTasklet, Name: "sql", Config: reflect.TypeFor[config](),
 		Summary: "runs SQL statements, or a query for the step's results",
 		Doc: `Statements run in the step's transaction, all or nothing. BEGIN, COMMIT and the like are
 rejected: the step's ` + "`transaction`" + ` decides, with NOT_SUPPORTED for statements that must run without
@@ -92,24 +92,24 @@ flow:
 - step: note
   tasklet: {sql: "insert into note (n, total) values (${steps.count.out.n}, ${steps.count.out.total})"}`,
 		Types: func(cfg any, in item.Type) (item.Type, error) {
-			c := cfg.(*Config)
+			c := cfg.(*config)
 			return in, errors.Join(c.Validate(), c.checkControl())
 		},
-		New: registry.OnDatabase(func(c *Config) string { return c.Database }, New),
+		New: registry.OnDatabase(func(c *config) string { return c.Database }, newTasklet),
 	}}
 }
 
 type tasklet struct {
 	db     tx.Database
-	config Config
+	config config
 }
 
-// New checks config.
-func New(db tx.Database, config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(db tx.Database, cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &tasklet{db: db, config: config}, nil
+	return &tasklet{db: db, config: cfg}, nil
 }
 
 // Execute runs it on the current transaction of ctx, or without one.

@@ -1,6 +1,6 @@
 //test:plain
 
-package sqltask_test
+package sqltask
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/internal/testengine"
-	sqltask "github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/sql"
+
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -59,9 +59,9 @@ func results(t *testing.T, fields ...row.Field) item.Type {
 	return item.RowOf("", s)
 }
 
-func run(t *testing.T, db tx.Database, c sqltask.Config) (*core.StepContribution, error) {
+func run(t *testing.T, db tx.Database, c config) (*core.StepContribution, error) {
 	t.Helper()
-	task, err := sqltask.New(db, c)
+	task, err := newTasklet(db, c)
 	require.NoError(t, err)
 	contribution := &core.StepContribution{}
 	err = tx.NewManager(db).Do(context.Background(), tx.Attr{}, func(ctx context.Context) error { return task.Execute(ctx, contribution) })
@@ -85,7 +85,7 @@ const script = `
 func TestSeveralStatementsCountTheRowsThatTheyChanged(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		c, err := run(t, db, sqltask.Config{Statement: statement(script)})
+		c, err := run(t, db, config{Statement: statement(script)})
 		require.NoError(t, err)
 		require.EqualValues(t, 3+2+1, c.Counters.Write)
 		require.Equal(t, 2, count(t, db, "a"))
@@ -100,7 +100,7 @@ func TestABodyWithSemicolonsIsOneStatement(t *testing.T) {
 			body = `create function note() returns trigger language plpgsql as $$ begin insert into b values (new.id); insert into b values (-new.id); return new; end $$;
 				create trigger note after insert on a for each row execute function note();`
 		}
-		_, err := run(t, db, sqltask.Config{Statement: statement("create table a (id integer); create table b (id integer);" + body + "insert into a values (1), (2)")})
+		_, err := run(t, db, config{Statement: statement("create table a (id integer); create table b (id integer);" + body + "insert into a values (1), (2)")})
 		require.NoError(t, err)
 		require.Equal(t, 4, count(t, db, "b"))
 	})
@@ -110,11 +110,11 @@ func TestAFailureUndoesTheStatementsBefore(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
 		const bad = "create table u (id integer primary key); insert into u values (1); insert into u values (1)"
-		_, err := run(t, db, sqltask.Config{Statement: statement(bad)})
+		_, err := run(t, db, config{Statement: statement(bad)})
 		require.True(t, dberr.IsUniqueViolation(err), "%v", err)
 
 		// Without an outer transaction, several statements have their own.
-		task, err := sqltask.New(db, sqltask.Config{Statement: statement(bad)})
+		task, err := newTasklet(db, config{Statement: statement(bad)})
 		require.NoError(t, err)
 		err = task.Execute(context.Background(), &core.StepContribution{})
 		require.True(t, dberr.IsUniqueViolation(err), "%v", err)
@@ -126,9 +126,9 @@ func TestAFailureUndoesTheStatementsBefore(t *testing.T) {
 func TestTheTransactionCannotBeEndedByAStatement(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		_, err := run(t, db, sqltask.Config{Statement: statement("create table kept (id integer)")})
+		_, err := run(t, db, config{Statement: statement("create table kept (id integer)")})
 		require.NoError(t, err)
-		_, err = run(t, db, sqltask.Config{Statement: statement("insert into kept values (1); commit; insert into kept values (2)")})
+		_, err = run(t, db, config{Statement: statement("insert into kept values (1); commit; insert into kept values (2)")})
 		require.ErrorIs(t, err, tx.ErrNotOwner)
 		require.Zero(t, count(t, db, "kept"))
 	})
@@ -137,7 +137,7 @@ func TestTheTransactionCannotBeEndedByAStatement(t *testing.T) {
 func TestVacuumRunsWithoutATransaction(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		task, err := sqltask.New(db, sqltask.Config{Statement: statement("vacuum;")})
+		task, err := newTasklet(db, config{Statement: statement("vacuum;")})
 		require.NoError(t, err)
 		require.NoError(t, task.Execute(context.Background(), &core.StepContribution{}))
 	})
@@ -146,19 +146,19 @@ func TestVacuumRunsWithoutATransaction(t *testing.T) {
 func TestBindVariablesAreNotSpliced(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		_, err := run(t, db, sqltask.Config{Statement: statement("create table p (id integer, name text, at timestamp, d date)")})
+		_, err := run(t, db, config{Statement: statement("create table p (id integer, name text, at timestamp, d date)")})
 		require.NoError(t, err)
-		c, err := run(t, db, sqltask.Config{Statement: statement("insert into p values (${}, ${}, ${}, ${})",
+		c, err := run(t, db, config{Statement: statement("insert into p values (${}, ${}, ${}, ${})",
 			int64(7), "'); drop table p; --", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), row.NewDate(2026, 1, 2))})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, c.Counters.Write)
-		c, err = run(t, db, sqltask.Config{
+		c, err = run(t, db, config{
 			Query: statement("select name, at, d, id from p where id = ${} and at > ${}", int64(7), row.NewDate(2026, 1, 2)),
 			Out:   results(t, row.Field{Name: "id", Kind: row.Int}, row.Field{Name: "name", Kind: row.String}, row.Field{Name: "at", Kind: row.Timestamp}, row.Field{Name: "d", Kind: row.DateKind}),
 		})
 		require.NoError(t, err)
 		require.Equal(t, map[string]any{"id": int64(7), "name": "'); drop table p; --", "at": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "d": row.NewDate(2026, 1, 2)}, c.Out)
-		_, err = run(t, db, sqltask.Config{Statement: statement("delete from p where id = ${}; delete from p", int64(1))})
+		_, err = run(t, db, config{Statement: statement("delete from p where id = ${}; delete from p", int64(1))})
 		require.ErrorContains(t, err, "2 statements cannot use variables")
 	})
 }
@@ -166,9 +166,9 @@ func TestBindVariablesAreNotSpliced(t *testing.T) {
 func TestAQuerysOneRowBecomesTheResults(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, db tx.Database) {
-		_, err := run(t, db, sqltask.Config{Statement: statement("create table cost (amount double precision, price numeric(10,2)); insert into cost values (1.5, 2.25), (2.5, 3)")})
+		_, err := run(t, db, config{Statement: statement("create table cost (amount double precision, price numeric(10,2)); insert into cost values (1.5, 2.25), (2.5, 3)")})
 		require.NoError(t, err)
-		c, err := run(t, db, sqltask.Config{
+		c, err := run(t, db, config{
 			Query: statement("select count(*) n, sum(amount) total, sum(price) price, max(amount) > 2 as dear, min(null) as missing, count(*) as share, 5 as unused from cost"),
 			Out: results(t, row.Field{Name: "n", Kind: row.Int}, row.Field{Name: "total", Kind: row.Float, Nullable: true}, row.Field{Name: "price", Kind: row.Float},
 				row.Field{Name: "dear", Kind: row.Bool}, row.Field{Name: "missing", Kind: row.String, Nullable: true}, row.Field{Name: "share", Kind: row.Float}),
@@ -183,7 +183,7 @@ func TestAQuerysOneRowBecomesTheResults(t *testing.T) {
 			"select cast(null as integer) as n":    "not nullable",
 			"select n from a_table_that_is_absent": "a_table_that_is_absent",
 		} {
-			_, err := run(t, db, sqltask.Config{Query: statement(text), Out: results(t, row.Field{Name: "n", Kind: row.Int})})
+			_, err := run(t, db, config{Query: statement(text), Out: results(t, row.Field{Name: "n", Kind: row.Int})})
 			require.ErrorContains(t, err, want, text)
 		}
 	})
@@ -193,16 +193,16 @@ func TestWrongConfigurationsAreRefusedAtTheirKey(t *testing.T) {
 	t.Parallel()
 	out := results(t, row.Field{Name: "n", Kind: row.Int})
 	for _, c := range []struct {
-		config sqltask.Config
+		config config
 		key    string
 	}{
-		{sqltask.Config{}, "statement"},
-		{sqltask.Config{Statement: statement("x"), Query: statement("y")}, "query"},
-		{sqltask.Config{Statement: statement("x"), Out: out}, "out"},
-		{sqltask.Config{Query: statement("x")}, "out"},
-		{sqltask.Config{Query: statement("x"), Out: item.TypeOf[int]("int")}, "out"},
+		{config{}, "statement"},
+		{config{Statement: statement("x"), Query: statement("y")}, "query"},
+		{config{Statement: statement("x"), Out: out}, "out"},
+		{config{Query: statement("x")}, "out"},
+		{config{Query: statement("x"), Out: item.TypeOf[int]("int")}, "out"},
 	} {
-		_, err := sqltask.Components()[0].Types(&c.config, nil)
+		_, err := Components()[0].Types(&c.config, nil)
 		var at *registry.ConfigError
 		require.ErrorAs(t, err, &at)
 		require.Equal(t, c.key, at.Key)
@@ -227,7 +227,7 @@ func TestWhatAStatementChangesOfItsSessionInAnyWayEndsWithItsStep(t *testing.T) 
 	} {
 		var elements []*model.StepElement
 		for name, of := range map[string]string{"first": text, "second": fmt.Sprintf("insert into t values (%d)", i)} {
-			task, err := sqltask.New(e.Database, sqltask.Config{Statement: statement(of)})
+			task, err := newTasklet(e.Database, config{Statement: statement(of)})
 			require.NoError(t, err)
 			elements = append(elements, e.Tasklet(name, tx.Attr{}, task.Execute))
 		}
@@ -245,7 +245,7 @@ func TestAConstraintViolationNamesItsStatement(t *testing.T) {
 		script.At = func(_, offset int) string {
 			return fmt.Sprintf("job.yaml:%d:1", 1+strings.Count(script.Parts[0][:offset], "\n"))
 		}
-		_, err := run(t, db, sqltask.Config{Statement: script})
+		_, err := run(t, db, config{Statement: script})
 		require.ErrorContains(t, err, "job.yaml:4:1: ")
 		require.ErrorContains(t, err, ", in: insert into odd values (9)")
 		require.True(t, dberr.IsConstraintViolation(err))

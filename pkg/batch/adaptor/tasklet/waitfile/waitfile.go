@@ -23,8 +23,8 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/row"
 )
 
-// Config configures the tasklet.
-type Config struct {
+// config configures the tasklet.
+type config struct {
 	Path    string        `key:"path" main:"true" path:"true" required:"true" doc:"The file, or a pattern with *, ? and [a-z]."`
 	Count   int           `key:"count" default:"1" doc:"The least number of files."`
 	Stable  time.Duration `key:"stable" default:"5s" doc:"How long their names, sizes and times must stay the same; 0s accepts them at once, for files that appear by a rename."`
@@ -36,7 +36,7 @@ type Config struct {
 const defaultPoll = time.Second
 
 // Validate checks pattern and durations.
-func (c *Config) Validate() error {
+func (c *config) Validate() error {
 	var errs []error
 	bad := func(key, format string, args ...any) {
 		errs = append(errs, &registry.ConfigError{Key: key, Err: fmt.Errorf(format, args...)})
@@ -75,7 +75,7 @@ func results() []row.Field {
 // Components describes the tasklet.
 func Components() []registry.Component {
 	return []registry.Component{{
-		Kind: registry.KindTasklet, Name: "wait_file", Config: reflect.TypeFor[Config](), NoTransaction: true, Results: results(),
+		Kind: registry.KindTasklet, Name: "wait_file", Config: reflect.TypeFor[config](), NoTransaction: true, Results: results(),
 		Summary: "waits until a file exists and is complete",
 		Doc: `It polls the folder, which works on every kind of disk. Only regular files count,
 also through a symbolic link; folders do not. The results are ` + "`found`, `files` and `bytes`" + `, and of one file its ` + "`path`" + `.
@@ -89,19 +89,21 @@ flow:
 - step: arrive
   tasklet:
     wait_file: {path: "in/strikes_${params.year}*.csv", stable: 30s, timeout: 4h}`,
-		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) { return New(*cfg.(*Config)) },
+		New: func(_ context.Context, cfg any, _ registry.BuildContext) (any, error) {
+			return newTasklet(*cfg.(*config))
+		},
 	}}
 }
 
-type tasklet struct{ config Config }
+type tasklet struct{ config config }
 
-// New checks config.
-func New(config Config) (core.Tasklet, error) {
-	if err := config.Validate(); err != nil {
+// newTasklet checks config.
+func newTasklet(cfg config) (core.Tasklet, error) {
+	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	config.Count, config.Poll = max(config.Count, 1), cmp.Or(config.Poll, defaultPoll)
-	return &tasklet{config: config}, nil
+	cfg.Count, cfg.Poll = max(cfg.Count, 1), cmp.Or(cfg.Poll, defaultPoll)
+	return &tasklet{config: cfg}, nil
 }
 
 type seen struct {

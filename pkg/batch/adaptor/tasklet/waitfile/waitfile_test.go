@@ -5,7 +5,6 @@ package waitfile_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,22 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/surfin-batch/surfin/internal/testexample"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/waitfile"
 	"github.com/surfin-batch/surfin/pkg/batch/batchtest"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
-
-// A complete file is found at once; in a job file: wait_file: {path: in/a.csv, stable: 0s}.
-func ExampleNew() {
-	path, done := testexample.File("a.csv", "id\n1\n")
-	defer done()
-	tasklet := testexample.Must(waitfile.New(waitfile.Config{Path: path}))
-	c := &core.StepContribution{}
-	fmt.Println(tasklet.Execute(context.Background(), c), c.Out["found"], c.Out["bytes"])
-	// Output: <nil> true 5
-}
 
 func wait(t *testing.T, c waitfile.Config, stop <-chan struct{}) (*core.StepContribution, error) {
 	t.Helper()
@@ -64,25 +52,25 @@ func TestWhenTheTimeIsOverItSaysWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(dir+"/folder.csv", 0o700))
 	synctest.Test(t, func(t *testing.T) {
-		config := waitfile.Config{Path: dir + "/*.csv", Timeout: time.Minute}
-		_, err := wait(t, config, nil)
+		cfg := waitfile.Config{Path: dir + "/*.csv", Timeout: time.Minute}
+		_, err := wait(t, cfg, nil)
 		require.ErrorContains(t, err, "there is no file "+dir+"/*.csv after 1m0s: a restart waits again")
 		require.NoError(t, os.WriteFile(dir+"/a.csv", nil, 0o600))
-		config.Count = 2
-		_, err = wait(t, config, nil)
+		cfg.Count = 2
+		_, err = wait(t, cfg, nil)
 		require.ErrorContains(t, err, "found 1 of the 2 files")
-		config.Count, config.Stable, config.Timeout = 1, 20*time.Second, 30*time.Second
+		cfg.Count, cfg.Stable, cfg.Timeout = 1, 20*time.Second, 30*time.Second
 		go func() {
 			for i := range 40 {
 				require.NoError(t, os.WriteFile(dir+"/a.csv", make([]byte, i), 0o600))
 				time.Sleep(time.Second)
 			}
 		}()
-		_, err = wait(t, config, nil)
+		_, err = wait(t, cfg, nil)
 		require.ErrorContains(t, err, "is still being written")
-		config.Missing = "ignore"
-		config.Path = dir + "/none"
-		c, err := wait(t, config, nil)
+		cfg.Missing = "ignore"
+		cfg.Path = dir + "/none"
+		c, err := wait(t, cfg, nil)
 		require.NoError(t, err)
 		require.Equal(t, false, c.Out["found"])
 		time.Sleep(time.Minute)

@@ -1,0 +1,3 @@
+package skips
+
+type Config = config

@@ -1,0 +1,8 @@
+package compare
+
+type (
+	Config = config
+	Side   = sideConfig
+)
+
+var New = newTasklet

@@ -1,0 +1,5 @@
+package fail
+
+type Config = config
+
+var New = newTasklet

@@ -1,0 +1,7 @@
+package filetask
+
+import "github.com/surfin-batch/surfin/pkg/batch/core"
+
+type Config = config
+
+func New(c Config) (core.Tasklet, error) { return newTasklet(c, nil) }

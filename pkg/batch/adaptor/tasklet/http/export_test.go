@@ -1,0 +1,5 @@
+package httptask
+
+type Config = config
+
+var New = newTasklet

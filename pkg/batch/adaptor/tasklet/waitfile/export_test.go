@@ -1,0 +1,5 @@
+package waitfile
+
+type Config = config
+
+var New = newTasklet

@@ -1,0 +1,4 @@
+package cli
+
+// NewCommand is the command, for tests that run it.
+var NewCommand = newCommand

@@ -1,0 +1,105 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// CheckFormer implements ports.Launches.
+func (r *launches) CheckFormer(ctx context.Context, jobName string, params core.Parameters) error {
+	if params.FormerKey() == "" {
+		return nil
+	}
+	_, err := r.reads.Instance(ctx, jobName, params.Key())
+	switch {
+	case errors.Is(err, core.ErrNotFound): // it would be a new instance
+		return r.refuseFormer(ctx, jobName, params, params.FormerKey())
+	case err != nil:
+		return err
+	}
+	return r.refuseFormer(ctx, jobName, params, params.Key())
+}
+
+// refuseFormer is CheckFormer under the lock of the launch's instance.
+func (l *launch) refuseFormer(ctx context.Context) error {
+	params := l.req.Params
+	key := params.Key()
+	if l.attempts == 1 { // it is new
+		key = params.FormerKey()
+	}
+	err := l.repo.refuseFormer(ctx, l.req.JobName, params, key)
+	if errors.As(err, new(*ports.FormerInstanceError)) {
+		return &refusalError{err}
+	}
+	return err
+}
+
+// refuseFormer refuses a launch whose parameters name another instance than they named before timestamps were read in the
+// time zone of the job, if the instance with this key was made by such a program. One that was abandoned does not count.
+func (r *launches) refuseFormer(ctx context.Context, jobName string, params core.Parameters, key string) error {
+	if params.FormerKey() == "" {
+		return nil
+	}
+	var rows []jobInstance
+	err := gormtx.Find(r.store.session(ctx).Where("job_name = ? AND instance_key = ? AND local_times IS NULL", jobName, key), &rows)
+	if err == nil && len(rows) == 0 {
+		return nil
+	}
+	var last *newestExecution
+	if err == nil {
+		last, err = r.reads.newest(r.reads.ofInstance(ctx, jobName, key))
+	}
+	if err != nil {
+		return fmt.Errorf("launch job %s: %w", jobName, err)
+	}
+	if last == nil || last.Row.Status == core.StatusAbandoned {
+		return nil
+	}
+	return &ports.FormerInstanceError{JobName: jobName, Execution: last.Row.ID, Status: last.Row.Status, Params: params, Taken: key == params.Key()}
+}
+
+// CheckExclusive implements ports.Launches by the query of a launch.
+func (r *launches) CheckExclusive(ctx context.Context, jobName string, key core.ExclusiveKey, dead func(core.Owner) bool) error {
+	if key == "" {
+		return nil
+	}
+	holder, err := r.holder(ctx, jobName, key)
+	if err != nil || holder == nil {
+		return err
+	}
+	return holder.excludes(key, dead)
+}
+
+// holder returns the active execution that has the key, or nil. Its conditions match the partial
+// index.
+func (r *launches) holder(ctx context.Context, jobName string, key core.ExclusiveKey) (*newestExecution, error) {
+	held, err := r.reads.newest(r.store.session(ctx).Where("active = 1 AND exclusive_key <> '' AND job_name = ? AND exclusive_key = ?", jobName, key))
+	if err != nil {
+		return nil, fmt.Errorf("find the running execution with the key of job %s: %w", jobName, err)
+	}
+	return held, nil
+}
+
+// claimKey makes sure that no other execution runs with the launch's key. It ends one with a lost
+// owner, as a launch of its instance would. The unique index decides between concurrent launches,
+// and the refusal is the same.
+func (l *launch) claimKey(ctx context.Context) error {
+	if l.req.Exclusive == "" {
+		return nil
+	}
+	holder, err := l.repo.holder(ctx, l.req.JobName, l.req.Exclusive)
+	if err != nil || holder == nil {
+		return err
+	}
+	if err := holder.excludes(l.req.Exclusive, l.req.Dead); err != nil {
+		return &refusalError{err}
+	}
+	dead := l.req.Dead != nil && l.req.Dead(ports.ParseOwner(holder.Row.Owner))
+	_, err = l.repo.endLost(ctx, &holder.Row, dead, actTakeOver, l.ledger)
+	return err
+}

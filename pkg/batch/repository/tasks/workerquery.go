@@ -1,0 +1,80 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
+)
+
+// workerQueries implements taskports.WorkerQueries.
+type workerQueries struct{ *store }
+
+// Workers implements taskports.WorkerQueries: active ones first, then by name.
+func (r workerQueries) Workers(ctx context.Context) ([]taskports.Worker, error) {
+	var rows []struct {
+		Name, Types, Deciders, Version, State string
+		Labels                                string
+		Capacity, Executing                   int
+		Parts                                 bool
+		StartedAt, HeartbeatAt                gormtx.Instant
+	}
+	err := r.scan(ctx, &rows, `SELECT name, capacity, types, deciders, labels, parts, version, started_at, heartbeat_at,
+		CASE WHEN left_at IS NOT NULL THEN 'GONE' WHEN lease_until < {now} THEN 'LOST' WHEN draining_at IS NOT NULL THEN 'DRAINING' ELSE 'ACTIVE' END AS state,
+		(SELECT count(*) FROM {task} t WHERE t.worker = w.name AND t.state IN ('ASSIGNED', 'RUNNING')) AS executing
+		FROM {worker} w ORDER BY 9, name`)
+	if err != nil {
+		return nil, fmt.Errorf("list workers: %w", err)
+	}
+	list := make([]taskports.Worker, len(rows))
+	for i, row := range rows {
+		list[i] = taskports.Worker{
+			Name: row.Name, Capacity: row.Capacity, Parts: row.Parts, Version: row.Version, State: row.State, Executing: row.Executing,
+			StartedAt: row.StartedAt.Time, HeartbeatAt: row.HeartbeatAt.Time,
+		}
+		for _, column := range []struct {
+			name, text string
+			into       any
+		}{{"types", row.Types, &list[i].Types}, {"labels", row.Labels, &list[i].Labels}, {"deciders", row.Deciders, &list[i].Deciders}} {
+			if err := json.Unmarshal([]byte(column.text), column.into); err != nil {
+				return nil, fmt.Errorf("the stored %s of worker %s: %w", column.name, row.Name, err)
+			}
+		}
+	}
+	return list, nil
+}
+
+// PartWorkers returns the number of live workers that take partitions of steps and continue parked
+// executions.
+func (r workerQueries) PartWorkers(ctx context.Context) (int, error) {
+	var n int
+	err := r.scan(ctx, &n, "SELECT count(*) FROM {worker} WHERE parts AND left_at IS NULL AND lease_until >= {now}")
+	return n, wrapped(err, "count the workers that take parts")
+}
+
+func (r workerQueries) WaitingTypes(ctx context.Context) ([]string, error) {
+	var types []string
+	err := r.scan(ctx, &types, "SELECT DISTINCT type FROM {task} WHERE state IN ('PENDING', 'ORPHANED', 'RETRY_SCHEDULED') ORDER BY type")
+	return types, wrapped(err, "list the types of waiting tasks")
+}
+
+func (r workerQueries) WaitingDeciders(ctx context.Context) ([]taskports.WaitingDecider, error) {
+	var named []taskports.WaitingDecider
+	err := r.scan(ctx, &named, `SELECT g.decider AS name, count(*) AS tasks FROM {task} t JOIN {task_group} g ON g.id = t.group_id
+		WHERE t.state IN ('WAITING', 'PENDING', 'ORPHANED', 'RETRY_SCHEDULED', 'ASSIGNED', 'RUNNING') AND g.decider <> '' GROUP BY g.decider ORDER BY g.decider`)
+	if err != nil || len(named) == 0 {
+		return nil, wrapped(err, "list the deciders that tasks wait for")
+	}
+	workers, err := r.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(named, func(d taskports.WaitingDecider) bool {
+		return slices.ContainsFunc(workers, func(w taskports.Worker) bool {
+			return w.State == taskports.WorkerActive && slices.Contains(w.Deciders, d.Name)
+		})
+	}), nil
+}

@@ -25,6 +25,9 @@ func TestAJobIsRunAndLookedAtOverHTTP(t *testing.T) {
 		s.call("GET", path, nil).is(200).says(`"status":"COMPLETED"`, `"day":"2026-11-23"`, `"factor":2`, `"input":"in.csv"`, `"skipped":1`)
 		s.call("GET", path+"?audit=true&definition=true&partitions=true", nil).is(200).says(`"act":"launch"`, "description: Loads numbers.")
 		s.call("GET", path+"/explain", nil).is(200).says(`"skipped":[{"step":"load"`)
+		s.call("GET", path+"/flow", nil).is(200).says(`"element":"load"`, `"work":"chunk"`, `"visits":[{`, `"last_line":`)
+		s.call("GET", "/v1/jobs/load/flow", nil).is(200).says(`"element":"load"`, `"default":true`)
+		s.call("GET", path+"/compare?with=nobody", nil).is(422).says("typical")
 		skips := s.call("GET", path+"/skips?step=load&phase=read&left=true&limit=1", nil).is(200).says(`"raw":"x"`)
 		skip := skips.body["items"].([]any)[0].(map[string]any)["id"].(float64)
 		s.call("GET", fmt.Sprintf("/v1/skips/%v", skip), nil).is(200).says(`"line":4`)
@@ -38,6 +41,7 @@ func TestAJobIsRunAndLookedAtOverHTTP(t *testing.T) {
 		s.over(again, core.StatusCompleted)
 		s.call("POST", "/v1/jobs/load/plan", map[string]any{"params": map[string]any{"day": "2026-11-24"}, "sample": 1}).is(200).says(`"step":"load"`, `"read":{"id":1}`)
 		require.Len(t, s.executions(), 2)
+		s.call("GET", fmt.Sprintf("/v1/executions/%d/compare", again), nil).is(200).says(fmt.Sprintf(`"with":{"execution":%d`, id), `"step":"load"`)
 		s.call("POST", path+"/redrive", `{"items": [{"id": 1, "raw": "4"}, {"id": 1}, {"key": 1}]}`).is(422).
 			says(`"location":"body.items"`, "body.items:2: skipped item 1 is already in line 1", "body.items:3: not a line of an export")
 		s.call("POST", path+"/redrive", `{"items": []}`).is(422).says("no skipped item found")

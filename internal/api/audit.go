@@ -20,7 +20,18 @@ type actsInput struct {
 	PageSize
 }
 
+type me struct {
+	// Client is empty on a server without tokens.
+	Client string        `json:"client,omitempty" doc:"The name of the client that the token belongs to"`
+	Role   settings.Role `json:"role" enum:"viewer,operator" doc:"A viewer reads, an operator does everything"`
+}
+
 func (a *api) addAudit(h huma.API) {
+	huma.Register(h, get(h, "me", "/v1/me", "The caller", "The client that this request is from, and its role."),
+		func(ctx context.Context, _ *struct{}) (*output[me], error) {
+			c := callerOf(ctx)
+			return &output[me]{me{c.name, c.role}}, nil
+		})
 	huma.Register(h, get(h, "list-acts", "/v1/audit", "The acts of users and clients, newest first",
 		"Acts of users, clients and the leader. For operators only: a viewer gets 403."),
 		func(ctx context.Context, in *actsInput) (*output[operator.ActPage], error) {

@@ -52,6 +52,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		}
 	}
 	require.Empty(t, s.executions())
+	s.as(viewerToken, "GET", "/v1/me", nil).is(200).says(`"client":"wall"`, `"role":"viewer"`)
+	s.as(operatorToken, "GET", "/v1/me", nil).is(200).says(`"client":"anna"`, `"role":"operator"`)
 }
 
 func basic(user, password string) string {

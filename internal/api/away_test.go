@@ -16,7 +16,9 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func withoutDatabase(path string) bool { return path == "/v1/jobs" || path == "/v1/jobs/{job}" }
+func withoutDatabase(path string) bool {
+	return path == "/v1/me" || path == "/v1/jobs" || path == "/v1/jobs/{job}" || path == "/v1/jobs/{job}/flow"
+}
 
 // everyOperation calls each operation of the OpenAPI once, all concurrently, and returns the
 // answers by method and path, and the duration of the slowest.

@@ -41,6 +41,10 @@ type (
 		Audit      bool `query:"audit" doc:"Every change of status, and who requested it"`
 		Definition bool `query:"definition" doc:"The job file as it was when the execution started"`
 	}
+	compareInput struct {
+		ExecutionPath
+		With string `query:"with" maxLength:"20" doc:"The number of an execution of the same job, or previous (the one before it; the default), or typical (the medians of the last ten that completed)"`
+	}
 	progressInput struct {
 		Job string `query:"job" maxLength:"200" doc:"Only executions of this job"`
 	}
@@ -70,6 +74,18 @@ func (a *api) addExecutions(h huma.API) {
 		func(ctx context.Context, in *ExecutionPath) (*output[operator.Explanation], error) {
 			return answer(a, ctx, func() (*operator.Explanation, error) {
 				return a.Service.Explain(ctx, operator.ExplainRequest{Execution: in.id()})
+			})
+		})
+	huma.Register(h, get(h, "execution-flow", "/v1/executions/{execution}/flow", "The flow of an execution",
+		"Its elements with their places in the job file as it was, the visits that the journal has, and what a restart does with each element."),
+		func(ctx context.Context, in *ExecutionPath) (*output[operator.ExecutionFlow], error) {
+			return answer(a, ctx, func() (*operator.ExecutionFlow, error) { return a.Service.ExecutionFlow(ctx, in.id()) })
+		})
+	huma.Register(h, get(h, "compare-execution", "/v1/executions/{execution}/compare", "Compare an execution",
+		"With another one of its job, or with the medians of the last ten that completed: parameters, definition, counters, durations, rates, decisions, gates and skips."),
+		func(ctx context.Context, in *compareInput) (*output[operator.Comparison], error) {
+			return answer(a, ctx, func() (*operator.Comparison, error) {
+				return a.Service.Compare(ctx, operator.CompareRequest{Execution: in.id(), With: in.With})
 			})
 		})
 	huma.Register(h, get(h, "list-instances", "/v1/instances", "Instances, newest first", "Each with its newest execution."),

@@ -56,6 +56,16 @@ func (a *api) addJobs(h huma.API) {
 		func(ctx context.Context, in *JobPath) (*output[catalog.JobDescription], error) {
 			return answer(a, ctx, func() (*catalog.JobDescription, error) { return a.Jobs.Job(in.Job) })
 		})
+	huma.Register(h, get(h, "job-flow", "/v1/jobs/{job}/flow", "The flow of a job", "Its elements in the order of the file, with their transitions and places."),
+		func(ctx context.Context, in *JobPath) (*output[operator.JobFlow], error) {
+			return answer(a, ctx, func() (*operator.JobFlow, error) {
+				file, err := a.Jobs.File(in.Job)
+				if err != nil {
+					return nil, err
+				}
+				return a.Service.JobFlow(ctx, in.Job, file)
+			})
+		})
 	huma.Register(h, post(h, "run-job", "/v1/jobs/{job}/run", "Run a job",
 		"Starts an execution and returns its number at once; the server runs it. The parameters identify the instance: a failed or stopped one resumes where it was, a complete one is refused."),
 		func(ctx context.Context, in *runInput) (*keyed[acted], error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/compile"
 	"github.com/surfin-batch/surfin/internal/jobfile/diff"
 	"github.com/surfin-batch/surfin/internal/jobfile/expand"
+	"github.com/surfin-batch/surfin/internal/jobfile/outline"
 	"github.com/surfin-batch/surfin/internal/jobfile/source"
 	"github.com/surfin-batch/surfin/internal/jobfile/tree"
 	"github.com/surfin-batch/surfin/internal/model"
@@ -77,6 +78,9 @@ func (f *File) PlaceOf(element string) (place string) {
 	return place
 }
 
+// Outline returns the elements of the flow with their edges and places.
+func (f *File) Outline() outline.Job { return outline.Of(f.def) }
+
 // Definition returns the texts of the file, its includes and child jobs, and one hash (rule F4).
 func (f *File) Definition() core.Definition { return f.def.Definition() }
 
@@ -112,6 +116,12 @@ func (f *File) CompileRedrive(deps Deps, r Redrive) (*model.Job, error) {
 // something; a *ChangedError if the restart needs consent.
 func (f *File) Changes(ctx context.Context, r Restart) ([]Change, error) {
 	return diff.Of(ctx, f.def, r)
+}
+
+// Since returns the differences to the definition of an earlier execution of the job, and their
+// unified diff.
+func (f *File) Since(before *File, execution core.JobExecutionID, params core.Parameters) (changes []Change, unified string) {
+	return diff.Between(before.def, execution, f.def, params)
 }
 
 // Load is Load of a job file on the disk; see [Path].

@@ -163,11 +163,15 @@ func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanati
 	if err != nil {
 		return nil, err
 	}
+	return p.explain(ctx)
+}
+
+func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 	x := &p.exec
 	e := &Explanation{
 		Execution: x.ID, JobName: x.JobName, Status: x.Status, ExitCode: x.ExitCode, Attempt: x.Attempt, Params: Parameters{x.Params},
 		Newest: p.newest.Execution.ID, NewestStatus: p.newest.Execution.Status, CreatedAt: utc(x.CreatedAt), StartedAt: utc(x.StartedAt), EndedAt: utc(x.EndedAt),
-		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, s.judge.now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
+		Duration: seconds(elapsed(x.StartedAt, x.EndedAt, p.judge.now())), RedriveOf: x.RedriveOf, StopRequested: !x.Status.IsOver() && x.StopRequested,
 		Cause: p.cause(), Steps: p.results(), Files: p.files(), Decisions: p.paths(), Gates: p.gates(),
 		File: x.Definition.Path, FileChange: p.change, ChangedFile: p.changed, Actions: []Action{},
 	}
@@ -175,10 +179,10 @@ func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanati
 		e.Waiting = x.Error
 	}
 	if x.Status.IsRunning() {
-		e.Owner = s.view.ownerOf(x, &p.newest)
+		e.Owner = p.view.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
-	placed, err := s.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
+	placed, err := p.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +207,9 @@ type findings struct {
 	kinds     map[string]string // of the steps of job
 	decisions []DecisionView
 	skips     []ports.SkipCount
-	// nil if this program no longer understands the stored file.
+	// nil if this program no longer understands the stored file; unread is why.
+	file      *jobfile.File
+	unread    error
 	job       *model.Job
 	uses      []jobfile.Used
 	change    FileChange
@@ -247,9 +253,10 @@ func (s *explainer) readDefinition(p *findings) {
 	d := p.exec.Definition
 	file, carried, err := s.jobs.storedFile(p.exec.Definition, p.exec.JobName)
 	if err != nil {
+		p.unread = err
 		return
 	}
-	p.uses = file.Uses(p.exec.Params)
+	p.file, p.uses = file, file.Uses(p.exec.Params)
 	if compiled, err := s.jobs.compileFile(file); err == nil {
 		p.job = compiled
 	}

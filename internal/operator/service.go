@@ -23,6 +23,8 @@ type Service struct {
 	*progress  // Progress, Meter
 	*explainer // Explain
 	*plans     // Plan
+	*flows     // JobFlow, ExecutionFlow
+	*comparer  // Compare
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -64,6 +66,9 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	chooser := &chooser{schema: tables, judge: judge, jobs: jobs, records: r}
 	restarts := &restarts{judge: judge, jobs: jobs, admission: admission, records: r}
 	parked := &parked{jobs: jobs, launcher: c.Launcher, records: r}
+	explainer := &explainer{
+		judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
+	}
 	active := &runnings{}
 	return &Service{
 		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
@@ -74,11 +79,11 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		acts: &acts{
 			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
 		},
-		requests: &requests{schema: tables, view: view, records: r},
-		progress: &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
-		explainer: &explainer{
-			judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
-		},
+		requests:  &requests{schema: tables, view: view, records: r},
+		progress:  &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
+		explainer: explainer,
+		flows:     &flows{jobs: jobs, explain: explainer, records: r},
+		comparer:  &comparer{view: view, jobs: jobs, records: r},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

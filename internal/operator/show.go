@@ -42,8 +42,10 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 	if err != nil {
 		return nil, err
 	}
+	rounds := roundsOf(steps)
 	for _, step := range splitPartitions(steps) {
 		of := s.view.partitionedView(step, req.Partitions)
+		of.Round = rounds[step.ID]
 		of.Tasks = tasksOf(step.StepExecution, work)
 		if of.Child == 0 {
 			of.Child, of.ChildStatus = childOf(step.StepExecution, work)
@@ -67,6 +69,26 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		}
 	}
 	return &view, nil
+}
+
+// roundsOf numbers the visits to the steps that a loop has run more than once.
+func roundsOf(steps []core.StepExecution) map[core.StepExecutionID]int {
+	visits := map[core.Visit][]core.StepExecutionID{}
+	for i := range steps {
+		if at := steps[i].Visit; steps[i].Manager == 0 && at.Element != "" {
+			at.Ordinal = 0
+			visits[at] = append(visits[at], steps[i].ID)
+		}
+	}
+	rounds := map[core.StepExecutionID]int{}
+	for _, ids := range visits {
+		for i, id := range ids {
+			if len(ids) > 1 {
+				rounds[id] = i + 1
+			}
+		}
+	}
+	return rounds
 }
 
 func (s *history) audit(ctx context.Context, id core.JobExecutionID, steps []core.StepExecution) ([]AuditView, error) {

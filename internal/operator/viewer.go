@@ -65,7 +65,13 @@ func (s *viewer) stepView(step *core.StepExecution) StepView {
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
 		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: ports.ChildOf(step),
-		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(),
+		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(), ID: step.ID, Flow: step.Visit.Flow,
+	}
+	if step.Visit.Element != step.Name {
+		view.Element = step.Visit.Element
+	}
+	if step.Owner != (core.Owner{}) {
+		view.Process = &Process{step.Owner.Host, step.Owner.PID}
 	}
 	if step.Status.IsRunning() && !step.LeaseUntil.IsZero() {
 		view.Worker = &Owner{Host: step.Owner.Host, PID: step.Owner.PID, LeaseUntil: utc(step.LeaseUntil), Dead: s.judge.dead(step.Owner)}

@@ -42,6 +42,15 @@ type (
 	// StepView is a step execution of this attempt.
 	StepView struct {
 		Step string `json:"step"`
+		// ID is the number of the step execution.
+		ID core.StepExecutionID `json:"step_execution"`
+		// Element is the element of the flow, if it has another name than the step.
+		Element string `json:"element,omitempty"`
+		// Flow is the flow inside of a visited element: loadAll#3/1 is the second
+		// branch in its visit 3; finally has the steps of the end.
+		Flow string `json:"flow,omitempty"`
+		// Round is the number of this visit in a loop, from 1; 0 if it is the only one (Show only).
+		Round int `json:"round,omitempty"`
 		// Execution is an earlier one for a step that a restart passed.
 		Execution    core.JobExecutionID `json:"execution"`
 		Status       core.Status         `json:"status"`
@@ -79,6 +88,8 @@ type (
 		Rounds int `json:"rounds,omitempty"`
 		// Worker has this partition.
 		Worker *Owner `json:"worker,omitempty"`
+		// Process had the step, or has it.
+		Process *Process `json:"process,omitempty"`
 
 		// The following are set by Explain only, with committed counters of all
 		// resumed attempts.
@@ -93,6 +104,12 @@ type (
 		Position      string `json:"position,omitempty"`
 
 		Partitions *PartitionsView `json:"partitions,omitempty"`
+	}
+
+	// Process is a process on a host.
+	Process struct {
+		Host string `json:"host"`
+		PID  int    `json:"pid"`
 	}
 
 	// PartitionsView are the partitions of a step.

@@ -111,7 +111,8 @@ func rooms() []room {
 		{path: "internal/assembly", may: append(layersInside(), "pkg/batch/adaptor/...", core, "pkg/batch/settings", ours)},
 		{path: "pkg/batch", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/conformance/..."}, // tests only
-		{path: "internal/rules"},           // tests only
+		{path: "internal/picture", std: true},
+		{path: "internal/rules"}, // tests only
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},

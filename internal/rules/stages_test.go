@@ -14,6 +14,7 @@ func stages() []room {
 		{path: "internal/jobfile/itemtype", may: language("language", core, "internal/schedule", ours)},
 		{path: "internal/jobfile/expand", may: language("source language template", core, ours)},
 		{path: "internal/jobfile/tree", may: language("source language template itemtype", model, ports, core, tx, "internal/job", "internal/schedule", ours)},
+		{path: "internal/jobfile/outline", may: language("language tree", model, core, ours)},
 		{path: "internal/jobfile/bind", may: language("language template itemtype tree", core, tx, ours)},
 		{path: "internal/jobfile/check", may: language("source language template itemtype expand tree bind", model, ports, core, tx, "internal/job", "internal/schedule", ours)},
 		{path: "internal/jobfile/diff", may: language("language template tree bind check", ports, core, tx, ours)},

@@ -212,6 +212,46 @@ func (d *Document) locateFolded(text string, offset, line, from int) (int, int, 
 	return 0, 0, false
 }
 
+// LastLine is the last line of the value in the text of its document.
+func (n *Node) LastLine() int {
+	last := n.lastNode()
+	if n.doc == nil {
+		return last
+	}
+	// A block or a folded text has further lines, indented more than the value.
+	for line := last; line < len(n.doc.lines); line++ {
+		text := n.doc.lines[line]
+		indented := strings.TrimLeft(text, " ")
+		if indented == "" {
+			continue
+		}
+		if len(text)-len(indented) < n.Col {
+			break
+		}
+		last = line + 1
+	}
+	return last
+}
+
+// lastNode is the greatest line of a node below n in the same document.
+func (n *Node) lastNode() int {
+	last := n.Line
+	for _, item := range n.Items {
+		if item.doc == n.doc {
+			last = max(last, item.lastNode())
+		}
+	}
+	for _, e := range n.Entries {
+		if e.Key.doc == n.doc {
+			last = max(last, e.Key.Line)
+		}
+		if e.Value.doc == n.doc {
+			last = max(last, e.Value.lastNode())
+		}
+	}
+	return last
+}
+
 // Step is a step from the root to a value.
 type Step struct {
 	// Key is empty for a list's Index, from 0.

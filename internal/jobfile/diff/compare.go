@@ -19,6 +19,12 @@ func Compare(before, after *tree.File, params core.Parameters, history map[strin
 	return c.changes()
 }
 
+// Between returns the differences between the definitions of two executions, and their unified diff.
+func Between(before *tree.File, execution core.JobExecutionID, after *tree.File, params core.Parameters) ([]Change, string) {
+	c := &comparison{last: execution, before: before, after: after, params: params}
+	return c.changes(), c.diff(nil)
+}
+
 // comparison compares two definitions for a restart (rules F4, F4a). A completed step keeps its
 // name and kind. A step with committed work keeps its kind and input: a chunk step's reader and
 // partitioner with their bound configs, its writers' targets, a child job's file name and

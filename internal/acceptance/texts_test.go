@@ -103,6 +103,7 @@ func unsteady() []struct {
 		{regexp.MustCompile(`\b(\d+h)?(\d+m)?\d+(\.\d+)?(ms|µs|ns|s)\b`), "DURATION"},
 		{regexp.MustCompile(`(?m)(  DURATION  +)([\d,.]+|-)$`), "${1}SPEED"},
 		{regexp.MustCompile(`"(duration|duration_seconds|rows_per_second|items_per_second)":( ?)[\d.e+-]+`), `"$1":${2}0`},
+		{regexp.MustCompile(`"pid":( ?)\d+`), `"pid":${1}1`},
 		{regexp.MustCompile(`\S+@HOST\b`), "USER@HOST"},
 		{regexp.MustCompile(`─+`), "─────"},
 		{regexp.MustCompile(`sqlite /\S+/\S+\.db`), "sqlite FILE"},

@@ -77,7 +77,7 @@ func (a *api) addExecutions(h huma.API) {
 			})
 		})
 	huma.Register(h, get(h, "execution-flow", "/v1/executions/{execution}/flow", "The flow of an execution",
-		"Its elements with their places in the job file as it was, the visits that the journal has, and what a restart does with each element."),
+		"Its elements with their places in the job file as it was, the visits in the journal, and the effect of a restart on each element."),
 		func(ctx context.Context, in *ExecutionPath) (*output[operator.ExecutionFlow], error) {
 			return answer(a, ctx, func() (*operator.ExecutionFlow, error) { return a.Service.ExecutionFlow(ctx, in.id()) })
 		})

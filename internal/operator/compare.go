@@ -40,9 +40,9 @@ type Comparison struct {
 	With Compared `json:"with"`
 	// Typical lists the executions of the medians, newest first.
 	Typical []core.JobExecutionID `json:"typical,omitempty"`
-	// Duration is that of the executions.
+	// Duration: of the executions.
 	Duration Figure `json:"duration"`
-	// Parameters are those that differ.
+	// Parameters that differ.
 	Parameters []ParameterChange `json:"parameters,omitempty"`
 	// Definition has the differences between the job files, Diff the lines.
 	Definition []jobfile.Change `json:"definition,omitempty"`
@@ -51,7 +51,7 @@ type Comparison struct {
 	DefinitionProblem string `json:"definition_problem,omitempty"`
 	// Steps are in the order of the executions, the one before the other.
 	Steps []StepComparison `json:"steps"`
-	// Decisions and gates are those that differ.
+	// Decisions and gates that differ.
 	Decisions []VerdictChange `json:"decisions,omitempty"`
 	Gates     []VerdictChange `json:"gates,omitempty"`
 	// Skips are by step, phase and class.
@@ -88,8 +88,8 @@ type VerdictChange struct {
 	With    string `json:"with"`
 }
 
-// StepComparison is a step on both sides. Counters include continued attempts, duration and rate are
-// those of the attempts that are compared.
+// StepComparison is a step on both sides. Counters include continued attempts, duration and rate belong to
+// the compared attempts.
 type StepComparison struct {
 	Step string `json:"step"`
 	// OnlyHere and OnlyThere: the other side did not run it.
@@ -156,7 +156,7 @@ func (s *comparer) Compare(ctx context.Context, req CompareRequest) (*Comparison
 	return c, s.details(ctx, c, exec, &others[0], steps)
 }
 
-// others are the executions of the other side: one, or those of the medians.
+// others are the executions of the other side: one, or several for the medians.
 func (s *comparer) others(ctx context.Context, exec *core.JobExecution, with string) ([]core.JobExecution, error) {
 	filter := ports.ExecutionFilter{JobName: exec.JobName, Before: exec.ID, Limit: 1}
 	switch with {
@@ -187,7 +187,7 @@ func (s *comparer) others(ctx context.Context, exec *core.JobExecution, with str
 	return list, nil
 }
 
-// details are what two executions have and medians have not.
+// details are the differences that two executions have and medians have not.
 func (s *comparer) details(ctx context.Context, c *Comparison, this, with *core.JobExecution, steps map[core.JobExecutionID][]core.StepExecution) error {
 	c.Parameters = parameterChanges(this.Params, with.Params)
 	s.definitions(c, this, with)

@@ -39,8 +39,7 @@ type ExecutionFlow struct {
 	outline.Job
 	// Problem is why there are no elements: this program does not understand the stored file.
 	Problem string `json:"problem,omitempty"`
-	// Visits are those of this attempt, and the last one of each earlier attempt to each element, in
-	// the order in which they were made.
+	// Visits of this attempt, and the last one of each earlier attempt to each element, in order.
 	Visits []FlowVisit `json:"visits"`
 	// Restart is as in an Explanation.
 	Restart *RestartPlan `json:"restart,omitempty"`

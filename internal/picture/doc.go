@@ -1,4 +1,4 @@
-// Package picture draws what a page or a report shows: the flow of a job, lanes of time, strips of
+// Package picture draws the pictures of pages and reports: the flow of a job, lanes of time, strips of
 // runs and curves, as SVG. A picture depends on its data only, so that the same flow is always drawn in
 // the same way. Colors, fonts and line styles belong to the style sheet: a shape has a class, such as
 // "node failed". Widths are in units of about one pixel.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -22,7 +23,10 @@ const (
 	WithTypical = "typical"
 )
 
-const typicalRuns = 10
+const (
+	typicalRuns  = 10
+	comparedPage = 100 // executions that are read, since redrives among them do not count
+)
 
 // CompareRequest names an execution, and with which one it is compared.
 type CompareRequest struct {
@@ -158,11 +162,11 @@ func (s *comparer) Compare(ctx context.Context, req CompareRequest) (*Comparison
 
 // others are the executions of the other side: one, or several for the medians.
 func (s *comparer) others(ctx context.Context, exec *core.JobExecution, with string) ([]core.JobExecution, error) {
-	filter := ports.ExecutionFilter{JobName: exec.JobName, Before: exec.ID, Limit: 1}
+	filter, most := ports.ExecutionFilter{JobName: exec.JobName, Before: exec.ID, Brief: true, Limit: comparedPage}, 1
 	switch with {
 	case "", WithPrevious:
 	case WithTypical:
-		filter.Statuses, filter.Limit, filter.Brief = []core.Status{core.StatusCompleted}, typicalRuns, true
+		filter.Statuses, most = []core.Status{core.StatusCompleted}, typicalRuns
 	default:
 		id, err := strconv.ParseInt(with, 10, 64)
 		if err != nil || id <= 0 {
@@ -181,10 +185,20 @@ func (s *comparer) others(ctx context.Context, exec *core.JobExecution, with str
 	if err != nil {
 		return nil, fmt.Errorf("read the executions before %d: %w", exec.ID, err)
 	}
+	// A redrive runs a few skipped items of another execution: its numbers compare with no run's.
+	list = slices.DeleteFunc(list, func(e core.JobExecution) bool { return e.RedriveOf != 0 })
+	list = list[:min(len(list), most)]
 	if len(list) == 0 {
 		return nil, &RequestError{Field: "with", Value: cmp.Or(with, WithPrevious), Reason: fmt.Sprintf("job %s has no such execution before execution %d", exec.JobName, exec.ID)}
 	}
-	return list, nil
+	if with == WithTypical {
+		return list, nil
+	}
+	other, err := s.records.Execution(ctx, list[0].ID) // with its definition
+	if err != nil {
+		return nil, err
+	}
+	return []core.JobExecution{*other}, nil
 }
 
 // details are the differences that two executions have and medians have not.
@@ -318,7 +332,7 @@ func (s *comparer) definitions(c *Comparison, this, with *core.JobExecution) {
 		after, _, err = s.jobs.storedFile(this.Definition, this.JobName)
 	}
 	if err != nil {
-		c.DefinitionProblem = err.Error()
+		c.DefinitionProblem = secret.Text(err.Error())
 		return
 	}
 	c.Definition, c.Diff = after.Since(before, with.ID, this.Params)

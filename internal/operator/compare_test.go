@@ -29,6 +29,19 @@ func TestAnExecutionIsComparedWithAnotherOne(t *testing.T) {
 		last = s.run("copy.yaml", map[string]string{"year": "1994"})
 		require.Equal(t, core.StatusCompleted, last.Status, last.Error)
 
+		skips, err := s.s.Skips(ctx, SkipsRequest{Execution: last.ID})
+		require.NoError(t, err)
+		raw := "1"
+		redrive, err := s.s.Redrive(ctx, RedriveRequest{Execution: last.ID, Edited: map[int64]Edit{skips.Items[0].ID: {Raw: &raw}}})
+		require.NoError(t, err)
+		redriven, err := redrive.Wait()
+		require.NoError(t, err)
+		require.Equal(t, last.ID, redriven.RedriveOf)
+		after := s.run("copy.yaml", map[string]string{"year": "1995"})
+		none, err := s.s.Compare(ctx, CompareRequest{Execution: after.ID})
+		require.NoError(t, err)
+		require.Equal(t, last.ID, none.With.ID, "a redrive in between is no run of the job")
+
 		typical, err := s.s.Compare(ctx, CompareRequest{Execution: runs[2].ID, With: WithTypical})
 		require.NoError(t, err)
 		require.Equal(t, []core.JobExecutionID{runs[1].ID, runs[0].ID}, typical.Typical)

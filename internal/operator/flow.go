@@ -13,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/jobfile/outline"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -96,7 +97,7 @@ func (s *flows) ExecutionFlow(ctx context.Context, id core.JobExecutionID) (*Exe
 	case p.file != nil:
 		f.Job = p.file.Outline()
 	case p.unread != nil:
-		f.Problem = p.unread.Error()
+		f.Problem = secret.Text(p.unread.Error())
 	}
 	rows, err := s.explain.records.Visits(ctx, p.exec.InstanceID, p.exec.AnewSince())
 	if err != nil {

@@ -46,7 +46,7 @@ type StepSeries struct {
 	Points   []SeriesPoint `json:"points"`
 }
 
-// SeriesPoint has what was committed until a time, in this attempt.
+// SeriesPoint has the counters that this attempt had committed at a time.
 type SeriesPoint struct {
 	At        time.Time `json:"at"`
 	Read      int64     `json:"read"`
@@ -134,7 +134,7 @@ type line struct {
 	only  []series.Sample
 }
 
-// each calls f with the executions of the requested step, or of all, except those of which the parts count.
+// each calls f with the executions of the requested step, or of all; for a step with parts, with the parts.
 func (t *tally) each(ctx context.Context, brief bool, f func(step string, s *ports.SampledStep) error) (names []string, err error) {
 	read := 0
 	for after := core.StepExecutionID(0); ; {
@@ -184,7 +184,7 @@ func isPlanned(s *ports.SampledStep) bool {
 	return s.StartedAt.IsZero() || s.Status == core.StatusStarting && s.Committed == (core.Counters{})
 }
 
-// confine makes the time of the tally that of the requested step.
+// confine limits the time of the tally to the requested step.
 func (t *tally) confine(ctx context.Context) error {
 	to := t.to
 	found := false
@@ -233,8 +233,8 @@ func (l *line) add(s *ports.SampledStep, begin time.Time, samples []series.Sampl
 	l.begin, l.only = begin, samples
 }
 
-// line returns the samples of a step execution with its begin and its end. The counters of its row are those that
-// it ended with, or has now: those of a process that was killed end with its last sample.
+// line returns the samples of a step execution with its begin and its end. It ends with the counters of its
+// row: at its end, or now, or soon after its last sample if its process was killed.
 func (t *tally) line(s *ports.SampledStep) (begin time.Time, samples []series.Sample, err error) {
 	stored, err := series.Decode(s.Samples)
 	if err != nil {

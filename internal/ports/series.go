@@ -50,7 +50,7 @@ type SampledRequest struct {
 
 // Series stores the counters of steps over time (rule OP8).
 type Series interface {
-	// StoreSeries stores the samples of step executions, in place of those that are stored. guard is the guard of
+	// StoreSeries stores the samples of step executions, in place of stored ones. guard is the guard of
 	// the process's heartbeats: without its owner and epoch, or for the step of another, nothing is stored, and
 	// that is not an error.
 	StoreSeries(ctx context.Context, guard JobRef, series []StepSeries) error

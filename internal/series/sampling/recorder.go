@@ -54,7 +54,7 @@ func New(config Config) *Recorder {
 	return &Recorder{config: config, wake: make(chan struct{}, 1), ending: make(chan struct{}), done: make(chan struct{}), cancel: func() {}}
 }
 
-// Start begins to store, on a goroutine of its own, what Beat and the ends of steps ask for.
+// Start begins the goroutine that stores samples after Beat, and at the ends of steps.
 func (r *Recorder) Start(ctx context.Context) {
 	if r == nil {
 		return
@@ -85,7 +85,7 @@ func (r *Recorder) Beat() {
 	}
 }
 
-// Stop stores what is left, and returns after a second at the latest.
+// Stop stores the samples that are left, and returns after a second at the latest.
 func (r *Recorder) Stop() {
 	if r == nil {
 		return
@@ -149,7 +149,7 @@ func (r *Recorder) write(ctx context.Context, due []*sampled) error {
 	return nil
 }
 
-// continued puts what earlier processes stored before the samples of steps that continue their record.
+// continued reads the samples of earlier processes, if steps continue the records of their work, and puts them first.
 func (r *Recorder) continued(ctx context.Context, due []*sampled) error {
 	var ids []core.StepExecutionID
 	for _, s := range due {

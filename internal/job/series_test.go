@@ -75,15 +75,15 @@ func sampled(t *testing.T, e *testengine.Engine, id core.JobExecutionID) map[str
 func TestTheCountersOfAStepAreStoredWithHeartbeatsAndAtItsEnd(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
-		e := testengine.New(t, url)
+		e := testengine.New(t, url, func(c *job.Config) { c.Heartbeat = time.Second })
 		during := func() {
 			require.Eventually(t, func() bool {
 				samples := sampled(t, e, 1)["long"]
-				return len(samples) > 0 && samples[len(samples)-1].Counters.Read >= 29
+				return len(samples) > 0 && samples[len(samples)-1].Counters.Read >= 199
 			}, 20*time.Second, 10*time.Millisecond)
 		}
 		exec := e.Run(testengine.Job("sampled",
-			pacedStep(e, "long", func() *paced { return &paced{n: 60, pause: 2, gates: map[int]func(){30: during}} }),
+			pacedStep(e, "long", func() *paced { return &paced{n: 400, pause: 3, gates: map[int]func(){200: during}} }),
 			pacedStep(e, "short", func() *paced { return &paced{n: 1} })))
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		found := sampled(t, e, exec.ID)

@@ -1,18 +1,18 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"html/template"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/wording"
-	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // Config configures the console.
@@ -20,8 +20,6 @@ type Config struct {
 	Service *operator.Service
 	Jobs    *catalog.Catalog
 	Tasks   *runtime.TaskService
-	// Caller returns who asks; nil means a viewer without a name.
-	Caller func(ctx context.Context) Caller
 	// Mask hides secrets in a text; may be nil.
 	Mask func(text string) string
 	// Commands writes the command lines that pages show.
@@ -33,13 +31,6 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Caller is the person who asks.
-type Caller struct {
-	// Name is empty on a server without tokens.
-	Name string
-	Role settings.Role
-}
-
 type console struct {
 	Config
 	mux    *http.ServeMux
@@ -47,14 +38,10 @@ type console struct {
 	pages  map[string]*template.Template
 }
 
-// New returns the handler of the pages and of the static files. It expects a guard before it, which has
-// admitted the caller.
-func New(config Config) (http.Handler, error) {
+// New returns the handler of the pages and of the static files, with the clients and rates of the guard.
+func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil {
 		return nil, errors.New("the console needs a service, a catalog of jobs and a service of tasks")
-	}
-	if config.Caller == nil {
-		config.Caller = func(context.Context) Caller { return Caller{Role: settings.Viewer} }
 	}
 	if config.Mask == nil {
 		config.Mask = func(text string) string { return text }
@@ -80,8 +67,11 @@ func New(config Config) (http.Handler, error) {
 		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
 	}
 	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
-	return c, nil
+	return guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic}), nil
 }
+
+// isStatic reports requests of files that every copy of the program has: a refusal is a page as well.
+func isStatic(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/static/") }
 
 // route is a page.
 type route struct {
@@ -122,8 +112,11 @@ func routes() []route {
 	}
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler, for admitted requests.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, end := access.Answering(r.Context(), c.Service.CheckDatabase)
+	defer end()
+	r = r.WithContext(ctx)
 	if _, pattern := c.mux.Handler(r); pattern == "" {
 		c.serve(w, r, route{show: (*visit).unknown})
 		return

@@ -3,12 +3,15 @@ package console
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
-	"github.com/surfin-batch/surfin/internal/errorclass"
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -43,7 +46,7 @@ type missing struct {
 
 func (m *missing) Error() string { return m.what }
 
-const comeAgain = 5 // seconds
+const comeAgain = int(access.RetryAfter / time.Second)
 
 func (v *visit) failed(err error) *page {
 	var none *missing
@@ -60,7 +63,7 @@ func (v *visit) failed(err error) *page {
 		return failure(http.StatusForbidden, "Not for viewers", failedView{Said: err.Error()})
 	case errors.Is(err, core.ErrNotFound):
 		return failure(http.StatusNotFound, "Not found", failedView{Said: v.masked(err.Error()), Near: v.near()})
-	case isAway(err):
+	case v.isAway(err):
 		v.Log.WarnContext(v.r.Context(), "a page of the console could not be shown", "path", v.r.URL.Path, "error", err)
 		v.w.Header().Set("Retry-After", strconv.Itoa(comeAgain))
 		return failure(http.StatusServiceUnavailable, "The database does not answer", failedView{
@@ -75,8 +78,23 @@ func failure(status int, heading string, view failedView) *page {
 	return &page{Title: heading, Heading: heading, Status: status, Body: view}
 }
 
-func isAway(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errorclass.IsUnreachable(err)
+func (v *visit) isAway(err error) bool {
+	return access.IsUnavailable(err) || errors.Is(context.Cause(v.r.Context()), access.ErrUnavailable)
+}
+
+// refuse is the page of a request that the guard does not admit. It has no data.
+func (c *console) refuse(w http.ResponseWriter, r *http.Request, refused *access.Refusal) {
+	if refused.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
+	}
+	refused.SetRetryAfter(w.Header())
+	view := failedView{Said: refused.Text, Again: int(math.Ceil(refused.RetryAfter.Seconds()))}
+	v := &visit{console: c, r: r, w: w, zone: time.UTC, theme: themes()[0]}
+	if r.URL.RawQuery != "" || !access.IsText(r.URL.Path) {
+		v.r = r.Clone(r.Context())
+		v.r.URL = &url.URL{Path: "/"} // a page shows its address
+	}
+	v.write(failure(refused.Status, http.StatusText(refused.Status), view), "failed", "")
 }
 
 func (v *visit) refused(r *operator.Refusal) *page {

@@ -145,7 +145,7 @@ func (v *visit) jobFlow(view *jobView, name string, file *jobfile.File) error {
 		return nil
 	}
 	if err != nil {
-		if file == nil && !isAway(err) { // the file of a job of the history is gone
+		if file == nil && !v.isAway(err) { // the file of a job of the history is gone
 			view.FlowProblem = v.masked(err.Error())
 			return nil
 		}

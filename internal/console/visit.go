@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -20,7 +21,7 @@ type visit struct {
 	w      http.ResponseWriter
 	zone   *time.Location
 	theme  string
-	caller Caller
+	caller access.Caller
 	// wrong are the mistakes in the address that the page can leave out.
 	wrong []string
 }
@@ -37,7 +38,7 @@ type page struct {
 
 	// The following are filled in for every page.
 	Section string
-	Caller  Caller
+	Caller  access.Caller
 	Zone    zoneView
 	Theme   string
 	Looks   []choice
@@ -52,7 +53,7 @@ type page struct {
 func (p *page) ReadOnly() bool { return p.Caller.Role != settings.Operator }
 
 func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
-	v := &visit{console: c, r: r, w: w, caller: c.Caller(r.Context())}
+	v := &visit{console: c, r: r, w: w, caller: access.CallerOf(r.Context())}
 	v.choose()
 	p, err := to.show(v)
 	name := to.name

@@ -33,7 +33,7 @@ type comparedStep struct {
 	Took                                    string
 }
 
-func (v *visit) compare() (*page, error) {
+func (v ofExecution) compare() (*page, error) {
 	shown, h, err := v.tab("compare", operator.ShowRequest{})
 	if err != nil {
 		return nil, err

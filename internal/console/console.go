@@ -86,30 +86,54 @@ type route struct {
 // routes are all pages. Tests walk over them.
 func routes() []route {
 	return []route{
-		{"/{$}", "now", "now", (*visit).now},
-		{"/jobs", "jobs", "jobs", (*visit).jobs},
-		{"/jobs/{job}", "jobs", "job", (*visit).job},
-		{"/executions", "executions", "executions", (*visit).executions},
-		{"/executions/{execution}", "executions", "execution", (*visit).execution},
-		{"/executions/{execution}/parts", "executions", "parts", (*visit).parts},
-		{"/executions/{execution}/skips", "executions", "skips", (*visit).skips},
-		{"/executions/{execution}/definition", "executions", "definition", (*visit).definition},
-		{"/executions/{execution}/results", "executions", "results", (*visit).results},
-		{"/executions/{execution}/audit", "executions", "changes", (*visit).changes},
-		{"/executions/{execution}/tasks", "executions", "steptasks", (*visit).stepTasks},
-		{"/executions/{execution}/compare", "executions", "compare", (*visit).compare},
-		{"/skips/{skip}", "executions", "skip", (*visit).skip},
-		{"/schedules", "schedules", "schedules", (*visit).schedules},
-		{"/workers", "workers", "workers", (*visit).workers},
-		{"/tasks", "tasks", "tasks", (*visit).tasks},
-		{"/tasks/{task}", "tasks", "task", (*visit).task},
-		{"/groups", "groups", "groups", (*visit).groups},
-		{"/groups/{group}", "groups", "group", (*visit).group},
-		{"/events", "events", "events", (*visit).events},
-		{"/audit", "audit", "audit", (*visit).audit},
-		{"/settings", "settings", "settings", (*visit).settings},
-		{"/find", "", "find", (*visit).find},
+		{"/{$}", "now", "now", listPage(ofList.now)},
+		{"/jobs", "jobs", "jobs", listPage(ofList.jobs)},
+		{"/jobs/{job}", "jobs", "job", jobPage(ofJob.job)},
+		{"/executions", "executions", "executions", listPage(ofList.executions)},
+		{"/executions/{execution}", "executions", "execution", executionPage(ofExecution.execution)},
+		{"/executions/{execution}/parts", "executions", "parts", executionPage(ofExecution.parts)},
+		{"/executions/{execution}/skips", "executions", "skips", executionPage(ofExecution.skips)},
+		{"/executions/{execution}/definition", "executions", "definition", executionPage(ofExecution.definition)},
+		{"/executions/{execution}/results", "executions", "results", executionPage(ofExecution.results)},
+		{"/executions/{execution}/audit", "executions", "changes", executionPage(ofExecution.changes)},
+		{"/executions/{execution}/tasks", "executions", "steptasks", executionPage(ofExecution.stepTasks)},
+		{"/executions/{execution}/compare", "executions", "compare", executionPage(ofExecution.compare)},
+		{"/skips/{skip}", "executions", "skip", executionPage(ofExecution.skip)},
+		{"/schedules", "schedules", "schedules", jobPage(ofJob.schedules)},
+		{"/workers", "workers", "workers", workPage(ofWork.workers)},
+		{"/tasks", "tasks", "tasks", workPage(ofWork.tasks)},
+		{"/tasks/{task}", "tasks", "task", workPage(ofWork.task)},
+		{"/groups", "groups", "groups", workPage(ofWork.groups)},
+		{"/groups/{group}", "groups", "group", workPage(ofWork.group)},
+		{"/events", "events", "events", listPage(ofList.events)},
+		{"/audit", "audit", "audit", listPage(ofList.audit)},
+		{"/settings", "settings", "settings", listPage(ofList.settings)},
+		{"/find", "", "find", listPage(ofList.find)},
 	}
+}
+
+// The pages in groups.
+type (
+	ofExecution struct{ *visit }
+	ofList      struct{ *visit }
+	ofJob       struct{ *visit }
+	ofWork      struct{ *visit }
+)
+
+func executionPage(show func(ofExecution) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofExecution{v}) }
+}
+
+func listPage(show func(ofList) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofList{v}) }
+}
+
+func jobPage(show func(ofJob) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofJob{v}) }
+}
+
+func workPage(show func(ofWork) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofWork{v}) }
 }
 
 // ServeHTTP implements http.Handler, for admitted requests.

@@ -39,7 +39,7 @@ type codeLine struct {
 	Target bool
 }
 
-func (v *visit) definition() (*page, error) {
+func (v ofExecution) definition() (*page, error) {
 	shown, h, err := v.tab("definition", operator.ShowRequest{Definition: true})
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ type mark struct {
 }
 
 // marks are the elements that failed, with their errors, and the selected one.
-func (v *visit) marks(places map[string]*outline.Element, steps []operator.StepView) []mark {
+func (v ofExecution) marks(places map[string]*outline.Element, steps []operator.StepView) []mark {
 	var list []mark
 	selected := v.text("element")
 	for i := range steps {

@@ -89,7 +89,7 @@ type progressLine struct {
 	Owner   string
 }
 
-func (v *visit) execution() (*page, error) {
+func (v ofExecution) execution() (*page, error) {
 	ctx := v.r.Context()
 	shown, err := v.Service.Show(ctx, operator.ShowRequest{Execution: v.executionID()})
 	if err != nil {
@@ -140,8 +140,8 @@ func (v *visit) executionLink(of core.JobExecutionID) link {
 
 func (v *visit) jobLink(name string) string { return v.Base + "/jobs/" + url.PathEscape(name) }
 
-// head fills in what all pages of an execution have; tab is the one that is shown.
-func (v *visit) head(e *operator.ExecutionView, tab string) (head, error) {
+// head is the part that all pages of an execution have; tab is the current one.
+func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 	ctx := v.r.Context()
 	h := head{
 		ID: id(e.ID), Job: link{clip(e.JobName, shortText), v.jobLink(e.JobName)}, Status: status(e.Status), Exit: exitOf(e.Status, e.ExitCode), Attempt: e.Attempt,
@@ -186,7 +186,7 @@ func exitOf(s core.Status, exit string) string {
 	return clip(exit, shortText)
 }
 
-func (v *visit) attempts(ctx context.Context, e *operator.ExecutionView) ([]attemptLink, error) {
+func (v ofExecution) attempts(ctx context.Context, e *operator.ExecutionView) ([]attemptLink, error) {
 	const most = 20
 	page, err := v.Service.List(ctx, operator.ListRequest{Instance: e.InstanceID, Job: e.JobName, Limit: most})
 	if err != nil {
@@ -200,7 +200,7 @@ func (v *visit) attempts(ctx context.Context, e *operator.ExecutionView) ([]atte
 }
 
 // typical is the usual duration of the job, or "".
-func (v *visit) typical(ctx context.Context, of core.JobExecutionID) (string, error) {
+func (v ofExecution) typical(ctx context.Context, of core.JobExecutionID) (string, error) {
 	c, err := v.Service.Compare(ctx, operator.CompareRequest{Execution: of, With: operator.WithTypical})
 	if _, none := errors.AsType[*operator.RequestError](err); none {
 		return "", nil
@@ -215,7 +215,7 @@ func tabNames() []string {
 	return []string{"parts", "skips", "definition", "results", "audit", "tasks", "compare"}
 }
 
-func (v *visit) tabs(of core.JobExecutionID, shown string) []choice {
+func (v ofExecution) tabs(of core.JobExecutionID, shown string) []choice {
 	address := v.executionLink(of).Href
 	list := []choice{{"overview", address, shown == ""}}
 	for _, name := range tabNames() {

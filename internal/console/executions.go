@@ -47,7 +47,7 @@ type executionLine struct {
 	Waits   string
 }
 
-func (v *visit) executions() (*page, error) {
+func (v ofList) executions() (*page, error) {
 	req := v.listRequest()
 	found, err := v.list(v.r.Context(), &req)
 	if err != nil {
@@ -77,12 +77,12 @@ func filterNames() []string {
 	return []string{"job", "instance", "statuses", "running", "exit", "since", "until"}
 }
 
-const listPage = 50
+const pageSize = 50
 
-func (v *visit) listRequest() operator.ListRequest {
+func (v ofList) listRequest() operator.ListRequest {
 	req := operator.ListRequest{
 		Job: v.text("job"), Instance: core.JobInstanceID(v.key("instance")), Exit: v.text("exit"), Since: v.time("since"), Until: v.time("until"),
-		Before: core.JobExecutionID(v.key("before")), Limit: listPage,
+		Before: core.JobExecutionID(v.key("before")), Limit: pageSize,
 	}
 	for text := range strings.SplitSeq(v.text("statuses"), ",") {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
@@ -105,7 +105,7 @@ func (v *visit) listRequest() operator.ListRequest {
 }
 
 // time is a time in the query: RFC 3339, or a date or a time in the page's zone.
-func (v *visit) time(name string) time.Time {
+func (v ofList) time(name string) time.Time {
 	text := v.text(name)
 	if text == "" {
 		return time.Time{}
@@ -123,7 +123,7 @@ func (v *visit) time(name string) time.Time {
 }
 
 // list leaves out a filter that the service refuses, and shows the rest.
-func (v *visit) list(ctx context.Context, req *operator.ListRequest) (operator.ExecutionPage, error) {
+func (v ofList) list(ctx context.Context, req *operator.ListRequest) (operator.ExecutionPage, error) {
 	found, err := v.Service.List(ctx, *req)
 	wrong, is := errors.AsType[*operator.RequestError](err)
 	if !is {
@@ -134,7 +134,7 @@ func (v *visit) list(ctx context.Context, req *operator.ListRequest) (operator.E
 	return v.Service.List(ctx, *req)
 }
 
-func (v *visit) filterWords() []filterWord {
+func (v ofList) filterWords() []filterWord {
 	var list []filterWord
 	for _, name := range filterNames() {
 		text := v.text(name)

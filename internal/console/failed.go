@@ -23,7 +23,7 @@ import (
 type failedView struct {
 	// Said is the reason.
 	Said string
-	// Details are single mistakes, Next is what to do.
+	// Details are single mistakes, Next the possible actions.
 	Details []string
 	Diff    []string
 	Next    []command
@@ -38,7 +38,7 @@ type link struct{ Text, Href string }
 // command is a purpose and a command line.
 type command struct{ To, Line string }
 
-// missing is an error for a page that does not exist, with what is near.
+// missing is an error for a page that does not exist, with similar ones.
 type missing struct {
 	what string
 	near []link
@@ -136,7 +136,7 @@ func (v *visit) mistakes(err error) []string {
 	return list
 }
 
-// near is what is like an execution or a job that does not exist.
+// near are pages like one of an execution or a job that does not exist.
 func (v *visit) near() []link {
 	ctx := v.r.Context()
 	if v.r.PathValue("execution") != "" {

@@ -21,7 +21,7 @@ const mostFound = 20
 
 // find leads to an execution by its number, to a job, or to a page. A whole match leads there at once,
 // unless the palette asks.
-func (v *visit) find() (*page, error) {
+func (v ofList) find() (*page, error) {
 	asked := strings.TrimSpace(v.text("q"))
 	view := findView{Asked: asked}
 	if n, err := strconv.ParseInt(asked, 10, 64); err == nil && n > 0 {

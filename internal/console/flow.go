@@ -53,7 +53,7 @@ type visitLine struct {
 }
 
 // flow draws the flow of an execution, and fills in the selected element.
-func (v *visit) flow(ctx context.Context, view *executionView, shown *operator.ExecutionView, explained *operator.Explanation) error {
+func (v ofExecution) flow(ctx context.Context, view *executionView, shown *operator.ExecutionView, explained *operator.Explanation) error {
 	f, err := v.Service.ExecutionFlow(ctx, shown.ID)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (v *visit) flow(ctx context.Context, view *executionView, shown *operator.E
 		view.FlowProblem = v.masked(f.Problem)
 		return nil
 	}
-	d := newDrawing(v, f, explained)
+	d := newDrawing(v.visit, f, explained)
 	nodes := d.nodes(f.Flow, 0)
 	if len(f.Finally) > 0 {
 		nodes = append(nodes, d.nodes(f.Finally, 0)...)
@@ -233,7 +233,7 @@ func leads(e picture.Edge) string {
 	return strings.TrimPrefix(e.Label+": ", ": ") + cmp.Or(e.To, e.End)
 }
 
-func (v *visit) element(d *drawing, f *operator.ExecutionFlow, name string, steps []stepLine) *elementView {
+func (v ofExecution) element(d *drawing, f *operator.ExecutionFlow, name string, steps []stepLine) *elementView {
 	of := d.found[name]
 	if of == nil {
 		return nil
@@ -266,7 +266,7 @@ func (v *visit) element(d *drawing, f *operator.ExecutionFlow, name string, step
 	return view
 }
 
-func (v *visit) visitLine(at *operator.FlowVisit) visitLine {
+func (v ofExecution) visitLine(at *operator.FlowVisit) visitLine {
 	l := visitLine{
 		Attempt: strconv.Itoa(at.Attempt), Kind: string(at.Kind), Verdict: clip(v.masked(at.Verdict), shortText), Target: clip(at.Target, shortText),
 		Started: v.moment(at.Started), Finished: v.moment(at.Ended),

@@ -35,7 +35,7 @@ type jobView struct {
 	Registered  *definitionLine
 }
 
-func (v *visit) job() (*page, error) {
+func (v ofJob) job() (*page, error) {
 	name := v.r.PathValue("job")
 	ctx := v.r.Context()
 	const most = 20
@@ -86,7 +86,7 @@ func jobHeading(view *jobView, runs []operator.Execution) string {
 }
 
 // foreignJob is a job that this server may not run. It has a page if the history or the register knows it.
-func (v *visit) foreignJob(name string, ran bool) error {
+func (v ofJob) foreignJob(name string, ran bool) error {
 	if ran {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (v *visit) foreignJob(name string, ran bool) error {
 	return none
 }
 
-func (v *visit) describe(view *jobView, file *jobfile.File) {
+func (v ofJob) describe(view *jobView, file *jobfile.File) {
 	view.Here = true
 	if d, err := v.Jobs.Job(file.Name()); err == nil {
 		view.About, view.Incrementer, view.Parameters = whole(d.Description), d.Incrementer, parameterLines(d)
@@ -123,7 +123,7 @@ func (v *visit) describe(view *jobView, file *jobfile.File) {
 }
 
 // strip draws the last runs, the oldest first: the height is the duration.
-func (v *visit) strip(runs []operator.Execution) template.HTML {
+func (v ofJob) strip(runs []operator.Execution) template.HTML {
 	var bars []picture.Bar
 	for _, e := range slices.Backward(runs) {
 		s := stateOf(e.Status)
@@ -135,7 +135,7 @@ func (v *visit) strip(runs []operator.Execution) template.HTML {
 	return template.HTML(picture.Strip("The last runs, oldest first", bars)) //nolint:gosec // the picture escapes its texts
 }
 
-func (v *visit) jobFlow(view *jobView, name string, file *jobfile.File) error {
+func (v ofJob) jobFlow(view *jobView, name string, file *jobfile.File) error {
 	if len(view.Mistakes) > 0 {
 		return nil
 	}
@@ -157,7 +157,7 @@ func (v *visit) jobFlow(view *jobView, name string, file *jobfile.File) error {
 	return nil
 }
 
-func (v *visit) plainNodes(view *jobView, list []outline.Element, depth int) []picture.Node {
+func (v ofJob) plainNodes(view *jobView, list []outline.Element, depth int) []picture.Node {
 	nodes := make([]picture.Node, 0, len(list))
 	for i := range list {
 		e := &list[i]

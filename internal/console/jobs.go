@@ -20,7 +20,7 @@ type jobLine struct {
 	Last                     *executionLine
 }
 
-func (v *visit) jobs() (*page, error) {
+func (v ofList) jobs() (*page, error) {
 	ctx := v.r.Context()
 	history, err := v.Service.Jobs(ctx)
 	if err != nil {

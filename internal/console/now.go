@@ -9,21 +9,21 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// nowView is the first page: what needs a person, what runs, what ended.
+// nowView is the first page: executions that need a person, run, or ended last.
 type nowView struct {
 	Failed  []executionLine
 	Running []progressLine
 	Ended   []executionLine
 }
 
-func (v *visit) now() (*page, error) {
+func (v ofList) now() (*page, error) {
 	ctx := v.r.Context()
 	var view nowView
 	var err error
 	if view.Running, err = v.progress(operator.ProgressRequest{}, 0); err != nil {
 		return nil, err
 	}
-	failed, err := v.Service.List(ctx, operator.ListRequest{Statuses: []core.Status{core.StatusFailed, core.StatusStopped, core.StatusUnknown}, Limit: listPage})
+	failed, err := v.Service.List(ctx, operator.ListRequest{Statuses: []core.Status{core.StatusFailed, core.StatusStopped, core.StatusUnknown}, Limit: pageSize})
 	if err != nil {
 		return nil, err
 	}

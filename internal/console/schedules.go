@@ -50,7 +50,7 @@ type definitionLine struct {
 	Budget   string
 }
 
-func (v *visit) schedules() (*page, error) {
+func (v ofJob) schedules() (*page, error) {
 	ctx := v.r.Context()
 	const times = 5
 	list, err := v.Service.Schedules(ctx, operator.SchedulesRequest{Count: times})
@@ -83,7 +83,7 @@ func (v *visit) schedules() (*page, error) {
 	return &page{Title: "Schedules", Heading: heading, Body: view}, nil
 }
 
-func (v *visit) scheduleLine(s *operator.ScheduleView) scheduleLine {
+func (v ofJob) scheduleLine(s *operator.ScheduleView) scheduleLine {
 	l := scheduleLine{
 		Job: link{clip(s.Job, shortText), v.jobLink(s.Job)}, Cron: s.Cron, Zone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap,
 		Decided: v.moment(s.DecidedUntil), Error: clip(v.masked(s.Error), lineText),
@@ -103,7 +103,7 @@ func (v *visit) scheduleLine(s *operator.ScheduleView) scheduleLine {
 	return l
 }
 
-func (v *visit) scheduledTime(t operator.ScheduledTime) scheduledTime {
+func (v ofJob) scheduledTime(t operator.ScheduledTime) scheduledTime {
 	of := scheduledTime{moment: v.moment(t.At), Own: t.At.Format("2006-01-02 15:04:05")}
 	if left := t.At.Sub(v.Now()); left >= 0 {
 		of.In = "in " + humanize.Duration(left)
@@ -113,7 +113,7 @@ func (v *visit) scheduledTime(t operator.ScheduledTime) scheduledTime {
 	return of
 }
 
-func (v *visit) definitionLine(d *operator.DefinitionView) definitionLine {
+func (v ofJob) definitionLine(d *operator.DefinitionView) definitionLine {
 	const digits = 12
 	l := definitionLine{
 		Job: link{clip(d.Job, shortText), v.jobLink(d.Job)}, Enabled: d.Enabled, Version: d.Version[:min(digits, len(d.Version))], File: clip(d.File, lineText),
@@ -131,7 +131,7 @@ func (v *visit) definitionLine(d *operator.DefinitionView) definitionLine {
 }
 
 // schedulesOf fills in the schedule of one job.
-func (v *visit) schedulesOf(view *jobView, name string) error {
+func (v ofJob) schedulesOf(view *jobView, name string) error {
 	registered, err := v.Service.Definitions(v.r.Context())
 	if err != nil {
 		return err

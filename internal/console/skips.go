@@ -39,13 +39,13 @@ type skipLine struct {
 	At                 moment
 }
 
-func (v *visit) skips() (*page, error) {
+func (v ofExecution) skips() (*page, error) {
 	shown, h, err := v.tab("skips", operator.ShowRequest{})
 	if err != nil {
 		return nil, err
 	}
 	req := operator.SkipsRequest{
-		Execution: shown.ID, Step: v.text("step"), Phase: core.Phase(v.text("phase")), Left: v.text("left") == "true", After: v.key("after"), Limit: listPage,
+		Execution: shown.ID, Step: v.text("step"), Phase: core.Phase(v.text("phase")), Left: v.text("left") == "true", After: v.key("after"), Limit: pageSize,
 	}
 	switch req.Phase {
 	case "", core.PhaseRead, core.PhaseProcess, core.PhaseWrite:
@@ -91,7 +91,7 @@ func (v *visit) skips() (*page, error) {
 	return tabPage(shown, "skips", view), nil
 }
 
-func (v *visit) skipLine(s *operator.SkipView) skipLine {
+func (v ofExecution) skipLine(s *operator.SkipView) skipLine {
 	l := skipLine{
 		link: link{strconv.FormatInt(s.ID, 10), v.Base + "/skips/" + strconv.FormatInt(s.ID, 10)}, Step: clip(s.Step, shortText), Phase: string(s.Phase),
 		Class: clip(s.Class, shortText), Place: placeOf(s), Error: clip(v.masked(s.Error), lineText), Item: clip(v.masked(itemOf(s)), lineText), At: v.moment(s.CreatedAt),
@@ -142,7 +142,7 @@ type skipView struct {
 	LeftIn  *link
 }
 
-func (v *visit) skip() (*page, error) {
+func (v ofExecution) skip() (*page, error) {
 	s, err := v.Service.Skip(v.r.Context(), v.number("skip"))
 	if err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (v *visit) skip() (*page, error) {
 }
 
 // fields are the fields of an object in their order; nil if it is none.
-func (v *visit) fields(document json.RawMessage) []paramView {
+func (v ofExecution) fields(document json.RawMessage) []paramView {
 	d := json.NewDecoder(bytes.NewReader(document))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {
 		return nil

@@ -43,7 +43,7 @@ type stepLine struct {
 	// Error is cut; the step's own page has it as a whole.
 	Error    string
 	Warnings []string
-	// Restart is what a restart does with it.
+	// Restart is the effect of a restart on it.
 	Restart string
 	Out     string
 }
@@ -56,7 +56,7 @@ type balance struct {
 }
 
 // stepLines are the steps with the committed counters of all attempts, in the order in which they ran.
-func (v *visit) stepLines(shown *operator.ExecutionView, explained *operator.Explanation) []stepLine {
+func (v ofExecution) stepLines(shown *operator.ExecutionView, explained *operator.Explanation) []stepLine {
 	own := map[core.StepExecutionID]*operator.StepView{}
 	for i := range shown.Steps {
 		own[shown.Steps[i].ID] = &shown.Steps[i]
@@ -113,8 +113,8 @@ func (v *visit) stepLine(step *operator.StepView, of core.JobExecutionID) stepLi
 	return l
 }
 
-// addOwn adds what only the views of this attempt have.
-func (v *visit) addOwn(l *stepLine, of *operator.StepView) {
+// addOwn adds the fields that only the views of this attempt have.
+func (v ofExecution) addOwn(l *stepLine, of *operator.StepView) {
 	if of.Round > 0 {
 		l.Round = "round " + strconv.Itoa(of.Round)
 	}

@@ -34,16 +34,16 @@ type groupLine struct {
 	Canceled moment
 }
 
-func (v *visit) groups() (*page, error) {
+func (v ofWork) groups() (*page, error) {
 	before := v.key("before")
-	found, err := v.Tasks.Groups(v.r.Context(), task.GroupID(before), listPage+1)
+	found, err := v.Tasks.Groups(v.r.Context(), task.GroupID(before), pageSize+1)
 	if err != nil {
 		return nil, err
 	}
 	var view groupsView
-	if len(found) > listPage {
-		found = found[:listPage]
-		view.Older = v.with("before", strconv.FormatInt(int64(found[listPage-1].ID), 10))
+	if len(found) > pageSize {
+		found = found[:pageSize]
+		view.Older = v.with("before", strconv.FormatInt(int64(found[pageSize-1].ID), 10))
 	}
 	if before != 0 {
 		view.Newest = v.with("before", "")
@@ -54,7 +54,7 @@ func (v *visit) groups() (*page, error) {
 	return &page{Title: "Groups", Heading: "Groups of tasks, newest first", Body: view}, nil
 }
 
-func (v *visit) groupLine(g *task.Group) groupLine {
+func (v ofWork) groupLine(g *task.Group) groupLine {
 	of := v.groupLink(g.ID)
 	l := groupLine{
 		link: of, State: stateView(string(g.State)), Title: clip(v.masked(g.Title), lineText), Total: humanize.Count(g.Total), Decider: clip(g.Decider, shortText),
@@ -81,7 +81,7 @@ func (v *visit) groupLine(g *task.Group) groupLine {
 	return l
 }
 
-func (v *visit) group() (*page, error) {
+func (v ofWork) group() (*page, error) {
 	g, err := v.Tasks.Group(v.r.Context(), task.GroupID(v.number("group")))
 	if err != nil {
 		return nil, err
@@ -102,14 +102,14 @@ type eventLine struct {
 	Received, Dead                                  moment
 }
 
-func (v *visit) events() (*page, error) {
+func (v ofList) events() (*page, error) {
 	topic := v.text("topic")
-	list, err := v.Tasks.DeadEvents(v.r.Context(), topic, listPage+1)
+	list, err := v.Tasks.DeadEvents(v.r.Context(), topic, pageSize+1)
 	if err != nil {
 		return nil, err
 	}
-	view := eventsView{Topic: topic, More: len(list) > listPage}
-	for _, e := range list[:min(len(list), listPage)] {
+	view := eventsView{Topic: topic, More: len(list) > pageSize}
+	for _, e := range list[:min(len(list), pageSize)] {
 		view.Events = append(view.Events, eventLine{
 			strconv.FormatInt(e.ID, 10), clip(e.Topic, shortText), strconv.FormatInt(e.Subject, 10), clip(v.masked(e.DedupeKey), shortText),
 			clip(v.masked(string(e.Payload)), lineText), strconv.Itoa(e.Offers), clip(v.masked(e.LastError), lineText), v.moment(e.ReceivedAt), v.moment(e.DeadAt),
@@ -142,11 +142,11 @@ type actLine struct {
 
 var errForOperators = errors.New("the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
 
-func (v *visit) audit() (*page, error) {
+func (v ofList) audit() (*page, error) {
 	if v.caller.Role != settings.Operator {
 		return nil, errForOperators
 	}
-	req := operator.ActsRequest{Act: v.text("act"), Actor: v.text("actor"), Job: v.text("job"), Since: v.time("since"), Before: v.key("before"), Limit: listPage}
+	req := operator.ActsRequest{Act: v.text("act"), Actor: v.text("actor"), Job: v.text("job"), Since: v.time("since"), Before: v.key("before"), Limit: pageSize}
 	if req.Act != "" && !slices.Contains(ports.Verbs(), req.Act) {
 		v.mistake("act", req.Act, "no such act", ports.Verbs()...)
 		req.Act = ""
@@ -181,7 +181,7 @@ func (v *visit) audit() (*page, error) {
 	return &page{Title: "Audit", Heading: "Who did what, newest first", Body: view}, nil
 }
 
-func (v *visit) actLine(a *operator.ActView) actLine {
+func (v ofList) actLine(a *operator.ActView) actLine {
 	l := actLine{At: v.moment(a.At), Act: a.Act, Actor: clip(a.Actor, shortText), Detail: clip(v.masked(a.Detail), lineText)}
 	if a.Job != "" {
 		l.Job = &link{clip(a.Job, shortText), v.jobLink(a.Job)}
@@ -206,7 +206,7 @@ type settingLine struct {
 	Updated                       moment
 }
 
-func (v *visit) settings() (*page, error) {
+func (v ofList) settings() (*page, error) {
 	list, err := v.Tasks.Settings(v.r.Context())
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 // tab shows an execution for one of its tabs.
-func (v *visit) tab(name string, req operator.ShowRequest) (*operator.ExecutionView, head, error) {
+func (v ofExecution) tab(name string, req operator.ShowRequest) (*operator.ExecutionView, head, error) {
 	req.Execution = v.executionID()
 	shown, err := v.Service.Show(v.r.Context(), req)
 	if err != nil {
@@ -54,7 +54,7 @@ type partCount struct {
 	X, Width int
 }
 
-func (v *visit) parts() (*page, error) {
+func (v ofExecution) parts() (*page, error) {
 	shown, h, err := v.tab("parts", operator.ShowRequest{Partitions: true})
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func partCounts(p *operator.PartitionsView) []partCount {
 const partsPage = 200
 
 // partLines is a page of the parts, in the order that the address has.
-func (v *visit) partLines(view *partsView, of *operator.StepView, execution core.JobExecutionID) {
+func (v ofExecution) partLines(view *partsView, of *operator.StepView, execution core.JobExecutionID) {
 	parts := slices.Clone(of.Partitions.List)
 	view.Left = v.text("left") == "true"
 	if view.Left {
@@ -146,7 +146,7 @@ func worst(s core.Status) int {
 	return slices.Index(order, s)
 }
 
-// resultsView is what the steps hand on, and the decisions and gates.
+// resultsView are the values that steps hand on, the decisions and the gates.
 type resultsView struct {
 	head
 	Steps     []resultLine
@@ -166,7 +166,7 @@ type resultLine struct {
 	Warnings []string
 }
 
-func (v *visit) results() (*page, error) {
+func (v ofExecution) results() (*page, error) {
 	shown, h, err := v.tab("results", operator.ShowRequest{})
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ type changeLine struct {
 	Of, Act, Move, By, Why string
 }
 
-func (v *visit) changes() (*page, error) {
+func (v ofExecution) changes() (*page, error) {
 	shown, h, err := v.tab("audit", operator.ShowRequest{Audit: true})
 	if err != nil {
 		return nil, err
@@ -228,7 +228,7 @@ type stepWork struct {
 	Is     statusView
 }
 
-func (v *visit) stepTasks() (*page, error) {
+func (v ofExecution) stepTasks() (*page, error) {
 	shown, h, err := v.tab("tasks", operator.ShowRequest{})
 	if err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"html"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/picture"
@@ -36,7 +35,7 @@ func whole(text string) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = strings.ReplaceAll(picture.Visible(strings.TrimSuffix(line, "\r")), "\u2409", "\t")
+		lines[i] = strings.ReplaceAll(picture.Visible(strings.TrimSuffix(line, "\r")), tabSign, "\t")
 	}
 	return strings.Join(lines, "\n") + cut
 }
@@ -107,28 +106,24 @@ func maskedText(text string, mask func(text string) string) string {
 
 // visible is picture.Visible for a page: its line ends stay.
 func visible(page []byte) []byte {
-	plain := true
-	for _, c := range page {
-		if c >= utf8.RuneSelf || c < ' ' && c != '\n' && c != '\t' || c == '\u007f' {
-			plain = false
-			break
-		}
-	}
-	if plain {
+	if isPlain(page) {
 		return page
 	}
 	lines := bytes.Split(page, []byte("\n"))
 	for i, line := range lines {
 		if !isPlain(line) {
-			lines[i] = []byte(strings.ReplaceAll(picture.Visible(string(line)), "\u2409", "\t"))
+			lines[i] = []byte(strings.ReplaceAll(picture.Visible(string(line)), tabSign, "\t"))
 		}
 	}
 	return bytes.Join(lines, []byte("\n"))
 }
 
-func isPlain(line []byte) bool {
-	for _, c := range line {
-		if c >= utf8.RuneSelf || c < ' ' && c != '\t' {
+// tabSign is how picture.Visible shows a tab, which is not a sign in a page.
+const tabSign = "\u2409"
+
+func isPlain(text []byte) bool {
+	for _, c := range text {
+		if c >= '\u007f' || c < ' ' && c != '\t' && c != '\n' {
 			return false
 		}
 	}

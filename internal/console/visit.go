@@ -26,9 +26,9 @@ type visit struct {
 	wrong []string
 }
 
-// page is what a page shows.
+// page is the view of a page.
 type page struct {
-	// Title begins with what the page is about.
+	// Title begins with the subject of the page.
 	Title string
 	// Heading answers the question of the page.
 	Heading string

@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
 )
 
-// workersView are the workers and what waits in vain.
+// workersView are the workers, and types and deciders without one.
 type workersView struct {
 	Workers  []workerLine
 	Types    []string
@@ -37,7 +37,7 @@ type workerLine struct {
 	Ago       string
 }
 
-func (v *visit) workers() (*page, error) {
+func (v ofWork) workers() (*page, error) {
 	ctx := v.r.Context()
 	list, err := v.Tasks.Workers(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func (v *visit) workers() (*page, error) {
 	return &page{Title: "Workers", Heading: heading, Body: view}, nil
 }
 
-func (v *visit) workerLine(w *taskports.Worker) workerLine {
+func (v ofWork) workerLine(w *taskports.Worker) workerLine {
 	var labels []string
 	for _, name := range slices.Sorted(maps.Keys(w.Labels)) {
 		labels = append(labels, name+"="+w.Labels[name])
@@ -112,8 +112,8 @@ type taskLine struct {
 	Updated  moment
 }
 
-func (v *visit) tasks() (*page, error) {
-	filter := task.Filter{Group: task.GroupID(v.key("group")), Type: v.text("type"), Before: task.ID(v.key("before")), Limit: listPage + 1}
+func (v ofWork) tasks() (*page, error) {
+	filter := task.Filter{Group: task.GroupID(v.key("group")), Type: v.text("type"), Before: task.ID(v.key("before")), Limit: pageSize + 1}
 	if state := task.State(strings.ToUpper(v.text("state"))); slices.Contains(taskports.States(), state) {
 		filter.State = state
 	} else if state != "" {
@@ -128,9 +128,9 @@ func (v *visit) tasks() (*page, error) {
 		return nil, err
 	}
 	view := tasksView{}
-	if len(found) > listPage {
-		found = found[:listPage]
-		view.Older = v.with("before", strconv.FormatInt(int64(found[listPage-1].ID), 10))
+	if len(found) > pageSize {
+		found = found[:pageSize]
+		view.Older = v.with("before", strconv.FormatInt(int64(found[pageSize-1].ID), 10))
 	}
 	if filter.Before != 0 {
 		view.Newest = v.with("before", "")
@@ -163,7 +163,7 @@ func (v *visit) groupLink(of task.GroupID) link {
 	return link{number, v.Base + "/groups/" + number}
 }
 
-func (v *visit) taskLine(t *task.Task, waits string) taskLine {
+func (v ofWork) taskLine(t *task.Task, waits string) taskLine {
 	l := taskLine{
 		link: v.taskLink(t.ID), Group: v.groupLink(t.GroupID), State: stateView(string(t.State)), Type: clip(t.Spec.Type, shortText), Title: clip(v.masked(t.Spec.Title), shortText),
 		Worker: clip(t.Worker, shortText), Attempts: t.Attempts, Error: clip(v.masked(t.LastError), lineText), Waits: clip(waits, lineText),
@@ -202,7 +202,7 @@ type decisionLine struct {
 	Trigger, Policy, Is, Reason string
 }
 
-func (v *visit) task() (*page, error) {
+func (v ofWork) task() (*page, error) {
 	ctx := v.r.Context()
 	t, err := v.Tasks.Task(ctx, task.ID(v.number("task")))
 	if err != nil {
@@ -236,7 +236,7 @@ func (v *visit) task() (*page, error) {
 }
 
 // payload is the input of a task, as its reader may see it.
-func (v *visit) payload(spec task.Spec) string {
+func (v ofWork) payload(spec task.Spec) string {
 	form := runtime.SpecView(spec)
 	if v.caller.Role != "operator" {
 		form = runtime.ForViewers(form)
@@ -251,7 +251,7 @@ func (v *visit) payload(spec task.Spec) string {
 	return whole(v.masked(string(indented)))
 }
 
-func (v *visit) facts(s *task.Spec) []paramView {
+func (v ofWork) facts(s *task.Spec) []paramView {
 	var list []paramView
 	add := func(name, value string) {
 		if value != "" {
@@ -273,7 +273,7 @@ func (v *visit) facts(s *task.Spec) []paramView {
 	return list
 }
 
-func (v *visit) taskAttempt(a *taskports.Attempt) taskAttempt {
+func (v ofWork) taskAttempt(a *taskports.Attempt) taskAttempt {
 	l := taskAttempt{Number: a.Number, State: stateView(string(a.State)), Worker: clip(a.Worker, shortText), Reason: whole(v.masked(a.Reason)), Started: v.moment(a.StartedAt)}
 	end := v.Now()
 	if a.EndedAt != nil {

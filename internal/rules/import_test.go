@@ -63,6 +63,7 @@ func rooms() []room {
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with alternatives
+		{path: "browser/...", kit: true},
 		{path: "internal/panics", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
 		{path: "internal/trait", std: true},

@@ -22,15 +22,15 @@ import (
 
 // scene is a folder with job files, and a database.
 type scene struct {
-	t    testing.TB
-	dir  string
-	env  []string
-	name string // of pictures
+	t   testing.TB
+	dir string
+	env []string
+	url string // of the database
 }
 
 func newScene(t testing.TB, url string, files map[string]string) *scene {
 	t.Helper()
-	s := &scene{t: t, dir: t.TempDir(), name: "page", env: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true", "SURFIN_API_LISTEN=127.0.0.1:0"}}
+	s := &scene{t: t, dir: t.TempDir(), url: url, env: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true", "SURFIN_API_LISTEN=127.0.0.1:0"}}
 	for name, text := range files {
 		s.write(name, text)
 	}

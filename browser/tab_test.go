@@ -11,11 +11,13 @@ import (
 
 	"github.com/chromedp/cdproto/audits"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 )
 
@@ -32,14 +34,17 @@ type tab struct {
 
 	mu       sync.Mutex
 	recorded []string
-	requests int
+	pending  map[network.RequestID]bool // requests without those of streams
+	last     time.Time                  // when the last one began or ended
 	// away means that the server is away just now: the browser says so for each request.
 	away bool
+	// refused means that pages may have a status of 400 and more: the browser says so for each.
+	refused bool
 }
 
 func newTab(t testing.TB, at, name string, options ...chromedp.ContextOption) *tab {
 	t.Helper()
-	b := &tab{t: t, at: at, name: name}
+	b := &tab{t: t, at: at, name: name, pending: map[network.RequestID]bool{}}
 	options = append([]chromedp.ContextOption{chromedp.WithNewBrowserContext(), chromedp.WithListener(b.record)}, options...)
 	ctx, cancel := chromedp.NewContext(chromium, options...)
 	t.Cleanup(cancel)
@@ -74,13 +79,31 @@ func (b *tab) record(event any) {
 		b.say("log: %s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 	case *audits.EventIssueAdded:
 		b.say("issue: %s", e.Issue.Code)
+	case *network.EventLoadingFinished:
+		b.request(e.RequestID, false, false)
+	case *network.EventLoadingFailed:
+		b.request(e.RequestID, false, false)
 	case *network.EventRequestWillBeSent:
-		b.mu.Lock()
-		b.requests++
-		b.mu.Unlock()
+		if !strings.HasSuffix(e.Request.URL, "/stream") {
+			b.request(e.RequestID, true, e.Type == network.ResourceTypeDocument)
+		}
 		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme+"://"+to.Host != b.at {
 			b.say("a request to another host: %s", e.Request.URL)
 		}
+	}
+}
+
+func (b *tab) request(id network.RequestID, pending, document bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = time.Now()
+	if document {
+		clear(b.pending) // those of the page before it
+	}
+	if pending {
+		b.pending[id] = true
+	} else {
+		delete(b.pending, id)
 	}
 }
 
@@ -89,6 +112,9 @@ func (b *tab) say(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.away && (strings.Contains(said, "ERR_CONNECTION") || strings.Contains(said, "ERR_INCOMPLETE_CHUNKED") || strings.Contains(said, "ERR_EMPTY_RESPONSE")) {
+		return
+	}
+	if b.refused && strings.Contains(said, "the server responded with a status of 4") {
 		return
 	}
 	b.recorded = append(b.recorded, said)
@@ -121,6 +147,23 @@ func (b *tab) goes(steps ...chromedp.Action[chromedp.Void]) int64 {
 	answer, err := chromedp.RunResponse(ctx, steps...)
 	require.NoError(b.t, err, "from %s", b.where())
 	return answer.Status
+}
+
+// as makes all requests with this token.
+func (b *tab) as(token string) *tab {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": "Bearer " + token}})
+		return err
+	}))
+	return b
+}
+
+// refusal goes to a page that the server refuses to show, and shows that instead.
+func (b *tab) refusal(status int64, path string) {
+	b.t.Helper()
+	b.refused = true
+	require.Equal(b.t, status, b.goes(chromedp.Navigate(b.at+path)), path)
 }
 
 // open goes to a page of the server.
@@ -158,6 +201,53 @@ func (b *tab) path() string { return evaluate[string](b, `location.pathname + lo
 func (b *tab) await(expression string) {
 	b.t.Helper()
 	require.Eventually(b.t, func() bool { return evaluate[bool](b, "!!("+expression+")") }, patience, 50*time.Millisecond, "%s at %s", expression, b.where())
+}
+
+// press presses and releases keys. Like those of a person, and unlike chromedp.KeyEvent, a key types
+// nothing if the page prevents its default.
+func press(keys string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			down, up := *events[0], *events[len(events)-1]
+			if len(events) == 3 {
+				down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+			}
+			for _, e := range []input.DispatchKeyEventParams{down, up} {
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// tabTo presses the tab key until the link with this address has the focus.
+func (b *tab) tabTo(href string) {
+	b.t.Helper()
+	for range 200 {
+		b.do(press(kb.Tab))
+		if evaluate[string](b, `document.activeElement?.getAttribute("href") ?? ""`) == href {
+			return
+		}
+	}
+	b.t.Fatalf("the tab key leads to no link %s at %s", href, b.where())
+}
+
+// settle waits until no request is open, and then for the next frame.
+func (b *tab) settle() {
+	b.t.Helper()
+	const quiet = 150 * time.Millisecond // a palette asks when nothing was typed for a moment
+	b.mu.Lock()
+	b.last = time.Now()
+	b.mu.Unlock()
+	require.Eventually(b.t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.pending) == 0 && time.Since(b.last) > quiet
+	}, patience, 20*time.Millisecond)
+	b.do(chromedp.Evaluate[chromedp.Void](`new Promise(done => requestAnimationFrame(() => done()))`, chromedp.EvalAwaitPromise))
 }
 
 func evaluate[T any](b *tab, expression string) T {

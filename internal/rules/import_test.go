@@ -116,6 +116,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/runlog", may: []string{core, ports, "internal/panics"}, std: true},
 		{path: "internal/logfolder", may: []string{core, ports}, std: true},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
 		{path: "internal/pgxconn", may: []string{tx}},

@@ -160,7 +160,7 @@ func (r *logs) LogPage(ctx context.Context, filter ports.LogFilter) (page ports.
 		page.From, direction = max(1, page.To-logWindow+1), "DESC"
 	}
 	if page.From > page.To {
-		page.From, page.To = page.To+1, page.To
+		page.From = page.To + 1
 		return page, nil
 	}
 	var rows []logLineRow

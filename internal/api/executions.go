@@ -55,6 +55,10 @@ type (
 		Before  int64  `query:"before" minimum:"0" doc:"Only lines before this number, the last of them; it wins over after"`
 		Limit   int    `query:"limit" minimum:"0" maximum:"500" doc:"Size of the page; 0 means 500"`
 	}
+	seriesInput struct {
+		ExecutionPath
+		Step string `query:"step" maxLength:"1000" doc:"Only this step, over its own time: every round and part of it. A part is STEP:PART"`
+	}
 	progressInput struct {
 		Job string `query:"job" maxLength:"200" doc:"Only executions of this job"`
 	}
@@ -105,6 +109,13 @@ func (a *api) addExecutions(h huma.API) {
 				return a.Service.Log(ctx, operator.LogRequest{
 					Execution: in.id(), Attempt: in.Attempt, Step: in.Step, Level: in.Level, Text: in.Text, After: in.After, Before: in.Before, Limit: in.Limit,
 				})
+			})
+		})
+	huma.Register(h, get(h, "execution-series", "/v1/executions/{execution}/series", "Its counters over time",
+		"Committed rows, and their speed: of the whole execution and of each step, with rounds and parts added up. At most 240 points each; between two of them counters grow evenly. Processes sample their steps at each heartbeat, at most once a second. A step shorter than a heartbeat, or whose process was killed, has less detail, and the same last point as its counters."),
+		func(ctx context.Context, in *seriesInput) (*output[operator.SeriesView], error) {
+			return answer(a, ctx, func() (*operator.SeriesView, error) {
+				return a.Service.Series(ctx, operator.SeriesRequest{Execution: in.id(), Step: in.Step})
 			})
 		})
 	huma.Register(h, get(h, "list-instances", "/v1/instances", "Instances, newest first", "Each with its newest execution."),

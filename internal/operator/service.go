@@ -26,6 +26,7 @@ type Service struct {
 	*flows         // JobFlow, ExecutionFlow
 	*comparer      // Compare
 	*executionLogs // Log
+	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -86,6 +87,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		flows:         &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
+		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

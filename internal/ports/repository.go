@@ -18,4 +18,5 @@ type Repository struct {
 	Journal
 	Requests
 	Logs
+	Series
 }

@@ -412,7 +412,9 @@ func TestPartsOnWorkersLogToTheSameHistory(t *testing.T) {
 		ended := make(chan error, 2)
 		for range 2 {
 			worker, _ := app(t, url, options...)
-			go func() { ended <- worker.Work(t.Context(), stop, batch.WorkOptions{Slots: 2, Poll: 20 * time.Millisecond}) }()
+			go func() {
+				ended <- worker.Work(t.Context(), stop, batch.WorkOptions{Slots: 2, Poll: 20 * time.Millisecond})
+			}()
 		}
 		exec, err := manager.Run(t.Context(), batch.RunRequest{File: file})
 		require.NoError(t, err)

@@ -17,5 +17,6 @@ type Repository struct {
 	Attempts
 	Journal
 	Requests
+	Logs
 	Series
 }

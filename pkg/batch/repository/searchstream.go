@@ -190,10 +190,13 @@ type groups struct{ table, id, where string }
 
 func (s *groups) read(ctx context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
 	o := w.order()
-	next := "SELECT " + o.first + "(x." + s.id + ") FROM " + s.table + " x WHERE " + s.where + " AND x." + s.id + " BETWEEN ? AND ?"
+	next := func(more string) string {
+		return "SELECT (SELECT x." + s.id + " FROM " + s.table + " x WHERE " + s.where + " AND x." + s.id + " BETWEEN ? AND ?" + more +
+			" ORDER BY x." + s.id + o.direction + " LIMIT 1)"
+	}
 	var ids []core.JobExecutionID
-	err := w.store.scan(ctx, &ids, "WITH RECURSIVE seen(id) AS ("+next+
-		" UNION ALL SELECT ("+next+" AND x."+s.id+" "+o.next+" seen.id) FROM seen WHERE seen.id IS NOT NULL) SELECT id FROM seen WHERE id IS NOT NULL LIMIT ?",
+	err := w.store.scan(ctx, &ids, "WITH RECURSIVE seen(id) AS ("+next("")+" UNION ALL "+next(" AND x."+s.id+" "+o.next+" seen.id")+
+		" FROM seen WHERE seen.id IS NOT NULL) SELECT id FROM seen WHERE id IS NOT NULL LIMIT ?",
 		min(from, to), max(from, to), min(from, to), max(from, to), w.rows)
 	if err == nil && len(ids) == w.rows {
 		to = ids[len(ids)-1]

@@ -121,7 +121,7 @@ func (b *searchStreams) parameter(p ports.ParameterMatch) stream {
 }
 
 // shortRange is the number of executions of a range of times whose IDs are read at once.
-const shortRange = 10_000
+const shortRange = 5000
 
 // times returns streams of short ranges of times, and lets the walk begin and end with the IDs of a
 // long one. Times do not follow the order of IDs strictly: both ends of a long range are looked at.

@@ -15,3 +15,5 @@ CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_asked" ON "{{prefix}}job_exe
 CREATE INDEX IF NOT EXISTS "{{prefix}}skipped_item_left" ON "{{prefix}}skipped_item" (job_execution_id) WHERE redriven_by IS NULL;
 -- Executions by the actors of their acts.
 CREATE INDEX IF NOT EXISTS "{{prefix}}audit_actor" ON "{{prefix}}audit" (job_execution_id, id) WHERE verb <> '';
+-- How long executions took, without their rows, which are wide.
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_span" ON "{{prefix}}job_execution" (id, started_at, ended_at);

@@ -1,16 +1,8 @@
 package api
 
 import (
-	"fmt"
-	"maps"
-	"reflect"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -41,41 +33,6 @@ type findInput struct {
 	Has        []string  `query:"has" maxItems:"10" doc:"Only executions with all of these marks, separated by commas: skips_left (skipped items that were not redriven), redrives, stop_requested, lost (the owner was lost, or its lease has expired)"`
 	Actor      string    `query:"actor" maxLength:"200" doc:"Only executions that this user or client has run, restarted, redriven, stopped, abandoned or recovered, as far as the audit is kept"`
 	Worker     string    `query:"worker" maxLength:"200" doc:"Only executions with a step or part that this worker had: its name, HOST or HOST:PID"`
-}
-
-var _ huma.Resolver = (*listInput)(nil)
-
-// Resolve refuses unknown filters: without one the list would have more than was asked for.
-func (in *listInput) Resolve(ctx huma.Context) []error {
-	var wrong []error
-	u := ctx.URL()
-	names := queryNames(reflect.TypeFor[listInput]())
-	for _, name := range slices.Sorted(maps.Keys(u.Query())) {
-		if !slices.Contains(names, name) {
-			wrong = append(wrong, &huma.ErrorDetail{Location: "query." + name, Message: unknownFilter(name, names), Value: u.Query().Get(name)})
-		}
-	}
-	return wrong
-}
-
-func unknownFilter(name string, names []string) string {
-	near := nearest.Name(name, names)
-	if near != "" {
-		near = ", did you mean " + near + "?"
-	}
-	return fmt.Sprintf("no such filter%s (allowed: %s)", near, strings.Join(names, ", "))
-}
-
-func queryNames(t reflect.Type) (names []string) {
-	for field := range t.Fields() {
-		if field.Anonymous {
-			names = append(names, queryNames(field.Type)...)
-			continue
-		}
-		name, _, _ := strings.Cut(field.Tag.Get("query"), ",")
-		names = append(names, name)
-	}
-	return names
 }
 
 func (in *listInput) request() operator.ListRequest {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
@@ -49,7 +50,7 @@ func (a *api) addExecutions(h huma.API) {
 		"With param, text, ended_since, ended_until, longer_than, has, actor or worker it is a search, which reads the history for about a tenth of a second: searched_to says how far it came, and next is the key to go on. A page of a search may be empty and have a next one."),
 		func(ctx context.Context, in *listInput) (*output[operator.ExecutionPage], error) {
 			return answer(a, ctx, func() (*operator.ExecutionPage, error) {
-				if in.Actor != "" && callerOf(ctx).role != settings.Operator {
+				if in.Actor != "" && access.CallerOf(ctx).Role != settings.Operator {
 					return nil, onlyOperators("the filter actor reads the audit, which")
 				}
 				page, err := a.Service.List(ctx, in.request())

@@ -18,13 +18,13 @@ type listInput struct {
 	Until    time.Time `query:"until" doc:"Only executions created before this time"`
 	Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
 	After    int64     `query:"after" minimum:"0" doc:"Only those with a greater number, oldest first: next of the previous page"`
-	findInput
+	FindFilters
 	Count bool `query:"count" doc:"Count the executions of all pages, up to 10000; more: there are more, or may be"`
 	PageSize
 }
 
-// findInput has the filters that make the list a search.
-type findInput struct {
+// FindFilters is embedded in the input of the list: filters that make it a search.
+type FindFilters struct {
 	Params     []string  `query:"param,explode" maxItems:"20" doc:"Only executions with this parameter, as NAME:VALUE; several must all hold. A time without an offset is UTC"`
 	Text       string    `query:"text" maxLength:"200" doc:"Only executions with this text in an error, of a step too, or in an exit code of their own; case does not matter"`
 	EndedSince time.Time `query:"ended_since" doc:"Only executions that ended at or after this time"`

@@ -14,7 +14,7 @@ import (
 )
 
 // findFlags are the flags of a search that are not its own fields.
-type findFlags struct{ endedSince, endedUntil string }
+type findFlags struct{ endedSince, endedUntil, longerThan string }
 
 func (l *findFlags) add(cmd *cobra.Command, s *operator.Search) {
 	f := cmd.Flags()
@@ -22,7 +22,7 @@ func (l *findFlags) add(cmd *cobra.Command, s *operator.Search) {
 	f.StringVar(&s.Text, "text", "", "only executions with this `TEXT` in an error, of a step too, or in an exit code")
 	f.StringVar(&l.endedSince, "ended-since", "", "only executions that ended at this `TIME` or later")
 	f.StringVar(&l.endedUntil, "ended-until", "", "only executions that ended before this `TIME`")
-	f.StringVar(&s.LongerThan, "longer-than", "", "only executions that took longer than this `DURATION`, or run for longer: 90s, 1h30m")
+	f.StringVar(&l.longerThan, "longer-than", "", "only executions that took longer than this `DURATION`, or run for longer (90m, 2d)")
 	f.StringSliceVar(&s.Has, "has", nil, "only executions with all of these `MARKS`: "+strings.Join(operator.Marks(), ", "))
 	f.StringVar(&s.Actor, "actor", "", "only executions that this `USER` has run, restarted, redriven, stopped, abandoned or recovered")
 	f.StringVar(&s.Worker, "worker", "", "only executions with a step or part that this `WORKER` had: a name, HOST or HOST:PID")
@@ -41,7 +41,12 @@ func (l *findFlags) check(s *operator.Search, now time.Time) (err error) {
 			return err
 		}
 	}
-	return nil
+	if l.longerThan == "" {
+		return nil
+	}
+	d, err := parseAge("--longer-than", l.longerThan)
+	s.LongerThan = d.String()
+	return err
 }
 
 // wrongFlag names the flag of an invalid field.

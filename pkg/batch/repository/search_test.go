@@ -136,7 +136,7 @@ func searchConditions(size int) []condition {
 	}
 }
 
-// Rule OP13.
+// Rule OP10.
 func TestASearchFindsWhatItsConditionsSayInBothDirections(t *testing.T) {
 	t.Parallel()
 	const n = 6000

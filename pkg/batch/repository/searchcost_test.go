@@ -62,7 +62,7 @@ func rowsRead(t *testing.T, plan string) (all int) {
 	return all
 }
 
-// Rule OP13.
+// Rule OP10.
 func TestASearchWithoutAHitReadsBoundedPagesOverIndexes(t *testing.T) {
 	t.Parallel()
 	n := historySize(20_000)

@@ -1,5 +1,20 @@
 -- Schema 2.15: indexes by which executions are found. None has a column that a chunk commit or a heartbeat changes.
 
+-- Jobs that run lock these tables one after the other, in several orders: all locks are taken at once, or none. After a
+-- while the next writers wait behind this migration.
+DO $$
+BEGIN
+    FOR tries IN 1..100 LOOP
+        BEGIN
+            LOCK TABLE "{{prefix}}job_execution", "{{prefix}}job_execution_param", "{{prefix}}step_execution", "{{prefix}}skipped_item", "{{prefix}}audit" IN SHARE MODE NOWAIT;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.02 + random() * 0.03);
+        END;
+    END LOOP;
+    LOCK TABLE "{{prefix}}job_execution", "{{prefix}}job_execution_param", "{{prefix}}step_execution", "{{prefix}}skipped_item", "{{prefix}}audit" IN SHARE MODE;
+END $$;
+
 -- Executions by a parameter. Values may be long: the index has their beginning.
 CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_param_value" ON "{{prefix}}job_execution_param" (name, substr(value, 1, 200), job_execution_id);
 

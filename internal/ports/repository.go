@@ -18,4 +18,5 @@ type Repository struct {
 	Attempts
 	Journal
 	Requests
+	Series
 }

@@ -207,3 +207,60 @@ func everyPage(t *testing.T, r ports.Searches, search ports.ExecutionSearch) []c
 		require.False(t, page.ReachedAt.IsZero())
 	}
 }
+
+// Rule OP10.
+func TestAnExecutionWithManyFailedPartsIsSearchedWholly(t *testing.T) {
+	t.Parallel()
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		r := repository.New(db, repository.Options{})
+		require.NoError(t, r.Migrate(t.Context()))
+		now := gormtx.Now(db.Dialect())
+		for _, text := range []string{
+			"INSERT INTO surfin_job_instance (id, job_name, instance_key, created_at) SELECT n, 'load', 'k' || n, {now} FROM (" + numbers(db.Dialect(), 3) + ") AS x",
+			`INSERT INTO surfin_job_execution (id, instance_id, job_name, attempt, status, owner, epoch, created_at)
+				SELECT n, n, 'load', 1, 'FAILED', '', 1, {now} FROM (` + numbers(db.Dialect(), 3) + `) AS x`,
+			`INSERT INTO surfin_step_execution (id, job_execution_id, job_name, name, status, error_text, owner, epoch, started_at)
+				SELECT n, 1 + n / 2500, 'load', 's:' || n, 'FAILED', CASE n WHEN 3 THEN 'the first' WHEN 4999 THEN 'the last' ELSE 'refused' END, 'h/b/' || (n / 2400) || '/s/z', 1, {now}
+				FROM (` + numbers(db.Dialect(), 5100) + `) AS x`,
+		} {
+			_, err := db.Conn().ExecContext(t.Context(), strings.ReplaceAll(text, "{now}", now))
+			require.NoError(t, err, text)
+		}
+		for text, want := range map[string][]core.JobExecutionID{"the first": {1}, "the last": {2}, "refused": {3, 2, 1}, "other": {}, "the": {2, 1}} {
+			search := ports.ExecutionSearch{Text: text, Filter: ports.ExecutionFilter{Limit: 1}}
+			require.Equal(t, want, everyPage(t, r, search), text)
+			search.Filter.JobName, search.Budget = "load", time.Second
+			require.Equal(t, want, everyPage(t, r, search), text)
+		}
+		require.Equal(t, []core.JobExecutionID{1}, everyPage(t, r, ports.ExecutionSearch{Worker: "h:0", Filter: ports.ExecutionFilter{Limit: 5}}))
+		require.Equal(t, []core.JobExecutionID{2, 1}, everyPage(t, r, ports.ExecutionSearch{Worker: "h:1", Filter: ports.ExecutionFilter{Limit: 5, Instance: 0}}))
+	})
+}
+
+// Rule OP10.
+func TestAPurgedExecutionIsNotFound(t *testing.T) {
+	t.Parallel()
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		const n = 3000
+		r := repository.New(db, repository.Options{})
+		require.NoError(t, r.Migrate(t.Context()))
+		searchedHistory(t, db, n)
+		purged, err := r.Purge(t.Context(), ports.PurgeFilter{EndedBefore: second(n / 2)}, "ada")
+		require.NoError(t, err)
+		require.NotZero(t, purged.Executions)
+		left, err := r.ExecutionIDs(t.Context(), ports.ExecutionFilter{Limit: n})
+		require.NoError(t, err)
+		for _, c := range searchConditions(n) {
+			search := ports.ExecutionSearch{Budget: time.Second, Filter: ports.ExecutionFilter{Limit: 500}}
+			want, name := expected([]condition{c}, n, &search)
+			want = slices.DeleteFunc(want, func(id core.JobExecutionID) bool { return !slices.Contains(left, id) })
+			if c.field == "redriven" { // a redrive may be left whose original was purged
+				continue
+			}
+			require.Equal(t, want, everyPage(t, r, search), name)
+		}
+		names, err := r.ParameterNames(t.Context(), 100)
+		require.NoError(t, err)
+		require.Equal(t, []string{"amount", "customer", "note"}, names)
+	})
+}

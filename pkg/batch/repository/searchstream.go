@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -220,6 +219,3 @@ func (s *checked) pick(ctx context.Context, w *walk, ids []core.JobExecutionID) 
 	err := w.store.scan(ctx, &kept, text, append([]any{listed(ids)}, s.where.args...)...)
 	return w.sort(kept), err
 }
-
-// either joins conditions by OR.
-func (c *conditions) either() string { return "(" + strings.Join(c.texts, " OR ") + ")" }

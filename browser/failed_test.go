@@ -125,10 +125,10 @@ func TestAnExecutionOfAYearAgoWhoseJobFileIsGoneIsStillExplained(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
 		files := paymentsFiles()
-		files["jobs/other.yaml"] = goneJob
+		files["jobs/other.yaml"], files["jobs/payments2.csv"] = goneJob, payments
 		s := newScene(t, url, files)
 		s.does(1, "run", "jobs/payments.yaml")
-		s.does(1, "run", "jobs/payments.yaml", "file=jobs/payments.csv")
+		s.does(1, "run", "jobs/payments.yaml", "file=jobs/payments2.csv")
 		s.aYearAgo()
 		// The second one is of an older program: this one does not know a component of it.
 		s.does(0, "sql", "--write", "update surfin_job_execution set definition_text = replace(definition_text, 'tasklet: {sql', 'tasklet: {procedure') where id = 2")
@@ -144,7 +144,7 @@ func TestAnExecutionOfAYearAgoWhoseJobFileIsGoneIsStillExplained(t *testing.T) {
 		b.look("definition")
 		b.open("/executions/2")
 		text := b.text("main")
-		require.Contains(t, text, "payments.csv:9")
+		require.Contains(t, text, "payments2.csv:2 with an error of class unique")
 		require.Contains(t, text, "procedure")
 		b.look("older")
 		b.open("/jobs/payments")

@@ -197,12 +197,6 @@ func (b *tab) where() string {
 // path is the page's address without its host.
 func (b *tab) path() string { return evaluate[string](b, `location.pathname + location.search`) }
 
-// await waits until an expression of the page is true.
-func (b *tab) await(expression string) {
-	b.t.Helper()
-	require.Eventually(b.t, func() bool { return evaluate[bool](b, "!!("+expression+")") }, patience, 50*time.Millisecond, "%s at %s", expression, b.where())
-}
-
 // press presses and releases keys. Like those of a person, and unlike chromedp.KeyEvent, a key types
 // nothing if the page prevents its default.
 func press(keys string) chromedp.Action[chromedp.Void] {

@@ -21,6 +21,20 @@ type SeriesRequest struct {
 	Step string `json:"step,omitempty"`
 }
 
+// NoStepError: the execution has not run the step. It is a core.ErrNotFound.
+type NoStepError struct {
+	Execution core.JobExecutionID
+	Step      string
+	Known     []string
+}
+
+// Error names the step that is probably intended.
+func (e *NoStepError) Error() string {
+	return fmt.Sprintf("execution %d has run no step %s%s", e.Execution, e.Step, nearest.Hint(e.Step, e.Known))
+}
+
+func (e *NoStepError) Unwrap() error { return core.ErrNotFound }
+
 // SeriesView has the committed counters of an execution over time.
 type SeriesView struct {
 	Execution core.JobExecutionID `json:"execution"`
@@ -76,7 +90,7 @@ const (
 	maxSampled = 20_000
 )
 
-// Series returns the counters of an execution over time, or core.ErrNotFound for an unknown execution or step.
+// Series returns the counters of an execution over time, or core.ErrNotFound, for a step a *NoStepError.
 func (s *curves) Series(ctx context.Context, req SeriesRequest) (*SeriesView, error) {
 	exec, err := s.records.Execution(ctx, req.Execution)
 	if err != nil {
@@ -201,7 +215,7 @@ func (t *tally) confine(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("execution %d has run no step %s%s: %w", t.request.Execution, t.request.Step, nearest.Hint(t.request.Step, names), core.ErrNotFound)
+		err = &NoStepError{Execution: t.request.Execution, Step: t.request.Step, Known: names}
 	}
 	return err
 }

@@ -3,14 +3,10 @@ package rules_test
 import (
 	"cmp"
 	"fmt"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -203,11 +199,6 @@ func heavy() []string {
 		"github.com/parquet-go/parquet-go", "github.com/xuri/excelize", "github.com/twmb/avro",
 		"github.com/riverqueue/river", "go.opentelemetry.io/otel", "github.com/prometheus/client_golang",
 	}
-}
-
-type source struct {
-	dir, name string // dir is slash-separated, below the module
-	imports   []string
 }
 
 func TestNoPackageBreaksAnImportRule(t *testing.T) {
@@ -474,29 +465,4 @@ func reach(sources []source, start string) map[string]bool {
 		}
 	}
 	return seen
-}
-
-// readSources reads the imports of every Go file of the module in dir, whatever its build constraints.
-func readSources(dir string) ([]source, error) {
-	var out []source
-	err := walkModule(dir, func(file string, _ fs.DirEntry) error {
-		if !strings.HasSuffix(file, ".go") {
-			return nil
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		s := source{dir: path.Dir(file), name: path.Base(file)}
-		for _, i := range parsed.Imports {
-			imported, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				return err
-			}
-			s.imports = append(s.imports, imported)
-		}
-		out = append(out, s)
-		return nil
-	})
-	return out, err
 }

@@ -2,29 +2,19 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 type (
 	// ExecutionPath is embedded in the input of operations on an execution.
 	ExecutionPath struct {
 		ID int64 `path:"execution" minimum:"1" doc:"Number of an execution"`
-	}
-	listInput struct {
-		Job      string    `query:"job" maxLength:"200" doc:"Only executions of this job"`
-		Instance int64     `query:"instance" minimum:"0" doc:"Only executions of this instance"`
-		Statuses []string  `query:"statuses" maxItems:"20" doc:"Only executions in these statuses, separated by commas"`
-		Running  bool      `query:"running" doc:"Only executions that are not over"`
-		Exit     string    `query:"exit" maxLength:"2500" doc:"Only executions with this exit code"`
-		Since    time.Time `query:"since" doc:"Only executions created at or after this time"`
-		Until    time.Time `query:"until" doc:"Only executions created before this time"`
-		Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
-		PageSize
 	}
 	instancesInput struct {
 		Job    string `query:"job" maxLength:"200" doc:"Only instances of this job"`
@@ -70,9 +60,13 @@ type (
 func (p ExecutionPath) id() core.JobExecutionID { return core.JobExecutionID(p.ID) }
 
 func (a *api) addExecutions(h huma.API) {
-	huma.Register(h, get(h, "list-executions", "/v1/executions", "Executions, newest first", ""),
+	huma.Register(h, get(h, "list-executions", "/v1/executions", "Executions, newest first",
+		"With param, text, ended_since, ended_until, longer_than, has, actor or worker it is a search, which reads the history for about a tenth of a second: searched_to says how far it came, and next is the key to go on. A page of a search may be empty and have a next one."),
 		func(ctx context.Context, in *listInput) (*output[operator.ExecutionPage], error) {
 			return answer(a, ctx, func() (*operator.ExecutionPage, error) {
+				if in.Actor != "" && access.CallerOf(ctx).Role != settings.Operator {
+					return nil, onlyOperators("the filter actor reads the audit, which")
+				}
 				page, err := a.Service.List(ctx, in.request())
 				return &page, err
 			})
@@ -132,17 +126,6 @@ func (a *api) addExecutions(h huma.API) {
 				return &progress{running}, err
 			})
 		})
-}
-
-func (in *listInput) request() operator.ListRequest {
-	req := operator.ListRequest{
-		Job: in.Job, Instance: core.JobInstanceID(in.Instance), Running: in.Running, Exit: in.Exit, Since: in.Since, Until: in.Until,
-		Before: core.JobExecutionID(in.Before), Limit: in.Limit,
-	}
-	for _, s := range in.Statuses {
-		req.Statuses = append(req.Statuses, core.Status(s))
-	}
-	return req
 }
 
 type (

@@ -13,6 +13,7 @@ type Repository struct {
 	CheckpointStore
 	Explorer
 	BulkExplorer
+	Searches
 	Skips
 	Attempts
 	Journal

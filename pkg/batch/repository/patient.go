@@ -27,6 +27,7 @@ func (r *Repository) Patient() ports.Repository {
 	all.CheckpointStore = patientCheckpoints{all.CheckpointStore, p}
 	all.Explorer = patientExplorer{all.Explorer, p}
 	all.BulkExplorer = patientBulk{all.BulkExplorer, p}
+	all.Searches = patientSearches{all.Searches, p}
 	all.Skips = patientSkips{all.Skips, p}
 	all.Attempts = patientAttempts{all.Attempts, p}
 	all.Journal = patientJournal{all.Journal, p}
@@ -286,6 +287,21 @@ func (r patientBulk) Judged(ctx context.Context, req ports.JudgedRequest) ([]por
 // StepWork implements ports.BulkExplorer.
 func (r patientBulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (ports.StepWork, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) (ports.StepWork, error) { return r.BulkExplorer.StepWork(ctx, ids...) })
+}
+
+type patientSearches struct {
+	ports.Searches
+	patience
+}
+
+// Search implements ports.Searches.
+func (r patientSearches) Search(ctx context.Context, search ports.ExecutionSearch) (ports.Found, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (ports.Found, error) { return r.Searches.Search(ctx, search) })
+}
+
+// ParameterNames implements ports.Searches.
+func (r patientSearches) ParameterNames(ctx context.Context, limit int) ([]string, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]string, error) { return r.Searches.ParameterNames(ctx, limit) })
 }
 
 type patientSkips struct {

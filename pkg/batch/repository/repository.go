@@ -70,6 +70,7 @@ func New(db tx.Database, options Options) *Repository {
 			CheckpointStore: newOwnCheckpoints(s),
 			Explorer:        reads,
 			BulkExplorer:    newBulk(s, reads),
+			Searches:        &searches{s},
 			Skips:           &skips{s},
 			Attempts:        &attempts{s},
 			Journal:         &journal{s},

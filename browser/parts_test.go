@@ -1,0 +1,72 @@
+package browser
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+// Parts from the twentieth on wait for the file "go".
+const sitesJob = `job: sites
+description: Collects the figures of 64 sites.
+flow:
+- step: collect
+  partition: {by: {count: 64}, remote: true}
+  tasklet: {shell: {script: 'until [ "$PART" -lt 20 -o -e go ]; do sleep 0.1; done', env: {PART: "${string(part.index)}"}}}
+`
+
+// Two workers have parts; one is killed and one frozen; a third one runs the rest.
+func TestTheTimeLineShowsPartsOfAKilledAndAFrozenWorker(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s := newScene(t, url, map[string]string{"jobs/sites.yaml": sitesJob})
+		s.env = append(s.env, "SURFIN_LEASE=4s", "SURFIN_HEARTBEAT=500ms")
+		s.does(0, "migrate")
+		server := s.serve()
+		killed, frozen := s.worker(), s.worker()
+		run := s.start("run", "jobs/sites.yaml")
+		b := newTab(t, server.at, "parts")
+		until := func(path, selector string, texts ...string) {
+			t.Helper()
+			require.Eventually(t, func() bool {
+				b.open(path)
+				got := b.text(selector)
+				for _, text := range texts {
+					if !strings.Contains(got, text) {
+						return false
+					}
+				}
+				return true
+			}, patience, patience/100, "%s lacks one of %q", path, texts)
+		}
+		// Both workers are busy with parts that wait, and the rest of the first parts are complete.
+		until("/executions/1/parts", "main", "COMPLETED 20", "STARTED 8")
+		b.look("running")
+		b.open("/")
+		b.look("now")
+		killed.kill()
+		frozen.signal(syscall.SIGSTOP)
+		until("/workers", "main", "lost")
+		b.look("workers")
+		s.write("jobs/go", "")
+		third := s.worker()
+		<-run.done
+		require.Zero(t, run.code, run.out.String())
+		frozen.signal(syscall.SIGCONT)
+		until("/executions/1", "h1", "Execution 1 of job sites completed")
+		b.look("ended")
+		b.click("nav", "parts")
+		require.Contains(t, b.text("main"), "COMPLETED 64")
+		b.look("parts")
+		b.click("nav", "time line")
+		for _, w := range []*process{killed, frozen, third} {
+			require.Contains(t, b.text("main"), w.name())
+		}
+		b.look("time-line")
+	})
+}

@@ -1,7 +1,7 @@
 package browser
 
 import (
-	"strings"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -30,42 +30,30 @@ func TestTheTimeLineShowsPartsOfAKilledAndAFrozenWorker(t *testing.T) {
 		server := s.serve()
 		killed, frozen := s.worker(), s.worker()
 		run := s.start("run", "jobs/sites.yaml")
+		run.await("job started")
 		b := newTab(t, server.at, "parts")
-		until := func(path, selector string, texts ...string) {
-			t.Helper()
-			require.Eventually(t, func() bool {
-				b.open(path)
-				got := b.text(selector)
-				for _, text := range texts {
-					if !strings.Contains(got, text) {
-						return false
-					}
-				}
-				return true
-			}, patience, patience/100, "%s lacks one of %q", path, texts)
-		}
 		// Both workers are busy with parts that wait, and the rest of the first parts are complete.
-		until("/executions/1/parts", "main", "COMPLETED 20", "STARTED 8")
+		b.until("/executions/1/parts", "main", "COMPLETED 20", "STARTED 8")
 		b.look("running")
 		b.open("/")
 		b.look("now")
 		killed.kill()
 		frozen.signal(syscall.SIGSTOP)
-		until("/workers", "main", "lost")
+		b.until("/workers", "h1", "No worker is alive")
 		b.look("workers")
 		s.write("jobs/go", "")
 		third := s.worker()
 		<-run.done
 		require.Zero(t, run.code, run.out.String())
 		frozen.signal(syscall.SIGCONT)
-		until("/executions/1", "h1", "Execution 1 of job sites completed")
+		b.until("/executions/1", "h1", "Execution 1 of job sites completed")
 		b.look("ended")
 		b.click("nav", "parts")
 		require.Contains(t, b.text("main"), "COMPLETED 64")
 		b.look("parts")
-		b.click("nav", "time line")
+		b.click("nav", "timeline")
 		for _, w := range []*process{killed, frozen, third} {
-			require.Contains(t, b.text("main"), w.name())
+			require.Contains(t, b.text("main"), strconv.Itoa(w.Process.Pid))
 		}
 		b.look("time-line")
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -196,6 +197,20 @@ func (b *tab) where() string {
 
 // path is the page's address without its host.
 func (b *tab) path() string { return evaluate[string](b, `location.pathname + location.search`) }
+
+// until opens a page again and again, until the element has all texts.
+func (b *tab) until(path, selector string, texts ...string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		b.open(path)
+		got := b.text(selector)
+		lacks := slices.IndexFunc(texts, func(text string) bool { return !strings.Contains(got, text) })
+		if lacks < 0 {
+			return
+		}
+		require.True(b.t, time.Now().Before(deadline), "%s lacks %q:\n%s", path, texts[lacks], got)
+	}
+}
 
 // press presses and releases keys. Like those of a person, and unlike chromedp.KeyEvent, a key types
 // nothing if the page prevents its default.

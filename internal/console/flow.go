@@ -36,7 +36,7 @@ type elementView struct {
 	Expect     string
 	Steps      []stepLine
 	Visits     []visitLine
-	// Error is that of its step, as a whole.
+	// Error is the error of its step, as a whole.
 	Error string
 }
 
@@ -171,7 +171,7 @@ func (d *drawing) line(e *outline.Element, depth int) outlineLine {
 	return l
 }
 
-// counters are those of a node: the rows, or the parts if it has any, and the duration.
+// counters of a node are its rows, or its parts if it has any, and its duration.
 func (d *drawing) counters(s *operator.StepView) []string {
 	var words []string
 	switch {

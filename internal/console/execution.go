@@ -22,7 +22,9 @@ type executionView struct {
 	Sentences [][]string
 	Next      []command
 	Flow      template.HTML
-	Outline   []outlineLine
+	// Wide: the picture needs the width of the page.
+	Wide    bool
+	Outline []outlineLine
 	// FlowProblem is why there is no picture.
 	FlowProblem string
 	Steps       []stepLine

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -13,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/picture"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -54,7 +56,7 @@ func (v ofJob) job() (*page, error) {
 			return nil, err
 		}
 	default:
-		view.Here, view.Mistakes = true, v.mistakes(wrong)
+		view.Here, view.Mistakes, view.Files = true, v.mistakes(wrong), v.wrongFiles(wrong)
 	}
 	if err := v.schedulesOf(&view, name); err != nil {
 		return nil, err
@@ -120,6 +122,27 @@ func (v ofJob) describe(view *jobView, file *jobfile.File) {
 	for _, f := range definition.Files {
 		view.Files = append(view.Files, v.file(f, nil))
 	}
+}
+
+// wrongFiles are the files with mistakes as they are now, each mistake at its line.
+func (v ofJob) wrongFiles(wrong error) []fileView {
+	var problems jobfile.Problems
+	if !errors.As(wrong, &problems) {
+		return nil
+	}
+	marks := map[string][]mark{}
+	for _, p := range problems {
+		if p.File != "" {
+			marks[p.File] = append(marks[p.File], mark{file: p.File, first: p.Line, last: p.Line, class: "failed", notes: []string{v.masked(p.Msg + " " + p.Hint)}})
+		}
+	}
+	var list []fileView
+	for _, path := range slices.Sorted(maps.Keys(marks)) {
+		if text, err := smallfile.Read(path); err == nil {
+			list = append(list, v.file(core.DefinitionFile{Name: path, Path: path, Text: string(text)}, marks[path]))
+		}
+	}
+	return list
 }
 
 // strip draws the last runs, the oldest first: the height is the duration.

@@ -25,6 +25,8 @@ type Service struct {
 	*plans     // Plan
 	*flows     // JobFlow, ExecutionFlow
 	*comparer  // Compare
+	*parted    // Parts
+	*timelines // Timeline
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -84,6 +86,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		explainer: explainer,
 		flows:     &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:  &comparer{view: view, jobs: jobs, records: r},
+		parted:    &parted{view: view, records: r},
+		timelines: &timelines{judge: judge, records: r},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

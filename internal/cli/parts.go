@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -55,6 +56,8 @@ func (c showCommands) parts(ctx context.Context, req operator.PartsRequest) erro
 		return err
 	})
 	switch {
+	case errors.As(err, new(*operator.RequestError)):
+		return usage(err)
 	case err != nil:
 		return err
 	case c.env.format == formatJSON:

@@ -66,7 +66,9 @@ func TestTheTimeLineHasAllAttemptsRoundsAndBranches(t *testing.T) {
 			require.False(t, span.Started.IsZero() || span.Ended.Before(span.Started), span.Name)
 			require.False(t, span.Started.Before(line.From) || span.Ended.After(line.To), span.Name)
 		}
-		at := func(name string) int { return slices.IndexFunc(line.Spans, func(s Span) bool { return s.Name == name }) }
+		at := func(name string) int {
+			return slices.IndexFunc(line.Spans, func(s Span) bool { return s.Name == name })
+		}
 		if short, slow := at("short"), at("slow"); short > slow { // whichever began first
 			line.Spans = slices.Insert(slices.Delete(line.Spans, short, short+1), slow, line.Spans[short])
 		}
@@ -162,4 +164,66 @@ func span(s *scene, seconds int) string {
 		return fmt.Sprintf("interval '%d seconds'", seconds)
 	}
 	return fmt.Sprint(seconds * int(time.Second/time.Microsecond))
+}
+
+// Ten thousand parts on two workers, of which one lost a hundred of them.
+func TestManyPartsAreLanesByWorker(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		const parts = 10_000
+		s, ctx := newScene(t, url), t.Context()
+		s.write("one.yaml", "job: one\nflow: [{step: s, tasklet: {sql: select 1}}]\n")
+		exec := s.run("one.yaml", nil)
+		addParts(s.e, 1, parts)
+		second := span(s, 1)
+		s.e.Exec("UPDATE surfin_job_execution SET step_count = 10001")
+		s.e.Exec("UPDATE surfin_step_execution SET started_at = started_at + id * " + second + ", ended_at = started_at + (id + 2) * " + second + `, status = 'COMPLETED', assigned_count = 1, read_count = 10, write_count = 9,
+			owner = CASE WHEN id % 2 = 0 THEN 'a/b/1/s/n' ELSE 'a/b/2/s/n' END WHERE manager_id IS NOT NULL`)
+		s.e.Exec("UPDATE surfin_step_execution SET status = 'FAILED' WHERE name IN ('s:7', 's:9')")
+		s.e.Exec("UPDATE surfin_step_execution SET ended_at = ended_at + " + span(s, 500) + " WHERE name = 's:500'")
+		s.e.Exec("INSERT INTO surfin_worker (name, capacity, types, owner, started_at, heartbeat_at, lease_until) SELECT 'east', 1, '[]', 'a/b/1/s/n', started_at, started_at, started_at FROM surfin_step_execution WHERE id = 1")
+		audit := "INSERT INTO surfin_audit (at, act, actor, job_execution_id, step_execution_id, from_status, to_status, epoch) SELECT "
+		s.e.Exec(audit + "started_at - " + span(s, 3) + ", 'assign', '', job_execution_id, id, 'STARTING', 'STARTED', 1 FROM surfin_step_execution WHERE manager_id IS NOT NULL AND id <= 101")
+		s.e.Exec(audit + "started_at, 'assign', CASE WHEN id <= 101 THEN 'a/b/1/s/n' ELSE '' END, job_execution_id, id, 'STARTING', 'STARTED', 1 FROM surfin_step_execution WHERE manager_id IS NOT NULL")
+		s.e.Exec(audit + "ended_at, 'end step', owner, job_execution_id, id, 'STARTED', 'COMPLETED', 1 FROM surfin_step_execution WHERE manager_id IS NOT NULL")
+
+		began := time.Now()
+		line, err := s.s.Timeline(ctx, TimelineRequest{Execution: exec.ID})
+		require.NoError(t, err)
+		t.Logf("the time line of %d parts took %v", parts, time.Since(began))
+		require.Len(t, line.Lanes, 2)
+		for i, l := range line.Lanes {
+			require.Equal(t, []int{parts / 2, 10 * parts / 2}, []int{l.Count, int(l.Read)}, "lane %d", i)
+			require.Equal(t, []string{"east", ""}[i], []string{line.Lanes[0].Worker, line.Lanes[1].Worker}[i])
+		}
+		require.Equal(t, 100, line.Lanes[0].Lost)
+		require.InDelta(t, 2*parts/2+100*3, line.Lanes[0].Busy, 1)
+		require.InDelta(t, 2*parts/2+500, line.Lanes[1].Busy, 1)
+		require.Equal(t, map[string]int{"COMPLETED": parts/2 - 2, "FAILED": 2}, line.Lanes[0].Statuses)
+		var longest, failed []string
+		for _, p := range line.Spans {
+			if p.Longest {
+				longest = append(longest, p.Name)
+			}
+			if p.Status == "FAILED" {
+				failed = append(failed, p.Name)
+			}
+		}
+		require.Len(t, longest, 5)
+		require.Contains(t, longest, "s:500")
+		require.Equal(t, []string{"s:7", "s:9"}, failed)
+		require.Equal(t, "s:500", line.Critical.Steps[0].Part.Name)
+
+		for _, order := range []ports.PartOrder{ports.PartsByNumber, ports.PartsByDuration, ports.PartsByStatus} {
+			began = time.Now()
+			page, err := s.s.Parts(ctx, PartsRequest{Execution: exec.ID, Order: order})
+			require.NoError(t, err)
+			t.Logf("a page of parts by %s took %v", order, time.Since(began))
+			require.Equal(t, map[ports.PartOrder]string{ports.PartsByNumber: "s:1", ports.PartsByDuration: "s:500", ports.PartsByStatus: "s:7"}[order], page.Parts[0].Step)
+		}
+		began = time.Now()
+		_, err = s.s.Show(ctx, ShowRequest{Execution: exec.ID})
+		require.NoError(t, err)
+		t.Logf("showing them took %v", time.Since(began))
+	})
 }

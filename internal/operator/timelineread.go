@@ -65,8 +65,8 @@ func (b *timelineBuilder) read(ctx context.Context, records timelineRecords) err
 		})
 	}
 	read := b.choose(list)
-	for batch := range batches(read) {
-		if err := b.readSteps(ctx, records, batch); err != nil {
+	for _, a := range read {
+		if err := b.readSteps(ctx, records, a); err != nil {
 			return err
 		}
 	}
@@ -104,41 +104,20 @@ func (b *timelineBuilder) choose(list []ports.AttemptSpan) []ports.AttemptSpan {
 	return read
 }
 
-// batches are attempts of which one page has all steps, or single ones.
-func batches(list []ports.AttemptSpan) func(yield func([]ports.AttemptSpan) bool) {
-	return func(yield func([]ports.AttemptSpan) bool) {
-		for first := 0; first < len(list); {
-			next, rows := first+1, list[first].Steps
-			for next < len(list) && rows+list[next].Steps <= spanPage {
-				rows += list[next].Steps
-				next++
-			}
-			if !yield(list[first:next]) {
-				return
-			}
-			first = next
-		}
-	}
-}
-
-func (b *timelineBuilder) readSteps(ctx context.Context, records timelineRecords, batch []ports.AttemptSpan) error {
-	ids := make([]core.JobExecutionID, len(batch))
-	for i, a := range batch {
-		ids[i] = a.ID
-		if a.Resumed {
-			if err := b.readHolds(ctx, records, a.ID); err != nil {
-				return err
-			}
+func (b *timelineBuilder) readSteps(ctx context.Context, records timelineRecords, a ports.AttemptSpan) error {
+	if a.Resumed {
+		if err := b.readHolds(ctx, records, a.ID); err != nil {
+			return err
 		}
 	}
 	for after, more := core.StepExecutionID(0), true; more; {
-		page, err := records.StepSpans(ctx, ids, after, spanPage)
+		page, err := records.StepSpans(ctx, a.ID, after, spanPage)
 		if err != nil {
 			return err
 		}
 		for i := range page {
 			if s := &page[i]; s.Manager != 0 && (s.Assigned > 0 || s.Owner == core.Owner{}) {
-				if err := b.readHolds(ctx, records, s.Execution); err != nil {
+				if err := b.readHolds(ctx, records, a.ID); err != nil {
 					return err
 				}
 			}

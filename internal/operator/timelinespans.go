@@ -97,8 +97,9 @@ func (b *timelineBuilder) addPart(s *ports.StepSpan) {
 	}
 	had := s.Status != core.StatusStarting
 	var held *Span
-	let := func(at time.Time) {
-		held.Ended = utc(at)
+	let := func(h ports.Hold) {
+		b.owned(held, h.Owner)
+		held.Ended = utc(h.At)
 		held.Duration = seconds(b.took(held))
 		held.Status, held.Read, held.Written, held.Filtered, held.Skipped = "", 0, 0, 0, 0
 		list, held = append(list, *held), nil
@@ -108,18 +109,17 @@ func (b *timelineBuilder) addPart(s *ports.StepSpan) {
 		case ports.HoldAssign:
 			if held != nil {
 				held.Lost = true
-				let(h.At)
+				let(h)
 			} else {
 				wait(since, h.At)
 			}
 			taken := whole
 			taken.Started = utc(h.At)
-			b.owned(&taken, h.Owner)
 			held = &taken
 		case ports.HoldRelease:
 			if held != nil {
 				held.Returned = true
-				let(h.At)
+				let(h)
 			}
 			since = h.At
 		case ports.HoldPark, ports.HoldResume, ports.HoldPlan:

@@ -12,14 +12,14 @@ import (
 type Spans interface {
 	// AttemptSpans returns the newest executions of an instance, newest first.
 	AttemptSpans(ctx context.Context, id core.JobInstanceID, limit int) ([]AttemptSpan, error)
-	// StepSpans returns step executions of the executions, by ID, from after on.
-	StepSpans(ctx context.Context, ids []core.JobExecutionID, after core.StepExecutionID, limit int) ([]StepSpan, error)
+	// StepSpans returns step executions of an execution with a greater ID than after, by ID.
+	StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]StepSpan, error)
 	// Holds returns when the work of an execution was planned, parked, resumed, assigned and returned, in order, from the
 	// place after on, with the place of the next page; 0 means the last one.
 	Holds(ctx context.Context, id core.JobExecutionID, after int64) (list []Hold, next int64, err error)
-	// TaskSpans returns the attempts of the tasks that the steps have submitted, and the tasks without one, by ID of the task.
+	// TaskSpans returns at most limit of the attempts of the tasks that the steps have submitted, and of the tasks without one.
 	TaskSpans(ctx context.Context, steps []core.StepExecutionID, limit int) ([]TaskSpan, error)
-	// ChildSpans returns the executions of child jobs, by ID.
+	// ChildSpans returns at most limit of the executions of child jobs.
 	ChildSpans(ctx context.Context, parents []core.JobExecutionID, limit int) ([]ChildSpan, error)
 	// WorkerNames returns the names of the workers that the history still knows, by the owner of their parts.
 	WorkerNames(ctx context.Context) (map[core.Owner]string, error)
@@ -73,7 +73,7 @@ type Hold struct {
 	Kind HoldKind
 	// Step is 0 for the execution; of a plan, the step that planned its parts.
 	Step core.StepExecutionID
-	// Owner took the work up, or let it go.
+	// Owner let the work go: of an assignment, the one that lost it, or none. A resume has the new owner.
 	Owner core.Owner
 }
 

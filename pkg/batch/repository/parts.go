@@ -122,7 +122,7 @@ func (r *parts) places(ctx context.Context, f ports.PartFilter) ([]ports.PartPla
 		if f.After != nil {
 			first = f.After.Part
 		}
-		return r.window(ctx, f, first)
+		return r.window(ctx, f, first, f.Limit)
 	}
 	var starts []core.StepExecutionID
 	err := r.windows(ctx, f.Manager, func(_ core.Status, _ int, first core.StepExecutionID) {
@@ -135,7 +135,7 @@ func (r *parts) places(ctx context.Context, f ports.PartFilter) ([]ports.PartPla
 	}
 	var found []ports.PartPlace
 	for _, first := range starts {
-		more, err := r.window(ctx, f, first)
+		more, err := r.window(ctx, f, first, partWindow)
 		if err != nil {
 			return nil, err
 		}
@@ -147,8 +147,8 @@ func (r *parts) places(ctx context.Context, f ports.PartFilter) ([]ports.PartPla
 	return found[:min(len(found), f.Limit)], nil
 }
 
-// window returns the first places of a window after the filter's.
-func (r *parts) window(ctx context.Context, f ports.PartFilter, first core.StepExecutionID) ([]ports.PartPlace, error) {
+// window returns the first places, after the filter's, of a window of that many parts after first.
+func (r *parts) window(ctx context.Context, f ports.PartFilter, first core.StepExecutionID, size int) ([]ports.PartPlace, error) {
 	c := &conditions{}
 	c.add(true, "1 = 1")
 	if f.After != nil {
@@ -163,7 +163,7 @@ func (r *parts) window(ctx context.Context, f ports.PartFilter, first core.StepE
 			w AS (SELECT id, status, started_at, ended_at FROM {step_execution} WHERE manager_id = ? AND id > ? ORDER BY id LIMIT ?),
 			ranked AS (SELECT w.id, `+r.rank(f.Order)+` AS score FROM w CROSS JOIN c`+left+`)
 		SELECT id, score FROM ranked WHERE `+c.text()+" ORDER BY score DESC, id LIMIT ?",
-		slices.Concat([]any{f.Manager, first, partWindow}, c.args, []any{f.Limit}), func(rows *sql.Rows) error {
+		slices.Concat([]any{f.Manager, first, size}, c.args, []any{f.Limit}), func(rows *sql.Rows) error {
 			var p ports.PartPlace
 			err := rows.Scan(&p.Part, &p.Rank)
 			list = append(list, p)

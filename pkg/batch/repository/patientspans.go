@@ -18,8 +18,8 @@ func (r patientSpans) AttemptSpans(ctx context.Context, id core.JobInstanceID, l
 }
 
 // StepSpans waits.
-func (r patientSpans) StepSpans(ctx context.Context, ids []core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepSpan, error) { return r.Spans.StepSpans(ctx, ids, after, limit) })
+func (r patientSpans) StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepSpan, error) { return r.Spans.StepSpans(ctx, id, after, limit) })
 }
 
 // Holds waits.

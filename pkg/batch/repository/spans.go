@@ -1,10 +1,12 @@
 package repository
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -38,15 +40,11 @@ func (r *spans) AttemptSpans(ctx context.Context, id core.JobInstanceID, limit i
 const stepSpan = `id, job_execution_id, COALESCE(first_id, 0), name, flow, ordinal, element, COALESCE(manager_id, 0), COALESCE(branch_id, 0), assigned_count, status,
 	read_count, filter_count, write_count, read_skip_count, process_skip_count, write_skip_count, commit_count, rollback_count, owner, started_at, ended_at`
 
-// StepSpans implements ports.Spans with one statement.
-func (r *spans) StepSpans(ctx context.Context, ids []core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
-	where, of := "job_execution_id {among}", any(listed(ids))
-	if len(ids) == 1 { // in the order of the index, so that a page reads no more than its rows
-		where, of = "job_execution_id = ?", ids[0]
-	}
-	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} WHERE "+where+" AND id > ? ORDER BY id LIMIT ?", of, after, limit)
+// StepSpans implements ports.Spans with one statement, in the order of its index.
+func (r *spans) StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
+	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} WHERE job_execution_id = ? AND id > ? ORDER BY id LIMIT ?", id, after, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read the steps of %d job executions: %w", len(ids), err)
+		return nil, fmt.Errorf("read the steps of job execution %d: %w", id, err)
 	}
 	return list, nil
 }
@@ -111,7 +109,7 @@ func (r *spans) Holds(ctx context.Context, id core.JobExecutionID, after int64) 
 const taskSpans = `SELECT t.id, g.id, g.step_execution_id, t.type, COALESCE(a.number, 0), COALESCE(a.state, t.state), COALESCE(a.worker, ''),
 		CASE WHEN g.ordered OR t.spec LIKE '%"delay":%' THEN 0 ELSE 1 END, t.created_at, a.started_at, a.ended_at
 	FROM {task_group} g JOIN {task} t ON t.group_id = g.id LEFT JOIN {task_attempt} a ON a.task_id = t.id
-	WHERE g.step_execution_id {among} ORDER BY t.id, a.number LIMIT ?`
+	WHERE g.step_execution_id {among} LIMIT ?`
 
 // TaskSpans implements ports.Spans with one statement.
 func (r *spans) TaskSpans(ctx context.Context, steps []core.StepExecutionID, limit int) ([]ports.TaskSpan, error) {
@@ -130,6 +128,9 @@ func (r *spans) TaskSpans(ctx context.Context, steps []core.StepExecutionID, lim
 	if err != nil {
 		return nil, fmt.Errorf("read the tasks of %d steps: %w", len(steps), err)
 	}
+	slices.SortFunc(list, func(a, b ports.TaskSpan) int {
+		return cmp.Or(cmp.Compare(a.Task, b.Task), cmp.Compare(a.Number, b.Number))
+	})
 	return list, nil
 }
 
@@ -138,7 +139,7 @@ func (r *spans) ChildSpans(ctx context.Context, parents []core.JobExecutionID, l
 	var list []ports.ChildSpan
 	owners := owners{}
 	err := r.store.each(ctx, `SELECT id, job_name, parent_id, COALESCE(parent_call, 0), status, owner, created_at, started_at, ended_at
-		FROM {job_execution} WHERE parent_id {among} ORDER BY id LIMIT ?`, []any{listed(parents), limit}, func(rows *sql.Rows) error {
+		FROM {job_execution} WHERE parent_id {among} LIMIT ?`, []any{listed(parents), limit}, func(rows *sql.Rows) error {
 		var c ports.ChildSpan
 		var owner string
 		var created, started, ended instant
@@ -150,6 +151,7 @@ func (r *spans) ChildSpans(ctx context.Context, parents []core.JobExecutionID, l
 	if err != nil {
 		return nil, fmt.Errorf("read the child jobs of %d job executions: %w", len(parents), err)
 	}
+	slices.SortFunc(list, func(a, b ports.ChildSpan) int { return cmp.Compare(a.ID, b.ID) })
 	return list, nil
 }
 

@@ -28,6 +28,8 @@ type Service struct {
 	*curves    // Series
 	*overviews // Overview
 	*summaries // JobSummaries
+	*parted    // Parts
+	*timelines // Timeline
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -94,6 +96,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		flows:     &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:  &comparer{view: view, jobs: jobs, records: r},
 		curves:    &curves{records: r, now: c.Now},
+		parted:    &parted{view: view, records: r},
+		timelines: &timelines{judge: judge, records: r},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

@@ -24,7 +24,7 @@ type jobView struct {
 	// Here: this server may run it.
 	Here        bool
 	Incrementer string
-	Strip       template.HTML
+	Summary     *jobLine
 	Runs        []executionLine
 	All         string
 	Flow        template.HTML
@@ -46,7 +46,14 @@ func (v ofJob) job() (*page, error) {
 		return nil, err
 	}
 	view := jobView{Name: clip(name, lineText), Runs: v.executionLines(runs.Executions), All: v.Base + "/executions?job=" + query(name)}
-	view.Strip = v.strip(runs.Executions)
+	summary, err := v.Service.JobSummaries(ctx, operator.JobsRequest{Job: name, Catalog: v.Jobs})
+	if err != nil {
+		return nil, err
+	}
+	for i := range summary.Jobs {
+		line := v.jobLine(&summary.Jobs[i])
+		view.Summary = &line
+	}
 	file, wrong := v.Jobs.File(name)
 	switch {
 	case wrong == nil:
@@ -143,19 +150,6 @@ func (v ofJob) wrongFiles(wrong error) []fileView {
 		}
 	}
 	return list
-}
-
-// strip draws the last runs, the oldest first: the height is the duration.
-func (v ofJob) strip(runs []operator.Execution) template.HTML {
-	var bars []picture.Bar
-	for _, e := range slices.Backward(runs) {
-		s := stateOf(e.Status)
-		bars = append(bars, picture.Bar{
-			Value: e.Duration, Class: s.class, Mark: s.mark, Link: v.executionLink(e.ID).Href,
-			Title: "Execution " + id(e.ID) + ": " + string(e.Status) + ", " + humanize.Seconds(e.Duration) + ", " + v.moment(e.CreatedAt).Text,
-		})
-	}
-	return template.HTML(picture.Strip("The last runs, oldest first", bars)) //nolint:gosec // the picture escapes its texts
 }
 
 func (v ofJob) jobFlow(view *jobView, name string, file *jobfile.File) error {

@@ -63,9 +63,8 @@ func rooms() []room {
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with alternatives
-		{path: "internal/panics", std: true},
+		{path: "internal/panics", std: true}, {path: "internal/trait", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
-		{path: "internal/trait", std: true},
 		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "internal/jsontext/..."}, std: true},
@@ -120,6 +119,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/runlog", may: []string{core, ports, "internal/panics"}, std: true},
 		{path: "internal/series", may: []string{core}, std: true},
 		{path: "internal/series/sampling", may: []string{core, model, ports, "internal/series", "internal/panics"}},
 		{path: "internal/logfolder", may: []string{core, ports}, std: true},

@@ -173,16 +173,18 @@ func (b *tab) open(path string) {
 	require.EqualValues(b.t, 200, b.goes(chromedp.Navigate(b.at+path)), path)
 }
 
-// click clicks on the link with this text inside the selector, and waits for its page.
-func (b *tab) click(in, text string) {
+// click clicks on the visible link inside the selector that has this text, or leads to this path, and waits for
+// its page.
+func (b *tab) click(in, link string) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
 		document.querySelectorAll("[data-click]").forEach(e => e.removeAttribute("data-click"));
-		const found = [...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll("a[href],button,summary")]).find(a => a.innerText.trim() === %q && a.checkVisibility());
-		if (!found) throw new Error("no link " + %q + " in " + %q + " of " + location.href);
+		const found = [...document.querySelectorAll(%[1]q)].flatMap(e => [...e.querySelectorAll("a[href]")]).find(a =>
+			(a.innerText.trim() === %[2]q || a.getAttribute("href") === %[2]q) && a.checkVisibility());
+		if (!found) throw new Error("no link " + %[2]q + " in " + %[1]q + " of " + location.href);
 		found.setAttribute("data-click", "");
-	})()`, in, text, text, in)))
-	require.EqualValues(b.t, 200, b.goes(chromedp.Click(chromedp.CSS("[data-click]"))), text)
+	})()`, in, link)))
+	require.EqualValues(b.t, 200, b.goes(chromedp.Click(chromedp.CSS("[data-click]"))), link)
 }
 
 // text returns the visible text of the first element.

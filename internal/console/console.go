@@ -92,6 +92,8 @@ func routes() []route {
 		{"/executions", "executions", "executions", listPage(ofList.executions)},
 		{"/executions/{execution}", "executions", "execution", executionPage(ofExecution.execution)},
 		{"/executions/{execution}/parts", "executions", "parts", executionPage(ofExecution.parts)},
+		{"/executions/{execution}/timeline", "executions", "timeline", executionPage(ofExecution.timeline)},
+		{"/executions/{execution}/throughput", "executions", "throughput", executionPage(ofExecution.throughput)},
 		{"/executions/{execution}/skips", "executions", "skips", executionPage(ofExecution.skips)},
 		{"/executions/{execution}/definition", "executions", "definition", executionPage(ofExecution.definition)},
 		{"/executions/{execution}/results", "executions", "results", executionPage(ofExecution.results)},

@@ -30,7 +30,9 @@ type view struct {
 	width int64
 }
 
-func everyView() []view { return []view{{"light", 360}, {"light", 1440}, {"dark", 360}, {"dark", 1440}} }
+func everyView() []view {
+	return []view{{"light", 360}, {"light", 1440}, {"dark", 360}, {"dark", 1440}}
+}
 
 // twoViews are for a page of a kind that was seen in all.
 func twoViews() []view { return []view{{"light", 360}, {"dark", 1440}} }

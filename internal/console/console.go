@@ -95,6 +95,7 @@ func routes() []route {
 		{"/executions/{execution}/timeline", "executions", "timeline", executionPage(ofExecution.timeline)},
 		{"/executions/{execution}/throughput", "executions", "throughput", executionPage(ofExecution.throughput)},
 		{"/executions/{execution}/skips", "executions", "skips", executionPage(ofExecution.skips)},
+		{"/executions/{execution}/log", "executions", "log", executionPage(ofExecution.log)},
 		{"/executions/{execution}/definition", "executions", "definition", executionPage(ofExecution.definition)},
 		{"/executions/{execution}/results", "executions", "results", executionPage(ofExecution.results)},
 		{"/executions/{execution}/audit", "executions", "changes", executionPage(ofExecution.changes)},

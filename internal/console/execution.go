@@ -219,7 +219,7 @@ func (v ofExecution) typical(ctx context.Context, of core.JobExecutionID) (strin
 }
 
 func tabNames() []string {
-	return []string{"timeline", "parts", "skips", "throughput", "definition", "results", "audit", "tasks", "compare"}
+	return []string{"timeline", "parts", "skips", "throughput", "log", "definition", "results", "audit", "tasks", "compare"}
 }
 
 func (v ofExecution) tabs(of core.JobExecutionID, shown string) []choice {

@@ -94,7 +94,7 @@ func rooms() []room {
 		// The guard of the API and of the console: it knows no operation.
 		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
 		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/wording/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Pages around the service: no rule of running and no SQL.
 		{path: "internal/console/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime", "pkg/batch/settings/...", "internal/jobfile/...", "internal/refusal", "internal/wording", ours}},
 		// Text and exit codes: the rules of running are the service's.

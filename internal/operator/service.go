@@ -25,6 +25,8 @@ type Service struct {
 	*plans         // Plan
 	*flows         // JobFlow, ExecutionFlow
 	*comparer      // Compare
+	*overviews     // Overview
+	*summaries     // JobSummaries
 	*executionLogs // Log
 	*curves        // Series
 	*overviews     // Overview

@@ -29,8 +29,6 @@ type Service struct {
 	*summaries     // JobSummaries
 	*executionLogs // Log
 	*curves        // Series
-	*overviews     // Overview
-	*summaries     // JobSummaries
 	*parted        // Parts
 	*timelines     // Timeline
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures

@@ -26,8 +26,8 @@ type (
 )
 
 func (a *api) addOverview(h huma.API) {
-	huma.Register(h, get(h, "overview", "/v1/overview", "What needs a person, and what runs",
-		"Each with its reason, the time since when, and the possible actions: first what is not over, then ended executions that no later attempt, redrive or abandon has cleared, newest first and in pages. With the running executions, and counts of those that ended in a window."),
+	huma.Register(h, get(h, "overview", "/v1/overview", "The problems that need a person",
+		"Each with its reason, the time since when, and the possible actions; last ended executions that no later attempt, redrive or abandon has cleared, newest first and in pages. With the running executions, and counts of those that ended in a window."),
 		func(ctx context.Context, in *overviewInput) (*output[operator.Overview], error) {
 			return answer(a, ctx, func() (*operator.Overview, error) {
 				found, err := a.Service.Overview(ctx, operator.OverviewRequest{

@@ -26,13 +26,13 @@ func (c showCommands) overviewCommand() *cobra.Command {
 	o := overviewFlags{since: "30d", window: "24h", limit: 20}
 	cmd := &cobra.Command{
 		Use:   "overview",
-		Short: "Show what needs a person, and what runs",
-		Long: `Shows what needs a person, the most urgent first, each with a command: executions that
-lost their process, wait for a worker, run much longer than usual or do not commit;
-scheduled runs that are late or were left out; wrong job files; tasks and events that
-wait in vain; and executions that failed, were stopped, or left skipped items, unless a
-later attempt, a redrive or an abandon has cleared them. Then what runs, and how many
-executions ended.`,
+		Short: "Show the problems that need a person",
+		Long: `Shows the problems that need a person, the most urgent first, each with a command:
+executions that lost their process, wait for a worker, run much longer than usual or do
+not commit; scheduled runs that are late or were left out; wrong job files; tasks and
+events that wait in vain; and executions that failed, were stopped, or left skipped
+items. A later attempt, a redrive or an abandon clears them. Then the number of running
+executions, and of those that ended.`,
 		Example: "  " + c.env.app.Name + " overview\n  " + c.env.app.Name + " overview --since 7d --window 1h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

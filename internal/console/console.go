@@ -24,6 +24,8 @@ type Config struct {
 	Mask func(text string) string
 	// Commands writes the command lines that pages show.
 	Commands wording.Commands
+	// Stream is the address of the API's stream of changes; empty means that pages do not follow.
+	Stream string
 	// Base is the path of the console below its host, such as /surfin; empty means /.
 	Base string
 	// Log: nil means slog.Default().
@@ -95,6 +97,7 @@ func routes() []route {
 		{"/executions/{execution}/timeline", "executions", "timeline", executionPage(ofExecution.timeline)},
 		{"/executions/{execution}/throughput", "executions", "throughput", executionPage(ofExecution.throughput)},
 		{"/executions/{execution}/skips", "executions", "skips", executionPage(ofExecution.skips)},
+		{"/executions/{execution}/log", "executions", "log", executionPage(ofExecution.log)},
 		{"/executions/{execution}/definition", "executions", "definition", executionPage(ofExecution.definition)},
 		{"/executions/{execution}/results", "executions", "results", executionPage(ofExecution.results)},
 		{"/executions/{execution}/audit", "executions", "changes", executionPage(ofExecution.changes)},

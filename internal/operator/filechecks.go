@@ -39,7 +39,7 @@ func fileProblems(path string, err error) []FileProblem {
 	return list
 }
 
-// wrongFile is a job whose file this program cannot run.
+// wrongFile has the mistakes in the file of a job.
 type wrongFile struct {
 	job, path string
 	// registered: the stored file is wrong; else the one on the disk.

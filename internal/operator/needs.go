@@ -4,17 +4,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/jobfile"
-	"github.com/surfin-batch/surfin/internal/jobfile/outline"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/internal/secret"
+	"github.com/surfin-batch/surfin/internal/series"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -111,7 +108,7 @@ func needOfExecution(reason NeedReason, e *Execution) Need {
 }
 
 // needOf returns the most urgent need of a running execution.
-func (s *overviews) needOf(e *Execution, usual map[core.JobExecutionID]float64, stuck map[core.JobExecutionID]ports.OpenStep) (Need, bool) {
+func (s *overviews) needOf(e *Execution, usual map[core.JobExecutionID]float64, stuck map[core.JobExecutionID]stuckStep) (Need, bool) {
 	unfit := slices.ContainsFunc(e.Placed, func(p PlacedWork) bool { return p.Unfit })
 	step, still := stuck[e.ID]
 	switch {
@@ -129,8 +126,8 @@ func (s *overviews) needOf(e *Execution, usual map[core.JobExecutionID]float64, 
 		return need, true
 	case still:
 		need := needOfExecution(NeedNoCommit, e)
-		need.Step, need.Since = step.Name, utc(step.StartedAt)
-		need.Seconds = seconds(s.judge.now().Sub(step.StartedAt))
+		need.Step, need.Since = step.name, utc(step.since)
+		need.Seconds = seconds(s.judge.now().Sub(step.since))
 		return s.watched(need), true
 	case usual[e.ID] > 0:
 		need := needOfExecution(NeedSlow, e)
@@ -178,25 +175,33 @@ func (s *overviews) slow(ctx context.Context, running []Execution) (map[core.Job
 	return slow, nil
 }
 
-// stuck returns a chunk step of each execution that has one without a commit.
-func (s *overviews) stuck(ctx context.Context, running []Execution) (map[core.JobExecutionID]ports.OpenStep, error) {
-	limit := stuckBeats * s.heartbeat
+// stuckStep is a chunk step without a commit since then.
+type stuckStep struct {
+	name  string
+	since time.Time
+}
+
+// stuck returns of each execution the chunk step that has not committed for the longest time.
+func (s *overviews) stuck(ctx context.Context, running []Execution) (map[core.JobExecutionID]stuckStep, error) {
+	before := s.judge.now().Add(-stuckBeats * s.heartbeat)
 	var ids []core.JobExecutionID
 	for _, e := range running {
-		if e.Duration > limit.Seconds() {
+		if !e.StartedAt.IsZero() && e.StartedAt.Before(before) {
 			ids = append(ids, e.ID)
 		}
 	}
-	open, err := patiently(ctx, func(ctx context.Context) ([]ports.OpenStep, error) {
-		return s.attention.OpenSteps(ctx, s.judge.now().Add(-limit), ids...)
-	})
+	open, err := patiently(ctx, func(ctx context.Context) ([]ports.OpenStep, error) { return s.attention.OpenSteps(ctx, before, ids...) })
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	last, err := s.lastCommits(ctx, open)
 	if err != nil {
 		return nil, err
 	}
-	stuck := map[core.JobExecutionID]ports.OpenStep{}
+	stuck := map[core.JobExecutionID]stuckStep{}
 	for _, step := range open {
-		before, known := stuck[step.Execution]
-		if known && !step.StartedAt.Before(before.StartedAt) {
+		since, is := last[step.ID]
+		if longest, known := stuck[step.Execution]; !is || !since.Before(before) || known && !since.Before(longest.since) {
 			continue
 		}
 		chunk, err := s.steps.isChunk(ctx, step)
@@ -204,66 +209,39 @@ func (s *overviews) stuck(ctx context.Context, running []Execution) (map[core.Jo
 			return nil, err
 		}
 		if chunk {
-			stuck[step.Execution] = step
+			stuck[step.Execution] = stuckStep{step.Name, since}
 		}
 	}
 	return stuck, nil
 }
 
-// stepKinds knows the chunk steps of stored job files, by their version: other steps commit only at
-// their end.
-type stepKinds struct {
-	jobs    *jobs
-	records overviewRecords
-
-	mu     sync.Mutex
-	chunks map[string]map[string]bool // by the definition's hash, then the step
-	of     map[core.JobExecutionID]string
-}
-
-const mostKinds = 10_000
-
-func newStepKinds(jobs *jobs, records overviewRecords) *stepKinds {
-	return &stepKinds{jobs: jobs, records: records, chunks: map[string]map[string]bool{}, of: map[core.JobExecutionID]string{}}
-}
-
-func (s *stepKinds) isChunk(ctx context.Context, step ports.OpenStep) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	hash, known := s.of[step.Execution]
-	if !known {
-		e, err := s.records.Execution(ctx, step.Execution)
-		if err != nil {
-			return false, fmt.Errorf("read the definition of execution %d: %w", step.Execution, err)
-		}
-		if len(s.of) >= mostKinds {
-			s.of, s.chunks = map[core.JobExecutionID]string{}, map[string]map[string]bool{}
-		}
-		if hash = e.Definition.Hash; s.chunks[hash] == nil {
-			s.chunks[hash] = map[string]bool{}
-			if file, _, err := s.jobs.storedFile(e.Definition, e.JobName); err == nil { // else no step of it is known
-				addChunks(s.chunks[hash], file)
-			}
-		}
-		s.of[step.Execution] = hash
-	}
-	name, _, _ := strings.Cut(step.Name, ":")
-	return s.chunks[hash][name], nil
-}
-
-func addChunks(into map[string]bool, file *jobfile.File) {
-	var add func(list []outline.Element)
-	add = func(list []outline.Element) {
-		for _, e := range list {
-			into[e.Name] = e.Work == "chunk"
-			for _, f := range e.Flows {
-				add(f)
-			}
+// lastCommits returns when steps committed last, by their samples, or began without a commit. Of a step with
+// commits and without samples, as one of an earlier version, it is unknown.
+func (s *overviews) lastCommits(ctx context.Context, open []ports.OpenStep) (map[core.StepExecutionID]time.Time, error) {
+	last := map[core.StepExecutionID]time.Time{}
+	var ids []core.StepExecutionID
+	for _, step := range open {
+		if step.Commits == 0 {
+			last[step.ID] = step.StartedAt
+		} else {
+			ids = append(ids, step.ID)
 		}
 	}
-	of := file.Outline()
-	add(of.Flow)
-	add(of.Finally)
+	if len(ids) == 0 {
+		return last, nil
+	}
+	stored, err := s.records.StoredSeries(ctx, ids...)
+	if err != nil {
+		return nil, fmt.Errorf("read the samples of running steps: %w", err)
+	}
+	for id, of := range stored {
+		samples, err := series.Decode(of.Samples)
+		if err != nil || len(samples) == 0 { // of a later version
+			continue
+		}
+		last[id] = s.judge.now().Add(samples[len(samples)-1].At - of.Since)
+	}
+	return last, nil
 }
 
 func needOfFile(w wrongFile) Need {

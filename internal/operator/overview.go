@@ -26,7 +26,7 @@ const (
 	maxSkipsLeft = 100
 )
 
-// OverviewRequest selects what an overview shows.
+// OverviewRequest bounds an overview.
 type OverviewRequest struct {
 	// Since selects ended executions that were created then or later; zero means 30 days ago.
 	Since time.Time `json:"since,omitzero"`
@@ -41,12 +41,12 @@ type OverviewRequest struct {
 	Catalog *catalog.Catalog `json:"-"`
 }
 
-// Overview is what needs a person, and what runs.
+// Overview has the problems that need a person, and the running executions.
 type Overview struct {
 	At time.Time `json:"at"`
 	// Since is the time of creation from which on ended executions are searched.
 	Since time.Time `json:"since"`
-	// Needs has what is not over first, then ended executions, newest first.
+	// Needs has ended executions last, newest first.
 	Needs []Need `json:"needs"`
 	// Next is the key of the next page of ended executions; 0 means that there are no more.
 	Next core.JobExecutionID `json:"next,omitempty"`
@@ -69,7 +69,7 @@ type EndedInWindow struct {
 	More     bool                `json:"more,omitempty"`
 }
 
-// overviews composes what the judge, the schedules, the workers and the job files know.
+// overviews composes the answers of the judge, the schedules, the workers and the job files.
 type overviews struct {
 	judge     *judge
 	view      *viewer
@@ -87,10 +87,12 @@ type overviews struct {
 type overviewRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	Judged(ctx context.Context, req ports.JudgedRequest) ([]ports.JudgedExecution, error)
+	StoredSeries(ctx context.Context, ids ...core.StepExecutionID) (map[core.StepExecutionID]ports.StepSeries, error)
 }
 
-// Overview returns what needs a person. The number of its statements, and their cost, do not grow with
-// the history: it reads what is not over, and from the newest execution backwards what failed.
+// Overview returns the problems that need a person. The number of its statements, and their cost, do not
+// grow with the history: it reads the executions that are not over, and from the newest one backwards those
+// that failed (rule OP9).
 func (s *overviews) Overview(ctx context.Context, req OverviewRequest) (*Overview, error) {
 	if err := s.judge.schema.Prepare(ctx); err != nil {
 		return nil, err
@@ -150,6 +152,7 @@ func (s *overviews) running(ctx context.Context, o *Overview, _ OverviewRequest)
 		return fmt.Errorf("judge the running executions: %w", err)
 	}
 	judged = slices.DeleteFunc(judged, func(j ports.JudgedExecution) bool { return j.Execution.Status.IsOver() })
+	slices.Reverse(judged) // the oldest first
 	if o.Running, err = s.view.views(ctx, judged); err != nil {
 		return err
 	}
@@ -169,7 +172,7 @@ func (s *overviews) running(ctx context.Context, o *Overview, _ OverviewRequest)
 	return nil
 }
 
-// scheduled adds times that are late or were left out, and what is wrong with schedules and files.
+// scheduled adds times that are late or were left out, and wrong schedules and files.
 func (s *overviews) scheduled(ctx context.Context, o *Overview, req OverviewRequest) error {
 	var list []taskports.Definition
 	if s.schedules.registered != nil {
@@ -280,7 +283,8 @@ func (s *overviews) ended(ctx context.Context, o *Overview, req OverviewRequest)
 	return nil
 }
 
-// stillNeeded drops what was done since its ID was read, and skips before a restart from the start.
+// stillNeeded drops executions that were cleared since their IDs were read, and skips before a restart
+// from the start.
 func (s *overviews) stillNeeded(ctx context.Context, judged []ports.JudgedExecution, left map[core.JobExecutionID]ports.SkipsLeft) (needed []ports.JudgedExecution, err error) {
 	for _, j := range judged {
 		e, newest := &j.Execution, &j.Newest.Execution

@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/series"
 	"github.com/surfin-batch/surfin/internal/testdb"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -27,7 +28,7 @@ flow:
 - {step: only, tasklet: {sql: "%s"}}
 `
 
-// overseen is a scene whose service has all sources of an overview.
+// overseen is a scene with all sources of an overview.
 func overseen(t *testing.T, url string) (*scene, *tasks.Repository) {
 	t.Helper()
 	s := newScene(t, url)
@@ -68,6 +69,7 @@ func needs(o *Overview) (list []string) {
 	return list
 }
 
+// Rule OP9.
 func TestAnOverviewHasWhatEndedWithoutSuccessUntilItIsCleared(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
@@ -154,7 +156,7 @@ func TestAnOverviewHasWhatRunsAndNeedsAPerson(t *testing.T) {
 			return id
 		}
 		far := core.Owner{Host: "far", PID: 7}
-		lost, parked, slow, stuck, well := launch("lost", 1, far), launch("parked", 1, far), launch("fast", 1, far), launch("copy", 1, far), launch("copy", 2, far)
+		lost, parked, slow, stuck, well, halted := launch("lost", 1, far), launch("parked", 1, far), launch("fast", 1, far), launch("copy", 1, far), launch("copy", 2, far), launch("copy", 3, far)
 		s.e.Exec(fmt.Sprintf("UPDATE surfin_job_execution SET lease_until = %s WHERE id = %d", ago(60), lost))
 		s.e.Exec(fmt.Sprintf("UPDATE surfin_job_execution SET status = 'PARKED', owner = '', lease_until = NULL WHERE id = %d", parked))
 		for range 5 {
@@ -164,11 +166,11 @@ func TestAnOverviewHasWhatRunsAndNeedsAPerson(t *testing.T) {
 		s.write("copy.yaml", copyJob)
 		s.write("in.csv", numberedLines(4))
 		done := s.run("copy.yaml", map[string]string{"year": "1991"})
-		for _, id := range []core.JobExecutionID{stuck, well} {
+		for _, id := range []core.JobExecutionID{stuck, well, halted} {
 			s.e.Exec(fmt.Sprintf(`UPDATE surfin_job_execution SET definition_hash = (SELECT d.definition_hash FROM surfin_job_execution d WHERE d.id = %[2]d),
 				definition_text = (SELECT d.definition_text FROM surfin_job_execution d WHERE d.id = %[2]d) WHERE id = %[1]d`, id, done.ID))
 			commits := 0
-			if id == well {
+			if id != stuck {
 				commits = 1
 			}
 			for _, step := range []string{"first", "copy"} {
@@ -176,17 +178,26 @@ func TestAnOverviewHasWhatRunsAndNeedsAPerson(t *testing.T) {
 					VALUES (%d, 'copy', '%s', 'STARTED', 'o', 1, %s, %d)`, id, step, ago(300), commits))
 			}
 		}
+		// Their process has sampled a commit each: of one just now, of the other long ago.
+		for id, at := range map[core.JobExecutionID]time.Duration{well: 299 * time.Second, halted: 200 * time.Second} {
+			step := core.StepExecutionID(s.e.Ints(fmt.Sprintf("SELECT id FROM surfin_step_execution WHERE job_execution_id = %d AND name = 'copy'", id))[0])
+			samples := series.Encode([]series.Sample{{At: time.Second}, {At: at, Counters: core.Counters{Commit: 1}}})
+			e, err := s.e.Repository.Execution(ctx, id)
+			require.NoError(t, err)
+			require.NoError(t, s.e.Repository.StoreSeries(ctx, ports.JobRef{ID: id, Owner: e.Owner, Epoch: e.Epoch}, []ports.StepSeries{{Step: step, Samples: samples, Since: 300 * time.Second}}))
+		}
 
 		o := s.overview(OverviewRequest{})
 		require.Equal(t, []string{
 			fmt.Sprintf("lost_owner lost %d recover", lost), fmt.Sprintf("no_worker parked %d stop", parked),
-			fmt.Sprintf("no_commit copy %d watch", stuck), fmt.Sprintf("slow fast %d watch", slow),
+			fmt.Sprintf("no_commit copy %d watch", stuck), fmt.Sprintf("no_commit copy %d watch", halted), fmt.Sprintf("slow fast %d watch", slow),
 		}, needs(o))
 		require.Equal(t, "copy", o.Needs[2].Step)
 		require.InDelta(t, 300, o.Needs[2].Seconds, 60)
-		require.InDelta(t, 600, o.Needs[3].Seconds, 60)
-		require.Less(t, o.Needs[3].Usual, 60.0)
-		require.Len(t, o.Running, 5)
+		require.InDelta(t, 100, o.Needs[3].Seconds, 40)
+		require.InDelta(t, 600, o.Needs[4].Seconds, 60)
+		require.Less(t, o.Needs[4].Usual, 60.0)
+		require.Len(t, o.Running, 6)
 		require.False(t, o.MoreRunning)
 		require.Equal(t, 6, o.Ended.Statuses[core.StatusCompleted])
 	})
@@ -226,7 +237,7 @@ func TestAnOverviewHasSchedulesFilesTasksAndEventsThatNeedAPerson(t *testing.T) 
 		if !strings.HasPrefix(url, "postgres") {
 			now = fmt.Sprint(time.Now().UnixMicro())
 		}
-		s.e.Exec(fmt.Sprintf("UPDATE surfin_task SET created_at = (SELECT min(created_at) FROM surfin_job_definition)"))
+		s.e.Exec("UPDATE surfin_task SET created_at = (SELECT min(created_at) FROM surfin_job_definition)")
 		s.e.Exec(fmt.Sprintf("INSERT INTO surfin_event (topic, subject, dedupe_key, offer_after, created_at, dead_at) VALUES ('paid', 1, 'e', 0, %[1]s, %[1]s)", now))
 		s.change(func(c *Config) { c.Now = func() time.Time { return time.Now().Add(2 * time.Minute) } })
 
@@ -258,6 +269,7 @@ func TestAnOverviewHasSchedulesFilesTasksAndEventsThatNeedAPerson(t *testing.T) 
 	})
 }
 
+// Rule OP11.
 func TestASummaryHasTheLastExecutionsOfEachJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -25,10 +25,10 @@ type Service struct {
 	*plans         // Plan
 	*flows         // JobFlow, ExecutionFlow
 	*comparer      // Compare
-	*executionLogs // Log
-	*curves        // Series
 	*overviews     // Overview
 	*summaries     // JobSummaries
+	*executionLogs // Log
+	*curves        // Series
 	*parted        // Parts
 	*timelines     // Timeline
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures

@@ -99,7 +99,7 @@ type summaries struct {
 	attention  ports.Attention       // may be nil
 }
 
-// JobSummaries returns jobs of the catalog, registered ones and those of the history, with their last
+// JobSummaries returns the jobs of the catalog, of the definitions and of the history, with their last
 // executions. The number of its statements does not depend on the number of jobs, apart from executions
 // and stored files that this service has not read before.
 func (s *summaries) JobSummaries(ctx context.Context, req JobsRequest) (*JobPage, error) {

@@ -46,7 +46,7 @@ const (
 )
 
 // recent reads the last executions of jobs. It keeps the numbers of those that are over, since they stay
-// as they are: a second call reads only what is new.
+// as they are: a second call reads only new ones.
 type recent struct {
 	records ports.JobHistory // may be nil
 
@@ -55,7 +55,7 @@ type recent struct {
 	kept, before map[core.JobExecutionID]ports.Run
 }
 
-// mostKept is the number of executions after which earlier ones are forgotten: those of 400 jobs.
+// mostKept is the number of executions after which earlier ones are forgotten: enough for 400 jobs.
 const mostKept = 20_000
 
 // of returns the last executions of the jobs, and their numbers.

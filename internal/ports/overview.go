@@ -52,21 +52,21 @@ type DeadTopic struct {
 	Since time.Time
 }
 
-// OpenStep is a running step, or part, that has not committed since its start.
+// OpenStep is a running step without parts, or a part.
 type OpenStep struct {
 	ID        core.StepExecutionID
 	Execution core.JobExecutionID
 	Name      string
+	Commits   int64
 	StartedAt time.Time
 }
 
-// Attention reads what may need a person. The cost of each statement is bounded, and does not grow with
-// the history.
+// Attention finds problems that may need a person. The cost of each statement is bounded, and does not
+// grow with the history.
 type Attention interface {
 	// OldestRunning returns at most limit executions that are not over, the oldest first.
 	OldestRunning(ctx context.Context, limit int) ([]core.JobExecutionID, error)
-	// OpenSteps returns the running steps, of some executions, that started before a time and have not
-	// committed since.
+	// OpenSteps returns the running steps, of some executions, that started before a time.
 	OpenSteps(ctx context.Context, before time.Time, ids ...core.JobExecutionID) ([]OpenStep, error)
 	// Uncleared returns a page of ended executions, newest first.
 	Uncleared(ctx context.Context, req UnclearedRequest) (Uncleared, error)

@@ -215,6 +215,9 @@ func (c Commands) change(a operator.Action, id string) actionText {
 		}
 		return t
 	case refusal.ActWork:
+		if a.Execution == 0 {
+			return actionText{label: "start one", words: []string{"worker"}}
+		}
 		return workText(a.Open)
 	default:
 		return actionText{label: string(a.Kind), words: []string{"show", id}}

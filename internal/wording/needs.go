@@ -24,7 +24,7 @@ const maxNeedError = 300
 func Need(n *operator.Need, now time.Time) string {
 	switch n.Reason {
 	case operator.NeedNoLeader:
-		return fmt.Sprintf("No process leads, so %s of registered jobs start nothing.", humanize.Plural(n.Count, "schedule"))
+		return fmt.Sprintf("No process leads: nothing starts the runs of %s.", humanize.Plural(n.Count, "registered schedule"))
 	case operator.NeedLate:
 		return fmt.Sprintf("A scheduled run of job %s is %s late: it has not begun.", n.Job, humanize.Seconds(n.Seconds))
 	case operator.NeedLeftOut:
@@ -44,24 +44,24 @@ func Need(n *operator.Need, now time.Time) string {
 }
 
 func needOfExecution(n *operator.Need, now time.Time) string {
-	what := needy(n)
+	execution := needy(n)
 	switch n.Reason {
 	case operator.NeedLostOwner:
-		return fmt.Sprintf("%s lost its process %d on host %s: %s.", what, n.Owner.PID, n.Owner.Host, Lease(n.Owner, now))
+		return fmt.Sprintf("%s lost its process %d on host %s: %s.", execution, n.Owner.PID, n.Owner.Host, Lease(n.Owner, now))
 	case operator.NeedNoWorker:
-		return what + " waits: " + noWorker(n) + "."
+		return execution + " waits: " + noWorker(n) + "."
 	case operator.NeedNoCommit:
-		return fmt.Sprintf("%s: its step %s started %s ago and has not committed since.", what, n.Step, humanize.Seconds(n.Seconds))
+		return fmt.Sprintf("%s: its step %s has not committed for %s.", execution, n.Step, humanize.Seconds(n.Seconds))
 	case operator.NeedSlow:
-		return fmt.Sprintf("%s has run for %s; 95 of 100 completed ones took at most %s.", what, humanize.Seconds(n.Seconds), humanize.Seconds(n.Usual))
+		return fmt.Sprintf("%s has run for %s; 95 of 100 completed ones took at most %s.", execution, humanize.Seconds(n.Seconds), humanize.Seconds(n.Usual))
 	case operator.NeedUnknown:
-		return what + ": whether its last commit succeeded is unknown."
+		return execution + ": whether its last commit succeeded is unknown."
 	case operator.NeedStopped:
-		return what + " was stopped."
+		return execution + " was stopped."
 	case operator.NeedSkips:
-		return fmt.Sprintf("%s: %s of it not redriven.", what, are(n))
+		return fmt.Sprintf("%s: %s not redriven.", execution, are(n))
 	default:
-		text := what + " failed"
+		text := execution + " failed"
 		if n.Error != "" {
 			text += ": " + clipped(n.Error)
 		}
@@ -135,7 +135,7 @@ func FileProblem(p operator.FileProblem) string {
 	return humanize.OneLine(text)
 }
 
-// Ended says what ended in a window: "In the last 24h00m ended 12 executions: 11 COMPLETED, 1 FAILED."
+// Ended counts the executions of a window: "In the last 24 hours 12 executions ended: 11 COMPLETED, 1 FAILED."
 func Ended(e *operator.EndedInWindow) string {
 	since := "In the last " + span(e.Window)
 	if e.Total == 0 {

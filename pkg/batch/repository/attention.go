@@ -77,18 +77,19 @@ func (r *attention) OpenSteps(ctx context.Context, before time.Time, ids ...core
 		ID        core.StepExecutionID
 		Execution core.JobExecutionID
 		Name      string
+		Commits   int64
 		StartedAt instant
 	}
-	err := r.store.scan(ctx, &rows, `SELECT s.id, s.job_execution_id AS execution, s.name, s.started_at FROM {step_execution} s
-		WHERE s.job_execution_id {among} AND s.`+openStep+` AND s.status = 'STARTED' AND s.commit_count = 0 AND s.owner <> '' AND s.started_at < ?
+	err := r.store.scan(ctx, &rows, `SELECT s.id, s.job_execution_id AS execution, s.name, s.commit_count AS commits, s.started_at FROM {step_execution} s
+		WHERE s.job_execution_id {among} AND s.`+openStep+` AND s.status = 'STARTED' AND s.owner <> '' AND s.started_at < ?
 			AND (SELECT p.id FROM {step_execution} p WHERE p.manager_id = s.id LIMIT 1) IS NULL LIMIT ?`,
 		listed(ids), instant{Time: before}, maxOpenSteps)
 	if err != nil {
-		return nil, fmt.Errorf("list running steps without a commit: %w", err)
+		return nil, fmt.Errorf("list running steps: %w", err)
 	}
 	steps := make([]ports.OpenStep, len(rows))
 	for i, row := range rows {
-		steps[i] = ports.OpenStep{ID: row.ID, Execution: row.Execution, Name: row.Name, StartedAt: row.StartedAt.Time}
+		steps[i] = ports.OpenStep{ID: row.ID, Execution: row.Execution, Name: row.Name, Commits: row.Commits, StartedAt: row.StartedAt.Time}
 	}
 	return steps, nil
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// stepsAtOnce bounds the steps that one statement adds up, and countedSteps those of one call.
+	// stepsAtOnce bounds the steps that one statement adds up, and countedSteps the steps of one call.
 	stepsAtOnce  = 10_000
 	countedSteps = 100_000
 )

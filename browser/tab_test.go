@@ -46,7 +46,10 @@ type tab struct {
 func newTab(t testing.TB, at, name string, options ...chromedp.ContextOption) *tab {
 	t.Helper()
 	b := &tab{t: t, at: at, name: name, pending: map[network.RequestID]bool{}}
-	options = append([]chromedp.ContextOption{chromedp.WithNewBrowserContext(), chromedp.WithListener(b.record)}, options...)
+	if len(options) == 0 {
+		options = append(options, chromedp.WithNewBrowserContext())
+	}
+	options = append(options, chromedp.WithListener(b.record))
 	ctx, cancel := chromedp.NewContext(chromium, options...)
 	t.Cleanup(cancel)
 	b.ctx = ctx
@@ -85,7 +88,7 @@ func (b *tab) record(event any) {
 	case *network.EventLoadingFailed:
 		b.request(e.RequestID, false, false)
 	case *network.EventRequestWillBeSent:
-		if !strings.HasSuffix(e.Request.URL, "/stream") {
+		if !strings.Contains(e.Request.URL, "/stream") {
 			b.request(e.RequestID, true, e.Type == network.ResourceTypeDocument)
 		}
 		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme+"://"+to.Host != b.at {
@@ -199,6 +202,14 @@ func (b *tab) where() string {
 
 // path is the page's address without its host.
 func (b *tab) path() string { return evaluate[string](b, `location.pathname + location.search`) }
+
+// await waits until an expression of the page is true.
+func (b *tab) await(expression string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+expression+")"); time.Sleep(50 * time.Millisecond) {
+		require.True(b.t, time.Now().Before(deadline), "not so: %s at %s:\n%s", expression, b.where(), b.text("body"))
+	}
+}
 
 // until opens a page again and again, until the element has all texts.
 func (b *tab) until(path, selector string, texts ...string) {

@@ -58,7 +58,7 @@ func rooms() []room {
 		{path: "internal/testkit/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
-		{path: "bench/...", kit: true}, // and compares with alternatives
+		{path: "browser/...", kit: true}, {path: "bench/...", kit: true}, // and compares with alternatives
 		{path: "internal/panics", std: true}, {path: "internal/trait", std: true}, {path: "pkg/batch/core/config/...", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
 		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -153,7 +154,7 @@ func (a *api) redrive(ctx context.Context, in *redriveInput, key ports.RequestKe
 	}
 	req := operator.RedriveRequest{Execution: in.id(), Checked: file, Key: key}
 	if b := in.Body; b != nil {
-		if !isText(b.Step) {
+		if !access.IsText(b.Step) {
 			return nil, &operator.RequestError{Field: "body.step", Reason: "it contains a NUL character"}
 		}
 		if req.Step = b.Step; len(b.Params) > 0 {

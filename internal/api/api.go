@@ -6,12 +6,11 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
@@ -39,6 +38,9 @@ type Config struct {
 	// Log: nil means slog.Default().
 	Log *slog.Logger
 	Now func() time.Time
+	// Pages returns the handler of everything that is neither the API nor a probe, with
+	// the same clients and rates; nil means that there are no pages.
+	Pages func(guard *access.Guard) (http.Handler, error)
 
 	started  func(*operator.Running)
 	stopping <-chan struct{}
@@ -54,7 +56,7 @@ func operation(h huma.API, id, method, path, summary, text string) huma.Operatio
 	schema := h.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "Problem")
 	return huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, Description: text,
-		RejectUnknownQueryParameters: true, MaxBodyBytes: maxBody, BodyReadTimeout: bodyTime,
+		RejectUnknownQueryParameters: true, MaxBodyBytes: access.MaxBody, BodyReadTimeout: bodyTime,
 		Responses: map[string]*huma.Response{"default": {
 			Description: "The request is wrong or was refused", Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schema}},
 		}},
@@ -103,12 +105,10 @@ func (a *api) problem(ctx context.Context, err error) error {
 		return problemOf(&operator.Refusal{Reason: refusal.Parameters, Err: err})
 	}
 	a.Log.ErrorContext(ctx, "a request of the API failed", "error", err)
-	if isUnavailable(err) || errors.Is(context.Cause(ctx), errUnavailable) {
+	if access.IsUnavailable(err) || errors.Is(context.Cause(ctx), access.ErrUnavailable) {
 		return newProblem(http.StatusServiceUnavailable, "the database cannot be reached, or did not respond in time: repeat the request later; the server's log has details")
 	}
 	return newProblem(http.StatusInternalServerError, "the server failed; see its log")
 }
 
 const documentPath = "/openapi.json"
-
-func isText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -29,14 +30,14 @@ type me struct {
 func (a *api) addAudit(h huma.API) {
 	huma.Register(h, get(h, "me", "/v1/me", "The caller", "The client that this request is from, and its role."),
 		func(ctx context.Context, _ *struct{}) (*output[me], error) {
-			c := callerOf(ctx)
-			return &output[me]{me{c.name, c.role}}, nil
+			c := access.CallerOf(ctx)
+			return &output[me]{me{c.Name, c.Role}}, nil
 		})
 	huma.Register(h, get(h, "list-acts", "/v1/audit", "The acts of users and clients, newest first",
 		"Acts of users, clients and the leader. For operators only: a viewer gets 403."),
 		func(ctx context.Context, in *actsInput) (*output[operator.ActPage], error) {
 			return answer(a, ctx, func() (*operator.ActPage, error) {
-				if c := callerOf(ctx); c.role != settings.Operator {
+				if c := access.CallerOf(ctx); c.Role != settings.Operator {
 					return nil, newProblem(http.StatusForbidden, "the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
 				}
 				page, err := a.Service.Acts(ctx, operator.ActsRequest{Since: in.Since, Job: in.Job, Actor: in.Actor, Act: in.Act, Before: in.Before, Limit: in.size()})

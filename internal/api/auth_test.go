@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
@@ -81,15 +82,15 @@ func TestAServerWithoutTokensIsReadFromThisMachineAndChangesNothing(t *testing.T
 func TestWithoutTokensNoOtherAddressIsServed(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0"} {
-		_, err := api.Listen(t.Context(), address, nil)
+		_, err := access.Listen(t.Context(), address, nil)
 		require.ErrorContains(t, err, "api.operator_tokens.NAME", address)
 	}
 	for _, address := range []string{"localhost:0", "127.0.0.1:0"} {
-		at, err := api.Listen(t.Context(), address, nil)
+		at, err := access.Listen(t.Context(), address, nil)
 		require.NoError(t, err)
 		require.NoError(t, at.Close())
 	}
-	at, err := api.Listen(t.Context(), ":0", clients())
+	at, err := access.Listen(t.Context(), ":0", clients())
 	require.NoError(t, err)
 	require.NoError(t, at.Close())
 }

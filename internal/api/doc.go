@@ -1,6 +1,6 @@
 // Package api is the REST API of the service (package operator), with JSON, for
-// `surfin serve`, with authentication, rate and size limits. A client names
+// `surfin serve`; internal/access admits its requests. A client names
 // jobs, never files. Errors are problem details (RFC 9457). [Document]
 // describes it as OpenAPI. It imports core, operator, runtime, settings,
-// internal/jobfile and huma.
+// internal/access, internal/jobfile and huma.
 package api

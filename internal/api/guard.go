@@ -2,72 +2,66 @@ package api
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"math"
 	"net/http"
-	"net/url"
-	"runtime/debug"
-	"strconv"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// A refused request changes nothing.
-type guard struct {
-	config  Config
-	door    door
-	limiter *limiter
-	origins *http.CrossOriginProtection
-	mux     *http.ServeMux
-	health  *Health
-}
-
-func newGuard(config Config, mux *http.ServeMux) http.Handler {
-	return &guard{
-		config: config, door: newDoor(config.Clients), limiter: newLimiter(config.Rate, config.Now),
-		origins: http.NewCrossOriginProtection(), mux: mux,
-		health: &Health{Check: config.Service.CheckDatabase, Stopping: config.stopping, Log: config.Log},
-	}
-}
-
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer g.recovered(w, r)
-	if isProbe(r) { // before tokens and rates: an orchestrator has neither
-		g.health.ServeHTTP(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	if p := g.check(r); p != nil {
-		p.write(w)
-		return
-	}
-	who, p := g.door.admit(r)
-	client := "client " + who.name
-	if who.name == "" { // limited by address, so that tokens cannot be guessed faster
-		client = "address " + hostOf(r.RemoteAddr)
-	}
-	if wait := g.limiter.take(client); wait > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
-		p = newProblem(http.StatusTooManyRequests, fmt.Sprintf("%s: more than %d requests a second", client, g.config.Rate))
-	}
-	if p != nil {
-		if p.Status == http.StatusUnauthorized {
-			h.Add("WWW-Authenticate", `Bearer realm="surfin"`)
-			h.Add("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
+// front has the handlers of a server: the probes, which need neither token nor
+// rate, the API, and the pages, if there are any.
+func front(config Config, mux *http.ServeMux) (http.Handler, error) {
+	guard := access.New(access.Config{Clients: config.Clients, Rate: config.Rate, Now: config.Now, Log: config.Log, Stopping: config.stopping})
+	probes := &Health{Check: config.Service.CheckDatabase, Stopping: config.stopping, Log: config.Log}
+	operations := &guarded{config: config, mux: mux}
+	room := guard.Protect(access.Room{Name: "the API", Enter: operations, Refuse: func(w http.ResponseWriter, _ *http.Request, refused *access.Refusal) { refuse(w, refused) }})
+	var pages http.Handler
+	if config.Pages != nil {
+		var err error
+		if pages, err = config.Pages(guard); err != nil {
+			return nil, err
 		}
-		p.write(w)
-		return
 	}
-	ctx, end := whileAnswering(context.WithValue(r.Context(), callerKey{}, who), g.config.Service.CheckDatabase)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case isProbe(r):
+			probes.ServeHTTP(w, r)
+		case pages != nil && !ofAPI(r.URL.Path):
+			pages.ServeHTTP(w, r)
+		default:
+			h := w.Header()
+			h.Set("Cache-Control", "no-store")
+			h.Set("X-Content-Type-Options", "nosniff")
+			h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+			room.ServeHTTP(w, r)
+		}
+	}), nil
+}
+
+func ofAPI(path string) bool {
+	return path == "/v1" || strings.HasPrefix(path, "/v1/") || path == documentPath
+}
+
+func refuse(w http.ResponseWriter, refused *access.Refusal) {
+	if refused.Status == http.StatusUnauthorized {
+		w.Header().Add("WWW-Authenticate", `Bearer realm="surfin"`)
+		w.Header().Add("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
+	}
+	refused.SetRetryAfter(w.Header())
+	newProblem(refused.Status, refused.Text).write(w)
+}
+
+type guarded struct {
+	config Config
+	mux    *http.ServeMux
+}
+
+func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, end := access.Answering(r.Context(), g.config.Service.CheckDatabase)
 	defer end()
 	r = r.WithContext(operator.WithClient(ctx, g.config.Paths))
 	lowerMediaType(r.Header)
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if _, pattern := g.mux.Handler(r); pattern == "" {
 		g.unknown(w, r)
 		return
@@ -103,33 +97,7 @@ func (m *maskedAnswer) send() {
 	_, _ = m.ResponseWriter.Write(m.mask(m.body.Bytes())) //nolint:errcheck // the client has gone
 }
 
-func (g *guard) check(r *http.Request) *Problem {
-	query, err := url.QueryUnescape(strings.ReplaceAll(r.URL.RawQuery, ";", "%3B"))
-	switch {
-	case err != nil || !isText(r.URL.Path) || !isText(query):
-		return newProblem(http.StatusBadRequest, "the URL is not valid UTF-8, or contains a NUL character")
-	case r.ContentLength > maxBody:
-		return newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
-	}
-	if err := g.origins.Check(r); err != nil {
-		return newProblem(http.StatusForbidden, "a page of another site must not request this: "+err.Error())
-	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead && g.isStopping() {
-		return newProblem(http.StatusServiceUnavailable, "the server is stopping")
-	}
-	return nil
-}
-
-func (g *guard) isStopping() bool {
-	select {
-	case <-g.config.stopping:
-		return true
-	default: // also if there is no such channel
-		return false
-	}
-}
-
-func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
+func (g *guarded) unknown(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		other := r.Clone(r.Context())
@@ -144,16 +112,4 @@ func (g *guard) unknown(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	newProblem(http.StatusMethodNotAllowed, "allowed here: "+strings.Join(allowed, ", ")).write(w)
-}
-
-func (g *guard) recovered(w http.ResponseWriter, r *http.Request) {
-	v := recover()
-	if v == nil {
-		return
-	}
-	if v == http.ErrAbortHandler { //nolint:errorlint // as net/http compares it
-		panic(v)
-	}
-	g.config.Log.ErrorContext(r.Context(), "a request of the API panicked", "method", r.Method, "path", r.URL.Path, "panic", v, "stack", string(debug.Stack()))
-	newProblem(http.StatusInternalServerError, "the server failed; see its log").write(w)
 }

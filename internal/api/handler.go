@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -32,9 +31,6 @@ func New(config Config) (http.Handler, error) {
 	if config.Mask == nil {
 		config.Mask = func(document []byte) []byte { return document }
 	}
-	if config.Now == nil {
-		config.Now = time.Now
-	}
 	if config.started == nil {
 		config.started = func(*operator.Running) {}
 	}
@@ -47,7 +43,7 @@ func New(config Config) (http.Handler, error) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(document) //nolint:errcheck // the client has gone
 	})
-	return newGuard(config, mux), nil
+	return front(config, mux)
 }
 
 // Document returns the OpenAPI 3.1 description as indented JSON.

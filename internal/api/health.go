@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -76,7 +77,7 @@ func (h *Health) unready(ctx context.Context) string {
 	if time.Since(h.asked) < readyTime {
 		return h.why
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), access.AnswerTime)
 	defer cancel()
 	err, was := h.Check(ctx), h.why
 	switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -17,7 +18,7 @@ const hidden = "***"
 // parts of the URL that may be secret; in a shell task no values of variables
 // (rule SE6).
 func shown(ctx context.Context, spec runtime.SpecForm) runtime.SpecForm {
-	if callerOf(ctx).role == settings.Operator || len(spec.Payload) == 0 {
+	if access.CallerOf(ctx).Role == settings.Operator || len(spec.Payload) == 0 {
 		return spec
 	}
 	var payload map[string]json.RawMessage

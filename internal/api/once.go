@@ -12,6 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -60,8 +61,8 @@ func together[T any](a *api, ctx context.Context, key string, what request, do f
 }
 
 func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneTransaction bool, do func(ctx context.Context, key ports.RequestKey) (*T, error)) (*keyed[T], error) { //nolint:revive // a method cannot have a type of its own
-	who := callerOf(ctx).name
-	ctx, end := whileAnswering(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), a.Service.CheckDatabase)
+	who := access.CallerOf(ctx).Name
+	ctx, end := access.Answering(operator.WithActor(context.WithoutCancel(ctx), actorOf(ctx)), a.Service.CheckDatabase)
 	defer end()
 	if key == "" {
 		body, err := do(ctx, ports.RequestKey{})
@@ -101,7 +102,7 @@ func keyedAct[T any](a *api, ctx context.Context, key string, what request, oneT
 	return replay[T](text, repeated)
 }
 
-func actorOf(ctx context.Context) string { return "API client " + callerOf(ctx).name }
+func actorOf(ctx context.Context) string { return "API client " + access.CallerOf(ctx).Name }
 
 func replay[T any](text string, repeated bool) (*keyed[T], error) {
 	var answer storedResponse

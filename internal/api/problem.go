@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/validation"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
@@ -93,7 +94,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 func (p *Problem) GetHeaders() http.Header {
 	h := http.Header{}
 	if p.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+		h.Set("Retry-After", strconv.Itoa(int(access.RetryAfter/time.Second)))
 	}
 	return h
 }

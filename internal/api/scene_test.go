@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -155,7 +156,7 @@ func (s *scene) config(change ...func(*api.Config)) (api.Config, *batch.App) {
 func (s *scene) serve(change ...func(*api.Config)) *server {
 	s.t.Helper()
 	config, app := s.config(change...)
-	at, err := api.Listen(s.t.Context(), "127.0.0.1:0", config.Clients)
+	at, err := access.Listen(s.t.Context(), "127.0.0.1:0", config.Clients)
 	require.NoError(s.t, err)
 	stop, over := make(chan struct{}), make(chan error, 1)
 	go func() { over <- api.Serve(context.Background(), stop, at, config) }()

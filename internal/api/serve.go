@@ -10,23 +10,7 @@ import (
 	"sync"
 
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
-
-// Listen opens HOST:PORT. Without clients it must be a loopback address,
-// because everyone may then read.
-func Listen(ctx context.Context, address string, clients []settings.Client) (net.Listener, error) {
-	var config net.ListenConfig
-	at, err := config.Listen(ctx, "tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen at %s: %w", address, err)
-	}
-	if len(clients) == 0 && !isLoopback(hostOf(at.Addr().String())) {
-		err := fmt.Errorf("listen at %s: without tokens the API is only for this machine: listen at a loopback address such as 127.0.0.1:8321, or set api.operator_tokens.NAME", address)
-		return nil, errors.Join(err, at.Close())
-	}
-	return at, nil
-}
 
 // Serve serves the API until stop is closed. Then it requests a stop of the
 // executions that it has started, and waits; the end of ctx cancels at once

@@ -5,6 +5,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
@@ -232,7 +233,7 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 	}
 	sub := req.Submission()
 	for i := range sub.Tasks {
-		sub.Tasks[i].Client = &task.Client{Name: callerOf(ctx).name, Paths: a.Paths}
+		sub.Tasks[i].Client = &task.Client{Name: access.CallerOf(ctx).Name, Paths: a.Paths}
 	}
 	if sub.IdempotencyKey == "" && key.Key != "" {
 		sub.IdempotencyKey = "API " + key.Client + " " + key.Key
@@ -256,7 +257,7 @@ func (a *api) submit(ctx context.Context, req runtime.SubmitRequest, key ports.R
 }
 
 func noNUL(field, text string) error {
-	if !isText(text) {
+	if !access.IsText(text) {
 		return &operator.RequestError{Field: "body." + field, Reason: "it contains a NUL character"}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -82,7 +83,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	if len(catalog.Names()) == 0 {
 		return usagef("which jobs may be run? --jobs FOLDER, or --jobs FILE")
 	}
-	at, err := api.Listen(ctx, c.env.settings.API.Listen, c.env.settings.API.Clients)
+	at, err := access.Listen(ctx, c.env.settings.API.Listen, c.env.settings.API.Clients)
 	if err != nil {
 		return usage(err)
 	}

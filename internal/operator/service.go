@@ -27,6 +27,7 @@ type Service struct {
 	*comparer  // Compare
 	*parted    // Parts
 	*timelines // Timeline
+	*curves    // Series
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -88,6 +89,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		comparer:  &comparer{view: view, jobs: jobs, records: r},
 		parted:    &parted{view: view, records: r},
 		timelines: &timelines{judge: judge, records: r},
+		curves:    &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

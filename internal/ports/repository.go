@@ -19,4 +19,5 @@ type Repository struct {
 	Attempts
 	Journal
 	Requests
+	Series
 }

@@ -39,7 +39,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
+	return []string{"internal/access/...", "internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
 }
 
 func admits(pattern, dir string) bool {
@@ -85,23 +85,25 @@ func rooms() []room {
 		{path: "pkg/batch/chunk/...", may: []string{model, ports, core, tx, "internal/itemextra", "internal/panics"}},
 		{path: "internal/redrive", may: []string{model, ports, core, tx, "pkg/batch/chunk"}},
 		{path: "pkg/batch/step/...", may: []string{model, ports, "internal/txwork", "internal/workslot", "internal/panics", core, tx, "internal/confine"}},
-		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", "internal/panics", core, "internal/lease", "internal/confine"}},
+		{path: "internal/job/...", may: []string{model, ports, "internal/workslot", "internal/panics", core, "internal/lease", "internal/confine", "internal/series/sampling"}},
 		{path: "internal/refusal", may: []string{core, ports}},
 		{path: "internal/runtime/engine/...", may: []string{tx}, std: true},
 		{path: "internal/schedule/...", may: []string{core, "internal/ports/taskports", "internal/calendar"}},
 		{path: "pkg/batch/guard/...", may: []string{core, tx}, std: true},
 		{path: "pkg/batch/inbox/...", may: []string{core, tx, "internal/panics", "pkg/batch/guard", "internal/gormtx/..."}},
-		{path: "internal/runtime/...", may: []string{model, ports, "internal/workslot", "internal/panics", "internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest", "internal/refusal"}},
+		{path: "internal/runtime/...", may: []string{model, ports, "internal/workslot", "internal/panics", "internal/schedule", core, tx, "pkg/batch/guard/...", "pkg/batch/inbox", "internal/lease", "internal/boottime", "internal/confine", "internal/jsontext", "internal/nearest", "internal/refusal", "internal/series/sampling"}},
 		{path: "pkg/batch/repository/...", may: []string{ports, model, core, tx, "pkg/batch/guard/...", "internal/migrator/...", "internal/dberr/...", "internal/gormtx/..."}},
 		{path: "pkg/batch/settings/...", may: []string{"pkg/batch/core", tx, ours}},
 		{path: "internal/operator/...", may: append(steps, "internal/workslot", "internal/jobfile/...", "internal/schedule", ours)},
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
 		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
+		// The guard of the API and of the console: it knows no operation.
+		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
 		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{model, ports, core, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
-		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/api/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
+		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
 		// Sentences for people, wherever they are shown.
 		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator", "internal/refusal", "internal/humanize"}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
@@ -116,6 +118,8 @@ func rooms() []room {
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/series", may: []string{core}, std: true},
+		{path: "internal/series/sampling", may: []string{core, model, ports, "internal/series", "internal/panics"}},
 		{path: "internal/logfolder", may: []string{core, ports}, std: true},
 		{path: "internal/gormtx/...", may: []string{tx, "internal/dberr/..."}},
 		{path: "internal/pgxconn", may: []string{tx}},

@@ -1,0 +1,133 @@
+package access
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
+)
+
+// Caller is the client that a request is from.
+type Caller struct {
+	Name string // empty if unknown
+	Role settings.Role
+}
+
+type callerKey struct{}
+
+// CallerOf returns the client of an admitted request. Without clients it has no
+// name, and is a viewer.
+func CallerOf(ctx context.Context) Caller {
+	c, _ := ctx.Value(callerKey{}).(Caller) //nolint:errcheck // absent is unknown
+	return c
+}
+
+// Listen opens HOST:PORT. Without clients it must be a loopback address,
+// because everyone may then read.
+func Listen(ctx context.Context, address string, clients []settings.Client) (net.Listener, error) {
+	var config net.ListenConfig
+	at, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen at %s: %w", address, err)
+	}
+	if len(clients) == 0 && !isLoopback(hostOf(at.Addr().String())) {
+		err := fmt.Errorf("listen at %s: without tokens the API is only for this machine: listen at a loopback address such as 127.0.0.1:8321, or set api.operator_tokens.NAME", address)
+		return nil, errors.Join(err, at.Close())
+	}
+	return at, nil
+}
+
+type door struct{ clients []known }
+
+// Hashes have one length, so a comparison takes constant time.
+type known struct {
+	Caller
+	token [sha256.Size]byte
+}
+
+func newDoor(clients []settings.Client) door {
+	var d door
+	for _, c := range clients {
+		d.clients = append(d.clients, known{Caller{c.Name, c.Role}, sha256.Sum256([]byte(c.Token))})
+	}
+	return d
+}
+
+const readOnly = "this server has no tokens, so it is read-only: set api.operator_tokens.NAME (surfin help settings)"
+
+// identify refuses with 401 if the caller is unknown.
+func (d door) identify(r *http.Request) (Caller, *Refusal) {
+	headers := r.Header.Values("Authorization")
+	switch {
+	case len(headers) == 0 && len(d.clients) == 0:
+		return Caller{Role: settings.Viewer}, checkHost(r)
+	case len(d.clients) == 0:
+		return Caller{}, refuse(http.StatusUnauthorized, readOnly)
+	case len(headers) == 0:
+		return Caller{}, refuse(http.StatusUnauthorized, "a token is needed: Authorization: Bearer TOKEN, or basic with the client's name and its token")
+	case len(headers) > 1:
+		return Caller{}, refuse(http.StatusUnauthorized, "there are several headers Authorization")
+	}
+	found := d.find(r, headers[0])
+	if found.Name == "" {
+		return Caller{}, refuse(http.StatusUnauthorized, "the token, or the user and password, belong to no client")
+	}
+	return found, nil
+}
+
+func (c Caller) mayChange() *Refusal {
+	switch {
+	case c.Role == settings.Operator:
+		return nil
+	case c.Name == "":
+		return refuse(http.StatusUnauthorized, readOnly)
+	}
+	return refuse(http.StatusForbidden, "client "+c.Name+" is a viewer: it may only read")
+}
+
+// find compares with every client, also after a match.
+func (d door) find(r *http.Request, header string) (found Caller) {
+	name, token, basic := r.BasicAuth()
+	if !basic {
+		scheme, bearer, _ := strings.Cut(header, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return Caller{}
+		}
+		token = bearer
+	}
+	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	for _, k := range d.clients {
+		same := subtle.ConstantTimeCompare(sum[:], k.token[:]) == 1
+		if same && (!basic || name == k.Name) {
+			found = k.Caller
+		}
+	}
+	return found
+}
+
+// Without tokens, a page of another site could point its own name here.
+func checkHost(r *http.Request) *Refusal {
+	host := hostOf(r.Host)
+	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || isLoopback(host) {
+		return nil
+	}
+	return refuse(http.StatusForbidden, "without a token the server accepts only requests to localhost or a loopback address")
+}
+
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.Trim(address, "[]")
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -70,7 +70,8 @@ func TestTheTimeLineHasAllAttemptsRoundsAndBranches(t *testing.T) {
 			return slices.IndexFunc(line.Spans, func(s Span) bool { return s.Name == name })
 		}
 		if short, slow := at("short"), at("slow"); short > slow { // whichever began first
-			line.Spans = slices.Insert(slices.Delete(line.Spans, short, short+1), slow, line.Spans[short])
+			span := line.Spans[short]
+			line.Spans = slices.Insert(slices.Delete(line.Spans, short, short+1), slow, span)
 		}
 		for i := range line.Spans {
 			line.Spans[i].Step = 0 // the branches race for numbers

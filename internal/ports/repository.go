@@ -15,9 +15,11 @@ type Repository struct {
 	BulkExplorer
 	Spans
 	Parts
+	Searches
 	Skips
 	Attempts
 	Journal
 	Requests
+	Logs
 	Series
 }

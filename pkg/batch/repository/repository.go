@@ -36,6 +36,8 @@ type Repository struct {
 	*definitions
 	*figures
 	*acts
+	*attention
+	*jobHistory
 	*announcements // for TasksEnded
 	*tables
 
@@ -81,7 +83,7 @@ func New(db tx.Database, options Options) *Repository {
 			Logs:            &logs{s},
 			Series:          &seriesRows{s},
 		},
-		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, announcements: ready, tables: &tables{s},
+		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, attention: &attention{s}, jobHistory: &jobHistory{s}, announcements: ready, tables: &tables{s},
 		store: s, plans: plans,
 	}
 }

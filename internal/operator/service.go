@@ -28,6 +28,8 @@ type Service struct {
 	*overviews     // Overview
 	*summaries     // JobSummaries
 	*executionLogs // Log
+	*parted        // Parts
+	*timelines     // Timeline
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
@@ -95,6 +97,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		flows:         &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
+		parted:        &parted{view: view, records: r},
+		timelines:     &timelines{judge: judge, records: r},
 		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,

@@ -27,6 +27,8 @@ func (r *Repository) Patient() ports.Repository {
 	all.CheckpointStore = patientCheckpoints{all.CheckpointStore, p}
 	all.Explorer = patientExplorer{all.Explorer, p}
 	all.BulkExplorer = patientBulk{all.BulkExplorer, p}
+	all.Spans = patientSpans{all.Spans, p}
+	all.Parts = patientParts{all.Parts, p}
 	all.Searches = patientSearches{all.Searches, p}
 	all.Skips = patientSkips{all.Skips, p}
 	all.Attempts = patientAttempts{all.Attempts, p}

@@ -56,22 +56,25 @@ func New(db tx.Database, options Options) *Repository {
 	stops := &stops{moves}
 	lost := &takeovers{ends}
 	reads := newExplorer(s)
+	times := &spans{s}
 	places := &placements{audits}
 	plans := &plans{jobGuard: guard, places: places}
-	parts := &assignments{moves: moves, reads: reads, places: places}
+	assigned := &assignments{moves: moves, reads: reads, places: places}
 	return &Repository{
 		Repository: ports.Repository{
 			Launches:        &launches{takeovers: lost, reads: reads, places: places},
 			Stops:           stops,
 			Transitions:     &transitions{guard},
 			PartitionPlans:  plans,
-			Parks:           &parks{moves: moves, parts: parts, takeovers: lost, reads: reads, places: places},
-			Assignments:     parts,
+			Parks:           &parks{moves: moves, parts: assigned, takeovers: lost, reads: reads, places: places},
+			Assignments:     assigned,
 			PlacedWork:      places,
 			Operations:      &operations{moves: moves, takeovers: lost, stops: stops, reads: reads},
 			CheckpointStore: newOwnCheckpoints(s),
 			Explorer:        reads,
 			BulkExplorer:    newBulk(s, reads),
+			Spans:           times,
+			Parts:           &parts{times},
 			Searches:        &searches{s},
 			Skips:           &skips{s},
 			Attempts:        &attempts{s},

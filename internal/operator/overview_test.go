@@ -269,7 +269,7 @@ func TestAnOverviewHasSchedulesFilesTasksAndEventsThatNeedAPerson(t *testing.T) 
 	})
 }
 
-// Rule OP10.
+// Rule OP11.
 func TestASummaryHasTheLastExecutionsOfEachJob(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

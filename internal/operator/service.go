@@ -31,6 +31,8 @@ type Service struct {
 	*parted        // Parts
 	*timelines     // Timeline
 	*curves        // Series
+	*overviews     // Overview
+	*summaries     // JobSummaries
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 

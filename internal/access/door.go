@@ -36,7 +36,7 @@ func Listen(ctx context.Context, address string, clients []settings.Client) (net
 	if err != nil {
 		return nil, fmt.Errorf("listen at %s: %w", address, err)
 	}
-	if len(clients) == 0 && !isLoopback(hostOf(at.Addr().String())) {
+	if len(clients) == 0 && !isLoopback(HostOf(at.Addr().String())) {
 		err := fmt.Errorf("listen at %s: without tokens the API is only for this machine: listen at a loopback address such as 127.0.0.1:8321, or set api.operator_tokens.NAME", address)
 		return nil, errors.Join(err, at.Close())
 	}
@@ -113,14 +113,15 @@ func (d door) find(r *http.Request, header string) (found Caller) {
 
 // Without tokens, a page of another site could point its own name here.
 func checkHost(r *http.Request) *Refusal {
-	host := hostOf(r.Host)
+	host := HostOf(r.Host)
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") || isLoopback(host) {
 		return nil
 	}
 	return refuse(http.StatusForbidden, "without a token the server accepts only requests to localhost or a loopback address")
 }
 
-func hostOf(address string) string {
+// HostOf returns the host of HOST:PORT.
+func HostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host
 	}

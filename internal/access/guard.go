@@ -87,7 +87,7 @@ func (g *Guard) admit(room Room, r *http.Request) (Caller, *Refusal) {
 	who, refused := g.door.identify(r)
 	client := "client " + who.Name
 	if who.Name == "" { // limited by address, so that tokens cannot be guessed faster
-		client = "address " + hostOf(r.RemoteAddr)
+		client = "address " + HostOf(r.RemoteAddr)
 	}
 	if wait := g.limiter.take(client); wait > 0 {
 		return who, &Refusal{http.StatusTooManyRequests, fmt.Sprintf("%s: more than %d requests a second", client, g.config.Rate), wait}

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/access"
+	"github.com/surfin-batch/surfin/internal/changes"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
@@ -48,6 +49,7 @@ type Config struct {
 
 type api struct {
 	Config
+	changes *changes.Looker
 }
 
 type output[T any] struct{ Body T }

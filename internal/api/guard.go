@@ -58,11 +58,16 @@ type guarded struct {
 }
 
 func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, pattern := g.mux.Handler(r)
+	if pattern == "GET "+streamPath { // it has no end
+		g.mux.ServeHTTP(w, r)
+		return
+	}
 	ctx, end := access.Answering(r.Context(), g.config.Service.CheckDatabase)
 	defer end()
 	r = r.WithContext(operator.WithClient(ctx, g.config.Paths))
 	lowerMediaType(r.Header)
-	if _, pattern := g.mux.Handler(r); pattern == "" {
+	if pattern == "" {
 		g.unknown(w, r)
 		return
 	}

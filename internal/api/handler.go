@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/surfin-batch/surfin/internal/changes"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -35,7 +36,7 @@ func New(config Config) (http.Handler, error) {
 		config.started = func(*operator.Running) {}
 	}
 	mux := http.NewServeMux()
-	document, err := (&api{config}).register(mux)
+	document, err := (&api{config, changes.New(config.Service.Changes, config.Log)}).register(mux)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +78,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	a.addWorkers(h)
 	a.addDefinitions(h)
 	a.addAudit(h)
+	a.addStream(h, mux)
 	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)

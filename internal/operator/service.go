@@ -25,6 +25,7 @@ type Service struct {
 	*plans     // Plan
 	*flows     // JobFlow, ExecutionFlow
 	*comparer  // Compare
+	*watcher   // Changes
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -87,6 +88,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},
+		watcher:   &watcher{c.Changes},
 		schedules: &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by},
 	}
 }

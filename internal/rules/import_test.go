@@ -98,10 +98,11 @@ func rooms() []room {
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
 		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
+		{path: "internal/changes", may: []string{core, ports}, std: true},
 		// The guard of the API and of the console: it knows no operation.
 		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
 		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/changes", "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Text and exit codes: the rules of running are the service's.
 		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
 		// Sentences for people, wherever they are shown.

@@ -36,6 +36,7 @@ type Repository struct {
 	*definitions
 	*figures
 	*acts
+	*changes
 	*announcements // for TasksEnded
 	*tables
 
@@ -75,7 +76,7 @@ func New(db tx.Database, options Options) *Repository {
 			Journal:         &journal{s},
 			Requests:        &requests{s},
 		},
-		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, announcements: ready, tables: &tables{s},
+		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, changes: &changes{s}, announcements: ready, tables: &tables{s},
 		store: s, plans: plans,
 	}
 }

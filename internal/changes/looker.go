@@ -36,8 +36,8 @@ type Read func(ctx context.Context, req ports.ChangesRequest) ([]ports.ChangeRow
 // Looker reads the changes for all listeners. It is safe for concurrent use.
 type Looker struct {
 	read Read
-	log    *slog.Logger
-	name   string // begins the IDs of its events
+	log  *slog.Logger
+	name string // begins the IDs of its events
 
 	mu        sync.Mutex
 	listeners map[*Listener]bool

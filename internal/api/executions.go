@@ -45,6 +45,10 @@ type (
 		ExecutionPath
 		With string `query:"with" maxLength:"20" doc:"The number of an execution of the same job, or previous (the one before it; the default), or typical (the medians of the last ten that completed)"`
 	}
+	seriesInput struct {
+		ExecutionPath
+		Step string `query:"step" maxLength:"1000" doc:"Only this step, over its own time: every round and part of it. A part is STEP:PART"`
+	}
 	progressInput struct {
 		Job string `query:"job" maxLength:"200" doc:"Only executions of this job"`
 	}
@@ -86,6 +90,13 @@ func (a *api) addExecutions(h huma.API) {
 		func(ctx context.Context, in *compareInput) (*output[operator.Comparison], error) {
 			return answer(a, ctx, func() (*operator.Comparison, error) {
 				return a.Service.Compare(ctx, operator.CompareRequest{Execution: in.id(), With: in.With})
+			})
+		})
+	huma.Register(h, get(h, "execution-series", "/v1/executions/{execution}/series", "Its counters over time",
+		"Committed rows, and their speed: of the whole execution and of each step, with rounds and parts added up. At most 240 points each; between two of them counters grow evenly. Processes sample their steps at each heartbeat, at most once a second. A step shorter than a heartbeat, or whose process was killed, has less detail, and the same last point as its counters."),
+		func(ctx context.Context, in *seriesInput) (*output[operator.SeriesView], error) {
+			return answer(a, ctx, func() (*operator.SeriesView, error) {
+				return a.Service.Series(ctx, operator.SeriesRequest{Execution: in.id(), Step: in.Step})
 			})
 		})
 	huma.Register(h, get(h, "list-instances", "/v1/instances", "Instances, newest first", "Each with its newest execution."),

@@ -129,6 +129,8 @@ func shownAttrs(e core.Event, json bool) string {
 			return "error"
 		}
 		return "execution error"
+	case core.SeriesNotStored:
+		return "execution error"
 	case core.LaunchWaits:
 		return "reason"
 	case core.DeciderMissing:

@@ -48,6 +48,7 @@ func TestOddEventsAreLoggedAtTheirLevel(t *testing.T) {
 		core.Transitioned{Machine: "execution", ID: 4, To: core.StatusCompleted, Current: core.StatusCompleted, Answer: core.Duplicate, Trigger: "end"},
 		core.OwnerLost{Execution: 3},
 		core.HeartbeatFailed{Execution: 3, Err: errors.New("gone")},
+		core.SeriesNotStored{Execution: 3, Err: errors.New("gone")},
 		core.ChunkRolledBack{Step: "load", Err: errors.New("a\n\tb")},
 		core.JobEnded{Execution: core.JobExecution{ID: 3, JobName: "j", Status: core.StatusFailed}},
 	} {
@@ -62,6 +63,7 @@ func TestOddEventsAreLoggedAtTheirLevel(t *testing.T) {
 		"DEBUG transition machine=execution id=4 to=COMPLETED current=COMPLETED answer=duplicate trigger=end\n",
 		"ERROR another process took over the execution: this one stops and commits nothing more execution=3\n",
 		"WARN  a heartbeat did not reach the database execution=3 error=gone\n",
+		"WARN  counters over time could not be stored: tried again with each heartbeat execution=3 error=gone\n",
 		"DEBUG chunk rolled back step=load error=\"a; b\"\n",
 		"DEBUG job ended job=j execution=3 status=FAILED\n",
 	}, lines)

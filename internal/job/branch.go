@@ -101,6 +101,7 @@ func (l *Launcher) branchRun(j *model.Job, a *ports.Assignment, shared *sharedSp
 	r.part, r.branchLog, r.changedSteps = &a.Step, a.Step.Visit.Flow, shared.NewDefinition
 	r.stop.release = o.Release
 	r.config.Executor = o.Executor(&endFilter{Transitions: r.config.Repository.Transitions, lease: r.lease})
+	r.sample()
 	return r
 }
 

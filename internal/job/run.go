@@ -12,6 +12,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/lease"
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/series/sampling"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -28,6 +29,7 @@ type run struct {
 	// Those that take the new definition (rule F4a).
 	changedSteps []string
 	lease        *lease.Keeper
+	samples      *sampling.Recorder
 	endWork      context.CancelCauseFunc
 	// Of a parked execution, also before it began.
 	resumed *ports.Resumed
@@ -46,7 +48,16 @@ func newRun(config Config, j *model.Job, launched ports.Launched, since time.Dur
 	}
 	r.attempt = &walk.Attempt{ID: exec.ID, Journal: &journal.Journal{}, Progress: walk.NewProgress(nil), Execution: r.snapshot}
 	r.lease = r.newLease(since)
+	r.sample()
 	return r
+}
+
+// sample has the steps of the executor sampled, and the samples stored under the guard of the heartbeats.
+func (r *run) sample() {
+	r.samples = sampling.New(sampling.Config{
+		Store: r.config.Repository.Series, Guard: r.ref, Heartbeat: r.config.Heartbeat, Observer: r.config.Observer,
+	})
+	r.config.Executor = r.samples.Executor(r.config.Executor)
 }
 
 func (r *run) newLease(since time.Duration) *lease.Keeper {
@@ -56,6 +67,9 @@ func (r *run) newLease(since time.Duration) *lease.Keeper {
 			stop, err := r.heartbeat(ctx)
 			if stop {
 				r.askStop()
+			}
+			if err == nil {
+				r.samples.Beat()
 			}
 			return err
 		},
@@ -84,8 +98,10 @@ func (r *run) whileOwning(ctx context.Context, f func(ctx, owned context.Context
 	context.AfterFunc(owned, func() { cancel(context.Cause(owned)) })
 	r.lease.Start(model.WithPatience(owned, nil)) // heartbeats do not wait
 	defer r.lease.Wait()
+	r.samples.Start(owned)
 	relayed := r.relayStop(owned)
 	err := f(runCtx, model.WithPatience(owned, r.lease))
+	r.samples.Stop()
 	r.lease.Stop()
 	lost(nil)
 	<-relayed

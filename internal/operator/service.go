@@ -26,6 +26,7 @@ type Service struct {
 	*flows     // JobFlow, ExecutionFlow
 	*comparer  // Compare
 	*watcher   // Changes
+	*curves    // Series
 	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -85,6 +86,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		explainer: explainer,
 		flows:     &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:  &comparer{view: view, jobs: jobs, records: r},
+		curves:    &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

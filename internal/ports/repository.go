@@ -17,4 +17,5 @@ type Repository struct {
 	Attempts
 	Journal
 	Requests
+	Series
 }

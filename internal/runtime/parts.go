@@ -14,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/model"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
+	"github.com/surfin-batch/surfin/internal/series/sampling"
 	"github.com/surfin-batch/surfin/internal/workslot"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -262,11 +263,17 @@ func (p *partSource) partition(ctx context.Context, inner model.Step, run *model
 	defer cancel(nil)
 	asked := newStop(stop)
 	defer asked.close()
-	keeper := p.newLease(a, since, asked, cancel)
+	samples := sampling.New(sampling.Config{
+		Store: p.parts.Repository.Series, Heartbeat: p.heartbeat, Observer: p.parts.Services.Observer,
+		Guard: ports.JobRef{ID: a.Job.ID, Owner: a.Step.Owner, Epoch: a.Step.Epoch, Branch: a.Step.ID},
+	})
+	keeper := p.newLease(a, since, asked, cancel, samples.Beat)
 	keeper.Start(ctx)
+	samples.Start(ctx)
 	run.Services.Stop, run.Services.Lease = asked, keeper
 	ends := &leaving{Transitions: p.parts.Repository.Transitions, parts: p.parts.Repository.Assignments, stop: asked, lease: keeper}
-	record, err := p.parts.Executor(ends).Execute(model.WithPatience(working, keeper), inner, run)
+	record, err := samples.Executor(p.parts.Executor(ends)).Execute(model.WithPatience(working, keeper), inner, run)
+	samples.Stop()
 	keeper.Stop()
 	keeper.Wait()
 	if err != nil || ends.released {
@@ -275,7 +282,7 @@ func (p *partSource) partition(ctx context.Context, inner model.Step, run *model
 	return record, nil
 }
 
-func (p *partSource) newLease(a *ports.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc) *lease.Keeper {
+func (p *partSource) newLease(a *ports.Assignment, since time.Duration, asked *stop, end context.CancelCauseFunc, beaten func()) *lease.Keeper {
 	ref := refOf(a)
 	return lease.New(lease.Config{
 		Clock: p.clock(), Lease: p.lease, Heartbeat: p.heartbeat, Since: since, End: func(cause error) { end(cause) },
@@ -283,6 +290,9 @@ func (p *partSource) newLease(a *ports.Assignment, since time.Duration, asked *s
 			requested, err := p.parts.Repository.HeartbeatStep(ctx, ref, p.lease)
 			if requested {
 				asked.Request()
+			}
+			if err == nil {
+				beaten()
 			}
 			return err
 		},

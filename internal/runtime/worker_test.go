@@ -59,10 +59,14 @@ func newWorkplace(t *testing.T, url string, parts int, work core.TaskletFunc) *w
 
 func workplaceOn(t *testing.T, e *testengine.Engine, deliveries engine.Engine, parts int, work core.TaskletFunc) *workplace {
 	t.Helper()
+	return workplaceOf(t, e, deliveries, parts, e.Tasklet("parts", tx.Attr{}, work).Step)
+}
+
+func workplaceOf(t *testing.T, e *testengine.Engine, deliveries engine.Engine, parts int, inner model.Step) *workplace {
+	t.Helper()
 	p := &workplace{Engine: e}
-	inner := p.Tasklet("parts", tx.Attr{}, work)
 	outer, err := step.NewPartitioned(step.PartitionConfig{
-		Step: inner.Step, OnWorkers: true,
+		Step: inner, OnWorkers: true,
 		Partitioner: func(context.Context, *model.StepRun) (core.Partitioner, error) { return partsOf(parts), nil },
 	})
 	require.NoError(t, err)

@@ -69,6 +69,9 @@ func (m *maskedObserver) failure(e core.Event) core.Event {
 	case core.HeartbeatFailed:
 		e.Err = m.err(e.Err)
 		return e
+	case core.SeriesNotStored:
+		e.Err = m.err(e.Err)
+		return e
 	case core.LaunchWaits:
 		e.Reason = m.mask(e.Reason)
 		return e

@@ -28,7 +28,7 @@ type Fixture struct {
 // Run runs the suite; open creates a new database for each test.
 func Run(t *testing.T, open func(t *testing.T) *Fixture) {
 	for _, group := range [][]test{launchTests(), leaseTests(), takeOverTests(), transitionTests(), stepTests(), checkpointTests(), skipTests(), explorerTests(),
-		partitionTests(), parkTests(), assignTests(), operationTests(), listingTests(), purgeTests(), journalTests(), stormTests(), costTests(), requestTests()} {
+		partitionTests(), parkTests(), assignTests(), operationTests(), listingTests(), purgeTests(), journalTests(), stormTests(), costTests(), requestTests(), seriesTests()} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()

@@ -166,6 +166,11 @@ type (
 		Execution JobExecutionID // 0 for a worker's
 		Err       error
 	}
+	// SeriesNotStored: the counters over time wait for a later heartbeat. Once per process and execution, or part.
+	SeriesNotStored struct {
+		Execution JobExecutionID
+		Err       error
+	}
 	// LaunchWaits: for another execution with its key (rule L12), or SQLite's writer (rule L7). Once per wait,
 	// after a moment.
 	LaunchWaits struct {
@@ -364,6 +369,11 @@ func (e ServerStarted) line() Line {
 
 func (e HeartbeatFailed) line() Line {
 	return newLine("heartbeat.failed", slog.LevelWarn, "a heartbeat did not reach the database", executionAttr(e.Execution), errorAttr(e.Err))
+}
+
+func (e SeriesNotStored) line() Line {
+	return newLine("series.not_stored", slog.LevelWarn, "counters over time could not be stored: tried again with each heartbeat",
+		executionAttr(e.Execution), errorAttr(e.Err))
 }
 
 func (e LaunchWaits) line() Line {

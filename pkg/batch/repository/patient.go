@@ -30,6 +30,7 @@ func (r *Repository) Patient() ports.Repository {
 	all.Skips = patientSkips{all.Skips, p}
 	all.Attempts = patientAttempts{all.Attempts, p}
 	all.Journal = patientJournal{all.Journal, p}
+	all.Series = patientSeries{all.Series, p}
 	return all
 }
 

@@ -75,6 +75,7 @@ func New(db tx.Database, options Options) *Repository {
 			Attempts:        &attempts{s},
 			Journal:         &journal{s},
 			Requests:        &requests{s},
+			Series:          &seriesRows{s},
 		},
 		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, changes: &changes{s}, announcements: ready, tables: &tables{s},
 		store: s, plans: plans,

@@ -335,6 +335,8 @@ func (o *Observer) note(ctx context.Context, e core.Event) {
 		o.on(e.Execution, e.Step).event("the end could not be recorded", errorAttributes(e.Err)...)
 	case core.HeartbeatFailed:
 		o.on(e.Execution, "").event("heartbeat failed", errorAttributes(e.Err)...)
+	case core.SeriesNotStored:
+		o.on(e.Execution, "").event("counters over time could not be stored", errorAttributes(e.Err)...)
 	case core.LaunchWaits:
 		o.on(e.Execution, e.Step).event("a launch waits: " + e.Reason)
 	case core.ComponentLate:

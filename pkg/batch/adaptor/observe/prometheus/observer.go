@@ -139,7 +139,7 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 			m.forget(e.Execution)
 		}
 	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
-		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted, core.ServerStarted:
+		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted, core.ServerStarted, core.SeriesNotStored:
 	}
 }
 

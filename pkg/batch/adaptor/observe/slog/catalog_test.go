@@ -35,6 +35,7 @@ func Catalog() []Entry {
 		{"worker.started", "INFO", "worker"},
 		{"server.started", "INFO", "address"},
 		{"heartbeat.failed", "WARN", "execution [error]"},
+		{"series.not_stored", "WARN", "execution [error]"},
 		{"launch.waits", "INFO", "job execution [step] [reason]"},
 		{"decider.missing", "WARN", "decider tasks"},
 		{"component.late", "ERROR", "job execution [step] [error]"},

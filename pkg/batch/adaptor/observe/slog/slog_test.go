@@ -136,7 +136,7 @@ func all() []core.Event {
 		core.GateChecked{Step: "s"}, core.GateChecked{Held: true}, core.StopAsked{}, core.StopFailed{Err: failure}, core.CloseFailed{Err: failure}, core.ListenerFailed{Err: failure},
 		core.Transitioned{Answer: core.Applied}, core.Transitioned{Answer: core.Duplicate, Current: core.StatusFailed}, core.Transitioned{Answer: core.Rejected}, core.Transitioned{Answer: core.Rejected, Key: "6f1d", Early: true},
 		core.EventDead{Err: failure},
-		core.OwnerLost{}, core.EndNotRecorded{Err: failure}, core.ObserverFailed{Err: failure}, core.HeartbeatFailed{Err: failure}, core.ComponentLate{Step: "s", Err: failure}, core.DeciderMissing{Decider: "d", Tasks: 1}, core.LaunchWaits{Reason: "r"},
+		core.OwnerLost{}, core.EndNotRecorded{Err: failure}, core.ObserverFailed{Err: failure}, core.HeartbeatFailed{Err: failure}, core.SeriesNotStored{Err: failure}, core.ComponentLate{Step: "s", Err: failure}, core.DeciderMissing{Decider: "d", Tasks: 1}, core.LaunchWaits{Reason: "r"},
 		core.JobEnded{Execution: job},
 	}
 }

@@ -1,0 +1,10 @@
+package sampling_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/surfin-batch/surfin/internal/testdb"
+)
+
+func TestMain(m *testing.M) { os.Exit(testdb.Main(m)) }

@@ -34,6 +34,10 @@ type Config struct {
 	Paths []string
 	// Rate is in requests per second and client.
 	Rate int
+	// Proxy signs users in; may be zero.
+	Proxy access.Proxy
+	// BasePath is the path of the server below its host, such as /surfin; may be empty.
+	BasePath string
 	// Mask hides secrets in a JSON document; may be nil.
 	Mask func(document []byte) []byte
 	// Log: nil means slog.Default().
@@ -42,6 +46,10 @@ type Config struct {
 	// Pages returns the handler of everything that is neither the API nor a probe, with
 	// the same clients and rates; nil means that there are no pages.
 	Pages func(guard *access.Guard) (http.Handler, error)
+	// SignInPage renders the page for signing in; nil means a plain one.
+	SignInPage func(w http.ResponseWriter, r *http.Request, s access.SignIn)
+	// Announce receives the guard before the first request; may be nil.
+	Announce func(guard *access.Guard)
 
 	started  func(*operator.Running)
 	stopping <-chan struct{}

@@ -66,6 +66,11 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, end := a.untilStop(r.Context())
 	defer end()
+	if until := access.CallerOf(ctx).Until; !until.IsZero() {
+		var over context.CancelFunc
+		ctx, over = context.WithDeadline(ctx, until)
+		defer over()
+	}
 	listener, err := a.changes.Listen(ctx, clientOf(r), topics, r.Header.Get("Last-Event-ID"))
 	var full *changes.FullError
 	switch {

@@ -30,9 +30,11 @@ for each run, so a correction takes effect; a new file takes effect after a rest
 the server.
 
 Clients have tokens: api.operator_tokens.NAME may do everything, api.viewer_tokens.NAME
-may read (see "` + c.env.app.Name + ` help settings"). Without any token the server listens on a loopback
-address only and is read-only. Tokens are sent in plain text: put a proxy with TLS in
-front of a server that other machines call.
+may read (see "` + c.env.app.Name + ` help settings"). Browsers sign in with a token at /login. Without any
+token the server listens on a loopback address only and is read-only; it prints a link
+that makes an operator's session in one browser, once, for ten minutes. Tokens are sent
+in plain text: put a proxy with TLS in front of a server that other machines call. The
+proxy may sign users in (api.proxy).
 
 A worker starts registered jobs when they are due. With --worker the server is also a
 worker with that many slots, and the leader if no other worker is.

@@ -34,6 +34,35 @@ func TestTheFirstCommandCompilesLittle(t *testing.T) {
 	}
 }
 
+// The pages of the console need two packages of the standard library, and nothing else.
+func TestTheConsoleAddsItsTemplatesAndNothingElse(t *testing.T) {
+	t.Parallel()
+	out, err := testtree.Command(t.Context(), "go", "list", "-deps", "-f", `{{.ImportPath}} {{join .Imports " "}}`, ".").Output()
+	require.NoError(t, err)
+	imports := map[string][]string{}
+	root := ""
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		root, imports[words[0]] = words[0], words[1:] // the program is the last
+	}
+	without := map[string]bool{"github.com/surfin-batch/surfin/internal/console": true}
+	for next := []string{root}; len(next) > 0; next = next[1:] {
+		for _, p := range imports[next[0]] {
+			if !without[p] {
+				without[p], next = true, append(next, p)
+			}
+		}
+	}
+	var added []string
+	for p := range imports {
+		if !without[p] && p != root && p != "runtime/cgo" && !strings.HasPrefix(p, "github.com/surfin-batch/surfin/") {
+			added = append(added, p)
+		}
+	}
+	slices.Sort(added)
+	require.Equal(t, []string{"html", "html/template"}, added)
+}
+
 func TestABuildWithoutMetricsAndTracesSaysSoWhenTheyAreConfigured(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

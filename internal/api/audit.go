@@ -44,10 +44,14 @@ func (a *api) addAudit(h huma.API) {
 		func(ctx context.Context, in *actsInput) (*output[operator.ActPage], error) {
 			return answer(a, ctx, func() (*operator.ActPage, error) {
 				if c := access.CallerOf(ctx); c.Role != settings.Operator {
-					return nil, newProblem(http.StatusForbidden, "the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
+					return nil, onlyOperators("the audit")
 				}
 				page, err := a.Service.Acts(ctx, operator.ActsRequest{Since: in.Since, Job: in.Job, Actor: in.Actor, Act: in.Act, Before: in.Before, Limit: in.size()})
 				return &page, err
 			})
 		})
+}
+
+func onlyOperators(what string) *Problem {
+	return newProblem(http.StatusForbidden, what+" is for operators: set api.operator_tokens.NAME, or use the token of an operator")
 }

@@ -2,29 +2,19 @@ package api
 
 import (
 	"context"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 type (
 	// ExecutionPath is embedded in the input of operations on an execution.
 	ExecutionPath struct {
 		ID int64 `path:"execution" minimum:"1" doc:"Number of an execution"`
-	}
-	listInput struct {
-		Job      string    `query:"job" maxLength:"200" doc:"Only executions of this job"`
-		Instance int64     `query:"instance" minimum:"0" doc:"Only executions of this instance"`
-		Statuses []string  `query:"statuses" maxItems:"20" doc:"Only executions in these statuses, separated by commas"`
-		Running  bool      `query:"running" doc:"Only executions that are not over"`
-		Exit     string    `query:"exit" maxLength:"2500" doc:"Only executions with this exit code"`
-		Since    time.Time `query:"since" doc:"Only executions created at or after this time"`
-		Until    time.Time `query:"until" doc:"Only executions created before this time"`
-		Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
-		PageSize
 	}
 	instancesInput struct {
 		Job    string `query:"job" maxLength:"200" doc:"Only instances of this job"`
@@ -45,6 +35,16 @@ type (
 		ExecutionPath
 		With string `query:"with" maxLength:"20" doc:"The number of an execution of the same job, or previous (the one before it; the default), or typical (the medians of the last ten that completed)"`
 	}
+	logInput struct {
+		ExecutionPath
+		Attempt int    `query:"attempt" minimum:"0" doc:"The log of the execution with this number among those of the instance; 0 means this one"`
+		Step    string `query:"step" maxLength:"1000" doc:"Only lines of this step with its parts, or of STEP:PART"`
+		Level   string `query:"level" maxLength:"10" doc:"Only lines of this level or a higher one: debug, info, warn or error"`
+		Text    string `query:"text" maxLength:"1000" doc:"Only lines with this text in the message, the event or an attribute, in upper or lower case"`
+		After   int64  `query:"after" minimum:"-1" default:"-1" doc:"Only lines after this number, from the first on; 0 begins with the first line, and -1 is the last page"`
+		Before  int64  `query:"before" minimum:"0" doc:"Only lines before this number, the last of them; it wins over after"`
+		Limit   int    `query:"limit" minimum:"0" maximum:"500" doc:"Size of the page; 0 means 500"`
+	}
 	seriesInput struct {
 		ExecutionPath
 		Step string `query:"step" maxLength:"1000" doc:"Only this step, over its own time: every round and part of it. A part is STEP:PART"`
@@ -60,9 +60,13 @@ type (
 func (p ExecutionPath) id() core.JobExecutionID { return core.JobExecutionID(p.ID) }
 
 func (a *api) addExecutions(h huma.API) {
-	huma.Register(h, get(h, "list-executions", "/v1/executions", "Executions, newest first", ""),
+	huma.Register(h, get(h, "list-executions", "/v1/executions", "Executions, newest first",
+		"With param, text, ended_since, ended_until, longer_than, has, actor or worker it is a search, which reads the history for about a tenth of a second: searched_to says how far it came, and next is the key to go on. A page of a search may be empty and have a next one."),
 		func(ctx context.Context, in *listInput) (*output[operator.ExecutionPage], error) {
 			return answer(a, ctx, func() (*operator.ExecutionPage, error) {
+				if in.Actor != "" && access.CallerOf(ctx).Role != settings.Operator {
+					return nil, onlyOperators("the filter actor reads the audit, which")
+				}
 				page, err := a.Service.List(ctx, in.request())
 				return &page, err
 			})
@@ -92,6 +96,15 @@ func (a *api) addExecutions(h huma.API) {
 				return a.Service.Compare(ctx, operator.CompareRequest{Execution: in.id(), With: in.With})
 			})
 		})
+	huma.Register(h, get(h, "execution-log", "/v1/executions/{execution}/log", "The log of an execution",
+		"A page of its lines, the last one unless after or before selects another. To follow it, ask again with next as after until the execution is over."),
+		func(ctx context.Context, in *logInput) (*output[operator.ExecutionLog], error) {
+			return answer(a, ctx, func() (*operator.ExecutionLog, error) {
+				return a.Service.Log(ctx, operator.LogRequest{
+					Execution: in.id(), Attempt: in.Attempt, Step: in.Step, Level: in.Level, Text: in.Text, After: in.After, Before: in.Before, Limit: in.Limit,
+				})
+			})
+		})
 	huma.Register(h, get(h, "execution-series", "/v1/executions/{execution}/series", "Its counters over time",
 		"Committed rows, and their speed: of the whole execution and of each step, with rounds and parts added up. At most 240 points each; between two of them counters grow evenly. Processes sample their steps at each heartbeat, at most once a second. A step shorter than a heartbeat, or whose process was killed, has less detail, and the same last point as its counters."),
 		func(ctx context.Context, in *seriesInput) (*output[operator.SeriesView], error) {
@@ -113,17 +126,6 @@ func (a *api) addExecutions(h huma.API) {
 				return &progress{running}, err
 			})
 		})
-}
-
-func (in *listInput) request() operator.ListRequest {
-	req := operator.ListRequest{
-		Job: in.Job, Instance: core.JobInstanceID(in.Instance), Running: in.Running, Exit: in.Exit, Since: in.Since, Until: in.Until,
-		Before: core.JobExecutionID(in.Before), Limit: in.Limit,
-	}
-	for _, s := range in.Statuses {
-		req.Statuses = append(req.Statuses, core.Status(s))
-	}
-	return req
 }
 
 type (

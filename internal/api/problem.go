@@ -13,6 +13,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/jobfile"
+	"github.com/surfin-batch/surfin/internal/nearest"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/runtime"
@@ -69,12 +70,26 @@ func parameterErrors(err error) []*ports.ParameterError {
 	return parameterErrors(errors.Unwrap(err))
 }
 
-func suggestKeys(_ huma.Context, _ string, v any) (any, error) {
+const unknownParameter = "unknown query parameter" // of huma
+
+func queryNames(o *huma.Operation) (names []string) {
+	for _, p := range o.Parameters {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func suggestKeys(ctx huma.Context, _ string, v any) (any, error) {
 	if model, is := v.(*huma.ErrorModel); is {
 		for _, e := range model.Errors {
 			key := e.Location[strings.LastIndexByte(e.Location, '.')+1:]
 			if cure := runtime.KeyCure(key); cure != "" && e.Message == validation.MsgUnexpectedProperty {
 				e.Message += ": " + cure
+			}
+			if name, is := strings.CutPrefix(e.Location, "query."); is && e.Message == unknownParameter {
+				e.Message += nearest.Hint(name, queryNames(ctx.Operation()))
 			}
 		}
 	}

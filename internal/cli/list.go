@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +20,9 @@ type listFlags struct {
 	statuses     []string
 	since, until string
 	before       int64
+	after        int64
 	instance     int64
+	find         findFlags
 }
 
 func (c showCommands) listCommand() *cobra.Command {
@@ -30,7 +31,8 @@ func (c showCommands) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List executions, newest first; or jobs, instances, components",
 		Example: "  " + c.env.app.Name + " list --job load --status FAILED,STOPPED --since 7d\n" +
-			"  " + c.env.app.Name + " list --running",
+			"  " + c.env.app.Name + " list --running\n" +
+			"  " + c.env.app.Name + " list --text timeout --param day:2026-11-21 --count",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			req, err := l.check(c.env.now())
@@ -49,7 +51,10 @@ func (c showCommands) listCommand() *cobra.Command {
 	f.StringVar(&l.since, "since", "", "only executions made at this `TIME` or later: a date, a time, or how long ago (7d, 12h)")
 	f.StringVar(&l.until, "until", "", "only executions made before this `TIME`")
 	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
+	f.Int64Var(&l.after, "after", 0, "only executions with a greater number than `EXECUTION`, oldest first")
 	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
+	f.BoolVar(&l.request.Count, "count", false, "count the executions of all pages, up to 10,000")
+	l.find.add(cmd, &l.request.Search)
 	c.env.addListFormatFlag(cmd)
 	completeFlag(cmd, "status", operator.StatusNames()...)
 	cmd.AddCommand(c.listComponentsCommand(), c.listJobsCommand(), c.listInstancesCommand())
@@ -58,7 +63,7 @@ func (c showCommands) listCommand() *cobra.Command {
 
 func (l *listFlags) check(now time.Time) (req operator.ListRequest, err error) {
 	req = l.request
-	req.Before, req.Instance = core.JobExecutionID(l.before), core.JobInstanceID(l.instance)
+	req.Before, req.After, req.Instance = core.JobExecutionID(l.before), core.JobExecutionID(l.after), core.JobInstanceID(l.instance)
 	if req.Limit < 1 {
 		return req, usagef("--limit %d: at least 1", req.Limit)
 	}
@@ -74,9 +79,11 @@ func (l *listFlags) check(now time.Time) (req operator.ListRequest, err error) {
 		}
 	}
 	if l.until != "" {
-		req.Until, err = parseMoment("--until", l.until, now)
+		if req.Until, err = parseMoment("--until", l.until, now); err != nil {
+			return req, err
+		}
 	}
-	return req, err
+	return req, l.find.check(&req.Search, now)
 }
 
 func (c showCommands) list(ctx context.Context, req operator.ListRequest) error {
@@ -86,8 +93,9 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		return err
 	})
 	if err != nil {
-		return err
+		return wrongFlag(err)
 	}
+	defer c.sayRest(ctx, &page, &req)
 	if c.env.format == formatJSON {
 		records := make([]executionRecord, 0, len(page.Executions))
 		for _, e := range page.Executions {
@@ -99,7 +107,7 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		return c.executionsCSV(page.Executions)
 	}
 	if len(page.Executions) == 0 {
-		return c.noExecutions(ctx, req.Job)
+		return c.nothingListed(ctx, &page, &req)
 	}
 	if err := c.env.print(executionTable(page.Executions)); err != nil {
 		return err
@@ -110,12 +118,7 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		}
 	}
 	if text := c.parkedInVain(page.Executions); text != "" {
-		if err := c.env.print(text); err != nil {
-			return err
-		}
-	}
-	if page.Next != 0 {
-		c.env.log.InfoContext(ctx, fmt.Sprintf("there are more: --before %d", page.Next))
+		return c.env.print(text)
 	}
 	return nil
 }

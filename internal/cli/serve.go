@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/api"
+	"github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -109,6 +112,12 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
 				Paths: c.env.settings.API.Paths, Mask: c.env.settings.Secrets.JSON,
 				Proxy: access.Proxy(c.env.settings.API.Proxy), BasePath: c.env.settings.API.BasePath, Announce: func(guard *access.Guard) { c.announceLink(ctx, at, guard) },
+				Pages: func(guard *access.Guard) (http.Handler, error) {
+					return console.New(guard, console.Config{
+						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, Log: c.env.log,
+						Commands: wording.Commands{Program: c.env.app.Name}, Base: c.env.settings.API.BasePath,
+					})
+				},
 			})
 		})
 	})

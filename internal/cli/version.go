@@ -6,17 +6,29 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/surfin-batch/surfin/internal/console"
 )
 
 func (c fileCommands) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var licenses bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return c.env.print(versionText(c.env.app))
+			if !licenses {
+				return c.env.print(versionText(c.env.app))
+			}
+			text, err := console.Licenses()
+			if err != nil {
+				return err
+			}
+			return c.env.print(text)
 		},
 	}
+	cmd.Flags().BoolVar(&licenses, "licenses", false, "print the licenses of the files in the console that others wrote")
+	return cmd
 }
 
 func versionText(app App) string {

@@ -29,6 +29,8 @@ type historyRecords interface {
 	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
 	Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error)
 	Audit(ctx context.Context, id core.JobExecutionID) ([]ports.AuditEntry, error)
+	Search(ctx context.Context, search ports.ExecutionSearch) (ports.Found, error)
+	ParameterNames(ctx context.Context, limit int) ([]string, error)
 }
 
 // RequestError is an invalid field of a request.
@@ -63,10 +65,16 @@ type ListRequest struct {
 	// [Since, Until) bounds the creation.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Before selects smaller IDs: the key of the next page.
+	// Search has conditions that make the list a search.
+	Search
+	// Before selects smaller IDs: the key of the next page. After selects larger ones, and lists them
+	// oldest first.
 	Before core.JobExecutionID `json:"before,omitempty"`
+	After  core.JobExecutionID `json:"after,omitempty"`
 	// Limit: 0 means 50.
 	Limit int `json:"limit,omitempty"`
+	// Count counts the executions of all pages, up to 10,000.
+	Count bool `json:"count,omitempty"`
 }
 
 // ExecutionPage is a page of executions, newest first.
@@ -74,6 +82,13 @@ type ExecutionPage struct {
 	Executions []Execution `json:"executions"`
 	// Next: 0 means the last page.
 	Next core.JobExecutionID `json:"next,omitempty"`
+	// SearchedTo is set if a search has a next page. Its page may have few
+	// executions, or none.
+	SearchedTo *SearchedTo `json:"searched_to,omitempty"`
+	// Count is set if requested.
+	Count *ExecutionCount `json:"count,omitempty"`
+	// Notes say what in the request may be a mistake.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // List lists executions, newest first. It returns a *RequestError for an
@@ -83,27 +98,50 @@ func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	if err != nil {
 		return ExecutionPage{}, err
 	}
-	ids, err := s.records.ExecutionIDs(ctx, filter)
+	search, err := req.Search.conditions(s.judge.now())
 	if err != nil {
-		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
+		return ExecutionPage{}, err
 	}
-	ids, more := cutPage(ids, filter.Limit)
+	search.Filter, search.After = filter, req.After
+	page, err := s.list(ctx, &req, search)
+	if err == nil && req.Count {
+		page.Count, err = s.count(ctx, search)
+	}
+	if err == nil && len(page.Executions) == 0 {
+		page.Notes, err = s.notes(ctx, search)
+	}
+	if err != nil {
+		return page, fmt.Errorf("list executions: %w", err)
+	}
+	return page, nil
+}
+
+func (s *history) list(ctx context.Context, req *ListRequest, search ports.ExecutionSearch) (ExecutionPage, error) {
+	if !req.Search.IsEmpty() || req.After != 0 {
+		return s.search(ctx, search)
+	}
+	ids, err := s.records.ExecutionIDs(ctx, search.Filter)
+	if err != nil {
+		return ExecutionPage{}, err
+	}
+	ids, more := cutPage(ids, search.Filter.Limit)
+	var page ExecutionPage
+	if page.Executions, err = s.listed(ctx, ids, search.Filter); err == nil && more {
+		page.Next = ids[len(ids)-1]
+	}
+	return page, err
+}
+
+func (s *history) listed(ctx context.Context, ids []core.JobExecutionID, filter ports.ExecutionFilter) ([]Execution, error) {
 	judged, err := s.records.Judged(ctx, ports.JudgedRequest{IDs: ids, Brief: true, Dead: s.judge.dead})
 	if err != nil {
-		return ExecutionPage{}, fmt.Errorf("list executions: %w", err)
+		return nil, err
 	}
 	judged = slices.DeleteFunc(judged, func(j ports.JudgedExecution) bool { // they may have changed since their IDs were read
 		status, exit := j.Execution.Status, j.Execution.ExitCode
 		return len(filter.Statuses) > 0 && !slices.Contains(filter.Statuses, status) || filter.ExitCode != "" && exit != filter.ExitCode
 	})
-	var page ExecutionPage
-	if page.Executions, err = s.view.views(ctx, judged); err != nil {
-		return page, fmt.Errorf("list executions: %w", err)
-	}
-	if more {
-		page.Next = ids[len(ids)-1]
-	}
-	return page, nil
+	return s.view.views(ctx, judged)
 }
 
 func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
@@ -116,7 +154,7 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 	}
 	for _, status := range r.Statuses {
 		if !slices.Contains(core.Statuses(), status) {
-			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status", Allowed: StatusNames()}
+			return filter, &RequestError{Field: "statuses", Value: string(status), Reason: "no such status" + meant(string(status), StatusNames()), Allowed: StatusNames()}
 		}
 	}
 	if r.Running {
@@ -124,6 +162,9 @@ func (r ListRequest) filter() (filter ports.ExecutionFilter, err error) {
 			return filter, &RequestError{Field: "running", Value: "true", Reason: "statuses are set as well: set only one of them"}
 		}
 		filter.Statuses = ports.ActiveStatuses()
+	}
+	if r.Before != 0 && r.After != 0 {
+		return filter, &RequestError{Field: "after", Value: fmt.Sprint(r.After), Reason: "before is set as well: set only one of them"}
 	}
 	return filter, nil
 }

@@ -13,9 +13,11 @@ type Repository struct {
 	CheckpointStore
 	Explorer
 	BulkExplorer
+	Searches
 	Skips
 	Attempts
 	Journal
 	Requests
+	Logs
 	Series
 }

@@ -39,7 +39,7 @@ type room struct {
 const helpers = "internal/..."
 
 func layersInside() []string {
-	return []string{"internal/access/...", "internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
+	return []string{"internal/access/...", "internal/api/...", "internal/assembly", "internal/model", "internal/ports/...", "internal/cli/...", "internal/console/...", "internal/draft/...", "internal/job/...", "internal/jobfile/...", "internal/jobtest/...", "internal/operator/...", "internal/redrive/...", "internal/runtime/...", "internal/schedule/...", "internal/wording/..."}
 }
 
 func admits(pattern, dir string) bool {
@@ -63,9 +63,8 @@ func rooms() []room {
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with alternatives
-		{path: "internal/panics", std: true},
+		{path: "internal/panics", std: true}, {path: "internal/trait", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
-		{path: "internal/trait", std: true},
 		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},
 		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "internal/jsontext/..."}, std: true},
@@ -99,12 +98,12 @@ func rooms() []room {
 		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
 		{path: "internal/changes", may: []string{core, ports}, std: true},
-		// The guard of the API and of the console: it knows no operation.
 		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
-		// HTTP: the rules of running are the service's.
+		// HTTP, pages, text and exit codes: the rules of running are the service's.
 		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/changes", "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
-		// Text and exit codes: the rules of running are the service's.
-		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
+		// Pages around the service: no rule of running and no SQL.
+		{path: "internal/console/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime", "pkg/batch/settings/...", "internal/jobfile/...", "internal/refusal", "internal/wording", ours}},
+		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/console/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
 		// Sentences for people, wherever they are shown.
 		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator", "internal/refusal", "internal/humanize"}},
 		{path: "pkg/batch/adaptor/engine/*/...", may: []string{core, tx, "internal/runtime/engine", ours}},
@@ -119,6 +118,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/runlog", may: []string{core, ports, "internal/panics"}, std: true},
 		{path: "internal/series", may: []string{core}, std: true},
 		{path: "internal/series/sampling", may: []string{core, model, ports, "internal/series", "internal/panics"}},
 		{path: "internal/logfolder", may: []string{core, ports}, std: true},
@@ -139,7 +139,6 @@ func rooms() []room {
 }
 
 // excepted is an import that a room or a guarded library forbids, in a place that has a reason for it.
-// There are no other exceptions.
 type excepted struct{ who, what, why string }
 
 func exceptions() []excepted {

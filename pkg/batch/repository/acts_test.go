@@ -57,7 +57,7 @@ func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 			"INSERT INTO surfin_audit (at, act, actor, job_execution_id, detail) VALUES (" + now + ", 'enable', 'ada@host', 0, 'nightly')",
 			"INSERT INTO surfin_task_audit (at, task_id, act, actor, detail) VALUES (" + now + ", 0, 'set', 'ada@host', 'x = 1')",
 			"INSERT INTO surfin_task_audit (at, task_id, act, actor, detail) VALUES (" + now + ", 1, 'cancel', 'reaper', '')",
-			"DROP INDEX surfin_audit_act", "DROP INDEX surfin_task_audit_act",
+			"DROP INDEX surfin_audit_actor", "DROP INDEX surfin_audit_act", "DROP INDEX surfin_task_audit_act",
 			"ALTER TABLE surfin_audit DROP COLUMN verb", "ALTER TABLE surfin_audit DROP COLUMN person", "ALTER TABLE surfin_audit DROP COLUMN job_name",
 			"ALTER TABLE surfin_task_audit DROP COLUMN verb", "ALTER TABLE surfin_task_audit DROP COLUMN person",
 			"ALTER TABLE surfin_job_instance DROP COLUMN local_times", "ALTER TABLE surfin_job_execution DROP COLUMN local_times",

@@ -71,3 +71,6 @@ func (c *conditions) add(holds bool, text string, args ...any) {
 }
 
 func (c *conditions) text() string { return strings.Join(c.texts, " AND ") }
+
+// either joins them by OR.
+func (c *conditions) either() string { return "(" + strings.Join(c.texts, " OR ") + ")" }

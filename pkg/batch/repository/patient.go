@@ -27,9 +27,11 @@ func (r *Repository) Patient() ports.Repository {
 	all.CheckpointStore = patientCheckpoints{all.CheckpointStore, p}
 	all.Explorer = patientExplorer{all.Explorer, p}
 	all.BulkExplorer = patientBulk{all.BulkExplorer, p}
+	all.Searches = patientSearches{all.Searches, p}
 	all.Skips = patientSkips{all.Skips, p}
 	all.Attempts = patientAttempts{all.Attempts, p}
 	all.Journal = patientJournal{all.Journal, p}
+	all.Logs = patientLogs{all.Logs, p}
 	all.Series = patientSeries{all.Series, p}
 	return all
 }
@@ -287,6 +289,21 @@ func (r patientBulk) StepWork(ctx context.Context, ids ...core.JobExecutionID) (
 	return reading(ctx, r.patience, func(ctx context.Context) (ports.StepWork, error) { return r.BulkExplorer.StepWork(ctx, ids...) })
 }
 
+type patientSearches struct {
+	ports.Searches
+	patience
+}
+
+// Search implements ports.Searches.
+func (r patientSearches) Search(ctx context.Context, search ports.ExecutionSearch) (ports.Found, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (ports.Found, error) { return r.Searches.Search(ctx, search) })
+}
+
+// ParameterNames implements ports.Searches.
+func (r patientSearches) ParameterNames(ctx context.Context, limit int) ([]string, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]string, error) { return r.Searches.ParameterNames(ctx, limit) })
+}
+
 type patientSkips struct {
 	ports.Skips
 	patience
@@ -357,4 +374,14 @@ func (r patientJournal) StepsByID(ctx context.Context, ids []core.StepExecutionI
 	return reading(ctx, r.patience, func(ctx context.Context) (map[core.StepExecutionID]core.StepExecution, error) {
 		return r.Journal.StepsByID(ctx, ids)
 	})
+}
+
+type patientLogs struct {
+	ports.Logs
+	patience
+}
+
+// LogPage implements ports.LogReader.
+func (r patientLogs) LogPage(ctx context.Context, filter ports.LogFilter) (ports.LogPage, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (ports.LogPage, error) { return r.Logs.LogPage(ctx, filter) })
 }

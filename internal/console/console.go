@@ -1,0 +1,150 @@
+package console
+
+import (
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/access"
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/internal/wording"
+)
+
+// Config configures the console.
+type Config struct {
+	Service *operator.Service
+	Jobs    *catalog.Catalog
+	Tasks   *runtime.TaskService
+	// Mask hides secrets in a text; may be nil.
+	Mask func(text string) string
+	// Commands writes the command lines that pages show.
+	Commands wording.Commands
+	// Base is the path of the console below its host, such as /surfin; empty means /.
+	Base string
+	// Log: nil means slog.Default().
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+type console struct {
+	Config
+	guard  *access.Guard
+	mux    *http.ServeMux
+	assets *assets
+	pages  map[string]*template.Template
+}
+
+// New returns the handler of the pages and of the static files, with the clients and rates of the guard.
+func New(guard *access.Guard, config Config) (http.Handler, error) {
+	if config.Service == nil || config.Jobs == nil || config.Tasks == nil {
+		return nil, errors.New("the console needs a service, a catalog of jobs and a service of tasks")
+	}
+	if config.Mask == nil {
+		config.Mask = func(text string) string { return text }
+	}
+	if config.Commands.Program == "" {
+		config.Commands.Program = "surfin"
+	}
+	if config.Log == nil {
+		config.Log = slog.Default()
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux()}
+	var err error
+	if c.assets, err = newAssets(config.Base); err != nil {
+		return nil, err
+	}
+	if c.pages, err = c.templates(); err != nil {
+		return nil, err
+	}
+	for _, r := range routes() {
+		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
+	}
+	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
+	return guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic}), nil
+}
+
+// isStatic reports requests of files that every copy of the program has: a refusal is a page as well.
+func isStatic(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/static/") }
+
+// route is a page.
+type route struct {
+	pattern string
+	// section is the entry of the navigation that is marked.
+	section string
+	// name is of its template.
+	name string
+	show func(*visit) (*page, error)
+}
+
+// routes are all pages. Tests walk over them.
+func routes() []route {
+	return []route{
+		{"/{$}", "now", "now", listPage(ofList.now)},
+		{"/jobs", "jobs", "jobs", listPage(ofList.jobs)},
+		{"/jobs/{job}", "jobs", "job", jobPage(ofJob.job)},
+		{"/executions", "executions", "executions", listPage(ofList.executions)},
+		{"/executions/{execution}", "executions", "execution", executionPage(ofExecution.execution)},
+		{"/executions/{execution}/parts", "executions", "parts", executionPage(ofExecution.parts)},
+		{"/executions/{execution}/skips", "executions", "skips", executionPage(ofExecution.skips)},
+		{"/executions/{execution}/definition", "executions", "definition", executionPage(ofExecution.definition)},
+		{"/executions/{execution}/results", "executions", "results", executionPage(ofExecution.results)},
+		{"/executions/{execution}/audit", "executions", "changes", executionPage(ofExecution.changes)},
+		{"/executions/{execution}/tasks", "executions", "steptasks", executionPage(ofExecution.stepTasks)},
+		{"/executions/{execution}/compare", "executions", "compare", executionPage(ofExecution.compare)},
+		{"/skips/{skip}", "executions", "skip", executionPage(ofExecution.skip)},
+		{"/schedules", "schedules", "schedules", jobPage(ofJob.schedules)},
+		{"/workers", "workers", "workers", workPage(ofWork.workers)},
+		{"/tasks", "tasks", "tasks", workPage(ofWork.tasks)},
+		{"/tasks/{task}", "tasks", "task", workPage(ofWork.task)},
+		{"/groups", "groups", "groups", workPage(ofWork.groups)},
+		{"/groups/{group}", "groups", "group", workPage(ofWork.group)},
+		{"/events", "events", "events", listPage(ofList.events)},
+		{"/audit", "audit", "audit", listPage(ofList.audit)},
+		{"/settings", "settings", "settings", listPage(ofList.settings)},
+		{"/find", "", "find", listPage(ofList.find)},
+	}
+}
+
+// The pages in groups.
+type (
+	ofExecution struct{ *visit }
+	ofList      struct{ *visit }
+	ofJob       struct{ *visit }
+	ofWork      struct{ *visit }
+)
+
+func executionPage(show func(ofExecution) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofExecution{v}) }
+}
+
+func listPage(show func(ofList) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofList{v}) }
+}
+
+func jobPage(show func(ofJob) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofJob{v}) }
+}
+
+func workPage(show func(ofWork) (*page, error)) func(*visit) (*page, error) {
+	return func(v *visit) (*page, error) { return show(ofWork{v}) }
+}
+
+// ServeHTTP implements http.Handler, for admitted requests.
+func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, end := access.Answering(r.Context(), c.Service.CheckDatabase)
+	defer end()
+	r = r.WithContext(ctx)
+	if _, pattern := c.mux.Handler(r); pattern == "" {
+		c.serve(w, r, route{show: (*visit).unknown})
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}

@@ -1,0 +1,267 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// executionView is the first screen of an execution.
+type executionView struct {
+	head
+	// Sentences are the paragraphs of explain.
+	Sentences [][]string
+	Next      []command
+	Flow      template.HTML
+	Outline   []outlineLine
+	// FlowProblem is why there is no picture.
+	FlowProblem string
+	Steps       []stepLine
+	Element     *elementView
+	Running     []progressLine
+	// Error is the execution's own, as a whole.
+	Error string
+}
+
+// head is the part of all pages of one execution.
+type head struct {
+	ID       string
+	Job      link
+	Status   statusView
+	Exit     string
+	Attempts []attemptLink
+	Attempt  int
+	Params   []paramView
+	Created  moment
+	Started  moment
+	Ended    moment
+	Took     string
+	// Typical is the usual duration: empty without executions to compare with.
+	Typical   string
+	Owner     string
+	Lease     string
+	File      string
+	Parent    *link
+	RedriveOf *link
+	Redrives  []link
+	Gate      string
+	Waiting   string
+	Tabs      []choice
+	Instance  link
+}
+
+type attemptLink struct {
+	link
+	Status statusView
+	Here   bool
+}
+
+type paramView struct {
+	Name, Value string
+	Identifying bool
+}
+
+// progressLine is a running step.
+type progressLine struct {
+	Execution link
+	Job       link
+	Step      string
+	Status    statusView
+	Read      string
+	Written   string
+	Rate      string
+	Parts     string
+	Took      string
+	// Percent is from 0 to 100; Left is empty if unknown.
+	Percent float64
+	Known   bool
+	Left    string
+	Waits   string
+	Owner   string
+}
+
+func (v ofExecution) execution() (*page, error) {
+	ctx := v.r.Context()
+	shown, err := v.Service.Show(ctx, operator.ShowRequest{Execution: v.executionID()})
+	if err != nil {
+		return nil, err
+	}
+	explained, err := v.Service.Explain(ctx, operator.ExplainRequest{Execution: shown.ID})
+	if err != nil {
+		return nil, err
+	}
+	view := executionView{Error: shown.Error}
+	if view.head, err = v.head(shown, ""); err != nil {
+		return nil, err
+	}
+	for _, paragraph := range wording.Explanation(explained) {
+		view.Sentences = append(view.Sentences, strings.Split(strings.TrimSpace(v.masked(paragraph)), "\n"))
+	}
+	for _, c := range v.Commands.Explained(explained) {
+		view.Next = append(view.Next, command{c.To, v.masked(c.Command)})
+	}
+	view.Steps = v.stepLines(shown, explained)
+	if err := v.flow(ctx, &view, shown, explained); err != nil {
+		return nil, err
+	}
+	if !shown.Status.IsOver() {
+		if view.Running, err = v.progress(operator.ProgressRequest{Job: shown.JobName}, shown.ID); err != nil {
+			return nil, err
+		}
+	}
+	return &page{Title: title(&shown.Execution), Heading: heading(&shown.Execution), Body: view}, nil
+}
+
+// title begins with the job and how it ended, since a tab shows little of it.
+func title(e *operator.Execution) string {
+	return clip(e.JobName, shortText) + " " + id(e.ID) + ": " + string(e.Status)
+}
+
+func heading(e *operator.Execution) string {
+	return "Execution " + id(e.ID) + " of job " + clip(e.JobName, shortText) + " " + stateOf(e.Status).says
+}
+
+func (v *visit) executionID() core.JobExecutionID { return core.JobExecutionID(v.number("execution")) }
+
+func id(of core.JobExecutionID) string { return strconv.FormatInt(int64(of), 10) }
+
+func (v *visit) executionLink(of core.JobExecutionID) link {
+	return link{id(of), v.Base + "/executions/" + id(of)}
+}
+
+func (v *visit) jobLink(name string) string { return v.Base + "/jobs/" + url.PathEscape(name) }
+
+// head is the part that all pages of an execution have; tab is the current one.
+func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
+	ctx := v.r.Context()
+	h := head{
+		ID: id(e.ID), Job: link{clip(e.JobName, shortText), v.jobLink(e.JobName)}, Status: status(e.Status), Exit: exitOf(e.Status, e.ExitCode), Attempt: e.Attempt,
+		Created: v.moment(e.CreatedAt), Started: v.moment(e.StartedAt), Ended: v.moment(e.EndedAt), File: e.File, Gate: e.Gate,
+		Instance: link{strconv.FormatInt(int64(e.InstanceID), 10), v.Base + "/executions?instance=" + strconv.FormatInt(int64(e.InstanceID), 10)},
+	}
+	if !e.StartedAt.IsZero() {
+		h.Took = humanize.Seconds(e.Duration)
+	}
+	for _, p := range e.Params.All() {
+		h.Params = append(h.Params, paramView{clip(p.Name, shortText), clip(v.masked(p.Text()), lineText), p.Identifying})
+	}
+	if o := e.Owner; o != nil {
+		h.Owner, h.Lease = "process "+strconv.Itoa(o.PID)+" on "+clip(o.Host, shortText), wording.Lease(o, v.Now())
+	}
+	if e.Waiting != nil {
+		h.Waiting = v.Commands.Parked(e.Waiting)
+	}
+	if e.Parent != 0 {
+		h.Parent = &link{"execution " + id(e.Parent), v.executionLink(e.Parent).Href}
+	}
+	if e.RedriveOf != 0 {
+		h.RedriveOf = &link{"execution " + id(e.RedriveOf), v.executionLink(e.RedriveOf).Href}
+	}
+	for _, r := range e.Redrives {
+		h.Redrives = append(h.Redrives, link{"execution " + id(r.Execution) + " (" + string(r.Status) + ")", v.executionLink(r.Execution).Href})
+	}
+	h.Tabs = v.tabs(e.ID, tab)
+	var err error
+	if h.Attempts, err = v.attempts(ctx, e); err != nil {
+		return h, err
+	}
+	h.Typical, err = v.typical(ctx, e.ID)
+	return h, err
+}
+
+// exitOf is an exit code that says more than the status.
+func exitOf(s core.Status, exit string) string {
+	if exit == string(s) {
+		return ""
+	}
+	return clip(exit, shortText)
+}
+
+func (v ofExecution) attempts(ctx context.Context, e *operator.ExecutionView) ([]attemptLink, error) {
+	const most = 20
+	page, err := v.Service.List(ctx, operator.ListRequest{Instance: e.InstanceID, Job: e.JobName, Limit: most})
+	if err != nil {
+		return nil, err
+	}
+	var list []attemptLink
+	for _, one := range slices.Backward(page.Executions) {
+		list = append(list, attemptLink{link{strconv.Itoa(one.Attempt), v.executionLink(one.ID).Href}, status(one.Status), one.ID == e.ID})
+	}
+	return list, nil
+}
+
+// typical is the usual duration of the job, or "".
+func (v ofExecution) typical(ctx context.Context, of core.JobExecutionID) (string, error) {
+	c, err := v.Service.Compare(ctx, operator.CompareRequest{Execution: of, With: operator.WithTypical})
+	if _, none := errors.AsType[*operator.RequestError](err); none {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return humanize.Seconds(c.Duration.With), nil
+}
+
+func tabNames() []string {
+	return []string{"parts", "skips", "definition", "results", "audit", "tasks", "compare"}
+}
+
+func (v ofExecution) tabs(of core.JobExecutionID, shown string) []choice {
+	address := v.executionLink(of).Href
+	list := []choice{{"overview", address, shown == ""}}
+	for _, name := range tabNames() {
+		list = append(list, choice{name, address + "/" + name, shown == name})
+	}
+	return list
+}
+
+// progress are the running steps of a job, or of one of its executions.
+func (v *visit) progress(req operator.ProgressRequest, only core.JobExecutionID) ([]progressLine, error) {
+	running, err := v.Service.Progress(v.r.Context(), req)
+	if err != nil {
+		return nil, err
+	}
+	var list []progressLine
+	for i := range running {
+		p := &running[i]
+		if only != 0 && p.Execution != only {
+			continue
+		}
+		l := progressLine{
+			Execution: v.executionLink(p.Execution), Job: link{clip(p.JobName, shortText), v.jobLink(p.JobName)}, Step: clip(p.Step, shortText),
+			Status: status(p.Status), Read: humanize.Count(p.Read), Written: humanize.Count(p.Written), Took: humanize.Seconds(p.Duration),
+		}
+		if p.PerSecond > 0 {
+			l.Rate = humanize.Count(int64(p.PerSecond)) + "/s"
+		}
+		if p.Partitions > 0 {
+			l.Parts = humanize.Count(p.PartitionsDone) + " of " + humanize.Count(p.Partitions)
+		}
+		if p.Tasks != nil {
+			l.Parts = wording.Tasks(p.Tasks)
+		}
+		if p.Percent != nil {
+			l.Percent, l.Known = min(100, max(0, *p.Percent)), true
+		}
+		if p.Left != nil {
+			l.Left = humanize.Seconds(*p.Left)
+		}
+		if p.Waiting != nil {
+			l.Waits = v.Commands.Parked(p.Waiting)
+		}
+		if p.Owner != nil {
+			l.Owner = "process " + strconv.Itoa(p.Owner.PID) + " on " + clip(p.Owner.Host, shortText) + ", " + wording.Lease(p.Owner, v.Now())
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}

@@ -1,0 +1,13 @@
+package console
+
+// Inert is the last step of every page.
+func Inert(page []byte, mask func(text string) string) []byte { return inert(page, mask) }
+
+// Patterns are the paths of all pages.
+func Patterns() []string {
+	var list []string
+	for _, r := range routes() {
+		list = append(list, r.pattern)
+	}
+	return list
+}

@@ -1,0 +1,71 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// findView is where a few typed characters may lead.
+type findView struct {
+	Asked string
+	Found []found
+}
+
+// found is a place with its kind.
+type found struct{ Kind, Text, Href string }
+
+const mostFound = 20
+
+// find leads to an execution by its number, to a job, or to a page. A whole match leads there at once,
+// unless the palette asks.
+func (v ofList) find() (*page, error) {
+	asked := strings.TrimSpace(v.text("q"))
+	view := findView{Asked: asked}
+	if n, err := strconv.ParseInt(asked, 10, 64); err == nil && n > 0 {
+		to := v.executionLink(core.JobExecutionID(n))
+		view.Found = append(view.Found, found{"execution", to.Text, to.Href})
+	}
+	names := v.Jobs.Names()
+	history, err := v.Service.Jobs(v.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	for i := range history {
+		if !known[history[i].JobName] {
+			names = append(names, history[i].JobName)
+		}
+	}
+	lower := strings.ToLower(asked)
+	for _, name := range names {
+		if len(view.Found) < mostFound && strings.Contains(strings.ToLower(name), lower) {
+			view.Found = append(view.Found, found{"job", clip(name, shortText), v.jobLink(name)})
+		}
+	}
+	for _, s := range sections() {
+		if strings.Contains(strings.ToLower(s.Title), lower) {
+			view.Found = append(view.Found, found{"page", s.Title, v.Base + s.Path})
+		}
+	}
+	if v.r.Header.Get("HX-Request") == "" && len(view.Found) == 1 && asked != "" {
+		http.Redirect(v.w, v.r, view.Found[0].Href, http.StatusSeeOther)
+		return nil, nil //nolint:nilnil // it leads elsewhere
+	}
+	return &page{Title: "Find", Heading: findHeading(&view), Body: view}, nil
+}
+
+func findHeading(view *findView) string {
+	switch {
+	case view.Asked == "":
+		return "Jump to an execution, a job or a page"
+	case len(view.Found) == 0:
+		return "Nothing is called " + clip(view.Asked, shortText)
+	}
+	return "Found for " + clip(view.Asked, shortText)
+}

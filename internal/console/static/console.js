@@ -1,0 +1,96 @@
+"use strict";
+// The palette, keys and the browser's zone. Every page works without this script.
+(() => {
+  const by = id => document.getElementById(id);
+  const typing = el => el && (el.isContentEditable || /^(input|textarea|select)$/i.test(el.tagName));
+
+  // The zone of this browser, as one of the choices.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const choice = by("browserzone");
+  if (choice && zone) {
+    const to = new URL(location.href);
+    to.searchParams.set("tz", zone);
+    choice.href = to.pathname + to.search;
+    choice.textContent = "this browser (" + zone + ")";
+    choice.hidden = false;
+  }
+
+  const open = (dialog, text) => {
+    if (!dialog || dialog.open) return;
+    dialog.showModal();
+    const input = dialog.querySelector("input");
+    if (input) {
+      if (text !== undefined) input.value = text;
+      input.select();
+      input.dispatchEvent(new Event("input", {bubbles: true}));
+    }
+  };
+
+  // The arrows walk over what the palette found; Enter in its field opens the first.
+  const palette = by("palette");
+  if (palette) {
+    palette.addEventListener("keydown", e => {
+      const links = [...palette.querySelectorAll("#found a")];
+      const at = links.indexOf(document.activeElement);
+      if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+        e.preventDefault();
+        const next = at + (e.key === "ArrowDown" ? 1 : -1);
+        if (next < 0) palette.querySelector("input").focus();
+        else if (links[next]) links[next].focus();
+      } else if (e.key === "Enter" && at < 0 && links.length) {
+        e.preventDefault();
+        links[0].click();
+      }
+    });
+    palette.addEventListener("click", e => { if (e.target === palette) palette.close(); });
+  }
+
+  // Rows of the first table: j and k walk, Enter opens.
+  const rows = () => [...document.querySelectorAll("main table.rows tbody tr")].filter(r => r.querySelector("a[href]"));
+  const step = by => {
+    const all = rows();
+    if (!all.length) return;
+    const at = all.findIndex(r => r.classList.contains("here"));
+    const to = at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by));
+    if (at >= 0) all[at].classList.remove("here");
+    all[to].classList.add("here");
+    const link = all[to].querySelector("a[href]");
+    link.focus({preventScroll: true});
+    all[to].scrollIntoView({block: "nearest"});
+  };
+  const go = sel => { const a = document.querySelector(sel); if (a) a.click(); return !!a; };
+  const beside = by => {
+    const tabs = [...document.querySelectorAll(".tabs a")];
+    const at = tabs.findIndex(a => a.hasAttribute("aria-current"));
+    if (tabs[at + by]) tabs[at + by].click();
+    else if (!tabs.length) go(by > 0 ? '.pager a[rel="next"]' : '.pager a[rel="first"]');
+  };
+
+  const pages = {n: "", j: "jobs", e: "executions", s: "schedules", w: "workers", t: "tasks"};
+  let waiting = 0;
+  document.addEventListener("keydown", e => {
+    if ((e.ctrlKey || e.metaKey) && e.key.toLowerCase() === "k") { e.preventDefault(); open(palette); return; }
+    if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) return;
+    if (waiting && Date.now() - waiting < 1500 && e.key in pages) {
+      waiting = 0;
+      const brand = document.querySelector(".brand");
+      if (brand) location.href = brand.href + pages[e.key];
+      return;
+    }
+    waiting = 0;
+    switch (e.key) {
+      case "/": e.preventDefault(); open(palette); break;
+      case "?": open(by("keyhelp")); break;
+      case "g": waiting = Date.now(); break;
+      case "j": step(1); break;
+      case "k": step(-1); break;
+      case "[": beside(-1); break;
+      case "]": beside(1); break;
+    }
+  });
+
+  // One click opens a menu, the next one outside closes it.
+  document.addEventListener("click", e => {
+    document.querySelectorAll("details.menu[open]").forEach(d => { if (!d.contains(e.target)) d.open = false; });
+  });
+})();

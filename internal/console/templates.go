@@ -1,0 +1,49 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"fmt"
+	"html/template"
+)
+
+//go:embed *.html
+var markup embed.FS
+
+// templates parses each page with the frame around it and the shared pieces.
+func (c *console) templates() (map[string]*template.Template, error) {
+	frame, err := template.New("frame").Funcs(c.functions()).ParseFS(markup, "frame.html", "pieces.html")
+	if err != nil {
+		return nil, fmt.Errorf("parse the frame of the console's pages: %w", err)
+	}
+	all := map[string]*template.Template{}
+	names := []string{"failed"}
+	for _, r := range routes() {
+		names = append(names, r.name)
+	}
+	for _, name := range names {
+		one, err := frame.Clone()
+		if err == nil {
+			one, err = one.ParseFS(markup, name+".html")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parse page %s of the console: %w", name, err)
+		}
+		all[name] = one
+	}
+	return all, nil
+}
+
+func compressed(text []byte) ([]byte, error) {
+	var small bytes.Buffer
+	to, err := gzip.NewWriterLevel(&small, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := to.Write(text); err != nil {
+		return nil, err
+	}
+	err = to.Close()
+	return small.Bytes(), err
+}

@@ -1,0 +1,294 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/runtime"
+	"github.com/surfin-batch/surfin/pkg/batch/core/task"
+)
+
+// workersView are the workers, and types and deciders without one.
+type workersView struct {
+	Workers  []workerLine
+	Types    []string
+	Deciders []string
+}
+
+type workerLine struct {
+	Name      string
+	State     statusView
+	Labels    string
+	Types     string
+	Deciders  string
+	Parts     bool
+	Slots     string
+	Version   string
+	Started   moment
+	Heartbeat moment
+	Ago       string
+}
+
+func (v ofWork) workers() (*page, error) {
+	ctx := v.r.Context()
+	list, err := v.Tasks.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var view workersView
+	if view.Types, err = v.Tasks.WaitingTypes(ctx); err != nil {
+		return nil, err
+	}
+	deciders, err := v.Tasks.WaitingDeciders(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range deciders {
+		view.Deciders = append(view.Deciders, fmt.Sprintf("%s (%s)", clip(d.Name, shortText), humanize.Plural(d.Tasks, "task")))
+	}
+	active := 0
+	for i := range list {
+		if list[i].State == taskports.WorkerActive {
+			active++
+		}
+		if len(view.Workers) < longList {
+			view.Workers = append(view.Workers, v.workerLine(&list[i]))
+		}
+	}
+	heading := humanize.Plural(active, "worker") + " alive"
+	if active == 0 {
+		heading = "No worker is alive"
+	}
+	return &page{Title: "Workers", Heading: heading, Body: view}, nil
+}
+
+func (v ofWork) workerLine(w *taskports.Worker) workerLine {
+	var labels []string
+	for _, name := range slices.Sorted(maps.Keys(w.Labels)) {
+		labels = append(labels, name+"="+w.Labels[name])
+	}
+	return workerLine{
+		Name: clip(w.Name, shortText), State: stateView(w.State), Labels: clip(strings.Join(labels, ", "), lineText), Types: clip(strings.Join(w.Types, ", "), lineText),
+		Deciders: clip(strings.Join(w.Deciders, ", "), lineText), Parts: w.Parts, Slots: fmt.Sprintf("%d of %d", w.Executing, w.Capacity), Version: clip(w.Version, shortText),
+		Started: v.moment(w.StartedAt), Heartbeat: v.moment(w.HeartbeatAt), Ago: humanize.Duration(max(0, v.Now().Sub(w.HeartbeatAt))) + " ago",
+	}
+}
+
+func (v *visit) workerLives() (bool, error) {
+	workers, err := v.Tasks.Workers(v.r.Context())
+	return slices.ContainsFunc(workers, func(w taskports.Worker) bool { return w.State == taskports.WorkerActive }), err
+}
+
+// tasksView is the table of tasks.
+type tasksView struct {
+	Tasks   []taskLine
+	Filters []filterWord
+	States  []choice
+	Older   string
+	Newest  string
+	Group   *link
+}
+
+type taskLine struct {
+	link
+	Group    link
+	State    statusView
+	Type     string
+	Title    string
+	Worker   string
+	Attempts int
+	Error    string
+	Waits    string
+	Next     moment
+	Created  moment
+	Updated  moment
+}
+
+func (v ofWork) tasks() (*page, error) {
+	filter := task.Filter{Group: task.GroupID(v.key("group")), Type: v.text("type"), Before: task.ID(v.key("before")), Limit: pageSize + 1}
+	if state := task.State(strings.ToUpper(v.text("state"))); slices.Contains(taskports.States(), state) {
+		filter.State = state
+	} else if state != "" {
+		var names []string
+		for _, s := range taskports.States() {
+			names = append(names, string(s))
+		}
+		v.mistake("state", string(state), "no such state", names...)
+	}
+	found, err := v.Tasks.Tasks(v.r.Context(), filter)
+	if err != nil {
+		return nil, err
+	}
+	view := tasksView{}
+	if len(found) > pageSize {
+		found = found[:pageSize]
+		view.Older = v.with("before", strconv.FormatInt(int64(found[pageSize-1].ID), 10))
+	}
+	if filter.Before != 0 {
+		view.Newest = v.with("before", "")
+	}
+	waits, err := v.Tasks.Waits(v.r.Context(), found)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		view.Tasks = append(view.Tasks, v.taskLine(&found[i], waits[found[i].ID]))
+	}
+	for _, name := range []string{"group", "type", "state"} {
+		if text := v.text(name); text != "" {
+			view.Filters = append(view.Filters, filterWord{name + ": " + clip(text, shortText), v.with(name, "", "before", "")})
+		}
+	}
+	for _, s := range taskports.States() {
+		view.States = append(view.States, choice{string(s), v.with("state", string(s), "before", ""), s == filter.State})
+	}
+	return &page{Title: "Tasks", Heading: "Tasks, newest first", Body: view}, nil
+}
+
+func (v *visit) taskLink(of task.ID) link {
+	number := strconv.FormatInt(int64(of), 10)
+	return link{number, v.Base + "/tasks/" + number}
+}
+
+func (v *visit) groupLink(of task.GroupID) link {
+	number := strconv.FormatInt(int64(of), 10)
+	return link{number, v.Base + "/groups/" + number}
+}
+
+func (v ofWork) taskLine(t *task.Task, waits string) taskLine {
+	l := taskLine{
+		link: v.taskLink(t.ID), Group: v.groupLink(t.GroupID), State: stateView(string(t.State)), Type: clip(t.Spec.Type, shortText), Title: clip(v.masked(t.Spec.Title), shortText),
+		Worker: clip(t.Worker, shortText), Attempts: t.Attempts, Error: clip(v.masked(t.LastError), lineText), Waits: clip(waits, lineText),
+		Created: v.moment(t.CreatedAt), Updated: v.moment(t.UpdatedAt),
+	}
+	if t.NextRunAt != nil {
+		l.Next = v.moment(*t.NextRunAt)
+	}
+	return l
+}
+
+// taskView is one task with its attempts and the decisions after each.
+type taskView struct {
+	taskLine
+	Error     string
+	Payload   string
+	Facts     []paramView
+	Attempts  []taskAttempt
+	Decisions []decisionLine
+}
+
+type taskAttempt struct {
+	Number    int
+	State     statusView
+	Worker    string
+	Reason    string
+	Outcome   string
+	Started   moment
+	Ended     moment
+	Took      string
+	Execution *link
+}
+
+type decisionLine struct {
+	At                          moment
+	Trigger, Policy, Is, Reason string
+}
+
+func (v ofWork) task() (*page, error) {
+	ctx := v.r.Context()
+	t, err := v.Tasks.Task(ctx, task.ID(v.number("task")))
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := v.Tasks.Attempts(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	decisions, err := v.Tasks.Decisions(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := v.Tasks.WaitingFor(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	view := taskView{taskLine: v.taskLine(t, waits), Error: whole(v.masked(t.LastError)), Payload: v.payload(t.Spec), Facts: v.facts(&t.Spec)}
+	for i := range attempts {
+		view.Attempts = append(view.Attempts, v.taskAttempt(&attempts[i]))
+	}
+	for _, d := range decisions {
+		l := decisionLine{At: v.moment(d.DecidedAt), Trigger: d.Trigger, Policy: clip(d.Policy, shortText), Reason: clip(v.masked(d.Decision.Reason), lineText), Is: "again in " + humanize.Duration(d.Decision.Delay)}
+		if d.Decision.Dead {
+			l.Is = "give up"
+		}
+		view.Decisions = append(view.Decisions, l)
+	}
+	text := "Task " + view.Text
+	return &page{Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + " is " + strings.ToLower(string(t.State)), Body: view}, nil
+}
+
+// payload is the input of a task, as its reader may see it.
+func (v ofWork) payload(spec task.Spec) string {
+	form := runtime.SpecView(spec)
+	if v.caller.Role != "operator" {
+		form = runtime.ForViewers(form)
+	}
+	if len(form.Payload) == 0 {
+		return ""
+	}
+	indented, err := json.MarshalIndent(form.Payload, "", "  ")
+	if err != nil {
+		indented = form.Payload
+	}
+	return whole(v.masked(string(indented)))
+}
+
+func (v ofWork) facts(s *task.Spec) []paramView {
+	var list []paramView
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, paramView{Name: name, Value: clip(v.masked(value), lineText)})
+		}
+	}
+	add("key", s.Key)
+	add("after", strings.Join(s.After, ", "))
+	add("idempotency key", s.IdempotencyKey)
+	if s.Priority != 0 {
+		add("priority", strconv.Itoa(s.Priority))
+	}
+	if s.On != nil {
+		add("on", s.On.String())
+	}
+	if s.Timeout > 0 {
+		add("timeout", s.Timeout.String())
+	}
+	return list
+}
+
+func (v ofWork) taskAttempt(a *taskports.Attempt) taskAttempt {
+	l := taskAttempt{Number: a.Number, State: stateView(string(a.State)), Worker: clip(a.Worker, shortText), Reason: whole(v.masked(a.Reason)), Started: v.moment(a.StartedAt)}
+	end := v.Now()
+	if a.EndedAt != nil {
+		l.Ended, end = v.moment(*a.EndedAt), *a.EndedAt
+	}
+	l.Took = humanize.Duration(max(0, end.Sub(a.StartedAt).Round(time.Millisecond)))
+	if a.Outcome != nil {
+		l.Outcome = string(a.Outcome.Kind)
+		if a.Outcome.TimedOut {
+			l.Outcome += ", timed out"
+		}
+		l.Reason = cmp.Or(l.Reason, whole(v.masked(a.Outcome.Reason)))
+	}
+	if a.JobExecution != 0 {
+		l.Execution = &link{"execution " + id(a.JobExecution), v.executionLink(a.JobExecution).Href}
+	}
+	return l
+}

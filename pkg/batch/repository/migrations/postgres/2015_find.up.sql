@@ -1,0 +1,32 @@
+-- Schema 2.15: indexes by which executions are found. None has a column that a chunk commit or a heartbeat changes.
+
+-- Jobs that run lock these tables one after the other, in several orders: all locks are taken at once, or none. After a
+-- while the next writers wait behind this migration.
+DO $$
+BEGIN
+    FOR tries IN 1..100 LOOP
+        BEGIN
+            LOCK TABLE "{{prefix}}job_execution", "{{prefix}}job_execution_param", "{{prefix}}step_execution", "{{prefix}}skipped_item", "{{prefix}}audit" IN SHARE MODE NOWAIT;
+            RETURN;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.02 + random() * 0.03);
+        END;
+    END LOOP;
+    LOCK TABLE "{{prefix}}job_execution", "{{prefix}}job_execution_param", "{{prefix}}step_execution", "{{prefix}}skipped_item", "{{prefix}}audit" IN SHARE MODE;
+END $$;
+
+-- Executions by a parameter. Values may be long: the index has their beginning.
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_param_value" ON "{{prefix}}job_execution_param" (name, substr(value, 1, 200), job_execution_id);
+
+-- Executions and steps with an error, or with an exit code of their own; and the executions that run.
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_said" ON "{{prefix}}job_execution" (id)
+    WHERE error_text <> '' OR active = 1 OR exit_code NOT IN ('', 'COMPLETED', 'FAILED', 'STOPPED', 'NOOP', 'UNKNOWN', 'ABANDONED');
+CREATE INDEX IF NOT EXISTS "{{prefix}}step_execution_said" ON "{{prefix}}step_execution" (job_execution_id, id)
+    WHERE error_text <> '' OR exit_code NOT IN ('', 'COMPLETED', 'FAILED', 'STOPPED', 'NOOP', 'UNKNOWN', 'ABANDONED');
+
+-- Executions that were asked to stop.
+CREATE INDEX IF NOT EXISTS "{{prefix}}job_execution_asked" ON "{{prefix}}job_execution" (id) WHERE stop_requested;
+-- Executions with skipped items that were not redriven.
+CREATE INDEX IF NOT EXISTS "{{prefix}}skipped_item_left" ON "{{prefix}}skipped_item" (job_execution_id) WHERE redriven_by IS NULL;
+-- Executions by the actors of their acts.
+CREATE INDEX IF NOT EXISTS "{{prefix}}audit_actor" ON "{{prefix}}audit" (job_execution_id, id) WHERE verb <> '';

@@ -1,0 +1,221 @@
+package repository
+
+import (
+	"context"
+	"slices"
+
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// stream selects executions by one condition.
+type stream interface {
+	// read returns the selected IDs between two, both included, and the last ID to which the answer is
+	// complete. A page of it is bounded: through may come before to.
+	read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error)
+}
+
+// picker is a stream that checks any IDs with one bounded statement.
+type picker interface {
+	stream
+	pick(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error)
+}
+
+// allOf selects the IDs that all its streams select. The first one leads: it should select the fewest.
+type allOf []stream
+
+func (a allOf) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
+	ids, through, err = a[0].read(ctx, w, from, to)
+	for _, s := range a[1:] {
+		if err != nil || len(ids) == 0 {
+			break
+		}
+		ids, through, err = narrow(ctx, w, s, ids, through)
+	}
+	return ids, through, err
+}
+
+// Candidates that are further apart are checked one by one, at most eachAtOnce in a page.
+const (
+	farApart   = 20
+	eachAtOnce = 50
+)
+
+// narrow keeps the candidates that s selects as well. They are complete up to through.
+func narrow(ctx context.Context, w *walk, s stream, ids []core.JobExecutionID, through core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+	if p, is := s.(picker); is {
+		ids, err := p.pick(ctx, w, ids)
+		return ids, through, err
+	}
+	first, last := ids[0], ids[len(ids)-1]
+	if max(last-first, first-last)/farApart > core.JobExecutionID(len(ids)) {
+		return checkEach(ctx, w, s, ids, through)
+	}
+	found, known, err := s.read(ctx, w, first, last)
+	if w.before(known, last) {
+		through = known
+	}
+	return slices.DeleteFunc(ids, func(id core.JobExecutionID) bool {
+		_, is := slices.BinarySearchFunc(found, id, w.compare)
+		return !is
+	}), through, err
+}
+
+func checkEach(ctx context.Context, w *walk, s stream, ids []core.JobExecutionID, through core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+	var kept []core.JobExecutionID
+	for i, id := range ids {
+		found, _, err := s.read(ctx, w, id, id)
+		if err != nil {
+			return nil, 0, err
+		}
+		kept = append(kept, found...)
+		if i+1 < len(ids) && (i+1 == eachAtOnce || w.isSpent()) {
+			return kept, id, nil
+		}
+	}
+	return kept, through, nil
+}
+
+// anyOf selects the IDs that one of its streams selects.
+type anyOf []stream
+
+func (a anyOf) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
+	through = to
+	for _, s := range a {
+		found, known, err := s.read(ctx, w, from, through)
+		if err != nil {
+			return nil, 0, err
+		}
+		ids, through = append(ids, found...), known
+	}
+	return w.sort(w.cut(ids, through)), through, nil
+}
+
+// fixed is a stream of known IDs, in the order of the search.
+type fixed []core.JobExecutionID
+
+func (f fixed) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+	first, _ := slices.BinarySearchFunc(f, from, w.compare)
+	ids := f[first:]
+	if len(ids) > w.rows {
+		ids = ids[:w.rows]
+		if last := ids[len(ids)-1]; w.before(last, to) {
+			to = last
+		}
+	}
+	return w.cut(slices.Clone(ids), to), to, nil
+}
+
+// rows is a stream of the executions that have a row of a table, which is read in the order of an index.
+type rows struct {
+	table string
+	// id is the column of the execution. sub orders the rows of one execution, if it may have several.
+	id, sub string
+	// where is what the index selects, match what is checked in each of its rows.
+	where, match *conditions
+}
+
+type searchPage struct {
+	ids []core.JobExecutionID
+	// edge is the last row of the page; N is the number of its rows, Top the first ID.
+	edge searchRow
+}
+
+type searchRow struct {
+	ID  core.JobExecutionID
+	Hit bool
+	Sub int64
+	N   int
+	Top core.JobExecutionID
+}
+
+func (s *rows) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
+	page, err := s.page(ctx, w, from, to, nil)
+	last := page.edge.ID
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case page.edge.N < w.rows:
+		return page.ids, to, nil
+	case s.sub == "" || slices.Contains(page.ids, last):
+		return page.ids, last, nil
+	case last != page.edge.Top: // the last execution may have more rows
+		return page.ids, w.after(last, -1), nil
+	}
+	for page.edge.N == w.rows && len(page.ids) == 0 { // one execution with very many rows
+		if page, err = s.page(ctx, w, last, last, &page.edge.Sub); err != nil {
+			return nil, 0, err
+		}
+	}
+	return page.ids, last, nil
+}
+
+// page reads the next rows between two executions; after is the last sub of those that were read.
+func (s *rows) page(ctx context.Context, w *walk, from, to core.JobExecutionID, after *int64) (page searchPage, err error) {
+	o := w.order()
+	sub, by := "0", "x."+s.id+o.direction
+	if s.sub != "" {
+		sub, by = "x."+s.sub, by+", x."+s.sub+o.direction
+	}
+	where := conditions{texts: slices.Clone(s.where.texts), args: slices.Clone(s.where.args)}
+	where.add(true, "x."+s.id+" BETWEEN ? AND ?", min(from, to), max(from, to))
+	if after != nil {
+		where.add(true, sub+" "+o.next+" ?", *after)
+	}
+	hit, args := "1", []any{}
+	if len(s.match.texts) > 0 {
+		hit, args = "CASE WHEN "+s.match.text()+" THEN 1 ELSE 0 END", slices.Clone(s.match.args)
+	}
+	text := "WITH page AS (SELECT x." + s.id + " AS id, " + sub + " AS sub, " + hit + " AS hit FROM " + s.table + " x WHERE " + where.text() + " ORDER BY " + by + " LIMIT ?)" +
+		" SELECT id, 1 AS hit, 0 AS sub, 0 AS n, 0 AS top FROM page WHERE hit = 1 GROUP BY id" +
+		" UNION ALL SELECT * FROM (SELECT id, 0, sub, (SELECT COUNT(*) FROM page), (SELECT " + o.first + "(id) FROM page) FROM page ORDER BY id" + o.reverse + ", sub" + o.reverse + " LIMIT 1) AS edge"
+	var found []searchRow
+	if err := w.store.scan(ctx, &found, text, append(append(args, where.args...), w.rows)...); err != nil {
+		return page, err
+	}
+	for _, row := range found {
+		if row.Hit {
+			page.ids = append(page.ids, row.ID)
+			continue
+		}
+		page.edge = row
+	}
+	page.ids = w.sort(page.ids)
+	return page, nil
+}
+
+// groups is a stream of the executions that have a row of a table with very many rows for each: one
+// entry of the index is read for each execution.
+type groups struct{ table, id, where string }
+
+func (s *groups) read(ctx context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+	o := w.order()
+	next := func(more string) string {
+		return "SELECT (SELECT x." + s.id + " FROM " + s.table + " x WHERE " + s.where + " AND x." + s.id + " BETWEEN ? AND ?" + more +
+			" ORDER BY x." + s.id + o.direction + " LIMIT 1)"
+	}
+	var ids []core.JobExecutionID
+	err := w.store.scan(ctx, &ids, "WITH RECURSIVE seen(id) AS ("+next("")+" UNION ALL "+next(" AND x."+s.id+" "+o.next+" seen.id")+
+		" FROM seen WHERE seen.id IS NOT NULL) SELECT id FROM seen WHERE id IS NOT NULL LIMIT ?",
+		min(from, to), max(from, to), min(from, to), max(from, to), w.rows)
+	if err == nil && len(ids) == w.rows {
+		to = ids[len(ids)-1]
+	}
+	return ids, to, err
+}
+
+// checked is a stream whose rows can also be found by IDs.
+type checked struct {
+	stream
+	table, id string
+	where     *conditions
+}
+
+func (s *checked) pick(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error) {
+	text := "SELECT x." + s.id + " FROM " + s.table + " x WHERE x." + s.id + " {among}"
+	if len(s.where.texts) > 0 {
+		text += " AND " + s.where.text()
+	}
+	var kept []core.JobExecutionID
+	err := w.store.scan(ctx, &kept, text, append([]any{listed(ids)}, s.where.args...)...)
+	return w.sort(kept), err
+}

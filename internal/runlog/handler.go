@@ -2,11 +2,8 @@ package runlog
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
-
-	"github.com/surfin-batch/surfin/internal/ports"
 )
 
 // Handler returns next with an addition: a record from INFO on that is logged with the context of a job or a step is
@@ -69,7 +66,7 @@ func (o *origin) record(r slog.Record, groups []string, attrs []slog.Attr) {
 	if !r.Time.IsZero() {
 		line.At = r.Time.UTC()
 	}
-	values := newValues(o.log.config.Mask)
+	values := o.log.newValues()
 	for _, a := range attrs {
 		values.add(a)
 	}
@@ -80,18 +77,3 @@ func (o *origin) record(r slog.Record, groups []string, attrs []slog.Attr) {
 	line.Attributes = values.text()
 	o.add(line)
 }
-
-func (o *origin) add(line ports.LogLine) {
-	l := o.log
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.enqueue(l.book(o.execution), line, false)
-}
-
-const lostLevel = slog.LevelWarn
-
-func lostText(n int64) string {
-	return fmt.Sprintf("%d lines are missing here: they could not be stored in time", n)
-}
-
-func lostLines(n int64) slog.Attr { return slog.Int64("lines", n) }

@@ -39,9 +39,7 @@ func NewOutput(ctx context.Context, stream string) io.WriteCloser {
 		return nothing{}
 	}
 	out := &Output{origin: o, stream: stream}
-	o.log.mu.Lock()
-	o.log.outputs[out] = struct{}{}
-	o.log.mu.Unlock()
+	o.log.keep(out)
 	return out
 }
 
@@ -65,11 +63,7 @@ func (o *Output) Write(p []byte) (int, error) {
 		o.end = append(o.end[:0], o.end[drop:]...)
 	}
 	if wake {
-		l := o.origin.log
-		l.mu.Lock()
-		l.start()
-		l.mu.Unlock()
-		signal(l.wake)
+		o.origin.log.awake()
 	}
 	return len(p), nil
 }
@@ -77,9 +71,7 @@ func (o *Output) Write(p []byte) (int, error) {
 // Close adds the rest to the log.
 func (o *Output) Close() error {
 	o.flush(true)
-	o.origin.log.mu.Lock()
-	defer o.origin.log.mu.Unlock()
-	delete(o.origin.log.outputs, o)
+	o.origin.log.drop(o)
 	return nil
 }
 
@@ -150,7 +142,7 @@ func (o *Output) row(text []byte, cutOff bool) {
 }
 
 func (o *Output) attributes(more ...slog.Attr) string {
-	values := newValues(o.origin.log.config.Mask)
+	values := o.origin.log.newValues()
 	values.add(slog.String("stream", o.stream))
 	for _, a := range more {
 		values.add(a)

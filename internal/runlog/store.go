@@ -3,6 +3,8 @@ package runlog
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -13,9 +15,8 @@ import (
 )
 
 const (
-	// interval is the time in which lines are collected for a batch, and batchLines how many of them are enough.
-	interval   = time.Second
-	batchLines = 500
+	// interval is the time in which lines are collected for a batch.
+	interval = time.Second
 	// gap is the time between two batches that are in a hurry.
 	gap = 200 * time.Millisecond
 	// storeTime bounds one try to store a batch, and closeTime the wait of Close for the last ones.
@@ -31,13 +32,6 @@ type storingKey struct{}
 
 // IsStoring reports whether ctx is of a statement that stores lines: it belongs to no work.
 func IsStoring(ctx context.Context) bool { return ctx.Value(storingKey{}) != nil }
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
 
 // hurry has the lines stored before the interval is over.
 func (l *Log) hurry() { signal(l.soon) }
@@ -152,7 +146,7 @@ func (l *Log) sweep(b *book, now time.Time) {
 
 func (l *Log) noticeLost(b *book, n int64) {
 	before := len(b.queue)
-	l.notice(b, ports.LogLine{}, lostLevel, eventLost, lostText(n), lostLines(n))
+	l.notice(b, ports.LogLine{}, slog.LevelWarn, eventLost, fmt.Sprintf("%d lines are missing here: they could not be stored in time", n), slog.Int64("lines", n))
 	if len(b.queue) == before { // there is no room for it either
 		b.lost = n
 		return
@@ -305,4 +299,23 @@ func (l *Log) closeWithin(ctx context.Context) {
 	case <-l.done:
 	case <-timer.C: // a driver that does not heed its context
 	}
+}
+
+func (l *Log) keep(s source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outputs[s] = struct{}{}
+}
+
+func (l *Log) drop(s source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.outputs, s)
+}
+
+func (l *Log) awake() {
+	l.mu.Lock()
+	l.start()
+	l.mu.Unlock()
+	signal(l.wake)
 }

@@ -104,7 +104,7 @@ func newPipeline(s *Step, run *model.StepRun, parts Parts) (*pipeline, error) {
 	if p.filler, err = newFiller(s, run.Services.Stop, parts, p.listeners); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
-	p.filler.retried = p.noteRetry
+	p.filler.retried = notifyRetries(run)
 	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered because of work that is undone now
 	p.work = p.filler.newWork()
 	values := make([]any, len(p.components))
@@ -447,8 +447,10 @@ func (p *pipeline) countRollback(ctx context.Context, err error) {
 	})
 }
 
-func (p *pipeline) noteRetry(ctx context.Context, n int, err error) {
-	p.exec.Services.Observer.Observe(ctx, core.Retried{
-		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, StepID: p.exec.Step.ID, Attempt: n, Err: err,
-	})
+func notifyRetries(run *model.StepRun) func(ctx context.Context, n int, err error) {
+	return func(ctx context.Context, n int, err error) {
+		run.Services.Observer.Observe(ctx, core.Retried{
+			Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: run.Step.Name, StepID: run.Step.ID, Attempt: n, Err: err,
+		})
+	}
 }

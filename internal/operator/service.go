@@ -30,9 +30,8 @@ type Service struct {
 	*executionLogs // Log
 	*parted        // Parts
 	*timelines     // Timeline
+	*watcher       // Changes
 	*curves        // Series
-	*overviews     // Overview
-	*summaries     // JobSummaries
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -111,5 +110,6 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
 		schedules: times,
+		watcher:   &watcher{c.Changes},
 	}
 }

@@ -142,7 +142,7 @@ func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 			return !strings.Contains(open, `"STARTED"`) && !strings.Contains(open, `"STARTING"`) && !strings.Contains(waiting, `"PENDING"`) && !strings.Contains(waiting, `"RUNNING"`) && !strings.Contains(waiting, `"ASSIGNED"`) && !strings.Contains(waiting, `"RETRY_SCHEDULED"`)
 		}, 2*time.Minute, 200*time.Millisecond)
 		for id := 1; id <= len(readersOf())*2+4; id++ {
-			for _, view := range []string{"", "/explain", "/skips", "/plan"} {
+			for _, view := range []string{"", "/explain", "/skips", "/plan", "/log"} {
 				get(fmt.Sprintf("/v1/executions/%d%s", id, view))
 			}
 		}
@@ -163,6 +163,11 @@ func TestNoSecretOfTheServerIsStoredLoggedOrAnswered(t *testing.T) {
 		require.Contains(t, server.get(serveToken, "/v1/tasks/2"), "bGl0ZXJhbA", "operators do")
 		require.Contains(t, get("/v1/tasks/4"), "outside the folders that clients may use", "a worker runs the job of a client's task")
 		require.Contains(t, get("/v1/tasks/3"), "tasks must not send this secret to 127.0.0.1:1")
+		logs := ""
+		for id := 1; id <= len(readersOf())*2+4; id++ {
+			logs += get(fmt.Sprintf("/v1/executions/%d/log", id))
+		}
+		require.Contains(t, logs, "***", "outputs are masked")
 		for _, args := range [][]string{{"list"}, {"show", "1"}, {"skips", "list", "8"}, {"tasks", "show", "1"}} {
 			_, text := s.run(args...)
 			seen.WriteString(text)

@@ -35,6 +35,16 @@ type (
 		ExecutionPath
 		With string `query:"with" maxLength:"20" doc:"The number of an execution of the same job, or previous (the one before it; the default), or typical (the medians of the last ten that completed)"`
 	}
+	logInput struct {
+		ExecutionPath
+		Attempt int    `query:"attempt" minimum:"0" doc:"The log of the execution with this number among those of the instance; 0 means this one"`
+		Step    string `query:"step" maxLength:"1000" doc:"Only lines of this step with its parts, or of STEP:PART"`
+		Level   string `query:"level" maxLength:"10" doc:"Only lines of this level or a higher one: debug, info, warn or error"`
+		Text    string `query:"text" maxLength:"1000" doc:"Only lines with this text in the message, the event or an attribute, in upper or lower case"`
+		After   int64  `query:"after" minimum:"-1" default:"-1" doc:"Only lines after this number, from the first on; 0 begins with the first line, and -1 is the last page"`
+		Before  int64  `query:"before" minimum:"0" doc:"Only lines before this number, the last of them; it wins over after"`
+		Limit   int    `query:"limit" minimum:"0" maximum:"500" doc:"Size of the page; 0 means 500"`
+	}
 	seriesInput struct {
 		ExecutionPath
 		Step string `query:"step" maxLength:"1000" doc:"Only this step, over its own time: every round and part of it. A part is STEP:PART"`
@@ -84,6 +94,15 @@ func (a *api) addExecutions(h huma.API) {
 		func(ctx context.Context, in *compareInput) (*output[operator.Comparison], error) {
 			return answer(a, ctx, func() (*operator.Comparison, error) {
 				return a.Service.Compare(ctx, operator.CompareRequest{Execution: in.id(), With: in.With})
+			})
+		})
+	huma.Register(h, get(h, "execution-log", "/v1/executions/{execution}/log", "The log of an execution",
+		"A page of its lines, the last one unless after or before selects another. To follow it, ask again with next as after until the execution is over."),
+		func(ctx context.Context, in *logInput) (*output[operator.ExecutionLog], error) {
+			return answer(a, ctx, func() (*operator.ExecutionLog, error) {
+				return a.Service.Log(ctx, operator.LogRequest{
+					Execution: in.id(), Attempt: in.Attempt, Step: in.Step, Level: in.Level, Text: in.Text, After: in.After, Before: in.Before, Limit: in.Limit,
+				})
 			})
 		})
 	huma.Register(h, get(h, "execution-series", "/v1/executions/{execution}/series", "Its counters over time",

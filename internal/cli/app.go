@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -27,6 +28,8 @@ type App struct {
 	Handlers func(s Settings) (jobfile.HandlerTypes, error)
 	// CheckNeeds reports missing dependencies of components, for validate; may be nil.
 	CheckNeeds func() error
+	// Log gets the handler of the program's log, for what components log; may be nil.
+	Log func(h slog.Handler)
 	// Open builds a session. The repository's schema need not exist yet.
 	Open func(ctx context.Context, s Settings, observer core.Observer) (*Session, error)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/lease"
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
@@ -59,6 +60,9 @@ func (env *environment) configure() error {
 	env.err.hide(s.Secrets)
 	env.json = s.Log.Format == formatJSON
 	env.log = newLogger(env.err, level, s.Log.Format)
+	if env.app.Log != nil {
+		env.app.Log(runlog.Handler(env.log.Handler()))
+	}
 	for _, w := range s.Warnings {
 		env.log.Warn(w)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/panics"
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -101,6 +102,10 @@ func shownAttrs(e core.Event, json bool) string {
 		return "step completed_in=execution"
 	case core.ChunkRolledBack, core.CloseFailed, core.ListenerFailed:
 		return "step error"
+	case core.Retried:
+		return "step attempt error"
+	case core.LogLost:
+		return "execution lines error"
 	case core.Decided:
 		return "element verdict"
 	case core.TasksSubmitted:
@@ -192,7 +197,7 @@ func (l *eventLog) print(ctx context.Context, line core.Line, attrs ...slog.Attr
 			}
 		}
 	}
-	l.log.LogAttrs(ctx, line.Level, line.Message, attrs...)
+	l.log.LogAttrs(runlog.Without(ctx), line.Level, line.Message, attrs...)
 }
 
 func (l *eventLog) subject(line core.Line) []slog.Attr {

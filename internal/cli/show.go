@@ -18,8 +18,8 @@ import (
 type showCommands struct{ env *environment }
 
 type showFlags struct {
-	definition, partitions, audit bool
-	file                          string
+	definition, partitions, audit, series bool
+	file, step                            string
 }
 
 func (c showCommands) showCommand() *cobra.Command {
@@ -38,6 +38,12 @@ func (c showCommands) showCommand() *cobra.Command {
 			if o.file != "" && !o.definition {
 				return usagef("--file is for --definition")
 			}
+			if o.step != "" && !o.series {
+				return usagef("--step is for --series")
+			}
+			if o.series {
+				return c.showSeries(cmd.Context(), operator.SeriesRequest{Execution: id, Step: o.step})
+			}
 			return c.show(cmd.Context(), o.file, operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
 		},
 	}
@@ -45,8 +51,10 @@ func (c showCommands) showCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.file, "file", "", "with --definition: print only this file, NAME as in --definition")
 	cmd.Flags().BoolVar(&o.partitions, "partitions", false, "show every partition, not only those that failed")
 	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of status, with its actor")
-	cmd.MarkFlagsMutuallyExclusive("definition", "partitions")
-	cmd.MarkFlagsMutuallyExclusive("definition", "audit")
+	cmd.Flags().BoolVar(&o.series, "series", false, "show the speed of each step over time")
+	cmd.Flags().StringVar(&o.step, "step", "", "with --series: only this STEP, or STEP:PART")
+	cmd.MarkFlagsMutuallyExclusive("definition", "partitions", "series")
+	cmd.MarkFlagsMutuallyExclusive("definition", "audit", "series")
 	c.env.addFormatFlag(cmd)
 	return cmd
 }

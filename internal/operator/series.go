@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/job"
@@ -19,6 +20,20 @@ type SeriesRequest struct {
 	// Step is a step or one of its parts, STEP:PART; empty means all steps.
 	Step string `json:"step,omitempty"`
 }
+
+// NoStepError: the execution has not run the step. It is a core.ErrNotFound.
+type NoStepError struct {
+	Execution core.JobExecutionID
+	Step      string
+	Known     []string
+}
+
+// Error names the step that is probably intended.
+func (e *NoStepError) Error() string {
+	return fmt.Sprintf("execution %d has run no step %s%s", e.Execution, e.Step, nearest.Hint(e.Step, e.Known))
+}
+
+func (e *NoStepError) Unwrap() error { return core.ErrNotFound }
 
 // SeriesView has the committed counters of an execution over time.
 type SeriesView struct {
@@ -75,7 +90,7 @@ const (
 	maxSampled = 20_000
 )
 
-// Series returns the counters of an execution over time, or core.ErrNotFound for an unknown execution or step.
+// Series returns the counters of an execution over time, or core.ErrNotFound, for a step a *NoStepError.
 func (s *curves) Series(ctx context.Context, req SeriesRequest) (*SeriesView, error) {
 	exec, err := s.records.Execution(ctx, req.Execution)
 	if err != nil {
@@ -119,6 +134,7 @@ type tally struct {
 	from, to time.Time
 	managers map[core.StepExecutionID]string // the names of steps with parts
 	steps    []*line
+	room     []series.Sample // of the line that is read
 	cut      bool
 }
 
@@ -199,7 +215,7 @@ func (t *tally) confine(ctx context.Context) error {
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("execution %d has run no step %s%s: %w", t.request.Execution, t.request.Step, nearest.Hint(t.request.Step, names), core.ErrNotFound)
+		err = &NoStepError{Execution: t.request.Execution, Step: t.request.Step, Known: names}
 	}
 	return err
 }
@@ -230,43 +246,45 @@ func (l *line) add(s *ports.SampledStep, begin time.Time, samples []series.Sampl
 		l.ended = s.EndedAt
 	}
 	l.open = l.open || s.EndedAt.IsZero()
-	l.begin, l.only = begin, samples
+	if l.executions == 1 {
+		l.begin, l.only = begin, slices.Clone(samples)
+	}
 }
 
-// line returns the samples of a step execution with its begin and its end. It ends with the counters of its
+// line returns the samples of a step execution with its begin and its end, until the next one is read. It ends with the counters of its
 // row: at its end, or now, or soon after its last sample if its process was killed.
 func (t *tally) line(s *ports.SampledStep) (begin time.Time, samples []series.Sample, err error) {
-	stored, err := series.Decode(s.Samples)
+	samples, err = series.AppendDecoded(append(t.room[:0], series.Sample{}), s.Samples)
 	if err != nil {
 		return begin, nil, err
 	}
+	stored := len(samples) - 1
 	end := orNow(s.EndedAt, t.to)
 	if end.After(t.to) {
 		end = t.to
 	}
 	begin = s.StartedAt
 	switch shortest := end.Add(-job.DefaultHeartbeat); {
-	case len(stored) > 0:
+	case stored > 0:
 		begin = s.Since
 	case s.Manager != 0 && begin.Before(shortest):
 		begin = shortest // it waited for its worker, which had it for less than a heartbeat
 	}
 	took := max(end.Sub(begin), 0)
-	samples = append(make([]series.Sample, 0, len(stored)+3), series.Sample{})
-	for _, sample := range stored {
-		sample.At = min(sample.At, took)
-		samples = append(samples, sample)
+	for i := range samples {
+		samples[i].At = min(samples[i].At, took)
 	}
 	last, final := samples[len(samples)-1], s.Committed
 	if final.Commit < last.Counters.Commit { // its chunks are in another database, and the history follows
 		final = last.Counters
 	}
-	if s.Error == ports.LostOwner && len(stored) > 0 && final != last.Counters {
-		gap := last.At / time.Duration(len(stored))
+	if strings.HasPrefix(s.Error, ports.LostOwner) && stored > 0 && final != last.Counters {
+		gap := last.At / time.Duration(stored)
 		last = series.Sample{At: min(last.At+gap, took), Counters: final}
 		samples = append(samples, last)
 	}
-	return begin, append(samples, series.Sample{At: took, Counters: final}), nil
+	t.room = append(samples, series.Sample{At: took, Counters: final})
+	return begin, t.room, nil
 }
 
 // whole adds the steps up.

@@ -17,6 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
 	"github.com/surfin-batch/surfin/pkg/batch/step"
+	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
 // steady reads n ints, a millisecond each.
@@ -154,4 +155,41 @@ func timesOf(samples []series.Sample) (times []time.Duration) {
 		times = append(times, s.At)
 	}
 	return times
+}
+
+func TestTheSeriesOfManyPartsIsAddedUpPageByPage(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		e := testengine.New(t, url)
+		exec := e.Run(testengine.Job("j", e.Tasklet("s", tx.Attr{}, func(context.Context, *core.StepContribution) error { return nil })))
+		e.Exec("UPDATE surfin_step_execution SET read_count = 240000, commit_count = 240")
+		const parts = 2000
+		addParts(e, 1, parts)
+		samples := make([]series.Sample, series.Most)
+		for i := range samples {
+			samples[i] = series.Sample{At: time.Duration(i) * 1009 * time.Millisecond, Counters: core.Counters{Read: int64(i) * 1000, Write: int64(i) * 990, Filter: int64(10 * i), Commit: int64(i)}}
+		}
+		values := "SELECT id, 1, started_at, $1 FROM surfin_step_execution"
+		e.Exec("INSERT INTO surfin_step_series (step_execution_id, epoch, began_at, samples) "+values, series.Encode(samples))
+		hour := "ended_at + interval '1 hour'"
+		if e.Database.Dialect() == tx.SQLite {
+			hour = "ended_at + 3600000000"
+		}
+		for _, table := range []string{"surfin_step_execution", "surfin_job_execution"} {
+			e.Exec("UPDATE " + table + " SET ended_at = " + hour)
+		}
+		service, err := New(Config{Repository: e.Repository.Ports()})
+		require.NoError(t, err)
+		for _, step := range []string{"", "s"} {
+			began := time.Now()
+			view, err := service.Series(t.Context(), SeriesRequest{Execution: exec.ID, Step: step})
+			require.NoError(t, err)
+			t.Logf("%d parts with %d samples each (%d bytes): %v", parts, series.Most, len(series.Encode(samples)), time.Since(began))
+			require.Len(t, view.Steps, 1)
+			require.Equal(t, parts, view.Steps[0].Executions)
+			require.EqualValues(t, parts*240000, lastOf(view.Steps[0]).Read)
+			require.LessOrEqual(t, len(view.Steps[0].Points), series.Most)
+			require.False(t, view.Cut)
+		}
+	})
 }

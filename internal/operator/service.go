@@ -12,21 +12,22 @@ import (
 
 // Service runs and operates jobs. It is safe for concurrent use.
 type Service struct {
-	*schema    // Prepare, CheckDatabase, Migrate
-	*jobs      // StoredJob
-	*chooser   // Choose
-	*runs      // Run, Start, Restart, Redrive, Backfill, Close
-	*acts      // Stop, AwaitEnd, Abandon, Recover, Purge, Acts
-	*requests  // Once
-	*history   // List, Jobs, Instances, Show, Summary
-	*skips     // Skips, Skip, ExportSkips
-	*progress  // Progress, Meter
-	*explainer // Explain
-	*plans     // Plan
-	*flows     // JobFlow, ExecutionFlow
-	*comparer  // Compare
-	*curves    // Series
-	*schedules // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
+	*schema        // Prepare, CheckDatabase, Migrate
+	*jobs          // StoredJob
+	*chooser       // Choose
+	*runs          // Run, Start, Restart, Redrive, Backfill, Close
+	*acts          // Stop, AwaitEnd, Abandon, Recover, Purge, Acts
+	*requests      // Once
+	*history       // List, Jobs, Instances, Show, Summary
+	*skips         // Skips, Skip, ExportSkips
+	*progress      // Progress, Meter
+	*explainer     // Explain
+	*plans         // Plan
+	*flows         // JobFlow, ExecutionFlow
+	*comparer      // Compare
+	*executionLogs // Log
+	*curves        // Series
+	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
 // New checks the configuration and fills in the defaults.
@@ -80,12 +81,13 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		acts: &acts{
 			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
 		},
-		requests:  &requests{schema: tables, view: view, records: r},
-		progress:  &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
-		explainer: explainer,
-		flows:     &flows{jobs: jobs, explain: explainer, records: r},
-		comparer:  &comparer{view: view, jobs: jobs, records: r},
-		curves:    &curves{records: r, now: c.Now},
+		requests:      &requests{schema: tables, view: view, records: r},
+		progress:      &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
+		explainer:     explainer,
+		flows:         &flows{jobs: jobs, explain: explainer, records: r},
+		comparer:      &comparer{view: view, jobs: jobs, records: r},
+		executionLogs: &executionLogs{r},
+		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},

@@ -18,5 +18,6 @@ type Repository struct {
 	Attempts
 	Journal
 	Requests
+	Logs
 	Series
 }

@@ -35,6 +35,8 @@ type Command struct {
 	// Grace is the time from SIGTERM to SIGKILL; 0 means DefaultGrace.
 	Grace              time.Duration
 	OutBytes, ErrBytes int
+	// Stdout and Stderr also get the outputs; may be nil.
+	Stdout, Stderr io.Writer
 }
 
 // CheckEnv reports a name, or the name of a value, that no process can have.
@@ -68,7 +70,7 @@ func (c Command) Run(ctx context.Context) (r Result, err error) {
 		return r, err
 	}
 	defer group.close()
-	cmd := c.command(ctx, group, stdout, stderr)
+	cmd := c.command(ctx, group, both(stdout, c.Stdout), both(stderr, c.Stderr))
 	r.Err = group.run(cmd)
 	if cmd.Process == nil {
 		if ctx.Err() != nil {
@@ -109,6 +111,13 @@ func (c Command) command(ctx context.Context, group *group, stdout, stderr io.Wr
 		cmd.WaitDelay = DefaultGrace
 	}
 	return cmd
+}
+
+func both(w *tail, also io.Writer) io.Writer {
+	if also == nil {
+		return w
+	}
+	return io.MultiWriter(w, also)
 }
 
 func sortedNames(env map[string]string) []string {

@@ -3,14 +3,10 @@ package rules_test
 import (
 	"cmp"
 	"fmt"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -63,13 +59,10 @@ func rooms() []room {
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
 		{path: "bench/...", kit: true}, // and compares with alternatives
-		{path: "internal/panics", std: true},
+		{path: "internal/panics", std: true}, {path: "internal/trait", std: true}, {path: "pkg/batch/core/config/...", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
-		{path: "internal/trait", std: true},
 		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},
-		{path: "pkg/batch/core/config/...", std: true},
 		{path: "pkg/batch/core/row/...", may: []string{"pkg/batch/core/exception/...", "internal/jsontext/..."}, std: true},
-		{path: "internal/humanize/...", std: true},
 		{path: "internal/jsontext/...", std: true},
 		{path: "internal/calendar/...", may: []string{"pkg/batch/core/row/..."}, std: true},
 		{path: "pkg/batch/core/item/...", may: []string{"pkg/batch/core/exception/...", "pkg/batch/core/row/...", "internal/jsontext/...", "internal/gofield"}, std: true},
@@ -77,7 +70,7 @@ func rooms() []room {
 		{path: "pkg/batch/core/registry/...", may: []string{ports, core, tx, "internal/calendar"}, std: true},
 		{path: ports, may: []string{core, "internal/calendar"}, std: true},
 		{path: model, may: []string{core, ports, "internal/workslot", "internal/panics"}, std: true},
-		{path: "internal/workslot", std: true},
+		{path: "internal/workslot", std: true}, {path: "internal/humanize/...", std: true},
 		{path: "pkg/batch/core/task", may: []string{core, "internal/workslot"}, std: true},
 		{path: core, may: []string{"internal/jsontext", "internal/calendar", "internal/panics"}, std: true},
 		{path: "internal/txwork", std: true},
@@ -120,6 +113,7 @@ func rooms() []room {
 		{path: "internal/docgen", may: append(layersInside(), "pkg/batch/...", ours)},
 		{path: "internal/errorclass/...", may: []string{core, "internal/dberr/..."}},
 		{path: "internal/lease/...", may: []string{model, ports, core, "internal/boottime", "internal/errorclass"}},
+		{path: "internal/runlog", may: []string{core, ports, "internal/panics"}, std: true},
 		{path: "internal/series", may: []string{core}, std: true},
 		{path: "internal/series/sampling", may: []string{core, model, ports, "internal/series", "internal/panics"}},
 		{path: "internal/logfolder", may: []string{core, ports}, std: true},
@@ -203,11 +197,6 @@ func heavy() []string {
 		"github.com/parquet-go/parquet-go", "github.com/xuri/excelize", "github.com/twmb/avro",
 		"github.com/riverqueue/river", "go.opentelemetry.io/otel", "github.com/prometheus/client_golang",
 	}
-}
-
-type source struct {
-	dir, name string // dir is slash-separated, below the module
-	imports   []string
 }
 
 func TestNoPackageBreaksAnImportRule(t *testing.T) {
@@ -474,29 +463,4 @@ func reach(sources []source, start string) map[string]bool {
 		}
 	}
 	return seen
-}
-
-// readSources reads the imports of every Go file of the module in dir, whatever its build constraints.
-func readSources(dir string) ([]source, error) {
-	var out []source
-	err := walkModule(dir, func(file string, _ fs.DirEntry) error {
-		if !strings.HasSuffix(file, ".go") {
-			return nil
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, file), nil, parser.ImportsOnly)
-		if err != nil {
-			return err
-		}
-		s := source{dir: path.Dir(file), name: path.Base(file)}
-		for _, i := range parsed.Imports {
-			imported, err := strconv.Unquote(i.Path.Value)
-			if err != nil {
-				return err
-			}
-			s.imports = append(s.imports, imported)
-		}
-		out = append(out, s)
-		return nil
-	})
-	return out, err
 }

@@ -48,6 +48,12 @@ func (m *maskedObserver) failure(e core.Event) core.Event {
 	case core.ChunkRolledBack:
 		e.Err = m.err(e.Err)
 		return e
+	case core.Retried:
+		e.Err = m.err(e.Err)
+		return e
+	case core.LogLost:
+		e.Err = m.err(e.Err)
+		return e
 	case core.StopFailed:
 		e.Err = m.err(e.Err)
 		return e

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -33,45 +34,42 @@ func Encode(samples []Sample) []byte {
 }
 
 // errCut means that the text ends within a sample.
-var errCut = errors.New("it ends within a sample")
+var errCut = errors.New("the samples of counters end within a sample")
 
 // Decode reads the stored form.
-func Decode(text []byte) ([]Sample, error) {
+func Decode(text []byte) ([]Sample, error) { return AppendDecoded(nil, text) }
+
+// AppendDecoded appends the samples of the stored form to a list.
+func AppendDecoded(list []Sample, text []byte) ([]Sample, error) {
 	if len(text) == 0 {
-		return nil, nil
+		return list, nil
 	}
 	if text[0] != version {
-		return nil, fmt.Errorf("the samples of counters have version %d, this program reads %d", text[0], version)
+		return list, fmt.Errorf("the samples of counters have version %d, this program reads %d", text[0], version)
 	}
-	text = text[1:]
-	var samples []Sample
-	var at int64
-	var values [counters]int64
-	for len(text) > 0 {
-		if len(samples) == Most {
-			return nil, fmt.Errorf("the samples of counters are more than %d", Most)
+	var values [1 + counters]int64 // the time, and the counters
+	n, field := 0, 0
+	list = slices.Grow(list, min((len(text)-1)/len(values), Most))
+	for at := 1; at < len(text); {
+		by, size := binary.Varint(text[at:])
+		if size <= 0 {
+			return list, errCut
 		}
-		if err := advance(&text, &at); err != nil {
-			return nil, err
+		at += size
+		values[field] += by
+		if field++; field < len(values) {
+			continue
 		}
-		for i := range values {
-			if err := advance(&text, &values[i]); err != nil {
-				return nil, err
-			}
+		if n++; n > Most {
+			return list, fmt.Errorf("the samples of counters are more than %d", Most)
 		}
-		samples = append(samples, Sample{time.Duration(at) * time.Millisecond, countersOf(values)})
+		field = 0
+		list = append(list, Sample{time.Duration(values[0]) * time.Millisecond, countersOf([counters]int64(values[1:]))})
 	}
-	return samples, nil
-}
-
-func advance(text *[]byte, value *int64) error {
-	by, n := binary.Varint(*text)
-	if n <= 0 {
-		return fmt.Errorf("the samples of counters: %w", errCut)
+	if field > 0 {
+		return list, errCut
 	}
-	*value += by
-	*text = (*text)[n:]
-	return nil
+	return list, nil
 }
 
 // counters is the number of counters of a sample.

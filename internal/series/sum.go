@@ -65,7 +65,9 @@ func between(a, b Sample, at time.Duration) core.Counters {
 	share := float64(at-a.At) / float64(b.At-a.At)
 	from, to := valuesOf(a.Counters), valuesOf(b.Counters)
 	for i := range from {
-		from[i] += int64(share * float64(to[i]-from[i]))
+		if by := to[i] - from[i]; by != 0 {
+			from[i] += int64(share * float64(by))
+		}
 	}
 	return countersOf(from)
 }

@@ -11,10 +11,12 @@ import (
 	"go.uber.org/fx"
 
 	"github.com/surfin-batch/surfin/internal/assembly"
+	"github.com/surfin-batch/surfin/internal/errorclass"
 	"github.com/surfin-batch/surfin/internal/filestream"
 	"github.com/surfin-batch/surfin/internal/job"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/internal/runtime"
 	"github.com/surfin-batch/surfin/internal/runtime/engine"
 	"github.com/surfin-batch/surfin/internal/secret"
@@ -34,7 +36,7 @@ import (
 func Module(s Settings) fx.Option {
 	return fx.Module("surfin",
 		fx.Supply(s),
-		fx.Provide(assembly.Built.Registry, newProvider, newVault, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
+		fx.Provide(assembly.Built.Registry, newProvider, newVault, newRunLog, newObserving, newHistory, newRepository, newTaskRepository, newEngine, newCheckpoints, newLauncher, newService, newStepTasks, newTasks, newApp),
 	)
 }
 
@@ -71,10 +73,22 @@ type registered struct {
 	Logs []*slog.Logger  `group:"surfin.logs"`
 }
 
+// newRunLog returns the log of the executions, which newApp connects with the history.
+func newRunLog(s Settings, v *secret.Vault) *runlog.Log {
+	limit := s.Log.ExecutionBytes
+	if limit == 0 {
+		limit = defaultLogBytes
+	}
+	return runlog.New(runlog.Config{Limit: limit, Mask: v.Mask, IsAway: errorclass.IsUnreachable})
+}
+
+const defaultLogBytes = 4 << 20
+
 type observing struct{ core.Observer }
 
-func newObserving(r registered, v *secret.Vault) observing {
-	list := r.List
+// The log of the executions comes first: another observer may end the process.
+func newObserving(r registered, log *runlog.Log, v *secret.Vault) observing {
+	list := append([]core.Observer{log}, r.List...)
 	if len(r.Logs) == 0 {
 		list = append(list, eventlog.New(slog.Default()))
 	}
@@ -172,6 +186,7 @@ type parts struct {
 	Service     *operator.Service
 	Tasks       *taskParts
 	TaskService *runtime.TaskService
+	RunLog      *runlog.Log
 }
 
 // New builds an application and opens the databases. It logs to slog.Default() unless Log sets a logger.
@@ -225,11 +240,14 @@ func newApp(lc fx.Lifecycle, p parts, r registered) *App {
 		reader.ReadFigures(p.Service.Figures)
 	}
 	a := &App{Service: p.Service, Repository: p.Repository.Ports(), Tasks: p.TaskService, Databases: p.Provider, Observer: p.Observer.Observer, parts: p}
+	p.RunLog.Open(p.Repository, func(e core.Event) { a.Observer.Observe(context.Background(), e) })
 	lc.Append(fx.StopHook(func(ctx context.Context) error {
-		if a.waited.Load() {
-			return nil
+		var err error
+		if !a.waited.Load() {
+			err = p.Service.Close(ctx)
 		}
-		return p.Service.Close(ctx)
+		p.RunLog.Close(ctx)
+		return err
 	}))
 	return a
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/assembly"
 	"github.com/surfin-batch/surfin/internal/model"
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/pkg/batch/adaptor/tasklet/migration"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/item"
@@ -132,6 +133,12 @@ func Migrations(sources ...migration.Source) fx.Option {
 func Log(log *slog.Logger) fx.Option {
 	return fx.Provide(fx.Annotate(func() []*slog.Logger { return []*slog.Logger{log} }, fx.ResultTags(groupLogs)))
 }
+
+// LogHandler returns next for an application's own logger: what components log with the context of their call, from
+// INFO on, is then in the log of their execution, too (surfin log). cli.Main does so for slog's default logger.
+//
+//	slog.SetDefault(slog.New(batch.LogHandler(slog.NewJSONHandler(os.Stderr, nil))))
+func LogHandler(next slog.Handler) slog.Handler { return runlog.Handler(next) }
 
 // Observe registers an observer of running jobs.
 func Observe(o core.Observer) fx.Option {

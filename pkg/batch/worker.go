@@ -106,7 +106,7 @@ func (a *App) leader(config runtime.Config, name string) (*runtime.Leader, error
 }
 
 func (a *App) workOnParts(owner core.Owner, name string) *runtime.Parts {
-	observer := a.parts.Observer
+	observer := a.parts.Observer.Observer // a core.Scope
 	executor := func(t ports.Transitions) model.StepExecutor {
 		return step.NewSimpleStepExecutor(t, a.parts.Repository.Database(), observer)
 	}

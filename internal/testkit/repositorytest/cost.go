@@ -235,6 +235,10 @@ func lookupsUseIndexes(b *bench) {
 	require.NoError(b, err)
 	_, err = b.repo.LastSteps(b.ctx, 1, 0)
 	require.NoError(b, err)
+	_, err = b.repo.SampledSteps(b.ctx, ports.SampledRequest{Execution: ref.ID, Limit: 10})
+	require.NoError(b, err)
+	_, err = b.repo.StoredSeries(b.ctx, 1, 2)
+	require.NoError(b, err)
 
 	explain, whole := "EXPLAIN QUERY PLAN ", "SCAN "
 	if b.db.Dialect() == tx.Postgres {

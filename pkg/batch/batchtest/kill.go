@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/pkg/batch"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
@@ -131,7 +132,7 @@ func (d countingDatabase) Conn() tx.Conn { return countingConn{d.Database.Conn()
 
 func (d countingDatabase) Begin(ctx context.Context, attr tx.Attr) (tx.Handle, error) {
 	h, err := d.Database.Begin(ctx, attr)
-	if err != nil || attr.ReadOnly {
+	if err != nil || attr.ReadOnly || runlog.IsStoring(ctx) { // at any time
 		return h, err
 	}
 	return countingHandle{h, d.commits}, nil
@@ -151,7 +152,7 @@ type countingConn struct {
 }
 
 func (c countingConn) ExecContext(ctx context.Context, query string, args ...any) (result sql.Result, err error) {
-	if onlyReads(query) {
+	if onlyReads(query) || runlog.IsStoring(ctx) {
 		return c.Conn.ExecContext(ctx, query, args...)
 	}
 	err = c.commits.around(func() (err error) {

@@ -31,6 +31,8 @@ type filler struct {
 	independent bool
 	// stride is the number of items that are read before the next check for a stop.
 	stride int
+	// retried notifies the observers of a retry.
+	retried func(ctx context.Context, n int, err error)
 	// deferred is the reader's error with the last item before the position that it went back to: it
 	// concerns the next read.
 	deferred error
@@ -81,7 +83,7 @@ func newSource(r item.Reader, retries bool) source {
 }
 
 func newFiller(s *Step, stop model.StopSignal, parts Parts, l *listeners) (*filler, error) {
-	f := &filler{step: s, stop: stop, listeners: l, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1}
+	f := &filler{step: s, stop: stop, listeners: l, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1, retried: func(context.Context, int, error) {}}
 	if len(parts.Processors) == 0 {
 		return f, nil
 	}
@@ -447,5 +449,6 @@ func (f *filler) beforeRetry(ctx context.Context, phase core.Phase, n int, err e
 	if err := f.listeners.beforeRetry(ctx, phase, n, err); err != nil {
 		return err
 	}
+	f.retried(ctx, n, err)
 	return f.step.config.Retry.Pause(ctx, f.stop.Done(), n, err)
 }

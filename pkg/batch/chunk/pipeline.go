@@ -104,6 +104,7 @@ func newPipeline(s *Step, run *model.StepRun, parts Parts) (*pipeline, error) {
 	if p.filler, err = newFiller(s, run.Services.Stop, parts, p.listeners); err != nil {
 		return nil, fmt.Errorf("chunk step %s: %w", s.Name(), err)
 	}
+	p.filler.retried = notifyRetries(run)
 	p.revocable = p.revocable || len(p.filler.states) > 0 // it may have filtered because of work that is undone now
 	p.work = p.filler.newWork()
 	values := make([]any, len(p.components))
@@ -444,4 +445,12 @@ func (p *pipeline) countRollback(ctx context.Context, err error) {
 	p.exec.Services.Observer.Observe(ctx, core.ChunkRolledBack{
 		Execution: p.exec.Data.Job.ID, JobName: p.exec.Data.Job.JobName, Step: p.exec.Step.Name, StepID: p.exec.Step.ID, Err: err,
 	})
+}
+
+func notifyRetries(run *model.StepRun) func(ctx context.Context, n int, err error) {
+	return func(ctx context.Context, n int, err error) {
+		run.Services.Observer.Observe(ctx, core.Retried{
+			Execution: run.Data.Job.ID, JobName: run.Data.Job.JobName, Step: run.Step.Name, StepID: run.Step.ID, Attempt: n, Err: err,
+		})
+	}
 }

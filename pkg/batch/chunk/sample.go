@@ -69,7 +69,7 @@ func (s *Step) Sample(ctx context.Context, run *model.StepRun, n int, see func(S
 	p := &pipeline{step: s, exec: &own, listeners: silent, pendingListeners: silent}
 	parts.Writers = nil
 	p.add(parts)
-	p.filler = &filler{step: s, stop: own.Services.Stop, listeners: silent, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1}
+	p.filler = &filler{step: s, stop: own.Services.Stop, listeners: silent, source: newSource(parts.Reader, s.config.Retry.Limit > 0), stride: 1, retried: func(context.Context, int, error) {}}
 	p.work = &work{items: parts.Reader.NewItems(1)}
 	if err := p.filler.addStates(parts.Processors); err != nil {
 		return fmt.Errorf("chunk step %s: %w", s.Name(), err)

@@ -7,6 +7,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -30,6 +31,7 @@ func Main(opts ...fx.Option) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(command.ExitUsage)
 	}
+	app.Log = func(h slog.Handler) { slog.SetDefault(slog.New(h)) }
 	os.Exit(command.Main(context.Background(), app, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -58,6 +58,21 @@ type (
 		StepID    StepExecutionID
 		Err       error
 	}
+	// Retried: work failed, and is tried again after a pause.
+	Retried struct {
+		Execution JobExecutionID
+		JobName   string
+		Step      string
+		StepID    StepExecutionID
+		Attempt   int // that failed, from 1
+		Err       error
+	}
+	// LogLost: lines of an execution's log could not be stored (rule LG4).
+	LogLost struct {
+		Execution JobExecutionID
+		Lines     int64
+		Err       error
+	}
 	// TasksSubmitted: a step waits for its group of tasks. Warnings name handlers no process has.
 	TasksSubmitted struct {
 		Execution JobExecutionID
@@ -265,6 +280,15 @@ func (e ChunkCommitted) line() Line {
 
 func (e ChunkRolledBack) line() Line {
 	return newLine("chunk.rolled_back", slog.LevelDebug, "chunk rolled back", stepAttrs(e.JobName, e.Execution, e.Step, e.StepID), errorAttr(e.Err))
+}
+
+func (e Retried) line() Line {
+	return newLine("step.retried", slog.LevelDebug, "retrying after a failure", stepAttrs(e.JobName, e.Execution, e.Step, e.StepID),
+		slog.Int("attempt", e.Attempt), errorAttr(e.Err))
+}
+
+func (e LogLost) line() Line {
+	return newLine("log.lost", slog.LevelWarn, "lines of the execution's log could not be stored", executionAttr(e.Execution), slog.Int64("lines", e.Lines), errorAttr(e.Err))
 }
 
 func (e TasksSubmitted) line() Line {

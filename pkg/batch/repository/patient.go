@@ -31,6 +31,7 @@ func (r *Repository) Patient() ports.Repository {
 	all.Skips = patientSkips{all.Skips, p}
 	all.Attempts = patientAttempts{all.Attempts, p}
 	all.Journal = patientJournal{all.Journal, p}
+	all.Logs = patientLogs{all.Logs, p}
 	all.Series = patientSeries{all.Series, p}
 	return all
 }
@@ -373,4 +374,14 @@ func (r patientJournal) StepsByID(ctx context.Context, ids []core.StepExecutionI
 	return reading(ctx, r.patience, func(ctx context.Context) (map[core.StepExecutionID]core.StepExecution, error) {
 		return r.Journal.StepsByID(ctx, ids)
 	})
+}
+
+type patientLogs struct {
+	ports.Logs
+	patience
+}
+
+// LogPage implements ports.LogReader.
+func (r patientLogs) LogPage(ctx context.Context, filter ports.LogFilter) (ports.LogPage, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (ports.LogPage, error) { return r.Logs.LogPage(ctx, filter) })
 }

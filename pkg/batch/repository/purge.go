@@ -46,10 +46,17 @@ func (r *operations) Purge(ctx context.Context, filter ports.PurgeFilter, actor 
 	if filter.Instance != 0 {
 		run = p.one
 	}
-	if err := errors.Join(run(ctx), p.requests(ctx)); err != nil {
+	if err := errors.Join(run(ctx), p.requests(ctx), p.logs(ctx)); err != nil {
 		return p.done, fmt.Errorf("purge: %w", err)
 	}
 	return p.done, nil
+}
+
+func (p *purge) logs(ctx context.Context) error {
+	if p.filter.DryRun {
+		return nil
+	}
+	return p.store.deletePurgedLogs(ctx)
 }
 
 func checkPurge(filter *ports.PurgeFilter) error {

@@ -75,6 +75,7 @@ func New(db tx.Database, options Options) *Repository {
 			Attempts:        &attempts{s},
 			Journal:         &journal{s},
 			Requests:        &requests{s},
+			Logs:            &logs{s},
 			Series:          &seriesRows{s},
 		},
 		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, announcements: ready, tables: &tables{s},

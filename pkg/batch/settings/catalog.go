@@ -60,6 +60,8 @@ func catalog() []setting {
 			func(s *Settings, text string) error { s.Log.Format = text; return oneOf(text, "text", "json") }},
 		{"log.events", "", "file to which every event is appended as a line of JSON",
 			func(s *Settings, text string) error { s.Log.Events = text; return nil }},
+		{"log.execution_bytes", "4194304", "most bytes that the history keeps of the log of one execution (surfin log); 0: it keeps none",
+			func(s *Settings, text string) (err error) { s.Log.ExecutionBytes, err = logBytes(text); return err }},
 		{"files.mode", "0600", "permissions of the files that are made: an SQLite database, the event log, outputs",
 			func(s *Settings, text string) (err error) { s.Files.Mode, err = fileMode(text); return err }},
 		{"tasks.logs", "", "folder to which log text of tasks moves that is older than log_retention_days_db (surfin settings); empty: it stays in the database",
@@ -209,6 +211,19 @@ func schemaName(text string) error {
 	return nil
 }
 
+// 0 is none in the file and the default in Go, where it is the zero value.
+func logBytes(text string) (int64, error) {
+	const least, most = 64 << 10, 1 << 30
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil || n != 0 && (n < least || n > most):
+		return 0, fmt.Errorf("%q is not a number of bytes: 0, or from %d to %d", text, least, most)
+	case n == 0:
+		return -1, nil
+	}
+	return n, nil
+}
+
 func yesOrNo(text string) (bool, error) {
 	return text == "true", oneOf(text, "true", "false")
 }
@@ -294,6 +309,8 @@ func Unit(row [4]string) string {
 		return "connections"
 	case key == "traces.chunks":
 		return "spans"
+	case key == "log.execution_bytes":
+		return "bytes"
 	case key == "api.rate":
 		return "requests a second"
 	case key == "files.mode":

@@ -90,6 +90,9 @@ type Log struct {
 	Format string
 	// Events is an absolute path for events as lines of JSON; empty means none.
 	Events string
+	// ExecutionBytes bounds the log of each execution in the history (rule LG3); 0 means 4 MB, a negative number
+	// means that none is kept.
+	ExecutionBytes int64
 }
 
 // Metrics configures Prometheus; zero offers none.

@@ -31,7 +31,7 @@ func TestDefaultsNeedNothing(t *testing.T) {
 		AutoMigrate: MigrateSQLite,
 		Lease:       30 * time.Second, Heartbeat: 5 * time.Second,
 		Engine: Engine{Name: EngineLocal}, River: River{Schema: "surfin_river", Listen: true, Poll: time.Second},
-		Log: Log{Level: "info", Format: "text"}, Metrics: Metrics{Every: 15 * time.Second}, Traces: Traces{Chunks: 1000},
+		Log: Log{Level: "info", Format: "text", ExecutionBytes: 4 << 20}, Metrics: Metrics{Every: 15 * time.Second}, Traces: Traces{Chunks: 1000},
 		Files: Files{Mode: 0o600}, API: API{Listen: "127.0.0.1:8321", Rate: 50},
 	}, s)
 }
@@ -45,7 +45,7 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 		Flags:   []Flag{{"--log-level", "log.level", "debug"}},
 	})
 	require.NoError(t, err)
-	require.Equal(t, Log{Level: "debug", Format: "json"}, s.Log, "an empty variable says nothing")
+	require.Equal(t, Log{Level: "debug", Format: "json", ExecutionBytes: 4 << 20}, s.Log, "an empty variable says nothing")
 	require.Equal(t, 3*time.Second, s.Heartbeat)
 	require.Equal(t, time.Minute, s.Lease)
 	require.Equal(t, filepath.Join(dir, FileName), s.File)
@@ -112,7 +112,7 @@ colour: red
 	require.EqualError(t, err, file+`:3:12: unknown key databases.orders.max_opne (allowed: max_open, url)
     3 |   orders: {max_opne: 3}
       |            ^
-`+file+`:5:3: unknown key log.levle (allowed: level, format, events)
+`+file+`:5:3: unknown key log.levle (allowed: level, format, events, execution_bytes)
     5 |   levle: info
       |   ^
 `+file+`:7:1: unknown key colour (allowed: api, auto_migrate, databases, engine, files, health, heartbeat, lease, log, metrics, repository, river, secrets, tasks, traces, worker)

@@ -37,6 +37,9 @@ func (a *attempt) perform(ctx context.Context) (*ending, error) {
 		if !retry.Allows(err, n, began) {
 			return end, retry.Noted(model.Exhausted(err, n))
 		}
+		a.observer.Observe(ctx, core.Retried{
+			Execution: a.run.Step.JobExecutionID, JobName: a.run.Step.JobName, Step: a.run.Step.Name, StepID: a.run.Step.ID, Attempt: n, Err: err,
+		})
 		if err := retry.Pause(ctx, a.run.Services.Stop.Done(), n, err); err != nil {
 			return nil, causeOf(ctx, err)
 		}

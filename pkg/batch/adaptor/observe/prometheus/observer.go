@@ -138,7 +138,7 @@ func (m *Metrics) Observe(_ context.Context, e core.Event) {
 		if e.Step == "" {
 			m.forget(e.Execution)
 		}
-	case core.StepPassed, core.ChunkRolledBack, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
+	case core.StepPassed, core.ChunkRolledBack, core.Retried, core.LogLost, core.Decided, core.ElementSkipped, core.StopFailed, core.CloseFailed, core.ListenerFailed, core.ObserverFailed,
 		core.ComponentLate, core.LaunchWaits, core.TasksSubmitted, core.WorkerStarted, core.ServerStarted, core.SeriesNotStored:
 	}
 }

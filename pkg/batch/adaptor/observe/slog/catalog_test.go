@@ -19,6 +19,8 @@ func Catalog() []Entry {
 		{"step.ended", "INFO; ERROR if it is FAILED or UNKNOWN", "job execution step step_execution [kind] status exit_code [gate] duration_seconds " + counters + " [error]"},
 		{"chunk.committed", "DEBUG", "job execution step step_execution duration_seconds " + counters},
 		{"chunk.rolled_back", "DEBUG", "job execution step step_execution [error]"},
+		{"step.retried", "DEBUG", "job execution step step_execution attempt [error]"},
+		{"log.lost", "WARN", "execution lines [error]"},
 		{"decision.taken", "INFO", "job execution element verdict kept"},
 		{"tasks.submitted", "INFO; WARN if no worker has the handler", "job execution step group handler tasks [warning]"},
 		{"element.skipped", "INFO", "job execution element condition"},

@@ -1,7 +1,7 @@
 // Package slog makes one structured log record per event of a job, with its stable name in the attribute
 // `event`. docs/reference/events.md has a table.
 //
-// It imports core and the standard library; module.go imports fx, settings and internal/secret.
+// It imports core, internal/runlog and the standard library; module.go imports fx, settings and internal/secret.
 package slog
 
 import (
@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -66,7 +67,7 @@ func (o *observer) Observe(ctx context.Context, e core.Event) {
 			o.forget(e.Execution)
 		}
 	}
-	o.log.LogAttrs(ctx, line.Level, line.Message, slices.Insert(line.Attrs, 0, slog.String("event", line.Event))...)
+	o.log.LogAttrs(runlog.Without(ctx), line.Level, line.Message, slices.Insert(line.Attrs, 0, slog.String("event", line.Event))...)
 }
 
 func (o *observer) change(id core.JobExecutionID, f func(j *running)) {

@@ -131,7 +131,7 @@ func all() []core.Event {
 	return []core.Event{
 		core.JobStarted{Execution: job}, core.JobEnded{Execution: job}, core.StepStarted{Step: step, Kind: "chunk"},
 		core.StepPassed{Execution: 1, Step: step}, core.StepPassed{Step: step}, core.StepEnded{Step: step, Kind: "chunk", Err: failure},
-		core.ChunkCommitted{Counters: step.Counters}, core.ChunkRolledBack{Err: failure}, core.Decided{}, core.ElementSkipped{},
+		core.ChunkCommitted{Counters: step.Counters}, core.ChunkRolledBack{Err: failure}, core.Retried{Attempt: 1, Err: failure}, core.LogLost{Lines: 1, Err: failure}, core.Decided{}, core.ElementSkipped{},
 		core.TasksSubmitted{Tasks: 1}, core.WorkerStarted{Worker: "w"}, core.ServerStarted{Address: "a:1"}, core.TasksSubmitted{Tasks: 1, Warnings: []string{"nobody"}},
 		core.GateChecked{Step: "s"}, core.GateChecked{Held: true}, core.StopAsked{}, core.StopFailed{Err: failure}, core.CloseFailed{Err: failure}, core.ListenerFailed{Err: failure},
 		core.Transitioned{Answer: core.Applied}, core.Transitioned{Answer: core.Duplicate, Current: core.StatusFailed}, core.Transitioned{Answer: core.Rejected}, core.Transitioned{Answer: core.Rejected, Key: "6f1d", Early: true},

@@ -1,6 +1,6 @@
 // Package shell is the tasklet `shell`: it runs a command or a script in a separate process.
 //
-// It imports core, core/registry, internal/process and internal/secret.
+// It imports core, core/registry, internal/process, internal/runlog and internal/secret.
 package shell
 
 import (
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/process"
+	"github.com/surfin-batch/surfin/internal/runlog"
 	"github.com/surfin-batch/surfin/internal/secret"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
@@ -64,7 +65,8 @@ func Components() []registry.Component {
 		Summary: "runs a command or a script",
 		Doc: `The step completes if the process ends with 0. Otherwise it fails, and its message has the
 end of stderr. The results are ` + "`exit_code` and `stdout`" + `, its last 8 KB without the final
-line break.
+line break. The log of the execution has the first and the last 256 KB of both outputs
+(` + "`surfin log`" + `).
 
 A stop or a timeout sends SIGTERM to the process and all it started, and SIGKILL when the
 grace period is over. If the lease of the execution cannot be renewed, SIGKILL is sent at once: another
@@ -151,10 +153,12 @@ func (e *exitError) Unwrap() error { return e.Err }
 func (t *tasklet) Execute(ctx context.Context, c *core.StepContribution) error {
 	ctx, cancel := t.stoppable(ctx)
 	defer cancel(nil)
+	stdout, stderr := runlog.NewOutput(ctx, "stdout"), runlog.NewOutput(ctx, "stderr")
 	r, err := process.Command{
 		Args: t.config.Command, Script: t.config.Script, Environ: t.environ, Env: t.config.Env, Dir: t.config.Dir, Grace: t.config.Grace,
-		OutBytes: outBytes, ErrBytes: errBytes,
+		OutBytes: outBytes, ErrBytes: errBytes, Stdout: stdout, Stderr: stderr,
 	}.Run(ctx)
+	err = errors.Join(err, stdout.Close(), stderr.Close())
 	if err != nil {
 		return fmt.Errorf("shell: %w", err)
 	}

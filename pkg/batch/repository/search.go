@@ -115,11 +115,12 @@ func (w *walk) run(ctx context.Context, all allOf, limit int) (found ports.Found
 		if through == w.to {
 			return found, nil
 		}
-		if w.from = w.after(through, 1); w.isSpent() {
+		took := time.Since(begun)
+		if w.from = w.after(through, 1); w.isSpent(took) {
 			found.Reached = through
 			return found, nil
 		}
-		w.adapt(time.Since(begun))
+		w.adapt(took)
 	}
 	return found, nil
 }
@@ -134,7 +135,8 @@ func (w *walk) adapt(took time.Duration) {
 	}
 }
 
-func (w *walk) isSpent() bool { return !time.Now().Before(w.until) }
+// isSpent reports whether the budget does not suffice for work that takes as long.
+func (w *walk) isSpent(took time.Duration) bool { return !time.Now().Add(took).Before(w.until) }
 
 // before reports whether the search meets a before b.
 func (w *walk) before(a, b core.JobExecutionID) bool { return w.compare(a, b) < 0 }

@@ -64,7 +64,7 @@ func checkSome(ctx context.Context, w *walk, s stream, ids []core.JobExecutionID
 			return nil, 0, err
 		}
 		kept = append(kept, found...)
-		if known := some[len(some)-1]; known != last && w.isSpent() {
+		if known := some[len(some)-1]; known != last && w.isSpent(0) {
 			return kept, known, nil
 		}
 	}

@@ -16,13 +16,15 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
+type overviewCommands struct{ env *environment }
+
 type overviewFlags struct {
 	since, window string
 	before        int64
 	limit         int
 }
 
-func (c showCommands) overviewCommand() *cobra.Command {
+func (c overviewCommands) overviewCommand() *cobra.Command {
 	o := overviewFlags{since: "30d", window: "24h", limit: 20}
 	cmd := &cobra.Command{
 		Use:   "overview",
@@ -64,7 +66,7 @@ func (o overviewFlags) request(now time.Time) (req operator.OverviewRequest, err
 	return req, err
 }
 
-func (c showCommands) overview(ctx context.Context, req operator.OverviewRequest) error {
+func (c overviewCommands) overview(ctx context.Context, req operator.OverviewRequest) error {
 	found := &operator.Overview{At: c.env.now(), Since: req.Since, Needs: []operator.Need{}, Ended: &operator.EndedInWindow{Window: req.Window.Seconds()}}
 	err := c.env.read(ctx, func(s *Session) (err error) {
 		found, err = s.Service.Overview(ctx, req)
@@ -86,7 +88,7 @@ func (c showCommands) overview(ctx context.Context, req operator.OverviewRequest
 	return nil
 }
 
-func (c showCommands) overviewText(o *operator.Overview) string {
+func (c overviewCommands) overviewText(o *operator.Overview) string {
 	var b strings.Builder
 	if len(o.Needs) == 0 {
 		b.WriteString("Nothing needs a person.\n")
@@ -113,7 +115,7 @@ func (c showCommands) overviewText(o *operator.Overview) string {
 	return b.String()
 }
 
-func (c showCommands) firstAction(n *operator.Need) string {
+func (c overviewCommands) firstAction(n *operator.Need) string {
 	if len(n.Actions) == 0 {
 		return ""
 	}
@@ -121,7 +123,7 @@ func (c showCommands) firstAction(n *operator.Need) string {
 	return "\n  " + hint.Label + ": " + hint.Text
 }
 
-func (c showCommands) summaryCommand() *cobra.Command {
+func (c overviewCommands) summaryCommand() *cobra.Command {
 	var req operator.JobsRequest
 	cmd := &cobra.Command{
 		Use:   "summary",
@@ -144,7 +146,7 @@ not redriven. Redrives do not count.`,
 	return cmd
 }
 
-func (c showCommands) summary(ctx context.Context, req operator.JobsRequest) error {
+func (c overviewCommands) summary(ctx context.Context, req operator.JobsRequest) error {
 	page := &operator.JobPage{Jobs: []operator.JobSummary{}}
 	err := c.env.read(ctx, func(s *Session) (err error) {
 		page, err = s.Service.JobSummaries(ctx, req)
@@ -160,7 +162,7 @@ func (c showCommands) summary(ctx context.Context, req operator.JobsRequest) err
 			"job", "sources", "executions", "success_rate", "median_seconds", "p95_seconds", "median_rows", "next", "paused", "skips_left", "problems",
 		}, summaryCSV(page.Jobs))
 	case len(page.Jobs) == 0:
-		return c.noExecutions(ctx, req.Job)
+		return showCommands{c.env}.noExecutions(ctx, req.Job)
 	}
 	var rows [][]string
 	problems := ""

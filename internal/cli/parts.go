@@ -14,7 +14,9 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-func (c showCommands) partsCommand() *cobra.Command {
+type timeCommands struct{ env *environment }
+
+func (c timeCommands) partsCommand() *cobra.Command {
 	var req operator.PartsRequest
 	var order string
 	cmd := &cobra.Command{
@@ -49,7 +51,7 @@ pages. Each has the worker or process that has it, or had it last.`,
 	return cmd
 }
 
-func (c showCommands) parts(ctx context.Context, req operator.PartsRequest) error {
+func (c timeCommands) parts(ctx context.Context, req operator.PartsRequest) error {
 	var page *operator.PartPage
 	err := c.env.view(ctx, req.Execution, func(s *Session) (err error) {
 		page, err = s.Service.Parts(ctx, req)

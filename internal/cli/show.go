@@ -42,7 +42,7 @@ func (c showCommands) showCommand() *cobra.Command {
 				return usagef("--step is for --series")
 			}
 			if o.series {
-				return c.showSeries(cmd.Context(), operator.SeriesRequest{Execution: id, Step: o.step})
+				return showSeries(cmd.Context(), c.env, operator.SeriesRequest{Execution: id, Step: o.step})
 			}
 			return c.show(cmd.Context(), o.file, operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
 		},

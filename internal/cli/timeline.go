@@ -16,7 +16,7 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-func (c showCommands) timelineCommand() *cobra.Command {
+func (c timeCommands) timelineCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "timeline EXECUTION",
 		Short: "Show when the steps, parts and tasks of an instance ran, and waited",
@@ -40,7 +40,7 @@ them, up to 2,000 spans.`,
 	return cmd
 }
 
-func (c showCommands) timeline(ctx context.Context, id core.JobExecutionID) error {
+func (c timeCommands) timeline(ctx context.Context, id core.JobExecutionID) error {
 	var found *operator.Timeline
 	err := c.env.view(ctx, id, func(s *Session) (err error) {
 		found, err = s.Service.Timeline(ctx, operator.TimelineRequest{Execution: id})

@@ -35,6 +35,7 @@ type Config struct {
 
 type console struct {
 	Config
+	guard  *access.Guard
 	mux    *http.ServeMux
 	assets *assets
 	pages  map[string]*template.Template
@@ -57,7 +58,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	c := &console{Config: config, mux: http.NewServeMux()}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux()}
 	var err error
 	if c.assets, err = newAssets(config.Base); err != nil {
 		return nil, err

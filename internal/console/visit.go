@@ -76,7 +76,9 @@ func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 // write renders a page as a whole before the first byte is sent, so that an error is a page as well.
 func (v *visit) write(p *page, name, section string) {
 	p.Section, p.Caller, p.Theme, p.Zone = section, v.caller, v.theme, v.zoneView()
-	p.Stream = v.Stream
+	if v.Stream != "" {
+		p.Stream = v.Base + v.Stream
+	}
 	p.Wrong, p.At, p.Here, p.Query = append(p.Wrong, v.wrong...), v.moment(v.Now()), v.here(), v.r.URL.Query()
 	for _, look := range themes() {
 		p.Looks = append(p.Looks, choice{look, v.with(themeKey, look), look == v.theme})

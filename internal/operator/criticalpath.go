@@ -71,7 +71,7 @@ func (b *timelineBuilder) critical(a *ports.AttemptSpan) *CriticalPath {
 		c.Steps = append(c.Steps, b.criticalStep(&steps[at]))
 		c.Duration += steps[at].Duration
 		before := -1
-		for i := range steps[:at] { // what it waited for has started before it
+		for i := range steps[:at] { // a later start cannot delay it
 			if precedes(paths[i], paths[at]) && (before < 0 || b.later(&steps[i], &steps[before])) {
 				before = i
 			}

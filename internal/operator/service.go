@@ -28,9 +28,10 @@ type Service struct {
 	*overviews     // Overview
 	*summaries     // JobSummaries
 	*executionLogs // Log
-	*curves        // Series
 	*parted        // Parts
 	*timelines     // Timeline
+	*watcher       // Changes
+	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -97,9 +98,9 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		flows:         &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
-		curves:        &curves{records: r, now: c.Now},
 		parted:        &parted{view: view, records: r},
 		timelines:     &timelines{judge: judge, records: r},
+		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},
@@ -109,5 +110,6 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
 		schedules: times,
+		watcher:   &watcher{c.Changes},
 	}
 }

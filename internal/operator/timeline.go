@@ -33,7 +33,8 @@ type Timeline struct {
 	To   time.Time `json:"to"`
 	// Lasts: the newest attempt is not over.
 	Lasts bool `json:"lasts,omitempty"`
-	// Spans are in the order of their attempts, steps and starts, with what belongs to a step after it.
+	// Spans are in the order of attempts and steps; after a step come its waits, parts, tasks and child
+	// jobs, by start.
 	Spans []Span `json:"spans"`
 	// Lanes stand for parts and tasks that are not among the spans, because there would be more than
 	// 2,000 of these.
@@ -44,7 +45,7 @@ type Timeline struct {
 	Omitted int64 `json:"omitted,omitempty"`
 }
 
-// SpanKind is what a span is of.
+// SpanKind is the kind of work of a span.
 type SpanKind string
 
 // The kinds.
@@ -74,7 +75,7 @@ type Span struct {
 	Attempt int    `json:"attempt"`
 	// Execution is the attempt's; of a child job its own.
 	Execution core.JobExecutionID `json:"execution"`
-	// Step is the number of the step execution: of the step, of the part, or of what waits.
+	// Step is the number of the step execution: of the step or the part, also if it waits.
 	Step core.StepExecutionID `json:"step_execution,omitempty"`
 	// Of is the step execution that the part, the task or the child job belongs to.
 	Of core.StepExecutionID `json:"of,omitempty"`

@@ -53,8 +53,14 @@ func TestTheTimeLineHasAllAttemptsRoundsAndBranches(t *testing.T) {
 		for _, c := range line.Critical.Steps {
 			chain = append(chain, fmt.Sprintf("%s %d", c.Step, c.Round))
 		}
-		require.Equal(t, []string{"make 0", "add 1", "count 1", "add 2", "count 2", "add 3", "count 3", "slow 0", "slower 0", "copy 0", "tell 0"}, chain)
-		require.InDelta(t, line.Critical.Total, line.Critical.Duration, line.Critical.Total/2, "the rest is between the steps")
+		branch := []string{"slow 0", "slower 0"}
+		if line.named("short").Ended.After(line.named("slower").Ended) { // SQLite has one writer, and no order of those that wait for it
+			branch = []string{"short 0"}
+		}
+		want := slices.Concat([]string{"make 0", "add 1", "count 1", "add 2", "count 2", "add 3", "count 3"}, branch, []string{"copy 0", "tell 0"})
+		require.Equal(t, want, chain)
+		require.Positive(t, line.Critical.Duration)
+		require.LessOrEqual(t, line.Critical.Duration, line.Critical.Total, "the rest is between the steps")
 
 		s.write("in.csv", "id\n1\n")
 		second := s.run("tour.yaml", map[string]string{"year": "1995"})
@@ -70,7 +76,8 @@ func TestTheTimeLineHasAllAttemptsRoundsAndBranches(t *testing.T) {
 			return slices.IndexFunc(line.Spans, func(s Span) bool { return s.Name == name })
 		}
 		if short, slow := at("short"), at("slow"); short > slow { // whichever began first
-			line.Spans = slices.Insert(slices.Delete(line.Spans, short, short+1), slow, line.Spans[short])
+			span := line.Spans[short]
+			line.Spans = slices.Insert(slices.Delete(line.Spans, short, short+1), slow, span)
 		}
 		for i := range line.Spans {
 			line.Spans[i].Step = 0 // the branches race for numbers
@@ -86,6 +93,10 @@ func TestTheTimeLineHasAllAttemptsRoundsAndBranches(t *testing.T) {
 		_, err = s.s.Timeline(ctx, TimelineRequest{Execution: 99})
 		require.ErrorIs(t, err, core.ErrNotFound)
 	})
+}
+
+func (t *Timeline) named(name string) *Span {
+	return &t.Spans[slices.IndexFunc(t.Spans, func(s Span) bool { return s.Name == name })]
 }
 
 const partsJob = `job: parts

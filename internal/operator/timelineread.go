@@ -19,7 +19,7 @@ type timelineBuilder struct {
 	order    []core.JobExecutionID // of the attempts, oldest first
 	omitted  int64
 
-	held    map[core.JobExecutionID]bool // whose holds are read
+	held    map[core.JobExecutionID]bool // its holds are read
 	holds   map[core.JobExecutionID][]ports.Hold
 	ofStep  map[core.StepExecutionID][]ports.Hold
 	planned map[core.StepExecutionID]time.Time

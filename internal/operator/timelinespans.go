@@ -78,8 +78,8 @@ func (b *timelineBuilder) owned(s *Span, owner core.Owner) {
 	}
 }
 
-// addPart adds what became of a part: the workers that had it, and what it waited for them. The last of
-// its spans has its counters.
+// addPart adds a span for each worker that had the part, and its waits for a worker. The last span has the
+// counters.
 func (b *timelineBuilder) addPart(s *ports.StepSpan) {
 	whole := b.stepSpan(s)
 	whole.Kind, whole.Of = SpanPart, s.Manager
@@ -243,7 +243,7 @@ func (b *timelineBuilder) addChild(c *ports.ChildSpan) {
 	b.addInner([]Span{span})
 }
 
-// timeline puts the spans in order: attempts, each with its waits, its steps and what belongs to them.
+// timeline puts the spans in order: attempts, each with its waits and its steps.
 func (b *timelineBuilder) timeline() *Timeline {
 	t := &Timeline{Execution: b.exec.ID, InstanceID: b.exec.InstanceID, JobName: b.exec.JobName}
 	first, last := b.attempts[b.order[0]], b.attempts[b.order[len(b.order)-1]]
@@ -274,7 +274,7 @@ func (b *timelineBuilder) timeline() *Timeline {
 	return t
 }
 
-// innerOf is what belongs to a step, by start: its waits, parts, tasks and child jobs.
+// innerOf are the waits, parts, tasks and child jobs of a step, by start.
 func (b *timelineBuilder) innerOf(step core.StepExecutionID) []Span {
 	list := append(b.inner[step], b.lanes.apart[step].spans()...)
 	slices.SortStableFunc(list, func(x, y Span) int {

@@ -55,10 +55,10 @@ type StepSpan struct {
 	StartedAt, EndedAt time.Time
 }
 
-// HoldKind is what happened to work that can wait.
+// HoldKind is an event of work that can wait.
 type HoldKind string
 
-// The kinds. A resume, an assignment and an end take up what a park, a plan and a return began.
+// The kinds. A park, a plan and a release begin a wait; a resume and an assignment end it.
 const (
 	HoldPark    HoldKind = "park"
 	HoldResume  HoldKind = "resume"

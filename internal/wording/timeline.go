@@ -31,7 +31,7 @@ func CriticalPath(t *operator.Timeline) string {
 	if len(c.Steps) == 1 {
 		return fmt.Sprintf("%s, step %s.", of, tookStep(c.Steps[0], "took "))
 	}
-	return fmt.Sprintf("%s, %s in a row took %s: %s.", of, humanize.Plural(len(c.Steps), "step"), humanize.Seconds(c.Duration), strings.Join(chain(c.Steps), ", "))
+	return fmt.Sprintf("%s, %s one after another took %s: %s.", of, humanize.Plural(len(c.Steps), "step"), humanize.Seconds(c.Duration), strings.Join(chain(c.Steps), ", "))
 }
 
 // chain names the longest steps, in order.
@@ -106,12 +106,12 @@ func SpanState(s *operator.Span) string {
 	return s.Status
 }
 
-// Omitted says what a time line leaves out; "" if nothing.
+// Omitted counts the steps that a time line leaves out; "" if nothing.
 func Omitted(t *operator.Timeline) string {
 	if t.Omitted == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The oldest %s are left out.", humanize.Plural(int(t.Omitted), "step execution"))
+	return fmt.Sprintf("Left out: %s step executions, the oldest ones.", humanize.Count(t.Omitted))
 }
 
 // LaneStatuses counts the parts or tasks of a lane: "12 COMPLETED, 1 FAILED, 1 lost".

@@ -387,3 +387,13 @@ type patientLogs struct {
 func (r patientLogs) LogPage(ctx context.Context, filter ports.LogFilter) (ports.LogPage, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) (ports.LogPage, error) { return r.Logs.LogPage(ctx, filter) })
 }
+
+type patientSeries struct {
+	ports.Series
+	patience
+}
+
+// SampledSteps implements ports.Series.
+func (r patientSeries) SampledSteps(ctx context.Context, req ports.SampledRequest) ([]ports.SampledStep, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.SampledStep, error) { return r.Series.SampledSteps(ctx, req) })
+}

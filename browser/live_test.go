@@ -82,8 +82,10 @@ func TestTenTabsOnRunningExecutionsFollow(t *testing.T) {
 		}
 		for i, b := range tabs {
 			b.show()
+			b.await(`!document.hidden`)
 			b.open("/executions/" + strconv.Itoa(i+1))
 		}
+		first.await(`document.hidden`)
 		for i, b := range tabs {
 			b.show()
 			s.write("jobs/go-"+strconv.Itoa(i), "")
@@ -101,7 +103,7 @@ func TestTenTabsOnRunningExecutionsFollow(t *testing.T) {
 func (b *tab) beside() *tab {
 	b.t.Helper()
 	profile := chromedp.FromContext(b.ctx).BrowserContextID
-	return newTab(b.t, b.at, b.name, chromedp.WithExistingBrowserContext(profile))
+	return newTab(b.t, b.at, b.name, chromedp.WithExistingBrowserContext(profile), chromedp.WithNewWindow(false))
 }
 
 // show brings the tab to the front: the others of its window are hidden.

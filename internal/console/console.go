@@ -33,6 +33,7 @@ type Config struct {
 
 type console struct {
 	Config
+	guard  *access.Guard
 	mux    *http.ServeMux
 	assets *assets
 	pages  map[string]*template.Template
@@ -55,7 +56,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	c := &console{Config: config, mux: http.NewServeMux()}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux()}
 	var err error
 	if c.assets, err = newAssets(config.Base); err != nil {
 		return nil, err

@@ -165,12 +165,12 @@ func (w *walk) cut(ids []core.JobExecutionID, last core.JobExecutionID) []core.J
 	return slices.DeleteFunc(ids, func(id core.JobExecutionID) bool { return w.before(last, id) })
 }
 
-// order has the words of SQL for the order of the search.
-type order struct{ direction, reverse, first, next string }
+// searchOrder has the words of SQL for the order of the search.
+type searchOrder struct{ direction, reverse, first, next string }
 
-func (w *walk) order() order {
+func (w *walk) order() searchOrder {
 	if w.up {
-		return order{"", " DESC", "MIN", ">"}
+		return searchOrder{"", " DESC", "MIN", ">"}
 	}
-	return order{" DESC", "", "MAX", "<"}
+	return searchOrder{" DESC", "", "MAX", "<"}
 }

@@ -90,10 +90,10 @@ func (a anyOf) read(ctx context.Context, w *walk, from, to core.JobExecutionID) 
 	return w.sort(w.cut(ids, through)), through, nil
 }
 
-// fixed is a stream of known IDs, in the order of the search.
-type fixed []core.JobExecutionID
+// idStream is a stream of known IDs, in the order of the search.
+type idStream []core.JobExecutionID
 
-func (f fixed) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+func (f idStream) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
 	first, _ := slices.BinarySearchFunc(f, from, w.compare)
 	ids := f[first:]
 	if len(ids) > w.rows {
@@ -105,12 +105,12 @@ func (f fixed) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([
 	return w.cut(slices.Clone(ids), to), to, nil
 }
 
-// rows is a stream of the executions that have a row of a table, which is read in the order of an index.
-type rows struct {
+// rowStream is a stream of the executions that have a row of a table, which is read in the order of an index.
+type rowStream struct {
 	table string
 	// id is the column of the execution. sub orders the rows of one execution, if it may have several.
 	id, sub string
-	// where is what the index selects, match what is checked in each of its rows.
+	// where is the condition of the index; match is checked in each of its rows.
 	where, match *conditions
 }
 
@@ -128,7 +128,7 @@ type searchRow struct {
 	Top core.JobExecutionID
 }
 
-func (s *rows) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
+func (s *rowStream) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
 	page, err := s.page(ctx, w, from, to, nil)
 	last := page.edge.ID
 	switch {
@@ -150,7 +150,7 @@ func (s *rows) read(ctx context.Context, w *walk, from, to core.JobExecutionID) 
 }
 
 // page reads the next rows between two executions; after is the last sub of those that were read.
-func (s *rows) page(ctx context.Context, w *walk, from, to core.JobExecutionID, after *int64) (page searchPage, err error) {
+func (s *rowStream) page(ctx context.Context, w *walk, from, to core.JobExecutionID, after *int64) (page searchPage, err error) {
 	o := w.order()
 	sub, by := "0", "x."+s.id+o.direction
 	if s.sub != "" {
@@ -183,11 +183,11 @@ func (s *rows) page(ctx context.Context, w *walk, from, to core.JobExecutionID, 
 	return page, nil
 }
 
-// groups is a stream of the executions that have a row of a table with very many rows for each: one
+// groupStream is a stream of the executions that have a row of a table with very many rows for each: one
 // entry of the index is read for each execution.
-type groups struct{ table, id, where string }
+type groupStream struct{ table, id, where string }
 
-func (s *groups) read(ctx context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+func (s *groupStream) read(ctx context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
 	o := w.order()
 	next := func(more string) string {
 		return "SELECT (SELECT x." + s.id + " FROM " + s.table + " x WHERE " + s.where + " AND x." + s.id + " BETWEEN ? AND ?" + more +
@@ -203,14 +203,14 @@ func (s *groups) read(ctx context.Context, w *walk, from, to core.JobExecutionID
 	return ids, to, err
 }
 
-// checked is a stream whose rows can also be found by IDs.
-type checked struct {
+// checkedStream is a stream that can also check IDs.
+type checkedStream struct {
 	stream
 	table, id string
 	where     *conditions
 }
 
-func (s *checked) pick(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error) {
+func (s *checkedStream) pick(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error) {
 	text := "SELECT x." + s.id + " FROM " + s.table + " x WHERE x." + s.id + " {among}"
 	if len(s.where.texts) > 0 {
 		text += " AND " + s.where.text()

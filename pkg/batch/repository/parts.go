@@ -15,8 +15,8 @@ import (
 // partWindow is how many parts of a step one statement reads: a step may have 100,000.
 const partWindow = 20_000
 
-// parts implements ports.Parts.
-type parts struct{ spans *spans }
+// partPages implements ports.Parts.
+type partPages struct{ spans *spanReads }
 
 // partedSteps walks from manager to manager in their index, between the first and the last step of the execution: it
 // reads no parts.
@@ -29,7 +29,7 @@ const partedSteps = `WITH RECURSIVE
 	SELECT ` + stepSpan + ` FROM {step_execution} WHERE id IN (SELECT id FROM m LIMIT ?) AND job_execution_id = ? ORDER BY id`
 
 // PartedSteps implements ports.Parts with one statement.
-func (r *parts) PartedSteps(ctx context.Context, id core.JobExecutionID) ([]ports.StepSpan, error) {
+func (r *partPages) PartedSteps(ctx context.Context, id core.JobExecutionID) ([]ports.StepSpan, error) {
 	list, err := r.spans.stepSpans(ctx, partedSteps, id, id, partWindow, id)
 	if err != nil {
 		return nil, fmt.Errorf("list the steps with parts of job execution %d: %w", id, err)
@@ -38,14 +38,14 @@ func (r *parts) PartedSteps(ctx context.Context, id core.JobExecutionID) ([]port
 }
 
 // PartCounts implements ports.Parts with one statement for each window.
-func (r *parts) PartCounts(ctx context.Context, manager core.StepExecutionID) (map[core.Status]int, error) {
+func (r *partPages) PartCounts(ctx context.Context, manager core.StepExecutionID) (map[core.Status]int, error) {
 	counts := map[core.Status]int{}
 	err := r.windows(ctx, manager, func(status core.Status, n int, _ core.StepExecutionID) { counts[status] += n })
 	return counts, err
 }
 
 // windows visits the counts of each window by status; first is the ID before the window.
-func (r *parts) windows(ctx context.Context, manager core.StepExecutionID, visit func(status core.Status, n int, first core.StepExecutionID)) error {
+func (r *partPages) windows(ctx context.Context, manager core.StepExecutionID, visit func(status core.Status, n int, first core.StepExecutionID)) error {
 	for after, size := core.StepExecutionID(0), partWindow; size == partWindow; {
 		first := after
 		size = 0
@@ -76,7 +76,7 @@ const (
 		WHEN status IN ('STOPPED', 'ABANDONED') THEN 2 ELSE 1 END`
 )
 
-func (r *parts) rank(of ports.PartOrder) string {
+func (r *partPages) rank(of ports.PartOrder) string {
 	switch {
 	case of == ports.PartsByStatus:
 		return statusRank
@@ -89,7 +89,7 @@ func (r *parts) rank(of ports.PartOrder) string {
 }
 
 // PartPage implements ports.Parts with two statements for each window, and one for the parts themselves.
-func (r *parts) PartPage(ctx context.Context, f ports.PartFilter) ([]ports.ListedPart, error) {
+func (r *partPages) PartPage(ctx context.Context, f ports.PartFilter) ([]ports.ListedPart, error) {
 	places, err := r.places(ctx, f)
 	if err != nil || len(places) == 0 {
 		return nil, err
@@ -115,7 +115,7 @@ func inOrder(a, b ports.PartPlace) int {
 }
 
 // places returns the first places of all windows after the filter's.
-func (r *parts) places(ctx context.Context, f ports.PartFilter) ([]ports.PartPlace, error) {
+func (r *partPages) places(ctx context.Context, f ports.PartFilter) ([]ports.PartPlace, error) {
 	byNumber := f.Order == ports.PartsByNumber || f.Order == ""
 	if byNumber && !f.Left { // the first window of the rest
 		var first core.StepExecutionID
@@ -148,7 +148,7 @@ func (r *parts) places(ctx context.Context, f ports.PartFilter) ([]ports.PartPla
 }
 
 // window returns the first places, after the filter's, of a window of that many parts after first.
-func (r *parts) window(ctx context.Context, f ports.PartFilter, first core.StepExecutionID, size int) ([]ports.PartPlace, error) {
+func (r *partPages) window(ctx context.Context, f ports.PartFilter, first core.StepExecutionID, size int) ([]ports.PartPlace, error) {
 	c := &conditions{}
 	c.add(true, "1 = 1")
 	if f.After != nil {

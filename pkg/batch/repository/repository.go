@@ -57,7 +57,7 @@ func New(db tx.Database, options Options) *Repository {
 	stops := &stops{moves}
 	lost := &takeovers{ends}
 	reads := newExplorer(s)
-	times := &spans{s}
+	times := &spanReads{s}
 	places := &placements{audits}
 	plans := &plans{jobGuard: guard, places: places}
 	assigned := &assignments{moves: moves, reads: reads, places: places}
@@ -75,7 +75,7 @@ func New(db tx.Database, options Options) *Repository {
 			Explorer:        reads,
 			BulkExplorer:    newBulk(s, reads),
 			Spans:           times,
-			Parts:           &parts{times},
+			Parts:           &partPages{times},
 			Searches:        &searches{s},
 			Skips:           &skips{s},
 			Attempts:        &attempts{s},

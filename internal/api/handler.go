@@ -69,6 +69,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 		Transformers:  []huma.Transformer{suggestKeys},
 	})
 	a.addJobs(h)
+	a.addOverview(h)
 	a.addExecutions(h)
 	a.addSkips(h)
 	a.addActs(h)

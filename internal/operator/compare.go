@@ -231,19 +231,6 @@ func (f *Figure) with(other float64) {
 	}
 }
 
-func median(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	slices.Sort(values)
-	const half = 2
-	if at := len(values) / half; len(values)%half == 1 {
-		return values[at]
-	}
-	at := len(values) / half
-	return (values[at-1] + values[at]) / half
-}
-
 type stepFigures struct{ read, written, filtered, skipped, duration, rate float64 }
 
 // figures adds up the rounds and the parts of each step of an execution.

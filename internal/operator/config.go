@@ -55,6 +55,12 @@ type Config struct {
 
 	Figures FiguresSource
 
+	// Attention and JobHistory are for overviews and summaries of jobs; nil means that there are none.
+	Attention  ports.Attention
+	JobHistory ports.JobHistory
+	// Heartbeat is the time between two signs of life of an owner; 0 means job.DefaultHeartbeat.
+	Heartbeat time.Duration
+
 	Acts ports.Acts
 
 	// Actor is for the audit; empty means the user and the host.

@@ -63,8 +63,8 @@ func (p *findings) offerSkips(e *Explanation) {
 	if len(p.skips) == 0 {
 		return
 	}
-	e.Actions = append(e.Actions, Action{Kind: refusal.ActSkips, Execution: p.exec.ID})
 	if !p.exec.Status.IsOver() || p.exec.RedriveOf != 0 {
+		e.Actions = append(e.Actions, skipActions(p.exec.ID, 0, 0)...)
 		return
 	}
 	var items, reads int64
@@ -75,12 +75,7 @@ func (p *findings) offerSkips(e *Explanation) {
 			items += c.Left
 		}
 	}
-	switch {
-	case items > 0:
-		e.Actions = append(e.Actions, Action{Kind: refusal.ActRedrive, Execution: p.exec.ID})
-	case reads > 0: // the text of unreadable items has to be given first
-		e.Actions = append(e.Actions, Action{Kind: refusal.ActExport, Execution: p.exec.ID})
-	}
+	e.Actions = append(e.Actions, skipActions(p.exec.ID, items, reads)...)
 }
 
 func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {

@@ -25,7 +25,11 @@ type Service struct {
 	*plans         // Plan
 	*flows         // JobFlow, ExecutionFlow
 	*comparer      // Compare
+	*overviews     // Overview
+	*summaries     // JobSummaries
 	*executionLogs // Log
+	*parted        // Parts
+	*timelines     // Timeline
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
@@ -46,6 +50,9 @@ func New(c Config) (*Service, error) {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = job.DefaultHeartbeat
 	}
 	return compose(c, c.Repository, actor(c.Actor)), nil
 }
@@ -72,6 +79,9 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
 	}
 	active := &runnings{}
+	last := &recent{records: c.JobHistory}
+	times := &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by}
+	files := &fileChecks{jobs: jobs, registered: c.Definitions, stored: map[string][]FileProblem{}}
 	return &Service{
 		schema: tables, jobs: jobs, chooser: chooser, history: history, skips: &skips{r},
 		runs: &runs{
@@ -87,10 +97,17 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		flows:         &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
+		parted:        &parted{view: view, records: r},
+		timelines:     &timelines{judge: judge, records: r},
 		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
 		},
-		schedules: &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by},
+		overviews: &overviews{
+			judge: judge, view: view, work: work, jobs: jobs, schedules: times, files: files, recent: last, steps: newStepKinds(jobs, r),
+			heartbeat: c.Heartbeat, attention: c.Attention, records: r,
+		},
+		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
+		schedules: times,
 	}
 }

@@ -19,6 +19,8 @@ type Workers interface {
 	Workers(ctx context.Context) ([]taskports.Worker, error)
 	LoadOf(ctx context.Context, loads map[string]int) error
 	Leader(ctx context.Context) (*taskports.Leader, error)
+	// WaitingTypes returns the types of waiting tasks.
+	WaitingTypes(ctx context.Context) ([]taskports.WaitingType, error)
 }
 
 // Waiting describes a parked execution's open work, and its workers.

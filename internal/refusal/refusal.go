@@ -110,24 +110,29 @@ type ActionKind string
 // The kinds of an Action: the requests that a client of the service may make
 // next.
 const (
-	ActShow    ActionKind = "show"    // show Execution
-	ActHistory ActionKind = "history" // list the executions of Job
-	ActExplain ActionKind = "explain" // explain why Execution ended, and a restart of it
-	ActWatch   ActionKind = "watch"   // watch the progress of Job
-	ActSkips   ActionKind = "skips"   // list the skipped items of Execution
-	ActCompare ActionKind = "compare" // compare the definition of Execution, or its file Name, with File
-	ActRun     ActionKind = "run"     // run File with Params
-	ActAgain   ActionKind = "again"   // run File with Params as a new instance
-	ActNext    ActionKind = "next"    // run the next instance of File
-	ActRestart ActionKind = "restart" // restart Execution
-	ActRedrive ActionKind = "redrive" // redrive the remaining items of Execution
-	ActStop    ActionKind = "stop"    // request a stop of Execution
-	ActAbandon ActionKind = "abandon" // abandon Execution
-	ActRecover ActionKind = "recover" // end executions that lost their process
-	ActWork    ActionKind = "work"    // run a worker: Execution is parked and waits for one
-	ActMigrate ActionKind = "migrate" // create or update the tables
-	ActHelp    ActionKind = "help"    // list the parameters of File
-	ActExport  ActionKind = "export"  // export the skipped items of Execution, correct and redrive them
+	ActShow      ActionKind = "show"      // show Execution
+	ActHistory   ActionKind = "history"   // list the executions of Job
+	ActExplain   ActionKind = "explain"   // explain why Execution ended, and a restart of it
+	ActWatch     ActionKind = "watch"     // watch the progress of Job
+	ActSkips     ActionKind = "skips"     // list the skipped items of Execution
+	ActCompare   ActionKind = "compare"   // compare the definition of Execution, or its file Name, with File
+	ActRun       ActionKind = "run"       // run File with Params
+	ActAgain     ActionKind = "again"     // run File with Params as a new instance
+	ActNext      ActionKind = "next"      // run the next instance of File
+	ActRestart   ActionKind = "restart"   // restart Execution
+	ActRedrive   ActionKind = "redrive"   // redrive the remaining items of Execution
+	ActStop      ActionKind = "stop"      // request a stop of Execution
+	ActAbandon   ActionKind = "abandon"   // abandon Execution
+	ActRecover   ActionKind = "recover"   // end executions that lost their process
+	ActWork      ActionKind = "work"      // run a worker: Execution is parked and waits for one
+	ActMigrate   ActionKind = "migrate"   // create or update the tables
+	ActHelp      ActionKind = "help"      // list the parameters of File
+	ActExport    ActionKind = "export"    // export the skipped items of Execution, correct and redrive them
+	ActValidate  ActionKind = "validate"  // check the job file File
+	ActRegister  ActionKind = "register"  // register the corrected File
+	ActSchedules ActionKind = "schedules" // list the times of schedules
+	ActWorkers   ActionKind = "workers"   // list the workers, and the types of tasks that wait for one
+	ActEvents    ActionKind = "events"    // list the dead events of the topic Name
 	// ActIncrementer: give the job in File an incrementer.
 	ActIncrementer ActionKind = "incrementer"
 )
@@ -141,7 +146,7 @@ type Action struct {
 	Job    string      `json:"job,omitempty"`
 	// File is empty if the history has it.
 	File string `json:"file,omitempty"`
-	// Name is a file of the definition; empty if the only one.
+	// Name is a file of the definition, empty if the only one; or a topic.
 	Name   string            `json:"name,omitempty"`
 	Params map[string]string `json:"params,omitempty"`
 	// Paths are parameters with absolute paths.

@@ -58,7 +58,7 @@ func rooms() []room {
 		{path: "internal/testkit/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
-		{path: "bench/...", kit: true}, // and compares with alternatives
+		{path: "browser/...", kit: true}, {path: "bench/...", kit: true}, // and compares with alternatives
 		{path: "internal/panics", std: true}, {path: "internal/trait", std: true}, {path: "pkg/batch/core/config/...", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
 		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},
@@ -94,7 +94,7 @@ func rooms() []room {
 		// The guard of the API and of the console: it knows no operation.
 		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
 		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/wording/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Pages around the service: no rule of running and no SQL.
 		{path: "internal/console/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime", "pkg/batch/settings/...", "internal/jobfile/...", "internal/refusal", "internal/wording", ours}},
 		// Text and exit codes: the rules of running are the service's.

@@ -171,7 +171,7 @@ func (s *TaskService) warnings(ctx context.Context, sub task.Submission, list []
 	}
 	var warned []string
 	for _, spec := range sub.Tasks {
-		if t := spec.Type; !slices.Contains(warned, t) && slices.Contains(s.catalog.Types(), t) && !isExecuted(workers, t) {
+		if t := spec.Type; !slices.Contains(warned, t) && slices.Contains(s.catalog.Types(), t) && !taskports.IsExecuted(workers, t) {
 			warned = append(warned, t)
 			list = append(list, fmt.Sprintf("no live worker executes tasks of type %q now; they wait for one", t))
 		}
@@ -366,7 +366,11 @@ func (s *TaskService) WaitingTypes(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	return slices.DeleteFunc(waiting, func(t string) bool { return isExecuted(workers, t) }), nil
+	var names []string
+	for _, t := range taskports.InVain(waiting, workers) {
+		names = append(names, t.Name)
+	}
+	return names, nil
 }
 
 // WaitingDeciders returns the deciders that tasks wait for and no live worker has.
@@ -395,12 +399,6 @@ func (s *TaskService) WaitingFor(ctx context.Context, t *task.Task) (string, err
 		return "", refusalOf(err)
 	}
 	return fmt.Sprintf("a worker that has the decider %q: no live worker has it", g.Decider), nil
-}
-
-func isExecuted(workers []taskports.Worker, taskType string) bool {
-	return slices.ContainsFunc(workers, func(w taskports.Worker) bool {
-		return w.State == taskports.WorkerActive && slices.Contains(w.Types, taskType)
-	})
 }
 
 // Settings returns the settings that processes share.

@@ -165,10 +165,27 @@ func (c Commands) action(a operator.Action) actionText {
 		return actionText{label: "give it one", line: "incrementer: NAME  (in " + a.File + ")"}
 	case refusal.ActMigrate:
 		return actionText{label: "create or update it", words: []string{"migrate"}}
+	case refusal.ActValidate, refusal.ActRegister, refusal.ActSchedules, refusal.ActWorkers, refusal.ActEvents:
+		return c.server(a)
 	case refusal.ActRun, refusal.ActAgain, refusal.ActNext, refusal.ActRestart, refusal.ActRedrive, refusal.ActStop, refusal.ActAbandon, refusal.ActRecover,
 		refusal.ActWork:
 	}
 	return c.change(a, id)
+}
+
+func (c Commands) server(a operator.Action) actionText {
+	switch a.Kind {
+	case refusal.ActValidate:
+		return actionText{label: "check it", words: []string{"validate", a.File}}
+	case refusal.ActRegister:
+		return actionText{label: "after a correction", words: []string{"register", a.File}}
+	case refusal.ActWorkers:
+		return actionText{label: "the workers", words: []string{"tasks", "workers"}}
+	case refusal.ActEvents:
+		return actionText{label: "the events", words: []string{"events", "list", "--topic", a.Name}}
+	default:
+		return actionText{label: "its times", words: []string{"schedules"}}
+	}
 }
 
 func (c Commands) change(a operator.Action, id string) actionText {
@@ -198,6 +215,9 @@ func (c Commands) change(a operator.Action, id string) actionText {
 		}
 		return t
 	case refusal.ActWork:
+		if a.Execution == 0 {
+			return actionText{label: "start one", words: []string{"worker"}}
+		}
 		return workText(a.Open)
 	default:
 		return actionText{label: string(a.Kind), words: []string{"show", id}}

@@ -19,18 +19,19 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/core/registry"
 )
 
-// Catalog holds the only jobs that clients may run, by name. It is immutable.
+// Catalog holds the only jobs that clients may run, by name. They are immutable.
 type Catalog struct {
 	registry *registry.Registry
 	carried  map[string]*jobfile.File
 	jobs     map[string]jobfile.Source
+	checks   checks
 }
 
 // New makes a catalog of the carried jobs and of the job files in paths (of a
 // folder, *.yaml and *.yml, not in subfolders). Errors are joined. Two jobs
 // with the same name are an error.
 func New(components *registry.Registry, carried map[string]*jobfile.File, paths ...string) (*Catalog, error) {
-	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}}
+	c := &Catalog{registry: components, carried: carried, jobs: map[string]jobfile.Source{}, checks: checks{jobs: map[string]check{}}}
 	var errs []error
 	for _, path := range paths {
 		files, err := Files(path)

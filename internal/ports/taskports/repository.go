@@ -148,8 +148,8 @@ type WorkerQueries interface {
 	// PartWorkers returns the number of live workers that take partitions of steps and continue parked
 	// executions.
 	PartWorkers(ctx context.Context) (int, error)
-	// WaitingTypes returns the types of tasks that wait to be executed, sorted.
-	WaitingTypes(ctx context.Context) ([]string, error)
+	// WaitingTypes returns the types of tasks that wait to be executed, by name.
+	WaitingTypes(ctx context.Context) ([]WaitingType, error)
 	// WaitingDeciders returns the deciders that groups with unfinished tasks name and no live worker
 	// has, with the numbers of these tasks, by name.
 	WaitingDeciders(ctx context.Context) ([]WaitingDecider, error)
@@ -299,6 +299,28 @@ type DecisionRecord struct {
 	Decision  task.Decision `json:"decision"`
 	Spent     task.Spent    `json:"spent"`
 	DecidedAt time.Time     `json:"decided_at"`
+}
+
+// WaitingType is a type of tasks that wait to be executed.
+type WaitingType struct {
+	Name string
+	// Tasks is at most MostWaiting.
+	Tasks int
+	// Since is when the oldest of the first MostWaiting of them was submitted.
+	Since time.Time
+}
+
+// MostWaiting is the number of waiting tasks of a type that WaitingTypes counts.
+const MostWaiting = 1_000
+
+// InVain returns the types that no live worker executes.
+func InVain(waiting []WaitingType, workers []Worker) []WaitingType {
+	return slices.DeleteFunc(slices.Clone(waiting), func(t WaitingType) bool { return IsExecuted(workers, t.Name) })
+}
+
+// IsExecuted reports whether a live worker executes tasks of a type.
+func IsExecuted(workers []Worker, taskType string) bool {
+	return slices.ContainsFunc(workers, func(w Worker) bool { return w.State == WorkerActive && slices.Contains(w.Types, taskType) })
 }
 
 // WaitingDecider is a decider that tasks wait for.

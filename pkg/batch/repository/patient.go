@@ -27,6 +27,8 @@ func (r *Repository) Patient() ports.Repository {
 	all.CheckpointStore = patientCheckpoints{all.CheckpointStore, p}
 	all.Explorer = patientExplorer{all.Explorer, p}
 	all.BulkExplorer = patientBulk{all.BulkExplorer, p}
+	all.Spans = patientSpans{all.Spans, p}
+	all.Parts = patientParts{all.Parts, p}
 	all.Searches = patientSearches{all.Searches, p}
 	all.Skips = patientSkips{all.Skips, p}
 	all.Attempts = patientAttempts{all.Attempts, p}
@@ -384,4 +386,14 @@ type patientLogs struct {
 // LogPage implements ports.LogReader.
 func (r patientLogs) LogPage(ctx context.Context, filter ports.LogFilter) (ports.LogPage, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) (ports.LogPage, error) { return r.Logs.LogPage(ctx, filter) })
+}
+
+type patientSeries struct {
+	ports.Series
+	patience
+}
+
+// SampledSteps implements ports.Series.
+func (r patientSeries) SampledSteps(ctx context.Context, req ports.SampledRequest) ([]ports.SampledStep, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.SampledStep, error) { return r.Series.SampledSteps(ctx, req) })
 }

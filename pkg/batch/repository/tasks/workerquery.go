@@ -55,10 +55,32 @@ func (r workerQueries) PartWorkers(ctx context.Context) (int, error) {
 	return n, wrapped(err, "count the workers that take parts")
 }
 
-func (r workerQueries) WaitingTypes(ctx context.Context) ([]string, error) {
-	var types []string
-	err := r.scan(ctx, &types, "SELECT DISTINCT type FROM {task} WHERE state IN ('PENDING', 'ORPHANED', 'RETRY_SCHEDULED') ORDER BY type")
-	return types, wrapped(err, "list the types of waiting tasks")
+// WaitingTypes implements taskports.WorkerQueries. For each type it reads the beginning of the index of
+// waiting tasks, and for retries the beginning of the index of their times.
+func (r workerQueries) WaitingTypes(ctx context.Context) ([]taskports.WaitingType, error) {
+	var rows []struct {
+		Name  string
+		Tasks int
+		Since gormtx.Instant
+	}
+	err := r.scan(ctx, &rows, `WITH RECURSIVE types(name) AS (
+			SELECT * FROM (SELECT min(type) FROM {task} WHERE state IN ('PENDING', 'ORPHANED')) AS first
+			UNION ALL SELECT (SELECT min(t.type) FROM {task} t WHERE t.state IN ('PENDING', 'ORPHANED') AND t.type > types.name) FROM types WHERE types.name IS NOT NULL)
+		SELECT name, CAST(sum(tasks) AS bigint) AS tasks, min(since) AS since FROM (
+			SELECT name, (SELECT count(*) FROM (SELECT 1 FROM {task} t WHERE t.type = types.name AND t.state IN ('PENDING', 'ORPHANED') LIMIT ?) AS few) AS tasks,
+				(SELECT min(created_at) FROM (SELECT t.created_at FROM {task} t WHERE t.type = types.name AND t.state IN ('PENDING', 'ORPHANED')
+					ORDER BY t.type, t.placement, t.priority, t.id LIMIT ?) AS oldest) AS since FROM types WHERE name IS NOT NULL
+			UNION ALL SELECT type, count(*), min(created_at) FROM (SELECT type, created_at FROM {task}
+				WHERE state = 'RETRY_SCHEDULED' AND next_run_at IS NOT NULL ORDER BY next_run_at LIMIT ?) AS retries GROUP BY type) AS waiting
+		GROUP BY name ORDER BY name`, taskports.MostWaiting, taskports.MostWaiting, taskports.MostWaiting)
+	if err != nil {
+		return nil, wrapped(err, "list the types of waiting tasks")
+	}
+	types := make([]taskports.WaitingType, len(rows))
+	for i, row := range rows {
+		types[i] = taskports.WaitingType{Name: row.Name, Tasks: min(row.Tasks, taskports.MostWaiting), Since: row.Since.Time}
+	}
+	return types, nil
 }
 
 func (r workerQueries) WaitingDeciders(ctx context.Context) ([]taskports.WaitingDecider, error) {

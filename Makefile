@@ -58,7 +58,7 @@ SPARE := GOGC=400 GORACE=atexit_sleep_ms=0
 # files are in memory meanwhile, where there is room.
 WITH_POSTGRES := $(GO) run ./internal/testdb/cluster --
 
-.PHONY: help build test test-plain test-race test-cases quick soak fuzz lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
+.PHONY: help build test test-plain test-race test-cases quick soak fuzz console screenshots lint measure deadcode fmt vuln generate check-generated bench bench-peers bench-lose bench-go clean
 
 help: ## show this list
 	@awk -F ': *## ' '/^[a-z-]+:.*## / { sub(/:.*/, "", $$1); printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,12 +105,25 @@ fuzz: ## run every fuzz target for FUZZ (10m); `make test` runs their seeds, and
 	grep -rE --include='*_test.go' '^func Fuzz' . | sed -E 's/^(.*)\/[^/]*:func (Fuzz[A-Za-z]*).*/\1 \2/' | sort | while read -r dir name; do \
 		$(GO) test -vet=off -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZ) $(FLAGS) $$dir || exit 1; done
 
+# The tests of the browser are a module of its own.
+BROWSER = $(WITH_POSTGRES) $(GO) -C browser test -vet=off -count=1 -timeout 10m -parallel $(PARALLEL)
+
+console: ## test the console in Chromium, with real jobs, workers and kills on both databases; pictures of its pages are in bin/console
+	tools/ensure chromium postgresql
+	$(BROWSER) $(FLAGS) ./...
+
+screenshots: ## write the pictures of README and docs (docs/pictures)
+	tools/ensure chromium postgresql
+	SURFIN_SCREENSHOTS=1 $(BROWSER) -run TestThePicturesOfTheDocs $(FLAGS) ./...
+
 lint: ## go vet and golangci-lint, with the import rules, and the ceilings of tools/measure
 	$(GO) vet ./...
 	$(GO) vet -tags full ./cmd/...
 	$(GO) -C bench vet ./...
+	$(GO) -C browser vet ./...
 	$(LINT) run ./...
 	cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	cd browser && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 	$(GO) -C tools test ./measure
 
 measure: ## print sizes, exported names, circles of files and words of the code base, and fail above a ceiling (tools/measure/ceilings.txt); FLAGS=-lower lowers them

@@ -26,6 +26,12 @@ type Config struct {
 	Now func() time.Time
 	// Stopping is closed when the server stops; may be nil.
 	Stopping <-chan struct{}
+	// Proxy signs users in; may be zero.
+	Proxy Proxy
+	// Base is the path of the server below its host, such as /surfin; may be empty.
+	Base string
+	// Note writes the audit of signing in and out; nil means that none is written.
+	Note Note
 }
 
 // Guard admits requests to the rooms of a server, which share its clients and
@@ -35,6 +41,7 @@ type Guard struct {
 	door    door
 	limiter *limiter
 	origins *http.CrossOriginProtection
+	link    link
 }
 
 // New returns a guard.
@@ -45,8 +52,11 @@ func New(config Config) *Guard {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
+	if config.Note == nil {
+		config.Note = func(context.Context, bool, string, string) error { return nil }
+	}
 	return &Guard{
-		config: config, door: newDoor(config.Clients), limiter: newLimiter(config.Rate, config.Now),
+		config: config, door: newDoor(config.Clients, config.Proxy, config.Now), limiter: newLimiter(config.Rate, config.Now),
 		origins: http.NewCrossOriginProtection(),
 	}
 }
@@ -87,7 +97,7 @@ func (g *Guard) admit(room Room, r *http.Request) (Caller, *Refusal) {
 	who, refused := g.door.identify(r)
 	client := "client " + who.Name
 	if who.Name == "" { // limited by address, so that tokens cannot be guessed faster
-		client = "address " + hostOf(r.RemoteAddr)
+		client = "address " + HostOf(r.RemoteAddr)
 	}
 	if wait := g.limiter.take(client); wait > 0 {
 		return who, &Refusal{http.StatusTooManyRequests, fmt.Sprintf("%s: more than %d requests a second", client, g.config.Rate), wait}

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/surfin-batch/surfin/internal/access"
+	"github.com/surfin-batch/surfin/internal/changes"
 	"github.com/surfin-batch/surfin/internal/jobfile"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
@@ -33,6 +34,10 @@ type Config struct {
 	Paths []string
 	// Rate is in requests per second and client.
 	Rate int
+	// Proxy signs users in; may be zero.
+	Proxy access.Proxy
+	// BasePath is the path of the server below its host, such as /surfin; may be empty.
+	BasePath string
 	// Mask hides secrets in a JSON document; may be nil.
 	Mask func(document []byte) []byte
 	// Log: nil means slog.Default().
@@ -41,6 +46,10 @@ type Config struct {
 	// Pages returns the handler of everything that is neither the API nor a probe, with
 	// the same clients and rates; nil means that there are no pages.
 	Pages func(guard *access.Guard) (http.Handler, error)
+	// SignInPage renders the page for signing in; nil means a plain one.
+	SignInPage func(w http.ResponseWriter, r *http.Request, s access.SignIn)
+	// Announce receives the guard before the first request; may be nil.
+	Announce func(guard *access.Guard)
 
 	started  func(*operator.Running)
 	stopping <-chan struct{}
@@ -48,6 +57,7 @@ type Config struct {
 
 type api struct {
 	Config
+	changes *changes.Looker
 }
 
 type output[T any] struct{ Body T }

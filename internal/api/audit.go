@@ -23,15 +23,21 @@ type actsInput struct {
 
 type me struct {
 	// Client is empty on a server without tokens.
-	Client string        `json:"client,omitempty" doc:"The name of the client that the token belongs to"`
+	Client string        `json:"client,omitempty" doc:"The name of the client, or of the user that a proxy has signed in"`
 	Role   settings.Role `json:"role" enum:"viewer,operator" doc:"A viewer reads, an operator does everything"`
+	// Until is empty for a token.
+	Until *time.Time `json:"until,omitempty" doc:"When the session ends, if the client has signed in"`
 }
 
 func (a *api) addAudit(h huma.API) {
 	huma.Register(h, get(h, "me", "/v1/me", "The caller", "The client that this request is from, and its role."),
 		func(ctx context.Context, _ *struct{}) (*output[me], error) {
 			c := access.CallerOf(ctx)
-			return &output[me]{me{c.Name, c.Role}}, nil
+			m := me{Client: c.Name, Role: c.Role}
+			if !c.Until.IsZero() {
+				m.Until = &c.Until
+			}
+			return &output[me]{m}, nil
 		})
 	huma.Register(h, get(h, "list-acts", "/v1/audit", "The acts of users and clients, newest first",
 		"Acts of users, clients and the leader. For operators only: a viewer gets 403."),

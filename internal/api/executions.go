@@ -27,7 +27,7 @@ type (
 	}
 	showInput struct {
 		ExecutionPath
-		Partitions bool `query:"partitions" doc:"Every partition of the steps, not only failed ones"`
+		Partitions bool `query:"partitions" doc:"The partitions of the steps, not only failed ones: at most 1,000 of a step; /parts has pages of them"`
 		Audit      bool `query:"audit" doc:"Every change of status, and who requested it"`
 		Definition bool `query:"definition" doc:"The job file as it was when the execution started"`
 	}
@@ -89,6 +89,7 @@ func (a *api) addExecutions(h huma.API) {
 		func(ctx context.Context, in *ExecutionPath) (*output[operator.ExecutionFlow], error) {
 			return answer(a, ctx, func() (*operator.ExecutionFlow, error) { return a.Service.ExecutionFlow(ctx, in.id()) })
 		})
+	a.addTimes(h)
 	huma.Register(h, get(h, "compare-execution", "/v1/executions/{execution}/compare", "Compare an execution",
 		"With another one of its job, or with the medians of the last ten that completed: parameters, definition, counters, durations, rates, decisions, gates and skips."),
 		func(ctx context.Context, in *compareInput) (*output[operator.Comparison], error) {

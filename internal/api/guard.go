@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"strings"
 
@@ -12,10 +13,21 @@ import (
 // front has the handlers of a server: the probes, which need neither token nor
 // rate, the API, and the pages, if there are any.
 func front(config Config, mux *http.ServeMux) (http.Handler, error) {
-	guard := access.New(access.Config{Clients: config.Clients, Rate: config.Rate, Now: config.Now, Log: config.Log, Stopping: config.stopping})
+	guard := access.New(access.Config{
+		Clients: config.Clients, Rate: config.Rate, Now: config.Now, Log: config.Log, Stopping: config.stopping,
+		Proxy: config.Proxy, Base: config.BasePath, Note: func(ctx context.Context, in bool, client, address string) error {
+			ctx, end := access.Answering(ctx, config.Service.CheckDatabase)
+			defer end()
+			return config.Service.NoteSignIn(ctx, in, client, address)
+		},
+	})
+	if config.Announce != nil {
+		config.Announce(guard)
+	}
 	probes := &Health{Check: config.Service.CheckDatabase, Stopping: config.stopping, Log: config.Log}
 	operations := &guarded{config: config, mux: mux}
 	room := guard.Protect(access.Room{Name: "the API", Enter: operations, Refuse: func(w http.ResponseWriter, _ *http.Request, refused *access.Refusal) { refuse(w, refused) }})
+	signIns := guard.SignIns(config.SignInPage)
 	var pages http.Handler
 	if config.Pages != nil {
 		var err error
@@ -23,10 +35,12 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 			return nil, err
 		}
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return below(config.BasePath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case isProbe(r):
 			probes.ServeHTTP(w, r)
+		case r.URL.Path == "/login", r.URL.Path == "/logout":
+			signIns.ServeHTTP(w, r)
 		case pages != nil && !ofAPI(r.URL.Path):
 			pages.ServeHTTP(w, r)
 		default:
@@ -36,7 +50,25 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 			h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 			room.ServeHTTP(w, r)
 		}
-	}), nil
+	})), nil
+}
+
+// below serves paths with the base, and those from which a proxy has removed it.
+func below(base string, handler http.Handler) http.Handler {
+	if base == "" {
+		return handler
+	}
+	stripped := http.StripPrefix(base, handler)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == base:
+			http.Redirect(w, r, base+"/", http.StatusPermanentRedirect)
+		case strings.HasPrefix(r.URL.Path, base+"/"):
+			stripped.ServeHTTP(w, r)
+		default:
+			handler.ServeHTTP(w, r)
+		}
+	})
 }
 
 func ofAPI(path string) bool {
@@ -58,11 +90,16 @@ type guarded struct {
 }
 
 func (g *guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, pattern := g.mux.Handler(r)
+	if pattern == "GET "+streamPath { // it has no end
+		g.mux.ServeHTTP(w, r)
+		return
+	}
 	ctx, end := access.Answering(r.Context(), g.config.Service.CheckDatabase)
 	defer end()
 	r = r.WithContext(operator.WithClient(ctx, g.config.Paths))
 	lowerMediaType(r.Header)
-	if _, pattern := g.mux.Handler(r); pattern == "" {
+	if pattern == "" {
 		g.unknown(w, r)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/surfin-batch/surfin/internal/changes"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -35,7 +36,7 @@ func New(config Config) (http.Handler, error) {
 		config.started = func(*operator.Running) {}
 	}
 	mux := http.NewServeMux()
-	document, err := (&api{config}).register(mux)
+	document, err := (&api{config, changes.New(config.Service.Changes, config.Log)}).register(mux)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +60,11 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 			OpenAPI: "3.1.0",
 			Info:    &huma.Info{Title: "Surfin", Version: "1", Description: description},
 			Components: &huma.Components{Schemas: schemas, SecuritySchemes: map[string]*huma.SecurityScheme{
-				"token": {Type: "http", Scheme: "bearer"},
-				"user":  {Type: "http", Scheme: "basic"},
+				"token":   {Type: "http", Scheme: "bearer"},
+				"user":    {Type: "http", Scheme: "basic"},
+				"session": {Type: "apiKey", In: "cookie", Name: "surfin_session", Description: "Made by /login"},
 			}},
-			Security: []map[string][]string{{"token": {}}, {"user": {}}},
+			Security: []map[string][]string{{"token": {}}, {"user": {}}, {"session": {}}},
 		},
 		Formats:       map[string]huma.Format{"application/json": jsonFormat(), "json": jsonFormat()},
 		DefaultFormat: "application/json",
@@ -78,6 +80,7 @@ func (a *api) register(mux *http.ServeMux) ([]byte, error) {
 	a.addWorkers(h)
 	a.addDefinitions(h)
 	a.addAudit(h)
+	a.addStream(h, mux)
 	document, err := json.MarshalIndent(h.OpenAPI(), "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("describe the API: %w", err)

@@ -77,12 +77,13 @@ Exit codes:
 }
 
 func commands(env *environment) []*cobra.Command {
-	run, dryRun, operate, show := runCommands{env}, dryRunCommand{env}, operateCommands{env}, showCommands{env}
+	run, dryRun, operate, show, times := runCommands{env}, dryRunCommand{env}, operateCommands{env}, showCommands{env}, timeCommands{env}
 	definitions, tasks, server, files := definitionsCommands{env}, taskCommands{env}, serverCommands{env}, fileCommands{env}
 	return []*cobra.Command{
 		dryRun.runDryRun(run.runCommand()), run.nextCommand(), run.backfillCommand(), dryRun.restartDryRun(run.restartCommand()),
 		operate.stopCommand(), operate.abandonCommand(), operate.recoverCommand(), operate.purgeCommand(),
-		show.listCommand(), show.showCommand(), show.explainCommand(), show.compareCommand(), show.logCommand(), overviewCommands{env}.overviewCommand(), overviewCommands{env}.summaryCommand(), show.topCommand(), show.auditCommand(), skipsCommands{env}.skipsCommand(),
+		show.listCommand(), show.showCommand(), show.explainCommand(), times.partsCommand(), times.timelineCommand(), show.compareCommand(),
+		overviewCommands{env}.overviewCommand(), overviewCommands{env}.summaryCommand(), logCommands{env}.command(), show.topCommand(), show.auditCommand(), skipsCommands{env}.skipsCommand(),
 		definitions.registerCommand(), definitions.unregisterCommand(), definitions.definitionsCommand(), definitions.schedulesCommand(),
 		tasks.tasksCommand(), tasks.eventsCommand(), tasks.settingsCommand(),
 		server.workerCommand(), server.serveCommand(), server.sqlCommand(), server.migrateCommand(),

@@ -60,10 +60,18 @@ func wrongFlag(err error) error {
 	return usage(&named)
 }
 
+// listing is the output of a list of executions.
+type listing struct {
+	showCommands
+	page *operator.ExecutionPage
+	req  *operator.ListRequest
+}
+
 // sayRest says how many executions there are, how far a search came, and how to continue.
-func (c showCommands) sayRest(ctx context.Context, page *operator.ExecutionPage, req *operator.ListRequest) {
+func (l listing) sayRest(ctx context.Context) {
+	page, req := l.page, l.req
 	if page.Count != nil {
-		c.env.log.InfoContext(ctx, wording.Counted(*page.Count))
+		l.env.log.InfoContext(ctx, wording.Counted(*page.Count))
 	}
 	next := fmt.Sprintf("--before %d", page.Next)
 	if req.After != 0 {
@@ -71,22 +79,24 @@ func (c showCommands) sayRest(ctx context.Context, page *operator.ExecutionPage,
 	}
 	switch to := page.SearchedTo; {
 	case to != nil && len(page.Executions) < req.Limit:
-		c.env.log.InfoContext(ctx, wording.SearchedTo(*to)+": "+next+" continues")
-	case page.Next != 0 && (c.env.format != formatJSON && c.env.format != formatCSV || !req.Search.IsEmpty() || req.After != 0):
-		c.env.log.InfoContext(ctx, "there are more: "+next)
+		l.env.log.InfoContext(ctx, wording.SearchedTo(*to)+": "+next+" continues")
+	case page.Next != 0 && (l.env.format != formatJSON && l.env.format != formatCSV || !req.Search.IsEmpty() || req.After != 0):
+		l.env.log.InfoContext(ctx, "there are more: "+next)
 	}
 }
 
-func (c showCommands) nothingListed(ctx context.Context, page *operator.ExecutionPage, req *operator.ListRequest) error {
+// sayNothing explains an empty list.
+func (l listing) sayNothing(ctx context.Context) error {
+	page, req := l.page, l.req
 	for _, note := range page.Notes {
-		c.env.log.WarnContext(ctx, note)
+		l.env.log.WarnContext(ctx, note)
 	}
 	switch {
 	case page.Next != 0 || len(page.Notes) > 0:
 		return nil
 	case req.Search.IsEmpty() && req.After == 0 || req.Job != "":
-		return c.noExecutions(ctx, req.Job)
+		return l.noExecutions(ctx, req.Job)
 	}
-	c.env.log.InfoContext(ctx, "no such executions in "+c.env.databaseText(c.env.settings.Repository.Database))
+	l.env.log.InfoContext(ctx, "no such executions in "+l.env.databaseText(l.env.settings.Repository.Database))
 	return nil
 }

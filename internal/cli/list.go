@@ -95,7 +95,8 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 	if err != nil {
 		return wrongFlag(err)
 	}
-	defer c.sayRest(ctx, &page, &req)
+	l := listing{c, &page, &req}
+	defer l.sayRest(ctx)
 	if c.env.format == formatJSON {
 		records := make([]executionRecord, 0, len(page.Executions))
 		for _, e := range page.Executions {
@@ -107,7 +108,7 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		return c.executionsCSV(page.Executions)
 	}
 	if len(page.Executions) == 0 {
-		return c.nothingListed(ctx, &page, &req)
+		return l.sayNothing(ctx)
 	}
 	if err := c.env.print(executionTable(page.Executions)); err != nil {
 		return err

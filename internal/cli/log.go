@@ -19,19 +19,21 @@ const (
 	followAfter = 3 * time.Second
 )
 
+type logCommands struct{ env *environment }
+
 type logFlags struct {
 	req    operator.LogRequest
 	last   int
 	follow bool
 }
 
-func (c showCommands) logCommand() *cobra.Command {
+func (c logCommands) command() *cobra.Command {
 	var o logFlags
 	cmd := &cobra.Command{
 		Use:   "log EXECUTION",
 		Short: "Show the log of an execution",
 		Long: `Shows the log that the history has of an execution: the lines of the log of its
-processes from level info on, rollbacks and retries, what components logged, both
+processes from level info on, rollbacks and retries, the lines of components, both
 outputs of the tasklet shell, the causes of a failure, and the stack of a panic. Every
 attempt has its own. Lines that are left out are counted where they would be.`,
 		Example: "  " + c.env.app.Name + " log 12\n" +
@@ -59,7 +61,7 @@ attempt has its own. Lines that are left out are counted where they would be.`,
 	return cmd
 }
 
-func (c showCommands) log(ctx context.Context, o logFlags) error {
+func (c logCommands) log(ctx context.Context, o logFlags) error {
 	if o.last < 0 {
 		return usagef("--last %d: at least 1", o.last)
 	}
@@ -87,7 +89,7 @@ func (c showCommands) log(ctx context.Context, o logFlags) error {
 }
 
 // logUpTo prints the lines that are stored, page by page.
-func (c showCommands) logUpTo(ctx context.Context, s *Session, o logFlags) (*operator.ExecutionLog, error) {
+func (c logCommands) logUpTo(ctx context.Context, s *Session, o logFlags) (*operator.ExecutionLog, error) {
 	if o.last > 0 {
 		return c.lastLines(ctx, s, o)
 	}
@@ -103,7 +105,7 @@ func (c showCommands) logUpTo(ctx context.Context, s *Session, o logFlags) (*ope
 	}
 }
 
-func (c showCommands) lastLines(ctx context.Context, s *Session, o logFlags) (newest *operator.ExecutionLog, err error) {
+func (c logCommands) lastLines(ctx context.Context, s *Session, o logFlags) (newest *operator.ExecutionLog, err error) {
 	var lines []operator.LogLineView
 	req := o.req
 	for req.After = operator.LogEnd; ; {
@@ -123,7 +125,7 @@ func (c showCommands) lastLines(ctx context.Context, s *Session, o logFlags) (ne
 }
 
 // followLog prints further lines until the execution is over. Reads ride out a database that is away.
-func (c showCommands) followLog(ctx context.Context, s *Session, req operator.LogRequest, page *operator.ExecutionLog) (*operator.ExecutionLog, error) {
+func (c logCommands) followLog(ctx context.Context, s *Session, req operator.LogRequest, page *operator.ExecutionLog) (*operator.ExecutionLog, error) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	var over time.Time
@@ -158,7 +160,7 @@ func (c showCommands) followLog(ctx context.Context, s *Session, req operator.Lo
 	}
 }
 
-func (c showCommands) printLines(lines []operator.LogLineView) error {
+func (c logCommands) printLines(lines []operator.LogLineView) error {
 	var b strings.Builder
 	for _, l := range lines {
 		if c.env.format == formatJSON {
@@ -175,7 +177,7 @@ func (c showCommands) printLines(lines []operator.LogLineView) error {
 }
 
 // noteLeftOut is for people: in JSON the lines say so.
-func (c showCommands) noteLeftOut(page *operator.ExecutionLog) {
+func (c logCommands) noteLeftOut(page *operator.ExecutionLog) {
 	if text := wording.LogLeftOut(page.LeftOut); text != "" && c.env.format != formatJSON {
 		c.env.log.Info(text)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -31,6 +32,9 @@ func (env *environment) partitionText(step operator.StepView, current core.JobEx
 		if s.Error != "" {
 			fmt.Fprintf(&b, "%s: %s\n", s.Step, humanize.OneLine(s.Error))
 		}
+	}
+	if all && ps.Omitted > 0 {
+		fmt.Fprintf(&b, "and %s more:  %s\n", humanize.Count(ps.Omitted), env.command("parts", wording.ID(current), "--step", strconv.FormatInt(int64(step.ID), 10)))
 	}
 	if left > 0 {
 		fmt.Fprintf(&b, "and %d more that failed or are at work:  %s\n", left, env.command("show", wording.ID(current), "--partitions"))

@@ -33,9 +33,11 @@ for each run, so a correction takes effect; a new file takes effect after a rest
 the server.
 
 Clients have tokens: api.operator_tokens.NAME may do everything, api.viewer_tokens.NAME
-may read (see "` + c.env.app.Name + ` help settings"). Without any token the server listens on a loopback
-address only and is read-only. Tokens are sent in plain text: put a proxy with TLS in
-front of a server that other machines call.
+may read (see "` + c.env.app.Name + ` help settings"). Browsers sign in with a token at /login. Without any
+token the server listens on a loopback address only and is read-only; it prints a link
+that makes an operator's session in one browser, once, for ten minutes. Tokens are sent
+in plain text: put a proxy with TLS in front of a server that other machines call. The
+proxy may sign users in (api.proxy).
 
 A worker starts registered jobs when they are due. With --worker the server is also a
 worker with that many slots, and the leader if no other worker is.
@@ -86,7 +88,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 	if len(catalog.Names()) == 0 {
 		return usagef("which jobs may be run? --jobs FOLDER, or --jobs FILE")
 	}
-	at, err := access.Listen(ctx, c.env.settings.API.Listen, c.env.settings.API.Clients)
+	at, err := access.Listen(ctx, c.env.settings.API.Listen, c.env.settings.API.Clients, c.env.settings.API.Proxy.From...)
 	if err != nil {
 		return usage(err)
 	}
@@ -109,10 +111,11 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 			return api.Serve(ctx, signals.stop, at, api.Config{
 				Service: s.Service, Planner: planner, Jobs: catalog, Tasks: s.Tasks, Clients: c.env.settings.API.Clients, Rate: c.env.settings.API.Rate, Log: c.env.log,
 				Paths: c.env.settings.API.Paths, Mask: c.env.settings.Secrets.JSON,
+				Proxy: access.Proxy(c.env.settings.API.Proxy), BasePath: c.env.settings.API.BasePath, Announce: func(guard *access.Guard) { c.announceLink(ctx, at, guard) },
 				Pages: func(guard *access.Guard) (http.Handler, error) {
 					return console.New(guard, console.Config{
 						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, Log: c.env.log,
-						Commands: wording.Commands{Program: c.env.app.Name},
+						Commands: wording.Commands{Program: c.env.app.Name}, Base: c.env.settings.API.BasePath,
 					})
 				},
 			})
@@ -156,7 +159,18 @@ func (c serverCommands) announceAPI(ctx context.Context, at net.Listener, catalo
 	clients := c.env.settings.API.Clients
 	c.env.log.InfoContext(ctx, fmt.Sprintf("the API is at http://%s/v1, its description at http://%s/openapi.json", at.Addr(), at.Addr()),
 		"jobs", humanize.Join(catalog.Names()), "clients", len(clients))
-	if len(clients) == 0 {
-		c.env.log.WarnContext(ctx, "without tokens the API changes nothing: set api.operator_tokens.NAME")
+	if len(clients)+len(c.env.settings.API.Proxy.From) == 0 {
+		c.env.log.WarnContext(ctx, "without tokens the API changes nothing: set api.operator_tokens.NAME, or open the link that follows")
+	}
+}
+
+// announceLink prints the link itself, and not to the log, which others may read.
+func (c serverCommands) announceLink(ctx context.Context, at net.Listener, guard *access.Guard) {
+	link := guard.NewLink()
+	if link == "" {
+		return
+	}
+	if err := c.env.print("Open this link within ten minutes to operate jobs in your browser; it works once: http://" + at.Addr().String() + link + "\n"); err != nil {
+		c.env.log.WarnContext(ctx, "the link for operating jobs could not be printed", "error", err)
 	}
 }

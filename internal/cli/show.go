@@ -42,14 +42,14 @@ func (c showCommands) showCommand() *cobra.Command {
 				return usagef("--step is for --series")
 			}
 			if o.series {
-				return c.showSeries(cmd.Context(), operator.SeriesRequest{Execution: id, Step: o.step})
+				return showSeries(cmd.Context(), c.env, operator.SeriesRequest{Execution: id, Step: o.step})
 			}
 			return c.show(cmd.Context(), o.file, operator.ShowRequest{Execution: id, Partitions: o.partitions, Audit: o.audit, Definition: o.definition})
 		},
 	}
 	cmd.Flags().BoolVar(&o.definition, "definition", false, "print the job file, and the files of its child jobs, as they were when the execution began")
 	cmd.Flags().StringVar(&o.file, "file", "", "with --definition: print only this file, NAME as in --definition")
-	cmd.Flags().BoolVar(&o.partitions, "partitions", false, "show every partition, not only those that failed")
+	cmd.Flags().BoolVar(&o.partitions, "partitions", false, "show the partitions, up to 1,000 of a step, not only those that failed")
 	cmd.Flags().BoolVar(&o.audit, "audit", false, "show every change of status, with its actor")
 	cmd.Flags().BoolVar(&o.series, "series", false, "show the speed of each step over time")
 	cmd.Flags().StringVar(&o.step, "step", "", "with --series: only this STEP, or STEP:PART")

@@ -12,9 +12,9 @@ import (
 // curveWidth leaves room for the other columns in a line of 80.
 const curveWidth = 32
 
-func (c showCommands) showSeries(ctx context.Context, req operator.SeriesRequest) error {
+func showSeries(ctx context.Context, env *environment, req operator.SeriesRequest) error {
 	var series *operator.SeriesView
-	err := c.env.view(ctx, req.Execution, func(s *Session) (err error) {
+	err := env.view(ctx, req.Execution, func(s *Session) (err error) {
 		series, err = s.Service.Series(ctx, req)
 		if unknown, is := errors.AsType[*operator.NoStepError](err); is {
 			return usagef("%v", unknown)
@@ -24,8 +24,8 @@ func (c showCommands) showSeries(ctx context.Context, req operator.SeriesRequest
 	if err != nil {
 		return err
 	}
-	if c.env.format == formatJSON {
-		return c.env.printJSON(series)
+	if env.format == formatJSON {
+		return env.printJSON(series)
 	}
 	text := headline(operator.Execution{JobName: series.JobName, ID: series.Execution, Attempt: series.Attempt, Status: series.Status}) + "\n\n"
 	rows := make([][]string, 0, len(series.Steps)+1)
@@ -35,7 +35,7 @@ func (c showCommands) showSeries(ctx context.Context, req operator.SeriesRequest
 	if series.Whole != nil && len(series.Steps) > 1 {
 		rows = append(rows, seriesRow("whole", *series.Whole))
 	}
-	return c.env.print(text + renderTable([]column{
+	return env.print(text + renderTable([]column{
 		{title: "step"}, {title: "rows", right: true}, {title: "duration", right: true}, {title: "rows/s", right: true},
 		{title: "fastest", right: true}, {title: "speed over time"},
 	}, rows))

@@ -33,6 +33,7 @@ type Config struct {
 
 type console struct {
 	Config
+	guard  *access.Guard
 	mux    *http.ServeMux
 	assets *assets
 	pages  map[string]*template.Template
@@ -55,7 +56,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	c := &console{Config: config, mux: http.NewServeMux()}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux()}
 	var err error
 	if c.assets, err = newAssets(config.Base); err != nil {
 		return nil, err
@@ -92,7 +93,10 @@ func routes() []route {
 		{"/executions", "executions", "executions", listPage(ofList.executions)},
 		{"/executions/{execution}", "executions", "execution", executionPage(ofExecution.execution)},
 		{"/executions/{execution}/parts", "executions", "parts", executionPage(ofExecution.parts)},
+		{"/executions/{execution}/timeline", "executions", "timeline", executionPage(ofExecution.timeline)},
+		{"/executions/{execution}/throughput", "executions", "throughput", executionPage(ofExecution.throughput)},
 		{"/executions/{execution}/skips", "executions", "skips", executionPage(ofExecution.skips)},
+		{"/executions/{execution}/log", "executions", "log", executionPage(ofExecution.log)},
 		{"/executions/{execution}/definition", "executions", "definition", executionPage(ofExecution.definition)},
 		{"/executions/{execution}/results", "executions", "results", executionPage(ofExecution.results)},
 		{"/executions/{execution}/audit", "executions", "changes", executionPage(ofExecution.changes)},

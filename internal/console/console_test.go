@@ -28,15 +28,15 @@ func TestAFailedExecutionTellsWhyWhatIsCommittedAndWhatARestartDoes(t *testing.T
 		s := newScene(t, url)
 		s.run("load", nil)
 		first := s.run("load", map[string]string{"day": "2026-11-23", "input": filepath.Join(s.dir, "bad.csv")})
-		now := s.get("/").is(http.StatusOK).clean().says("1 execution needs you", `href="/executions/`+text(first)+`"`)
-		require.Contains(t, now.text, "<title>Now: 1 failed, 0 running · Surfin</title>")
+		now := s.get("/").is(http.StatusOK).clean().says("2 need you", "1 skipped item", `href="/executions/`+text(first)+`"`)
+		require.Contains(t, now.text, "<title>Now: 2 need you, 0 running · Surfin</title>")
 		page := s.get("/executions/" + text(first)).is(http.StatusOK).clean()
 		page.says("<title>load "+text(first)+": FAILED · Surfin</title>", "Execution "+text(first)+" of job load failed", "bad.csv:7", "skip limit of 3 exceeded",
 			"A restart passes table", "surfin restart "+text(first), "2026-11-23", "<svg")
 		require.Contains(t, plain(page.text), "committed up to line 3 of")
 		for path, want := range map[string]string{
 			"/definition": "create table if not exists loaded", "/audit": "STARTED -&gt; FAILED", "/results": "skip limit of 3 exceeded", "/compare": "rows a second",
-			"/skips": "Other attempts", "/parts": "No step of this execution has parts.", "/tasks": "No step of this execution has tasks",
+			"/skips": "Other attempts", "/timeline": "Of ", "/throughput": "sample", "/log": "text", "/parts": "No step of this execution has parts.", "/tasks": "No step of this execution has tasks",
 		} {
 			got := s.get("/executions/" + text(first) + path).is(http.StatusOK).clean()
 			if path != "/skips" {
@@ -56,9 +56,9 @@ func TestPartsAndSkipsHaveTheirPages(t *testing.T) {
 		s := newScene(t, url)
 		parts := text(s.run("parts", nil))
 		s.get("/executions/"+parts+"/parts").is(http.StatusOK).clean().says("3 partitions of step load", "c.csv", "FAILED")
-		left := s.get("/executions/"+parts+"/parts?left=true").is(http.StatusOK).clean().says("c.csv", "1 to 1 of 1")
+		left := s.get("/executions/" + parts + "/parts?left=true").is(http.StatusOK).clean().says("c.csv")
 		require.NotContains(t, left.text, "a.csv")
-		s.get("/executions/" + parts + "/parts?order=size").is(http.StatusUnprocessableEntity).clean().says("allowed: status, duration, name")
+		s.get("/executions/" + parts + "/parts?order=size").is(http.StatusUnprocessableEntity).clean().says("allowed: number, duration, status")
 		skipped := text(s.run("load", nil))
 		list := s.get("/executions/"+skipped+"/skips").is(http.StatusOK).clean().says("in.csv:4", "parse")
 		number := regexp.MustCompile(`href="(/skips/\d+)"`).FindStringSubmatch(list.text)
@@ -82,7 +82,7 @@ func TestEveryRouteIsAPage(t *testing.T) {
 		for _, pattern := range console.Patterns() {
 			path := values.Replace(pattern)
 			s.get(path).is(http.StatusOK).clean()
-			require.Equal(t, s.get(path, "HX-Request", "true").text, s.get(path, "HX-Request", "true").text, path)
+			require.True(t, strings.HasPrefix(s.get(path, "HX-Request", "true").text, "<main"), path)
 			s.call(viewerToken, http.MethodGet, path)
 			for _, query := range []string{"tz=Europe/Berlin", "tz=../x", "theme=dark", "theme=x", "before=x", "after=-1", "since=yesterday", "statuses=A,B", "state=x", "step=x", "with=0", "from=999999999999999999", "q=%3Cb%3E", "a=%ff", "element=x", "act=x", "left=x", "order=x", "phase=x"} {
 				got := s.get(path + "?" + query)

@@ -122,6 +122,9 @@ func (v ofExecution) marks(places map[string]*outline.Element, steps []operator.
 func (v *visit) file(f core.DefinitionFile, marks []mark) fileView {
 	const longest = 5000
 	view := fileView{Name: clip(f.Name, lineText), Path: clip(f.Path, lineText)}
+	if view.Name == view.Path {
+		view.Path = ""
+	}
 	lines := strings.Split(strings.TrimSuffix(v.masked(f.Text), "\n"), "\n")
 	if len(lines) > longest {
 		view.Cut = fmt.Sprintf("%d of %d lines are shown", longest, len(lines))

@@ -22,11 +22,15 @@ type executionView struct {
 	Sentences [][]string
 	Next      []command
 	Flow      template.HTML
-	Outline   []outlineLine
+	// Wide: the picture needs the width of the page.
+	Wide    bool
+	Outline []outlineLine
 	// FlowProblem is why there is no picture.
 	FlowProblem string
 	Steps       []stepLine
 	Element     *elementView
+	Timeline    template.HTML
+	Critical    string
 	Running     []progressLine
 	// Error is the execution's own, as a whole.
 	Error string
@@ -111,6 +115,9 @@ func (v ofExecution) execution() (*page, error) {
 	}
 	view.Steps = v.stepLines(shown, explained)
 	if err := v.flow(ctx, &view, shown, explained); err != nil {
+		return nil, err
+	}
+	if view.Timeline, view.Critical, err = v.shortTimeline(shown.ID); err != nil {
 		return nil, err
 	}
 	if !shown.Status.IsOver() {
@@ -212,7 +219,7 @@ func (v ofExecution) typical(ctx context.Context, of core.JobExecutionID) (strin
 }
 
 func tabNames() []string {
-	return []string{"parts", "skips", "definition", "results", "audit", "tasks", "compare"}
+	return []string{"timeline", "parts", "skips", "throughput", "log", "definition", "results", "audit", "tasks", "compare"}
 }
 
 func (v ofExecution) tabs(of core.JobExecutionID, shown string) []choice {

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
+	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
 // executionsView is the table of executions.
@@ -23,8 +25,12 @@ type executionsView struct {
 	Statuses []choice
 	Jobs     []string
 	Form     map[string]string
-	// Older is the next page, Newest the first one.
-	Older, Newest string
+	Marks    []choice
+	// Older and Newer are the pages around this one, Newest the first one.
+	Older, Newer, Newest string
+	// SearchedTo is how far a search came.
+	SearchedTo string
+	Notes      []string
 }
 
 // filterWord is a filter as a word with the address without it.
@@ -60,11 +66,13 @@ func (v ofList) executions() (*page, error) {
 	for _, s := range core.Statuses() {
 		view.Statuses = append(view.Statuses, choice{string(s), v.with("statuses", string(s), "running", "", "before", ""), slices.Contains(req.Statuses, s)})
 	}
-	if found.Next != 0 {
-		view.Older = v.with("before", id(found.Next))
+	view.keys(v, req, found)
+	view.Notes = found.Notes
+	if found.SearchedTo != nil {
+		view.SearchedTo = wording.SearchedTo(*found.SearchedTo)
 	}
-	if req.Before != 0 {
-		view.Newest = v.with("before", "")
+	for _, mark := range operator.Marks() {
+		view.Marks = append(view.Marks, choice{mark, "", mark == v.text("has")})
 	}
 	heading := "All executions, newest first"
 	if len(view.Filters) > 0 {
@@ -73,8 +81,32 @@ func (v ofList) executions() (*page, error) {
 	return &page{Title: "Executions", Heading: heading, Body: view}, nil
 }
 
+// keys are the addresses of the pages around this one. After a key forwards the oldest is found first.
+func (view *executionsView) keys(v ofList, req operator.ListRequest, found operator.ExecutionPage) {
+	if req.After != 0 {
+		if found.Next != 0 {
+			view.Newer = v.with("after", id(found.Next), "before", "")
+		}
+		if n := len(found.Executions); n > 0 {
+			view.Older = v.with("before", id(found.Executions[n-1].ID), "after", "")
+		}
+	} else {
+		if found.Next != 0 {
+			view.Older = v.with("before", id(found.Next), "after", "")
+		}
+		if req.Before != 0 && len(found.Executions) > 0 {
+			view.Newer = v.with("after", id(found.Executions[0].ID), "before", "")
+		}
+	}
+	if req.Before != 0 || req.After != 0 {
+		view.Newest = v.with("before", "", "after", "")
+	}
+}
+
 func filterNames() []string {
-	return []string{"job", "instance", "statuses", "running", "exit", "since", "until"}
+	return []string{
+		"job", "instance", "statuses", "running", "exit", "since", "until", "param", "text", "ended_since", "ended_until", "longer_than", "has", "actor", "worker",
+	}
 }
 
 const pageSize = 50
@@ -83,6 +115,23 @@ func (v ofList) listRequest() operator.ListRequest {
 	req := operator.ListRequest{
 		Job: v.text("job"), Instance: core.JobInstanceID(v.key("instance")), Exit: v.text("exit"), Since: v.time("since"), Until: v.time("until"),
 		Before: core.JobExecutionID(v.key("before")), Limit: pageSize,
+	}
+	req.After = core.JobExecutionID(v.key("after"))
+	req.Search = operator.Search{
+		Text: v.text("text"), EndedSince: v.time("ended_since"), EndedUntil: v.time("ended_until"), LongerThan: v.text("longer_than"), Worker: v.text("worker"),
+	}
+	for _, param := range v.r.URL.Query()["param"] {
+		if param != "" {
+			req.Params = append(req.Params, param)
+		}
+	}
+	if text := v.text("has"); text != "" {
+		req.Has = strings.Split(text, ",")
+	}
+	if text := v.text("actor"); text != "" && v.caller.Role != settings.Operator {
+		v.mistake("actor", text, errForOperators.Error())
+	} else {
+		req.Actor = text
 	}
 	for text := range strings.SplitSeq(v.text("statuses"), ",") {
 		s := core.Status(strings.ToUpper(strings.TrimSpace(text)))
@@ -125,27 +174,75 @@ func (v ofList) time(name string) time.Time {
 // list leaves out a filter that the service refuses, and shows the rest.
 func (v ofList) list(ctx context.Context, req *operator.ListRequest) (operator.ExecutionPage, error) {
 	found, err := v.Service.List(ctx, *req)
-	wrong, is := errors.AsType[*operator.RequestError](err)
-	if !is {
-		return found, err
+	for range filterNames() {
+		wrong, is := errors.AsType[*operator.RequestError](err)
+		if !is {
+			return found, err
+		}
+		v.mistake(wrong.Field, wrong.Value, wrong.Reason, wrong.Allowed...)
+		leaveOut(req, wrong.Field)
+		found, err = v.Service.List(ctx, *req)
 	}
-	v.mistake(wrong.Field, wrong.Value, wrong.Reason, wrong.Allowed...)
-	*req = operator.ListRequest{Job: req.Job, Instance: req.Instance, Running: req.Running && wrong.Field != "running", Before: req.Before, Limit: req.Limit}
-	return v.Service.List(ctx, *req)
+	return found, err
+}
+
+func leaveOut(req *operator.ListRequest, field string) {
+	switch field {
+	case "running":
+		req.Running = false
+	case "statuses":
+		req.Statuses = nil
+	case "params", "param":
+		req.Params = nil
+	case "has":
+		req.Has = nil
+	case "longer_than":
+		req.LongerThan = ""
+	case "text":
+		req.Text = ""
+	case "actor":
+		req.Actor = ""
+	case "worker":
+		req.Worker = ""
+	default:
+		*req = operator.ListRequest{Job: req.Job, Instance: req.Instance, Limit: req.Limit}
+	}
 }
 
 func (v ofList) filterWords() []filterWord {
 	var list []filterWord
 	for _, name := range filterNames() {
+		if name == "param" {
+			list = append(list, v.paramWords()...)
+			continue
+		}
 		text := v.text(name)
 		if text == "" {
 			continue
 		}
-		word := name + ": " + clip(text, shortText)
+		word := strings.ReplaceAll(name, "_", " ") + ": " + clip(text, shortText)
 		if name == "running" {
 			word = "not over"
 		}
-		list = append(list, filterWord{word, v.with(name, "", "before", "")})
+		list = append(list, filterWord{word, v.with(name, "", "before", "", "after", "")})
+	}
+	return list
+}
+
+// paramWords are the parameters that are searched, each of which can be removed.
+func (v ofList) paramWords() []filterWord {
+	var list []filterWord
+	all := v.r.URL.Query()["param"]
+	for i, text := range all {
+		if text == "" {
+			continue
+		}
+		q := v.r.URL.Query()
+		q["param"] = slices.Delete(slices.Clone(all), i, i+1)
+		q.Del("before")
+		q.Del("after")
+		u := url.URL{Path: v.Base + v.r.URL.Path, RawQuery: q.Encode()}
+		list = append(list, filterWord{"parameter " + clip(text, shortText), u.String()})
 	}
 	return list
 }

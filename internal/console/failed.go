@@ -84,6 +84,9 @@ func (v *visit) isAway(err error) bool {
 
 // refuse is the page of a request that the guard does not admit. It has no data.
 func (c *console) refuse(w http.ResponseWriter, r *http.Request, refused *access.Refusal) {
+	if c.guard.ToSignIn(w, r, refused) {
+		return
+	}
 	if refused.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="surfin", charset="UTF-8"`)
 	}

@@ -36,7 +36,7 @@ type elementView struct {
 	Expect     string
 	Steps      []stepLine
 	Visits     []visitLine
-	// Error is that of its step, as a whole.
+	// Error is the error of its step, as a whole.
 	Error string
 }
 
@@ -67,7 +67,8 @@ func (v ofExecution) flow(ctx context.Context, view *executionView, shown *opera
 	if len(f.Finally) > 0 {
 		nodes = append(nodes, d.nodes(f.Finally, 0)...)
 	}
-	view.Flow = template.HTML(picture.Flow("The flow of job "+shown.JobName, nodes, true)) //nolint:gosec // the picture escapes its texts
+	drawn := picture.Flow("The flow of job "+shown.JobName, nodes, true)
+	view.Flow, view.Wide = template.HTML(drawn), widthOf(drawn) > columnWidth //nolint:gosec // the picture escapes its texts
 	view.Outline = d.lines
 	if name := v.text("element"); name != "" {
 		view.Element = v.element(d, f, name, view.Steps)
@@ -76,6 +77,19 @@ func (v ofExecution) flow(ctx context.Context, view *executionView, shown *opera
 		}
 	}
 	return nil
+}
+
+const columnWidth = 540
+
+// widthOf is the width of a picture.
+func widthOf(drawn string) int {
+	_, rest, _ := strings.Cut(drawn, ` width="`)
+	text, _, _ := strings.Cut(rest, `"`)
+	width, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // drawing makes the picture of a flow and the list of its elements.
@@ -171,7 +185,7 @@ func (d *drawing) line(e *outline.Element, depth int) outlineLine {
 	return l
 }
 
-// counters are those of a node: the rows, or the parts if it has any, and the duration.
+// counters of a node are its rows, or its parts if it has any, and its duration.
 func (d *drawing) counters(s *operator.StepView) []string {
 	var words []string
 	switch {

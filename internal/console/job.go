@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"slices"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -13,6 +14,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/picture"
 	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/internal/smallfile"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
@@ -22,7 +24,7 @@ type jobView struct {
 	// Here: this server may run it.
 	Here        bool
 	Incrementer string
-	Strip       template.HTML
+	Summary     *jobLine
 	Runs        []executionLine
 	All         string
 	Flow        template.HTML
@@ -44,7 +46,14 @@ func (v ofJob) job() (*page, error) {
 		return nil, err
 	}
 	view := jobView{Name: clip(name, lineText), Runs: v.executionLines(runs.Executions), All: v.Base + "/executions?job=" + query(name)}
-	view.Strip = v.strip(runs.Executions)
+	summary, err := v.Service.JobSummaries(ctx, operator.JobsRequest{Job: name, Catalog: v.Jobs})
+	if err != nil {
+		return nil, err
+	}
+	for i := range summary.Jobs {
+		line := v.jobLine(&summary.Jobs[i])
+		view.Summary = &line
+	}
 	file, wrong := v.Jobs.File(name)
 	switch {
 	case wrong == nil:
@@ -54,7 +63,7 @@ func (v ofJob) job() (*page, error) {
 			return nil, err
 		}
 	default:
-		view.Here, view.Mistakes = true, v.mistakes(wrong)
+		view.Here, view.Mistakes, view.Files = true, v.mistakes(wrong), v.wrongFiles(wrong)
 	}
 	if err := v.schedulesOf(&view, name); err != nil {
 		return nil, err
@@ -122,17 +131,25 @@ func (v ofJob) describe(view *jobView, file *jobfile.File) {
 	}
 }
 
-// strip draws the last runs, the oldest first: the height is the duration.
-func (v ofJob) strip(runs []operator.Execution) template.HTML {
-	var bars []picture.Bar
-	for _, e := range slices.Backward(runs) {
-		s := stateOf(e.Status)
-		bars = append(bars, picture.Bar{
-			Value: e.Duration, Class: s.class, Mark: s.mark, Link: v.executionLink(e.ID).Href,
-			Title: "Execution " + id(e.ID) + ": " + string(e.Status) + ", " + humanize.Seconds(e.Duration) + ", " + v.moment(e.CreatedAt).Text,
-		})
+// wrongFiles are the files with mistakes as they are now, each mistake at its line.
+func (v ofJob) wrongFiles(wrong error) []fileView {
+	var problems jobfile.Problems
+	if !errors.As(wrong, &problems) {
+		return nil
 	}
-	return template.HTML(picture.Strip("The last runs, oldest first", bars)) //nolint:gosec // the picture escapes its texts
+	marks := map[string][]mark{}
+	for _, p := range problems {
+		if p.File != "" {
+			marks[p.File] = append(marks[p.File], mark{file: p.File, first: p.Line, last: p.Line, class: "failed", notes: []string{v.masked(p.Msg + " " + p.Hint)}})
+		}
+	}
+	var list []fileView
+	for _, path := range slices.Sorted(maps.Keys(marks)) {
+		if text, err := smallfile.Read(path); err == nil {
+			list = append(list, v.file(core.DefinitionFile{Name: path, Path: path, Text: string(text)}, marks[path]))
+		}
+	}
+	return list
 }
 
 func (v ofJob) jobFlow(view *jobView, name string, file *jobfile.File) error {

@@ -1,59 +1,114 @@
 package console
 
 import (
-	"maps"
+	"html/template"
+	"math"
 	"slices"
+	"strconv"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
+	"github.com/surfin-batch/surfin/internal/picture"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// jobsView are the jobs of this server and of the history.
-type jobsView struct{ Jobs []jobLine }
+// jobsView are the jobs of this server, registered ones and those of the history.
+type jobsView struct {
+	Jobs []jobLine
+	Next string
+}
 
 // jobLine is a job in the table.
 type jobLine struct {
 	link
-	About string
-	// Here: this server may run it. Registered: servers start it by its schedule.
+	// Here: this server may run it.
 	Here, Registered, Paused bool
 	Problem                  string
-	Last                     *executionLine
+	Last                     *jobRun
+	Strip                    template.HTML
+	Success                  string
+	Median, Slowest          string
+	Rows                     string
+	Next                     *scheduledTime
+	Left                     string
+	LeftLink                 string
+}
+
+// jobRun is a run of a job.
+type jobRun struct {
+	link
+	Status  statusView
+	Started moment
+	Took    string
 }
 
 func (v ofList) jobs() (*page, error) {
-	ctx := v.r.Context()
-	history, err := v.Service.Jobs(ctx)
+	found, err := v.Service.JobSummaries(v.r.Context(), operator.JobsRequest{After: v.text("after"), Catalog: v.Jobs})
 	if err != nil {
 		return nil, err
-	}
-	registered, err := v.Service.Definitions(ctx)
-	if err != nil {
-		return nil, err
-	}
-	lines := map[string]*jobLine{}
-	of := func(name string) *jobLine {
-		if lines[name] == nil {
-			lines[name] = &jobLine{link: link{clip(name, shortText), v.jobLink(name)}}
-		}
-		return lines[name]
-	}
-	for _, j := range v.Jobs.Jobs() {
-		l := of(j.JobName)
-		l.Here, l.About, l.Problem = true, clip(j.Description, lineText), clip(v.masked(j.Error), lineText)
-	}
-	for _, d := range registered {
-		l := of(d.Job)
-		l.Registered, l.Paused = true, !d.Enabled
-	}
-	for i := range history {
-		last := v.executionLine(&history[i])
-		of(history[i].JobName).Last = &last
 	}
 	var view jobsView
-	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		view.Jobs = append(view.Jobs, *lines[name])
+	for i := range found.Jobs {
+		view.Jobs = append(view.Jobs, v.jobLine(&found.Jobs[i]))
+	}
+	if found.Next != "" {
+		view.Next = v.with("after", found.Next)
 	}
 	return &page{Title: "Jobs", Heading: jobsHeading(view.Jobs), Body: view}, nil
+}
+
+func (v *visit) jobLine(j *operator.JobSummary) jobLine {
+	l := jobLine{
+		link: link{clip(j.Job, shortText), v.jobLink(j.Job)}, Here: j.Runnable, Registered: slices.Contains(j.Sources, operator.JobRegistered), Paused: j.Paused,
+		Strip: v.strip(j.Last),
+	}
+	if len(j.Problems) > 0 {
+		l.Problem = clip(v.masked(wording.FileProblem(j.Problems[0])), lineText)
+	}
+	if j.ScheduleProblem != "" {
+		l.Problem = clip(v.masked(j.ScheduleProblem), lineText)
+	}
+	if len(j.Last) > 0 {
+		run := j.Last[0]
+		l.Last = &jobRun{v.executionLink(run.Execution), status(run.Status), v.moment(run.Started), humanize.Seconds(run.Duration)}
+	}
+	if j.SuccessRate != nil {
+		l.Success = strconv.Itoa(int(math.Round(*j.SuccessRate*100))) + "%"
+	}
+	if d := j.Duration; d != nil {
+		l.Median, l.Slowest = humanize.Seconds(d.Median), humanize.Seconds(d.P95)
+	}
+	if r := j.Rows; r != nil {
+		l.Rows = humanize.Count(int64(r.Median))
+	}
+	if j.Next != nil {
+		next := ofJob{v}.scheduledTime(*j.Next)
+		l.Next = &next
+	}
+	if j.SkipsLeft > 0 {
+		l.Left = humanize.Count(j.SkipsLeft)
+		if j.MoreSkips {
+			l.Left = "more than " + l.Left
+		}
+	}
+	return l
+}
+
+// strip draws the last runs, the oldest first: the height is the duration.
+func (v *visit) strip(runs []operator.RunSummary) template.HTML {
+	if len(runs) == 0 {
+		return ""
+	}
+	var bars []picture.Bar
+	for _, e := range slices.Backward(runs) {
+		s := stateOf(e.Status)
+		bars = append(bars, picture.Bar{
+			Value: e.Duration, Class: s.class, Mark: s.mark, Link: v.executionLink(e.Execution).Href,
+			Title: "Execution " + id(e.Execution) + ": " + string(e.Status) + ", " + humanize.Seconds(e.Duration) + ", " + v.moment(e.Started).Text,
+		})
+	}
+	return template.HTML(picture.Strip("The last runs, oldest first", bars)) //nolint:gosec // the picture escapes its texts
 }
 
 func jobsHeading(jobs []jobLine) string {
@@ -71,7 +126,7 @@ func jobsHeading(jobs []jobLine) string {
 	case wrong > 1:
 		return "Jobs: the files of some of them are not valid"
 	}
-	return "Jobs and how each ended last"
+	return "Jobs and their last runs"
 }
 
 // parameterLine is a declared parameter.

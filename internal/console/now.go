@@ -2,61 +2,160 @@ package console
 
 import (
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
-	"github.com/surfin-batch/surfin/internal/refusal"
+	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
-// nowView is the first page: executions that need a person, run, or ended last.
+// nowView is the first page: executions, jobs and tasks that need a person, and running executions.
 type nowView struct {
-	Failed  []executionLine
+	Needs   []needLine
+	Older   string
+	Newest  string
 	Running []progressLine
-	Ended   []executionLine
+	// Others run without a step just now.
+	Others      []executionLine
+	MoreRunning bool
+	Ended       string
+	Counts      []countLink
+	Last        []executionLine
+}
+
+// needLine is a need with its first action.
+type needLine struct {
+	Status    statusView
+	Text      string
+	Link      string
+	Execution string
+	Job       *link
+	Params    string
+	Since     moment
+	Ago       string
+	Do        *command
+}
+
+// countLink is a count of executions in a status.
+type countLink struct {
+	statusView
+	Count, Href string
 }
 
 func (v ofList) now() (*page, error) {
 	ctx := v.r.Context()
+	o, err := v.Service.Overview(ctx, operator.OverviewRequest{Before: core.JobExecutionID(v.key("before")), Limit: pageSize, Catalog: v.Jobs})
+	if err != nil {
+		return nil, err
+	}
 	var view nowView
-	var err error
+	for i := range o.Needs {
+		view.Needs = append(view.Needs, v.needLine(&o.Needs[i], o.At))
+	}
+	if o.Next != 0 {
+		view.Older = v.with("before", id(o.Next))
+	}
+	if v.text("before") != "" {
+		view.Newest = v.with("before", "")
+	}
 	if view.Running, err = v.progress(operator.ProgressRequest{}, 0); err != nil {
 		return nil, err
 	}
-	failed, err := v.Service.List(ctx, operator.ListRequest{Statuses: []core.Status{core.StatusFailed, core.StatusStopped, core.StatusUnknown}, Limit: pageSize})
+	for i := range o.Running {
+		e := &o.Running[i]
+		if !slices.ContainsFunc(view.Running, func(l progressLine) bool { return l.Execution.Text == id(e.ID) }) {
+			view.Others = append(view.Others, v.executionLine(e))
+		}
+	}
+	view.MoreRunning = o.MoreRunning
+	if o.Ended != nil {
+		view.Ended, view.Counts = wording.Ended(o.Ended), v.countLinks(o.Ended)
+	}
+	const most = 10
+	over := slices.DeleteFunc(core.Statuses(), func(s core.Status) bool { return !s.IsOver() })
+	last, err := v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most})
 	if err != nil {
 		return nil, err
 	}
-	needs := slices.DeleteFunc(failed.Executions, func(e operator.Execution) bool { return !isOpen(&e) })
-	view.Failed = v.executionLines(needs)
-	const most = 15
-	ended, err := v.Service.List(ctx, operator.ListRequest{Statuses: []core.Status{core.StatusCompleted, core.StatusFailed, core.StatusStopped, core.StatusUnknown, core.StatusAbandoned}, Limit: most})
-	if err != nil {
-		return nil, err
-	}
-	view.Ended = v.executionLines(ended.Executions)
+	view.Last = v.executionLines(last.Executions)
 	return &page{Title: nowTitle(&view), Heading: nowHeading(&view), Body: view}, nil
 }
 
-// isOpen: an operator may still do something about it.
-func isOpen(e *operator.Execution) bool {
-	return slices.ContainsFunc(e.Actions, func(a operator.Action) bool {
-		return slices.Contains([]refusal.ActionKind{refusal.ActRestart, refusal.ActRedrive, refusal.ActAbandon, refusal.ActRecover}, a.Kind)
-	})
+func (v ofList) countLinks(e *operator.EndedInWindow) []countLink {
+	var list []countLink
+	for _, s := range core.Statuses() {
+		if n := e.Statuses[s]; n > 0 {
+			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s)})
+		}
+	}
+	return list
+}
+
+func (v ofList) needLine(n *operator.Need, now time.Time) needLine {
+	l := needLine{Text: v.masked(wording.Need(n, now)), Since: v.moment(n.Since), Status: needStatus(n)}
+	if !n.Since.IsZero() {
+		l.Ago = humanize.Duration(max(0, now.Sub(n.Since))) + " ago"
+	}
+	switch {
+	case n.Execution != 0 && n.Reason == operator.NeedSkips:
+		l.Link, l.Execution = v.executionLink(n.Execution).Href+"/skips?left=true", id(n.Execution)
+	case n.Execution != 0:
+		l.Link, l.Execution = v.executionLink(n.Execution).Href, id(n.Execution)
+	case n.Job != "":
+		l.Link = v.jobLink(n.Job)
+	case n.Reason == operator.NeedInVain || n.Reason == operator.NeedNoLeader:
+		l.Link = v.Base + "/workers"
+	case n.Reason == operator.NeedEvents:
+		l.Link = v.Base + "/events?topic=" + query(n.Name)
+	}
+	if n.Job != "" {
+		l.Job = &link{clip(n.Job, shortText), v.jobLink(n.Job)}
+	}
+	if n.Params != nil {
+		l.Params = clip(v.masked(wording.Parameters(n.Params.Identifying().All())), lineText)
+	}
+	if len(n.Actions) > 0 {
+		h := v.Commands.Hint(n.Actions[0])
+		l.Do = &command{h.Label, v.masked(h.Text)}
+	}
+	return l
+}
+
+// needStatus is the status of an execution, or a warning.
+func needStatus(n *operator.Need) statusView {
+	if n.Status != "" && n.Reason != operator.NeedSkips {
+		return status(n.Status)
+	}
+	return statusView{strings.ReplaceAll(string(n.Reason), "_", " "), "warn"}
 }
 
 func nowTitle(view *nowView) string {
-	return "Now: " + humanize.Count(len(view.Failed)) + " failed, " + humanize.Count(len(view.Running)) + " running"
+	return "Now: " + needs(view) + ", " + strconv.Itoa(len(view.Running)+len(view.Others)) + " running"
+}
+
+func needs(view *nowView) string {
+	n := humanize.Count(len(view.Needs))
+	if view.Older != "" {
+		n += " or more"
+	}
+	if n == "1" {
+		return "1 needs you"
+	}
+	return n + " need you"
 }
 
 func nowHeading(view *nowView) string {
-	switch n := len(view.Failed); {
-	case n == 1:
-		return "1 execution needs you"
-	case n > 1:
-		return humanize.Count(n) + " executions need you"
-	case len(view.Running) > 0:
-		return "Nothing needs you; " + humanize.Plural(len(view.Running), "step") + " running"
+	runs := len(view.Running) + len(view.Others)
+	switch {
+	case view.Newest != "":
+		return "More that needs you"
+	case len(view.Needs) > 0:
+		return needs(view)
+	case runs > 0:
+		return "Nothing needs you; " + humanize.Count(runs) + " running"
 	}
 	return "Nothing needs you, and nothing runs"
 }

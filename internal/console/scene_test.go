@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -280,5 +279,3 @@ func raw(t testing.TB, value any) json.RawMessage {
 	require.NoError(t, err)
 	return text
 }
-
-const aWhile = 20 * time.Second

@@ -131,7 +131,7 @@ func itemOf(s *operator.SkipView) string {
 type skipView struct {
 	skipLine
 	Execution link
-	// Fields are those of the item, or the columns of the raw line.
+	// Fields of the item, or the columns of the raw line.
 	Fields  []paramView
 	Columns []string
 	Raw     string

@@ -80,8 +80,11 @@ func (v *visit) stepLine(step *operator.StepView, of core.JobExecutionID) stepLi
 	l := stepLine{
 		Name: clip(step.Step, shortText), Kind: step.Kind, Status: status(step.Status), Exit: exitOf(step.Status, step.Exit), Read: humanize.Count(step.Read),
 		Written: humanize.Count(step.Written), Filtered: some(step.Filtered), Skipped: some(step.Skipped), Started: v.moment(step.Started), Ended: v.moment(step.Ended),
-		Gate: clip(step.Gate, lineText), Error: clip(v.masked(step.Error), lineText), Position: clip(step.Position, lineText), Balance: balanceOf(step),
+		Gate: clip(step.Gate, lineText), Error: clip(v.masked(step.Error), lineText), Balance: balanceOf(step),
 		Out: clip(v.masked(wording.Out(step.Out)), lineText),
+	}
+	if step.Status != core.StatusCompleted {
+		l.Position = clip(step.Position, lineText)
 	}
 	l.Link = v.with("element", elementOf(step)) + "#element"
 	if step.Skipped > 0 {

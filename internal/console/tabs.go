@@ -8,10 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
-	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
 
 // tab shows an execution for one of its tabs.
@@ -28,122 +26,6 @@ func (v ofExecution) tab(name string, req operator.ShowRequest) (*operator.Execu
 func tabPage(e *operator.ExecutionView, name string, body any) *page {
 	of := name + " of execution " + id(e.ID)
 	return &page{Title: strings.ToUpper(of[:1]) + of[1:], Heading: strings.ToUpper(of[:1]) + of[1:] + " of job " + clip(e.JobName, shortText), Body: body}
-}
-
-// partsView are the parts of the steps.
-type partsView struct {
-	head
-	Steps []choice
-	Step  string
-	Of    string
-	// Counts are the states with their numbers, for the bar.
-	Counts []partCount
-	Parts  []stepLine
-	// Left: only those that are not complete are shown.
-	Left     bool
-	LeftLink string
-	Orders   []choice
-	Next     string
-	Shown    string
-}
-
-type partCount struct {
-	statusView
-	Count, Text string
-	// X and Width are in thousandths of the bar.
-	X, Width int
-}
-
-func (v ofExecution) parts() (*page, error) {
-	shown, h, err := v.tab("parts", operator.ShowRequest{Partitions: true})
-	if err != nil {
-		return nil, err
-	}
-	view := partsView{head: h}
-	var of *operator.StepView
-	for i := range shown.Steps {
-		s := &shown.Steps[i]
-		if s.Partitions == nil {
-			continue
-		}
-		chosen := v.text("step") == s.Step || v.text("step") == "" && of == nil
-		if chosen {
-			of = s
-		}
-		view.Steps = append(view.Steps, choice{clip(s.Step, shortText), v.with("step", s.Step, "from", ""), chosen})
-	}
-	if of == nil {
-		if name := v.text("step"); name != "" {
-			v.mistake("step", name, "this execution has no such step with parts")
-		}
-		return tabPage(shown, "parts", view), nil
-	}
-	view.Step, view.Of = clip(of.Step, shortText), wording.Parts(of.Partitions, of.Partitions.Total)
-	view.Counts = partCounts(of.Partitions)
-	v.partLines(&view, of, shown.ID)
-	return tabPage(shown, "parts", view), nil
-}
-
-func partCounts(p *operator.PartitionsView) []partCount {
-	const whole = 1000
-	var list []partCount
-	x := 0
-	for _, s := range core.Statuses() {
-		if n := p.Statuses[s]; n > 0 {
-			width := max(1, n*whole/p.Total)
-			list = append(list, partCount{status(s), humanize.Count(n), humanize.Count(n) + " " + string(s), x, width})
-			x += width
-		}
-	}
-	return list
-}
-
-const partsPage = 200
-
-// partLines is a page of the parts, in the order that the address has.
-func (v ofExecution) partLines(view *partsView, of *operator.StepView, execution core.JobExecutionID) {
-	parts := slices.Clone(of.Partitions.List)
-	view.Left = v.text("left") == "true"
-	if view.Left {
-		parts = slices.DeleteFunc(parts, func(p operator.StepView) bool { return p.Status == core.StatusCompleted })
-		view.LeftLink = v.with("left", "", "from", "")
-	} else {
-		view.LeftLink = v.with("left", "true", "from", "")
-	}
-	orders := map[string]func(a, b operator.StepView) int{
-		"duration": func(a, b operator.StepView) int { return cmp.Compare(b.Duration, a.Duration) },
-		"status":   func(a, b operator.StepView) int { return cmp.Compare(worst(a.Status), worst(b.Status)) },
-	}
-	order := cmp.Or(v.text("order"), "status")
-	if by := orders[order]; by != nil {
-		slices.SortStableFunc(parts, by)
-	} else if order != "name" {
-		v.mistake("order", order, "no such order", "status", "duration", "name")
-		order = "name"
-	}
-	for _, name := range []string{"status", "duration", "name"} {
-		view.Orders = append(view.Orders, choice{name, v.with("order", name, "from", ""), name == order})
-	}
-	from := min(int(min(v.key("from"), int64(len(parts)))), len(parts))
-	to := min(from+partsPage, len(parts))
-	for i := from; i < to; i++ {
-		view.Parts = append(view.Parts, v.stepLine(&parts[i], execution))
-	}
-	if to < len(parts) {
-		view.Next = v.with("from", strconv.Itoa(to))
-	}
-	if len(parts) > 0 {
-		view.Shown = humanize.Count(from+1) + " to " + humanize.Count(to) + " of " + humanize.Count(len(parts))
-	}
-}
-
-// worst orders statuses: those that need a person first.
-func worst(s core.Status) int {
-	order := []core.Status{
-		core.StatusFailed, core.StatusUnknown, core.StatusStopped, core.StatusStopping, core.StatusStarted, core.StatusParked, core.StatusStarting, core.StatusAbandoned,
-		core.StatusCompleted,
-	}
-	return slices.Index(order, s)
 }
 
 // resultsView are the values that steps hand on, the decisions and the gates.

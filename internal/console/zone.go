@@ -119,6 +119,3 @@ func (v *visit) moment(t time.Time) moment {
 		ISO: t.UTC().Format(time.RFC3339Nano), Text: t.In(v.zone).Format("2006-01-02 15:04:05"), UTC: humanize.Time(t),
 	}
 }
-
-// clock is a time of day on the axis of a picture.
-func (v *visit) clock(t time.Time) string { return t.In(v.zone).Format("15:04:05") }

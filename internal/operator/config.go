@@ -63,6 +63,8 @@ type Config struct {
 
 	Acts ports.Acts
 
+	Changes ports.Changes
+
 	// Actor is for the audit; empty means the user and the host.
 	Actor string
 	// Dead reports whether an owner is dead; nil means job.DeadOwner.

@@ -87,7 +87,7 @@ type ExecutionPage struct {
 	SearchedTo *SearchedTo `json:"searched_to,omitempty"`
 	// Count is set if requested.
 	Count *ExecutionCount `json:"count,omitempty"`
-	// Notes say what in the request may be a mistake.
+	// Notes name possible mistakes in the request.
 	Notes []string `json:"notes,omitempty"`
 }
 

@@ -21,7 +21,7 @@ const maxLogLimit = 500
 // LogRequest selects lines of an execution's log (rule LG5); zero fields select all, from the first line on.
 type LogRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// Attempt selects the execution with this number among those of the instance; 0 means Execution itself.
+	// Attempt selects the execution of the instance with this number; 0 means Execution itself.
 	Attempt int `json:"attempt,omitempty"`
 	// Step is STEP, with its parts, or STEP:PART.
 	Step string `json:"step,omitempty"`

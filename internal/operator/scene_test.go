@@ -85,7 +85,7 @@ func (s *scene) run(name string, params map[string]string) *core.JobExecution {
 
 var (
 	anyTime     = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]+Z"`)
-	anyDuration = regexp.MustCompile(`("(?:duration|rows_per_second|items_per_second)": )[\d.e+-]+`)
+	anyDuration = regexp.MustCompile(`("(?:duration|rows_per_second|items_per_second|total)": )[\d.e+-]+`)
 	anyPart     = regexp.MustCompile(`\.part\.[0-9a-z-]+`)
 	anyPID      = regexp.MustCompile(`("pid": |process )\d+`)
 )

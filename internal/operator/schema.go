@@ -102,6 +102,18 @@ func (s *schema) noteMigration(ctx context.Context, database string) error {
 	return s.audit.NoteAct(ctx, ports.VerbMigrate, s.actor.of(ctx), "tables in database "+cmp.Or(database, s.database))
 }
 
+// NoteSignIn notes that a client of the API signed in, or out, from an address.
+func (s *schema) NoteSignIn(ctx context.Context, in bool, client, address string) error {
+	verb := ports.VerbSignOut
+	if in {
+		verb = ports.VerbSignIn
+	}
+	if s.audit == nil {
+		return fmt.Errorf("%s: %w", verb, core.ErrNotFound)
+	}
+	return s.audit.NoteAct(ctx, verb, "API client "+client, "from "+address)
+}
+
 // sweep: rule C18.
 func (s *schema) sweep(ctx context.Context) error {
 	if s.checkpoints == nil || s.provider == nil {

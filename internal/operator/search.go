@@ -63,7 +63,7 @@ const (
 func Marks() []string { return []string{MarkSkipsLeft, MarkRedrives, MarkStopRequested, MarkLost} }
 
 const (
-	searchBudget = 100 * time.Millisecond
+	searchBudget = 80 * time.Millisecond
 	mostCounted  = 10_000
 	mostText     = 200
 	mostParams   = 20

@@ -25,10 +25,13 @@ type Service struct {
 	*plans         // Plan
 	*flows         // JobFlow, ExecutionFlow
 	*comparer      // Compare
-	*executionLogs // Log
-	*curves        // Series
 	*overviews     // Overview
 	*summaries     // JobSummaries
+	*executionLogs // Log
+	*parted        // Parts
+	*timelines     // Timeline
+	*watcher       // Changes
+	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
 }
 
@@ -95,6 +98,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		flows:         &flows{jobs: jobs, explain: explainer, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
+		parted:        &parted{view: view, records: r},
+		timelines:     &timelines{judge: judge, records: r},
 		curves:        &curves{records: r, now: c.Now},
 		plans: &plans{
 			schema: tables, judge: judge, jobs: jobs, chooser: chooser, restarts: restarts, changes: changes, admission: admission, tasks: c.OpenTasks, records: r,
@@ -105,5 +110,6 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
 		schedules: times,
+		watcher:   &watcher{c.Changes},
 	}
 }

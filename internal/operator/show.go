@@ -11,7 +11,7 @@ import (
 // ShowRequest selects one execution.
 type ShowRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
-	// Partitions adds the partitions that did not fail.
+	// Partitions adds the partitions that did not fail, up to 1,000 of a step.
 	Partitions bool `json:"partitions,omitempty"`
 	// Audit adds every change of a status.
 	Audit bool `json:"audit,omitempty"`

@@ -62,9 +62,13 @@ func (s *viewer) ownerOf(e *core.JobExecution, newest *ports.NewestAttempt) *Own
 }
 
 func (s *viewer) stepView(step *core.StepExecution) StepView {
+	started := step.StartedAt
+	if step.Status == core.StatusStarting { // a part that was planned, and waits
+		started = time.Time{}
+	}
 	view := StepView{
 		Step: step.Name, Execution: step.JobExecutionID, Status: step.Status, Exit: step.ExitCode, Error: step.Error,
-		Started: utc(step.StartedAt), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: ports.ChildOf(step),
+		Started: utc(started), Ended: utc(step.EndedAt), Out: step.Out, Gate: step.Gate, Child: ports.ChildOf(step),
 		NewDefinition: hasNewDefinition(step), Warnings: step.Warnings(), ID: step.ID, Flow: step.Visit.Flow,
 	}
 	if step.Visit.Element != step.Name {
@@ -78,7 +82,7 @@ func (s *viewer) stepView(step *core.StepExecution) StepView {
 	}
 	view.count(step.Counters)
 	view.SkippedUndone = step.InHand.Skips()
-	view.measure(step.Counters, elapsed(step.StartedAt, step.EndedAt, s.judge.now()))
+	view.measure(step.Counters, elapsed(started, step.EndedAt, s.judge.now()))
 	return view
 }
 
@@ -88,13 +92,17 @@ func (s *viewer) partitionedView(step partitioned, all bool) StepView {
 		return view
 	}
 	p := &PartitionsView{Total: len(step.parts), Statuses: map[core.Status]int{}, List: []StepView{}}
+	most := listedPartitions
+	if all {
+		most = allPartitions
+	}
 	for i := range step.parts {
 		part := &step.parts[i]
 		p.Statuses[part.Status]++
 		p.Branches = p.Branches || part.IsBranch()
 		view := s.stepView(part)
 		switch listed := all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
-		case listed && !all && len(p.List) == listedPartitions:
+		case listed && len(p.List) == most:
 			p.Omitted++
 		case listed:
 			p.List = append(p.List, view)
@@ -126,7 +134,12 @@ func (s *viewer) roundsView(rounds []partitioned) StepView {
 	return view
 }
 
-const listedPartitions = 100
+// How many partitions of a step a view has at most: of those that failed or are at work, and of all. Parts
+// lists the others.
+const (
+	listedPartitions = 100
+	allPartitions    = 1000
+)
 
 type partitioned struct {
 	*core.StepExecution

@@ -118,8 +118,8 @@ type (
 		Statuses map[core.Status]int `json:"statuses"`
 		// Branches: of a split on workers, by number.
 		Branches bool `json:"branches,omitempty"`
-		// List has the failed, held or refused ones, at most 100, or all if
-		// requested; an explanation lists the incomplete ones.
+		// List has the failed, held or refused ones, at most 100, or if requested
+		// the first 1,000 of all; an explanation lists the incomplete ones.
 		List    []StepView `json:"list"`
 		Omitted int        `json:"omitted,omitempty"`
 	}

@@ -17,8 +17,12 @@ func (c *canvas) printf(format string, args ...any) { fmt.Fprintf(&c.b, format, 
 // svg closes the picture. The title is its name for a screen reader.
 func (c *canvas) svg(class, title string, width, height int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" role="img" width="%d" height="%d" viewBox="0 0 %d %d"><title>%s</title>`,
-		attribute(class), width, height, width, height, text(title))
+	role := "img" // screen readers see nothing inside
+	if strings.Contains(c.b.String(), "<a ") {
+		role = "group"
+	}
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" role="%s" width="%d" height="%d" viewBox="0 0 %d %d"><title>%s</title>`,
+		attribute(class), role, width, height, width, height, text(title))
 	b.WriteString(c.b.String())
 	b.WriteString("</svg>\n")
 	return b.String()

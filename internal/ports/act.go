@@ -28,6 +28,8 @@ const (
 	VerbCancelGroup = "cancel group"
 	VerbRerun       = "rerun"
 	VerbOffer       = "offer"
+	VerbSignIn      = "sign in"
+	VerbSignOut     = "sign out"
 )
 
 // Verbs lists them.
@@ -35,6 +37,7 @@ func Verbs() []string {
 	return []string{
 		VerbRun, VerbRestart, VerbRedrive, VerbStop, VerbAbandon, VerbRecover, VerbPurge, VerbRegister, VerbUnregister, VerbEnable, VerbDisable,
 		VerbLeaveOut, VerbMigrate, VerbSet, VerbSubmit, VerbCancel, VerbCancelGroup, VerbRerun, VerbOffer,
+		VerbSignIn, VerbSignOut,
 	}
 }
 

@@ -74,7 +74,7 @@ type LogWriter interface {
 // LogFilter selects lines of an execution; zero fields select all.
 type LogFilter struct {
 	Execution core.JobExecutionID
-	// Step selects the lines of a step with its parts; with Part those of one part.
+	// Step selects the lines of a step with its parts, Part the lines of one part.
 	Step, Part string
 	// Level is the lowest one; AnyLevel selects all.
 	Level slog.Level

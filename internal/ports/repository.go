@@ -13,6 +13,8 @@ type Repository struct {
 	CheckpointStore
 	Explorer
 	BulkExplorer
+	Spans
+	Parts
 	Searches
 	Skips
 	Attempts

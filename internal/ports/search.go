@@ -28,7 +28,7 @@ type ExecutionSearch struct {
 	// redrives.
 	SkipsLeft, Redriven bool
 	StopRequested       bool
-	// Lost selects executions that ended because their owner was lost, or whose lease has expired.
+	// Lost selects executions that ended because their owner was lost, or that have an expired lease.
 	Lost bool
 	// Actor selects executions by an actor of their acts, as ActFilter does.
 	Actor string

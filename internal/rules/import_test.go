@@ -58,7 +58,7 @@ func rooms() []room {
 		{path: "internal/testkit/txtest/...", kit: true},
 		{path: "internal/test*/...", kit: true},
 		{path: "internal/yamlfile/...", may: []string{"pkg/batch/core/row", "internal/nearest", "internal/smallfile"}},
-		{path: "bench/...", kit: true}, // and compares with alternatives
+		{path: "browser/...", kit: true}, {path: "bench/...", kit: true}, // and compares with alternatives
 		{path: "internal/panics", std: true}, {path: "internal/trait", std: true}, {path: "pkg/batch/core/config/...", std: true},
 		{path: "internal/itemextra", may: []string{"pkg/batch/core/item", "pkg/batch/core/row"}, std: true},
 		{path: "pkg/batch/core/exception/...", may: []string{"internal/panics"}, std: true},
@@ -91,13 +91,12 @@ func rooms() []room {
 		// A draft's statement about a file holds if its reader agrees: it reads through that reader.
 		{path: "internal/draft/...", may: []string{core, tx, "pkg/batch/adaptor/item/csv", "internal/jsonfile", "internal/jsontext", "internal/filestream", "internal/sqlvalue", "internal/nearest", "internal/humanize"}, std: true},
 		{path: "internal/jobtest/...", may: []string{model, ports, core, tx, "internal/operator", "internal/jobfile/testfile", ours}},
-		// The guard of the API and of the console: it knows no operation.
+		{path: "internal/changes", may: []string{core, ports}, std: true},
 		{path: "internal/access/...", may: []string{"pkg/batch/settings", "internal/errorclass"}},
-		// HTTP: the rules of running are the service's.
-		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/wording/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
+		// HTTP, pages, text and exit codes: the rules of running are the service's.
+		{path: "internal/api/...", may: []string{model, ports, core, "internal/access", "internal/changes", "internal/operator/...", "internal/wording/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", ours}},
 		// Pages around the service: no rule of running and no SQL.
 		{path: "internal/console/...", may: []string{model, ports, core, "internal/access", "internal/operator/...", "internal/runtime", "pkg/batch/settings/...", "internal/jobfile/...", "internal/refusal", "internal/wording", ours}},
-		// Text and exit codes: the rules of running are the service's.
 		{path: "internal/cli/...", may: []string{model, ports, core, tx, "internal/operator/...", "internal/runtime/...", "pkg/batch/settings/...", "internal/jobfile/...", "internal/access", "internal/api/...", "internal/console/...", "internal/jobtest/...", "internal/draft/...", "internal/wording/...", ours}},
 		// Sentences for people, wherever they are shown.
 		{path: "internal/wording/...", may: []string{model, ports, core, "internal/operator", "internal/refusal", "internal/humanize"}},
@@ -134,7 +133,6 @@ func rooms() []room {
 }
 
 // excepted is an import that a room or a guarded library forbids, in a place that has a reason for it.
-// There are no other exceptions.
 type excepted struct{ who, what, why string }
 
 func exceptions() []excepted {

@@ -35,8 +35,8 @@ const (
 	maxPending = 8 << 20
 	// maxReserve and reserveShare bound the end of a log that is kept for its last lines and for failures.
 	maxReserve, reserveShare = 512 << 10, 4
-	// idle is the time after which what is held back is stored although its step is not known to be over, and
-	// forgotten the time after which the execution is.
+	// idle is the time after which held back lines are stored although their step is not known to be over, and
+	// forgotten the time after which the execution leaves the memory.
 	idle, forgotten = 30 * time.Second, 10 * time.Minute
 	// lateTime is how long an event waits to be stored after which this process may end.
 	lateTime = 500 * time.Millisecond
@@ -95,7 +95,7 @@ func (l *Log) Open(store ports.LogWriter, report func(core.Event)) {
 	}
 }
 
-// The events of lines in addition to those of the engine.
+// Further events of lines; the engine has its own.
 const (
 	eventCause   = "cause"
 	eventStack   = "panic.stack"

@@ -17,7 +17,7 @@ const (
 	maxStack   = 32 << 10
 )
 
-// Enter implements core.Scope: what is logged with the context belongs to the execution, and to the step.
+// Enter implements core.Scope: lines that are logged with the context belong to the execution, and to the step.
 func (l *Log) Enter(ctx context.Context, e core.Event) context.Context {
 	l.Observe(ctx, e)
 	if l.config.Limit <= 0 {

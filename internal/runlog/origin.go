@@ -36,8 +36,7 @@ func with(ctx context.Context, o *origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// Without returns a context whose records are no part of an execution's log: those of an observer, which would be
-// there twice.
+// Without returns a context without an execution: records of an observer would be in its log twice.
 func Without(ctx context.Context) context.Context {
 	if originOf(ctx) == nil {
 		return ctx

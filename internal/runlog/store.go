@@ -136,7 +136,7 @@ func (l *Log) take() (batches []ports.LogBatch) {
 	return batches
 }
 
-// sweep releases what is held back of work that nothing was heard of.
+// sweep releases the held back lines of work without an event for a while.
 func (l *Log) sweep(b *book, now time.Time) {
 	silence := now.Sub(b.touched)
 	if silence > forgotten || silence > idle && !b.isRunning() {

@@ -25,6 +25,17 @@ func (p *Proxy) Busiest() (m Messages) {
 	return m
 }
 
+// Statements returns the number of statements of all connections.
+func (p *Proxy) Statements() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.counts {
+		m := c.messages()
+		n += m.Queries + m.Executes
+	}
+	return n
+}
+
 type traffic struct {
 	mu           sync.Mutex
 	sent, answer stream

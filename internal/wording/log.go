@@ -11,7 +11,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// LogLine is a line of a log for people; what follows the first line of its message is indented.
+// LogLine is a line of a log for people; further lines of its message are indented.
 func LogLine(l operator.LogLineView) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %-5s ", l.At.UTC().Format("2006-01-02 15:04:05.000Z"), l.Level)
@@ -36,7 +36,7 @@ func LogLine(l operator.LogLineView) string {
 	return b.String()
 }
 
-// LogLeftOut says what a log does not have, or "".
+// LogLeftOut counts the lines that are left out, or is "".
 func LogLeftOut(l operator.LogLeftOut) string {
 	var parts []string
 	for _, p := range []struct {

@@ -84,7 +84,7 @@ func kindOf(dir string) string {
 	switch first, rest, _ := strings.Cut(dir, "/"); {
 	case first == "example", first == "tools", rest == "docgen":
 		return "other"
-	case first == "bench", strings.HasPrefix(rest, "test") && first == "internal":
+	case first == "bench", first == "browser", strings.HasPrefix(rest, "test") && first == "internal":
 		return "kit"
 	case last == "itemtest", last == "txtest", last == "enginetest", last == "repositorytest", last == "batchtest":
 		return "kit"

@@ -30,7 +30,7 @@ func noActs() map[string]string {
 		"audit list": "reads", "completion bash": "prints", "completion fish": "prints", "completion powershell": "prints", "completion zsh": "prints",
 		"definitions list": "reads", "describe": "prints", "events list": "reads", "compare": "reads", "explain": "reads", "help": "prints", "infer": "reads a file", "init": "writes a file", "init app": "writes files",
 		"list": "reads", "list components": "reads", "list instances": "reads", "list jobs": "reads", "log": "reads", "man": "prints", "overview": "reads", "summary": "reads", "schedules": "reads", "schema": "prints",
-		"serve": "acts in the name of its clients", "settings list": "reads", "show": "reads", "skips export": "writes a file", "skips list": "reads", "skips show": "reads",
+		"serve": "acts in the name of its clients", "settings list": "reads", "parts": "reads", "show": "reads", "timeline": "reads", "skips export": "writes a file", "skips list": "reads", "skips show": "reads",
 		"sql": "the statement is of data", "tasks list": "reads", "tasks show": "reads", "tasks status": "reads", "tasks wait": "reads", "tasks workers": "reads",
 		"test": "has a database of its own", "top": "reads", "validate": "reads files", "version": "prints", "worker": "acts for tasks",
 	}

@@ -112,6 +112,7 @@ func (r *assignments) assign(ctx context.Context, c assignable, dead bool, req p
 		m.set("owner = ?", req.Owner.String())
 		m.set("error_text = ''") // of a worker that refused the partition
 		m.set("assigned_from = CASE WHEN owner = '' THEN assigned_from WHEN assigned_from = '' THEN owner ELSE assigned_from || ' ' || owner END")
+		m.set("started_at = CASE WHEN assigned_count = 0 THEN {now} ELSE started_at END") // until then it waited since the plan
 		m.set("assigned_count = assigned_count + 1")
 		m.set("lease_until = {later}", req.Lease.Microseconds())
 	}

@@ -18,8 +18,8 @@ const (
 	// reads at most.
 	logPageSize = 500
 	logWindow   = 10_000
-	// logAgain bounds the newest lines of an execution among which a batch is looked for whose answer was
-	// lost: others may have written since.
+	// logAgain bounds the newest lines of an execution in which a batch with a lost answer is looked for:
+	// others may have written since.
 	logAgain = 10_000
 	// logDeleted is the number of lines that one transaction deletes.
 	logDeleted = 5_000

@@ -55,7 +55,7 @@ func (r *plans) PlanPartitions(ctx context.Context, job ports.JobRef, plan ports
 		if err := r.holdManager(ctx, plan); err != nil {
 			return err
 		}
-		if err := r.insertPlan(ctx, job, plan.Step, held.JobName, rows); err != nil || !plan.ForWorkers {
+		if err := r.insertPlan(ctx, job, plan, held.JobName, rows); err != nil || !plan.ForWorkers {
 			return err
 		}
 		if err := r.places.placeParts(ctx, rows, plan.Parts); err != nil {
@@ -163,7 +163,7 @@ func (r *plans) holdManager(ctx context.Context, plan ports.PartitionPlan) error
 
 // insertPlan writes the rows and sets their IDs. It is written without gorm, which would take
 // seconds for a large plan.
-func (r *plans) insertPlan(ctx context.Context, job ports.JobRef, step, jobName string, rows []*stepExecution) error {
+func (r *plans) insertPlan(ctx context.Context, job ports.JobRef, plan ports.PartitionPlan, jobName string, rows []*stepExecution) error {
 	byName := make(map[string]*stepExecution, len(rows))
 	for batch := range slices.Chunk(rows, r.store.rowsAtOnce(len(rows[0].planned()))) {
 		for _, row := range batch {
@@ -175,8 +175,8 @@ func (r *plans) insertPlan(ctx context.Context, job ports.JobRef, step, jobName 
 		}
 	}
 	return r.store.session(ctx).Create(&audit{
-		At: clock(0), Act: actPlan, Actor: job.Owner.String(), JobExecutionID: job.ID,
-		ToStatus: core.StatusStarting, Epoch: job.Epoch, Detail: fmt.Sprintf("step %s, %d partitions", step, len(rows)),
+		At: clock(0), Act: actPlan, Actor: job.Owner.String(), JobExecutionID: job.ID, StepExecutionID: plan.Manager.ID,
+		ToStatus: core.StatusStarting, Epoch: job.Epoch, Detail: fmt.Sprintf("step %s, %d partitions", plan.Step, len(rows)),
 	}).Error
 }
 

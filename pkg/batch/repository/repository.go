@@ -38,6 +38,7 @@ type Repository struct {
 	*acts
 	*attention
 	*jobHistory
+	*changes
 	*announcements // for TasksEnded
 	*tables
 
@@ -56,22 +57,25 @@ func New(db tx.Database, options Options) *Repository {
 	stops := &stops{moves}
 	lost := &takeovers{ends}
 	reads := newExplorer(s)
+	times := &spanReads{s}
 	places := &placements{audits}
 	plans := &plans{jobGuard: guard, places: places}
-	parts := &assignments{moves: moves, reads: reads, places: places}
+	assigned := &assignments{moves: moves, reads: reads, places: places}
 	return &Repository{
 		Repository: ports.Repository{
 			Launches:        &launches{takeovers: lost, reads: reads, places: places},
 			Stops:           stops,
 			Transitions:     &transitions{guard},
 			PartitionPlans:  plans,
-			Parks:           &parks{moves: moves, parts: parts, takeovers: lost, reads: reads, places: places},
-			Assignments:     parts,
+			Parks:           &parks{moves: moves, parts: assigned, takeovers: lost, reads: reads, places: places},
+			Assignments:     assigned,
 			PlacedWork:      places,
 			Operations:      &operations{moves: moves, takeovers: lost, stops: stops, reads: reads},
 			CheckpointStore: newOwnCheckpoints(s),
 			Explorer:        reads,
 			BulkExplorer:    newBulk(s, reads),
+			Spans:           times,
+			Parts:           &partPages{times},
 			Searches:        &searches{s},
 			Skips:           &skips{s},
 			Attempts:        &attempts{s},
@@ -80,7 +84,7 @@ func New(db tx.Database, options Options) *Repository {
 			Logs:            &logs{s},
 			Series:          &seriesRows{s},
 		},
-		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, attention: &attention{s}, jobHistory: &jobHistory{s}, announcements: ready, tables: &tables{s},
+		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, changes: &changes{s}, attention: &attention{s}, jobHistory: &jobHistory{s}, announcements: ready, tables: &tables{s},
 		store: s, plans: plans,
 	}
 }

@@ -99,7 +99,7 @@ func newWalk(s *store, search ports.ExecutionSearch) *walk {
 }
 
 // run reads pages until limit IDs and one more are found, the budget is spent or all is searched.
-func (w *walk) run(ctx context.Context, all stream, limit int) (found ports.Found, err error) {
+func (w *walk) run(ctx context.Context, all allOf, limit int) (found ports.Found, err error) {
 	for !w.before(w.to, w.from) {
 		begun := time.Now()
 		ids, through, err := all.read(ctx, w, w.from, w.to)
@@ -115,11 +115,12 @@ func (w *walk) run(ctx context.Context, all stream, limit int) (found ports.Foun
 		if through == w.to {
 			return found, nil
 		}
-		if w.from = w.after(through, 1); w.isSpent() {
+		took := time.Since(begun)
+		if w.from = w.after(through, 1); w.isSpent(took) {
 			found.Reached = through
 			return found, nil
 		}
-		w.adapt(time.Since(begun))
+		w.adapt(took)
 	}
 	return found, nil
 }
@@ -134,7 +135,8 @@ func (w *walk) adapt(took time.Duration) {
 	}
 }
 
-func (w *walk) isSpent() bool { return !time.Now().Before(w.until) }
+// isSpent reports whether the budget does not suffice for work that takes as long.
+func (w *walk) isSpent(took time.Duration) bool { return !time.Now().Add(took).Before(w.until) }
 
 // before reports whether the search meets a before b.
 func (w *walk) before(a, b core.JobExecutionID) bool { return w.compare(a, b) < 0 }
@@ -165,12 +167,30 @@ func (w *walk) cut(ids []core.JobExecutionID, last core.JobExecutionID) []core.J
 	return slices.DeleteFunc(ids, func(id core.JobExecutionID) bool { return w.before(last, id) })
 }
 
-// order has the words of SQL for the order of the search.
-type order struct{ direction, reverse, first, next string }
+// both returns the IDs that are also in the second list; both lists are in the order of the search.
+func (w *walk) both(ids, found []core.JobExecutionID) []core.JobExecutionID {
+	return slices.DeleteFunc(ids, func(id core.JobExecutionID) bool {
+		_, is := slices.BinarySearchFunc(found, id, w.compare)
+		return !is
+	})
+}
 
-func (w *walk) order() order {
-	if w.up {
-		return order{"", " DESC", "MIN", ">"}
+// among returns the IDs with a row that fulfils the conditions.
+func (w *walk) among(ctx context.Context, table, id string, where *conditions, ids []core.JobExecutionID) (kept []core.JobExecutionID, err error) {
+	text := "SELECT x." + id + " FROM " + table + " x WHERE x." + id + " {among}"
+	if len(where.texts) > 0 {
+		text += " AND " + where.text()
 	}
-	return order{" DESC", "", "MAX", "<"}
+	err = w.store.scan(ctx, &kept, text, append([]any{listed(ids)}, where.args...)...)
+	return w.sort(kept), err
+}
+
+// searchOrder has the words of SQL for the order of the search.
+type searchOrder struct{ direction, reverse, first, next string }
+
+func (w *walk) order() searchOrder {
+	if w.up {
+		return searchOrder{"", " DESC", "MIN", ">"}
+	}
+	return searchOrder{" DESC", "", "MAX", "<"}
 }

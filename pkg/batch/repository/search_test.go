@@ -33,7 +33,7 @@ func historySize(n int) int {
 // begun is when the first execution of a searched history was created; each follows a second later.
 var begun = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// searchedHistory fills the tables; searched says what an execution of it has.
+// searchedHistory fills the tables; searchConditions has the conditions that its executions fulfil.
 func searchedHistory(t *testing.T, db tx.Database, n int) {
 	t.Helper()
 	d := db.Dialect()
@@ -79,7 +79,7 @@ func searchedHistory(t *testing.T, db tx.Database, n int) {
 	}
 }
 
-// condition is a condition of a search, and what it says about execution n.
+// condition is a condition of a search; is reports whether execution n fulfils it.
 type condition struct {
 	// Two conditions of one field cannot hold together.
 	field, name string
@@ -137,7 +137,7 @@ func searchConditions(size int) []condition {
 }
 
 // Rule OP10.
-func TestASearchFindsWhatItsConditionsSayInBothDirections(t *testing.T) {
+func TestASearchFindsByAllItsConditionsInBothDirections(t *testing.T) {
 	t.Parallel()
 	const n = 6000
 	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
@@ -171,7 +171,7 @@ func TestASearchFindsWhatItsConditionsSayInBothDirections(t *testing.T) {
 	})
 }
 
-// expected sets the conditions, and returns what they select, newest first.
+// expected sets the conditions, and returns the selected executions, newest first.
 func expected(set []condition, n int, search *ports.ExecutionSearch) (want []core.JobExecutionID, name string) {
 	want = []core.JobExecutionID{}
 	for _, c := range set {
@@ -254,7 +254,7 @@ func TestAPurgedExecutionIsNotFound(t *testing.T) {
 			search := ports.ExecutionSearch{Budget: time.Second, Filter: ports.ExecutionFilter{Limit: 500}}
 			want, name := expected([]condition{c}, n, &search)
 			want = slices.DeleteFunc(want, func(id core.JobExecutionID) bool { return !slices.Contains(left, id) })
-			if c.field == "redriven" { // a redrive may be left whose original was purged
+			if c.field == "redriven" { // the original of a redrive may have been purged
 				continue
 			}
 			require.Equal(t, want, everyPage(t, r, search), name)

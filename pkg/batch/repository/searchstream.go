@@ -3,6 +3,7 @@ package repository
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -12,12 +13,8 @@ type stream interface {
 	// read returns the selected IDs between two, both included, and the last ID to which the answer is
 	// complete. A page of it is bounded: through may come before to.
 	read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error)
-}
-
-// picker is a stream that checks any IDs with one bounded statement.
-type picker interface {
-	stream
-	pick(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error)
+	// check returns those of the IDs that are selected.
+	check(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error)
 }
 
 // allOf selects the IDs that all its streams select. The first one leads: it should select the fewest.
@@ -34,42 +31,41 @@ func (a allOf) read(ctx context.Context, w *walk, from, to core.JobExecutionID) 
 	return ids, through, err
 }
 
-// Candidates that are further apart are checked one by one, at most eachAtOnce in a page.
+// Candidates that are further apart are checked, at most checkedAtOnce with one statement, which reads the first fewRows
+// rows of each.
 const (
-	farApart   = 20
-	eachAtOnce = 50
+	farApart      = 20
+	checkedAtOnce = 50
+	fewRows       = 200
 )
 
 // narrow keeps the candidates that s selects as well. They are complete up to through.
 func narrow(ctx context.Context, w *walk, s stream, ids []core.JobExecutionID, through core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
-	if p, is := s.(picker); is {
-		ids, err := p.pick(ctx, w, ids)
+	if whole, is := s.(*checkedStream); is {
+		ids, err := whole.check(ctx, w, ids)
 		return ids, through, err
 	}
 	first, last := ids[0], ids[len(ids)-1]
 	if max(last-first, first-last)/farApart > core.JobExecutionID(len(ids)) {
-		return checkEach(ctx, w, s, ids, through)
+		return checkSome(ctx, w, s, ids, through)
 	}
 	found, known, err := s.read(ctx, w, first, last)
 	if w.before(known, last) {
 		through = known
 	}
-	return slices.DeleteFunc(ids, func(id core.JobExecutionID) bool {
-		_, is := slices.BinarySearchFunc(found, id, w.compare)
-		return !is
-	}), through, err
+	return w.both(ids, found), through, err
 }
 
-func checkEach(ctx context.Context, w *walk, s stream, ids []core.JobExecutionID, through core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
-	var kept []core.JobExecutionID
-	for i, id := range ids {
-		found, _, err := s.read(ctx, w, id, id)
+func checkSome(ctx context.Context, w *walk, s stream, ids []core.JobExecutionID, through core.JobExecutionID) (kept []core.JobExecutionID, _ core.JobExecutionID, err error) {
+	last := ids[len(ids)-1]
+	for some := range slices.Chunk(ids, checkedAtOnce) {
+		found, err := s.check(ctx, w, some)
 		if err != nil {
 			return nil, 0, err
 		}
 		kept = append(kept, found...)
-		if i+1 < len(ids) && (i+1 == eachAtOnce || w.isSpent()) {
-			return kept, id, nil
+		if known := some[len(some)-1]; known != last && w.isSpent(0) {
+			return kept, known, nil
 		}
 	}
 	return kept, through, nil
@@ -90,10 +86,21 @@ func (a anyOf) read(ctx context.Context, w *walk, from, to core.JobExecutionID) 
 	return w.sort(w.cut(ids, through)), through, nil
 }
 
-// fixed is a stream of known IDs, in the order of the search.
-type fixed []core.JobExecutionID
+func (a anyOf) check(ctx context.Context, w *walk, ids []core.JobExecutionID) (kept []core.JobExecutionID, err error) {
+	for _, s := range a {
+		found, err := s.check(ctx, w, ids)
+		if err != nil {
+			return nil, err
+		}
+		kept = append(kept, found...)
+	}
+	return w.sort(kept), nil
+}
 
-func (f fixed) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+// idStream is a stream of known IDs, in the order of the search.
+type idStream []core.JobExecutionID
+
+func (f idStream) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
 	first, _ := slices.BinarySearchFunc(f, from, w.compare)
 	ids := f[first:]
 	if len(ids) > w.rows {
@@ -105,12 +112,16 @@ func (f fixed) read(_ context.Context, w *walk, from, to core.JobExecutionID) ([
 	return w.cut(slices.Clone(ids), to), to, nil
 }
 
-// rows is a stream of the executions that have a row of a table, which is read in the order of an index.
-type rows struct {
+func (f idStream) check(_ context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error) {
+	return w.both(ids, f), nil
+}
+
+// rowStream is a stream of the executions that have a row of a table, which is read in the order of an index.
+type rowStream struct {
 	table string
 	// id is the column of the execution. sub orders the rows of one execution, if it may have several.
 	id, sub string
-	// where is what the index selects, match what is checked in each of its rows.
+	// where is the condition of the index; match is checked in each of its rows.
 	where, match *conditions
 }
 
@@ -128,7 +139,7 @@ type searchRow struct {
 	Top core.JobExecutionID
 }
 
-func (s *rows) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
+func (s *rowStream) read(ctx context.Context, w *walk, from, to core.JobExecutionID) (ids []core.JobExecutionID, through core.JobExecutionID, err error) {
 	page, err := s.page(ctx, w, from, to, nil)
 	last := page.edge.ID
 	switch {
@@ -150,7 +161,7 @@ func (s *rows) read(ctx context.Context, w *walk, from, to core.JobExecutionID) 
 }
 
 // page reads the next rows between two executions; after is the last sub of those that were read.
-func (s *rows) page(ctx context.Context, w *walk, from, to core.JobExecutionID, after *int64) (page searchPage, err error) {
+func (s *rowStream) page(ctx context.Context, w *walk, from, to core.JobExecutionID, after *int64) (page searchPage, err error) {
 	o := w.order()
 	sub, by := "0", "x."+s.id+o.direction
 	if s.sub != "" {
@@ -183,11 +194,38 @@ func (s *rows) page(ctx context.Context, w *walk, from, to core.JobExecutionID, 
 	return page, nil
 }
 
-// groups is a stream of the executions that have a row of a table with very many rows for each: one
-// entry of the index is read for each execution.
-type groups struct{ table, id, where string }
+// check reads the first rows of each execution, and goes on with those that have more.
+func (s *rowStream) check(ctx context.Context, w *walk, ids []core.JobExecutionID) (kept []core.JobExecutionID, err error) {
+	if s.sub == "" {
+		return w.among(ctx, s.table, s.id, &conditions{slices.Concat(s.where.texts, s.match.texts), slices.Concat(s.where.args, s.match.args)}, ids)
+	}
+	var found []struct {
+		ID    core.JobExecutionID
+		State int
+	}
+	const hit = 1000
+	err = w.store.scan(ctx, &found, "SELECT e.id, (SELECT COALESCE(MAX(hit), 0) + COUNT(*) FROM (SELECT CASE WHEN "+s.match.text()+" THEN ? ELSE 0 END AS hit FROM "+s.table+" x WHERE "+
+		strings.Join(append(slices.Clone(s.where.texts), "x."+s.id+" = e.id"), " AND ")+" LIMIT ?) AS few) AS state FROM {job_execution} e WHERE e.id {among}",
+		slices.Concat(s.match.args, []any{hit}, s.where.args, []any{fewRows, listed(ids)})...)
+	for _, e := range found {
+		is := e.State >= hit
+		if !is && e.State == fewRows && err == nil {
+			var more []core.JobExecutionID
+			more, _, err = s.read(ctx, w, e.ID, e.ID)
+			is = len(more) > 0
+		}
+		if is {
+			kept = append(kept, e.ID)
+		}
+	}
+	return w.sort(kept), err
+}
 
-func (s *groups) read(ctx context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
+// groupStream is a stream of the executions that have a row of a table with very many rows for each: one
+// entry of the index is read for each execution.
+type groupStream struct{ table, id, where string }
+
+func (s *groupStream) read(ctx context.Context, w *walk, from, to core.JobExecutionID) ([]core.JobExecutionID, core.JobExecutionID, error) {
 	o := w.order()
 	next := func(more string) string {
 		return "SELECT (SELECT x." + s.id + " FROM " + s.table + " x WHERE " + s.where + " AND x." + s.id + " BETWEEN ? AND ?" + more +
@@ -203,19 +241,18 @@ func (s *groups) read(ctx context.Context, w *walk, from, to core.JobExecutionID
 	return ids, to, err
 }
 
-// checked is a stream whose rows can also be found by IDs.
-type checked struct {
+func (s *groupStream) check(ctx context.Context, w *walk, ids []core.JobExecutionID) (kept []core.JobExecutionID, err error) {
+	err = w.store.scan(ctx, &kept, "SELECT e.id FROM {job_execution} e WHERE e.id {among} AND EXISTS (SELECT 1 FROM "+s.table+" x WHERE "+s.where+" AND x."+s.id+" = e.id)", listed(ids))
+	return w.sort(kept), err
+}
+
+// checkedStream is a stream that checks any number of IDs with one statement.
+type checkedStream struct {
 	stream
 	table, id string
 	where     *conditions
 }
 
-func (s *checked) pick(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error) {
-	text := "SELECT x." + s.id + " FROM " + s.table + " x WHERE x." + s.id + " {among}"
-	if len(s.where.texts) > 0 {
-		text += " AND " + s.where.text()
-	}
-	var kept []core.JobExecutionID
-	err := w.store.scan(ctx, &kept, text, append([]any{listed(ids)}, s.where.args...)...)
-	return w.sort(kept), err
+func (s *checkedStream) check(ctx context.Context, w *walk, ids []core.JobExecutionID) ([]core.JobExecutionID, error) {
+	return w.among(ctx, s.table, s.id, s.where, ids)
 }

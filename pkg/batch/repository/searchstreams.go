@@ -83,7 +83,7 @@ func (b *searchStreams) jobs() stream {
 	where.add(b.search.LongerThan > 0, took, b.search.LongerThan.Microseconds())
 	var paths anyOf
 	path := func(c conditions) {
-		paths = append(paths, &rows{table: "{job_execution}", id: "id", where: &c, match: where})
+		paths = append(paths, &rowStream{table: "{job_execution}", id: "id", where: &c, match: where})
 	}
 	var c conditions
 	c.add(f.JobName != "" && f.Instance == 0, "x.job_name = ?", f.JobName)
@@ -99,7 +99,7 @@ func (b *searchStreams) jobs() stream {
 		c.add(f.ExitCode != "", "x.exit_code = ?", f.ExitCode)
 		path(c)
 	}
-	return &checked{paths, "{job_execution}", "id", where}
+	return &checkedStream{paths, "{job_execution}", "id", where}
 }
 
 // parameter is the stream of a parameter's value, over the index of the beginnings of values.
@@ -113,14 +113,14 @@ func (b *searchStreams) parameter(p ports.ParameterMatch) stream {
 		where.add(true, "substr(x.value, 1, 200) = substr(CAST(? AS text), 1, 200)", v.Text)
 		match.add(true, is, v.Text, v.Types)
 		values.add(true, is, v.Text, v.Types)
-		paths = append(paths, &rows{table: "{job_execution_param}", id: "job_execution_id", where: &where, match: &match})
+		paths = append(paths, &rowStream{table: "{job_execution_param}", id: "job_execution_id", where: &where, match: &match})
 	}
-	return &checked{paths, "{job_execution_param}", "job_execution_id", &conditions{
+	return &checkedStream{paths, "{job_execution_param}", "job_execution_id", &conditions{
 		[]string{"x.name = ?", values.either()}, append([]any{p.Name}, values.args...),
 	}}
 }
 
-// shortRange is the number of executions of a range of times whose IDs are read at once.
+// shortRange is the number of executions up to which the IDs of a range of times are read at once.
 const shortRange = 5000
 
 // times returns streams of short ranges of times, and lets the walk begin and end with the IDs of a
@@ -139,7 +139,7 @@ func (b *searchStreams) times(ctx context.Context) (short []stream, err error) {
 		case err != nil:
 			return nil, err
 		case len(ids) < shortRange:
-			short = append(short, fixed(b.walk.sort(ids)))
+			short = append(short, idStream(b.walk.sort(ids)))
 			continue
 		case r.column == "ended_at":
 			ids = nil
@@ -181,22 +181,22 @@ func (b *searchStreams) ofTime(ctx context.Context, column string, from, to time
 	return ids, err
 }
 
-// marked returns the streams of what few executions have.
+// marked returns the streams of marks, which few executions have.
 func (b *searchStreams) marked() (list []stream) {
 	s := b.search
 	if s.Redriven {
-		list = append(list, &groups{"{job_execution}", "redrive_of", "x.redrive_of IS NOT NULL"})
+		list = append(list, &groupStream{"{job_execution}", "redrive_of", "x.redrive_of IS NOT NULL"})
 	}
 	if s.SkipsLeft {
-		list = append(list, &groups{"{skipped_item}", "job_execution_id", "x.redriven_by IS NULL"})
+		list = append(list, &groupStream{"{skipped_item}", "job_execution_id", "x.redriven_by IS NULL"})
 	}
 	if s.StopRequested {
-		list = append(list, &rows{table: "{job_execution}", id: "id", where: &conditions{texts: []string{"stop_requested"}}, match: &conditions{}})
+		list = append(list, &rowStream{table: "{job_execution}", id: "id", where: &conditions{texts: []string{"stop_requested"}}, match: &conditions{}})
 	}
 	if s.Lost {
 		match := &conditions{}
 		match.add(true, "(error_text = ? OR active = 1 AND owner <> '' AND lease_until <= {now})", lostOwner)
-		list = append(list, &rows{table: "{job_execution}", id: "id", where: &conditions{texts: []string{saidByJob}}, match: match})
+		list = append(list, &rowStream{table: "{job_execution}", id: "id", where: &conditions{texts: []string{saidByJob}}, match: match})
 	}
 	return list
 }
@@ -215,8 +215,8 @@ func (b *searchStreams) text() stream {
 	}
 	match := &conditions{[]string{is.either()}, is.args}
 	return anyOf{
-		&rows{table: "{job_execution}", id: "id", where: &conditions{texts: []string{saidByJob}}, match: match},
-		&rows{table: "{step_execution}", id: "job_execution_id", sub: "id", where: &conditions{texts: []string{saidByAny}}, match: match},
+		&rowStream{table: "{job_execution}", id: "id", where: &conditions{texts: []string{saidByJob}}, match: match},
+		&rowStream{table: "{step_execution}", id: "job_execution_id", sub: "id", where: &conditions{texts: []string{saidByAny}}, match: match},
 	}
 }
 
@@ -237,7 +237,7 @@ func (b *searchStreams) actor() stream {
 	by := b.search.Actor
 	match := &conditions{}
 	match.add(true, `(person = ? OR person = ? OR person LIKE ? ESCAPE '!')`, by, "API client "+by, likeText(by)+" (%")
-	return &rows{table: "{audit}", id: "job_execution_id", sub: "id", where: &conditions{texts: []string{"verb <> ''"}}, match: match}
+	return &rowStream{table: "{audit}", id: "job_execution_id", sub: "id", where: &conditions{texts: []string{"verb <> ''"}}, match: match}
 }
 
 // worker is the stream of executions with a step that a worker had. A worker is known by its name, by
@@ -263,5 +263,5 @@ func (b *searchStreams) worker(ctx context.Context) (stream, error) {
 		is.add(true, "(x.assigned_from <> '' AND ' ' || x.assigned_from LIKE ? ESCAPE '!')", "% "+p+"%")
 	}
 	is.add(true, "(x.manager_id IS NOT NULL AND EXISTS (SELECT 1 FROM {placement} p WHERE p.part_id = x.id AND p.worker = ?))", name)
-	return &rows{table: "{step_execution}", id: "job_execution_id", sub: "id", where: &conditions{}, match: &conditions{[]string{is.either()}, is.args}}, nil
+	return &rowStream{table: "{step_execution}", id: "job_execution_id", sub: "id", where: &conditions{}, match: &conditions{[]string{is.either()}, is.args}}, nil
 }

@@ -110,13 +110,3 @@ func (r *seriesRows) SampledSteps(ctx context.Context, req ports.SampledRequest)
 	}
 	return steps, nil
 }
-
-type patientSeries struct {
-	ports.Series
-	patience
-}
-
-// SampledSteps implements ports.Series.
-func (r patientSeries) SampledSteps(ctx context.Context, req ports.SampledRequest) ([]ports.SampledStep, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.SampledStep, error) { return r.Series.SampledSteps(ctx, req) })
-}

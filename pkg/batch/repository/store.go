@@ -95,7 +95,7 @@ func (s *store) replacer() *strings.Replacer {
 }
 
 func tableNames() []string {
-	return []string{"job_instance", "instance_identity", "job_execution", "job_execution_param", "step_execution", "step_series", "flow_visit", "skipped_item", "audit", "task_audit", "purged_parameter", "purged_position", "repository", "checkpoint", "checkpoint_skip", "client_request", "job_definition", "task", "task_group", "event", "worker", "placement", "leader", "execution_log", "log_line"}
+	return []string{"job_instance", "instance_identity", "job_execution", "job_execution_param", "step_execution", "step_series", "flow_visit", "skipped_item", "audit", "task_audit", "purged_parameter", "purged_position", "repository", "checkpoint", "checkpoint_skip", "client_request", "job_definition", "task", "task_group", "task_attempt", "event", "worker", "placement", "leader", "execution_log", "log_line"}
 }
 
 func (s *store) checkPrefix() error {

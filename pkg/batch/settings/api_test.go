@@ -24,6 +24,16 @@ func TestTheClientsOfTheAPI(t *testing.T) {
 	require.Equal(t, API{Listen: "127.0.0.1:8321", Rate: 50}, s.API)
 }
 
+func TestAProxyThatSignsUsersIn(t *testing.T) {
+	t.Parallel()
+	dir := write(t, "api:\n  base_path: /surfin/\n  proxy: {from: '127.0.0.1, 10.1.2.3/16', user_header: x-forwarded-user, groups_header: remote-groups, operators: 'anna,@ops', viewers: '*'}\n")
+	s, err := Load(Source{Dir: dir, Environ: []string{"SURFIN_API_PROXY_VIEWERS=@all, bob"}})
+	require.NoError(t, err)
+	require.Equal(t, "/surfin", s.API.BasePath)
+	require.Equal(t, "[127.0.0.1/32 10.1.0.0/16] X-Forwarded-User Remote-Groups [anna @ops] [@all bob]",
+		fmt.Sprint(s.API.Proxy.From, " ", s.API.Proxy.UserHeader, " ", s.API.Proxy.GroupsHeader, " ", s.API.Proxy.Operators, " ", s.API.Proxy.Viewers))
+}
+
 func TestWrongSettingsOfTheAPIAreRefusedWithoutATokenInTheMessage(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -41,7 +51,16 @@ func TestWrongSettingsOfTheAPIAreRefusedWithoutATokenInTheMessage(t *testing.T) 
 		"api: {listen: nowhere}":                                                                       "is not HOST:PORT",
 		"api: {listen: ''}":                                                                            "HOST:PORT is needed",
 		"api: {rate: 0}":                                                                               "is not a number of requests",
-		"api: {tokens: {}}":                                                                            "unknown key api.tokens (allowed: listen, operator_tokens, paths, rate, viewer_tokens)",
+		"api: {proxy: {from: proxy.example.org}}":                                                      "is not an address or a network",
+		"api: {proxy: {from: 127.0.0.1}}":                                                              "set api.proxy.user_header",
+		"api: {proxy: {user_header: cookie}}":                                                          "cannot be the name of such a header",
+		"api: {proxy: {user_header: 'a b'}}":                                                           "cannot be the name of such a header",
+		"api: {proxy: {operators: '@'}}":                                                               "has no name of a group",
+		"api: {proxy: {admins: anna}}":                                                                 "unknown key api.proxy.admins (allowed: from, user_header, groups_header, operators, viewers)",
+		"api: {proxy: 127.0.0.1}":                                                                      "keys and values are expected here",
+		"api: {base_path: surfin}":                                                                     "is not a path such as /surfin",
+		"api: {base_path: /a/../b}":                                                                    "is not a path such as /surfin",
+		"api: {tokens: {}}":                                                                            "unknown key api.tokens (allowed: base_path, listen, operator_tokens, paths, proxy, rate, viewer_tokens)",
 	} {
 		_, err := Load(Source{Dir: write(t, text)})
 		require.ErrorContains(t, err, want, text)

@@ -87,7 +87,7 @@ func catalog() []setting {
 				}
 				return nil
 			}},
-	}, apiSettings()...)
+	}, append(apiSettings(), proxySettings()...)...)
 }
 
 func apiSettings() []setting {
@@ -321,9 +321,11 @@ func Unit(row [4]string) string {
 		return "URL"
 	case key == "api.paths":
 		return "paths"
+	case key == "api.base_path":
+		return "path"
 	case key == "log.events", key == "tasks.logs", key == "metrics.textfile", strings.HasSuffix(key, ".file"):
 		return "path"
-	case key == "tasks.secrets", strings.HasSuffix(key, ".command"):
+	case key == "tasks.secrets", key == "api.proxy.from", key == "api.proxy.operators", key == "api.proxy.viewers", strings.HasSuffix(key, ".command"):
 		return "list"
 	case fallback == "true", fallback == "false":
 		return "true or false"

@@ -76,7 +76,7 @@ func (f *settingsFile) root(body *yamlfile.Node) {
 	for _, c := range catalog() {
 		section, name, nested := strings.Cut(c.key, ".")
 		names := known[section]
-		if nested {
+		if name, _, _ = strings.Cut(name, "."); nested && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 		known[section] = names
@@ -101,6 +101,10 @@ func (f *settingsFile) root(body *yamlfile.Node) {
 					f.tokens(sub, name+"."+subName)
 					return
 				}
+				if name+"."+subName == "api.proxy" {
+					f.proxy(sub)
+					return
+				}
 				if !slices.Contains(names, subName) {
 					f.unknown(sub, name+"."+subName, names)
 					return
@@ -110,6 +114,22 @@ func (f *settingsFile) root(body *yamlfile.Node) {
 		default:
 			f.scalar(key, name)
 		}
+	})
+}
+
+func (f *settingsFile) proxy(key yamlfile.Entry) {
+	var names []string
+	for _, s := range proxySettings() {
+		if name, is := strings.CutPrefix(s.key, "api.proxy."); is {
+			names = append(names, name)
+		}
+	}
+	f.each(key.Value, "api.proxy", func(sub yamlfile.Entry, name string) {
+		if !slices.Contains(names, name) {
+			f.unknown(sub, "api.proxy."+name, names)
+			return
+		}
+		f.scalar(sub, "api.proxy."+name)
 	})
 }
 

@@ -208,6 +208,9 @@ func (l *loader) crossChecks(s *Settings) {
 	if from := l.origins["engine"]; !from.isDefault {
 		s.Engine.Origin = from.where
 	}
+	if p := s.API.Proxy; len(p.From) > 0 && (p.UserHeader == "" || len(p.Operators)+len(p.Viewers) == 0) {
+		l.wrong("api.proxy.from", errors.New("no one could sign in: set api.proxy.user_header, and api.proxy.operators or api.proxy.viewers"))
+	}
 	history := s.Databases[s.Repository.Database]
 	if _, sqlite := sqlitePath(history.URL); sqlite && history.Origin != "" && s.Engine.Name == EngineRiver {
 		l.wrong("engine", fmt.Errorf("river needs PostgreSQL, and the database %s of the history is %s (%s): give it a URL postgres://..., or take the engine local",

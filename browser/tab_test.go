@@ -1,0 +1,261 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/audits"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+)
+
+const patience = 20 * time.Second
+
+// tab is a page in a profile of its own. At its end the test fails for everything recorded: messages of
+// the console, violations of the policy, issues, and requests to other hosts.
+type tab struct {
+	t    testing.TB
+	ctx  context.Context
+	at   string // scheme and host of the server
+	name string // of its pictures
+	seen int
+
+	mu       sync.Mutex
+	recorded []string
+	pending  map[network.RequestID]bool // requests without those of streams
+	last     time.Time                  // when the last one began or ended
+	// away means that the server is away just now: the browser says so for each request.
+	away bool
+	// refused means that pages may have a status of 400 and more: the browser says so for each.
+	refused bool
+}
+
+func newTab(t testing.TB, at, name string, options ...chromedp.ContextOption) *tab {
+	t.Helper()
+	b := &tab{t: t, at: at, name: name, pending: map[network.RequestID]bool{}}
+	options = append([]chromedp.ContextOption{chromedp.WithNewBrowserContext(), chromedp.WithListener(b.record)}, options...)
+	ctx, cancel := chromedp.NewContext(chromium, options...)
+	t.Cleanup(cancel)
+	b.ctx = ctx
+	require.NoError(t, chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		if _, err := cdp.Call(ctx, target, network.Enable, network.EnableParams{}); err != nil {
+			return err
+		}
+		if _, err := cdp.Call(ctx, target, audits.Enable, cdp.Empty{}); err != nil {
+			return err
+		}
+		_, err := cdp.Call(ctx, target, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+			addEventListener("securitypolicyviolation", e => console.error("policy: " + e.effectiveDirective + " " + e.blockedURI + " " + e.sample));`})
+		return err
+	})))
+	t.Cleanup(b.assertQuiet)
+	return b
+}
+
+// record is called in the order of events.
+func (b *tab) record(event any) {
+	switch e := event.(type) {
+	case *runtime.EventConsoleAPICalled:
+		var said []string
+		for _, a := range e.Args {
+			said = append(said, strings.TrimSpace(string(a.Value)+" "+a.Description))
+		}
+		b.say("console.%s: %s", e.Type, strings.Join(said, " "))
+	case *runtime.EventExceptionThrown:
+		b.say("exception: %s", exception(e.ExceptionDetails))
+	case *log.EventEntryAdded:
+		b.say("log: %s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL)
+	case *audits.EventIssueAdded:
+		b.say("issue: %s", e.Issue.Code)
+	case *network.EventLoadingFinished:
+		b.request(e.RequestID, false, false)
+	case *network.EventLoadingFailed:
+		b.request(e.RequestID, false, false)
+	case *network.EventRequestWillBeSent:
+		if !strings.HasSuffix(e.Request.URL, "/stream") {
+			b.request(e.RequestID, true, e.Type == network.ResourceTypeDocument)
+		}
+		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme+"://"+to.Host != b.at {
+			b.say("a request to another host: %s", e.Request.URL)
+		}
+	}
+}
+
+func (b *tab) request(id network.RequestID, pending, document bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.last = time.Now()
+	if document {
+		clear(b.pending) // those of the page before it
+	}
+	if pending {
+		b.pending[id] = true
+	} else {
+		delete(b.pending, id)
+	}
+}
+
+func (b *tab) say(format string, args ...any) {
+	said := fmt.Sprintf(format, args...)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.away && (strings.Contains(said, "ERR_CONNECTION") || strings.Contains(said, "ERR_INCOMPLETE_CHUNKED") || strings.Contains(said, "ERR_EMPTY_RESPONSE")) {
+		return
+	}
+	if b.refused && strings.Contains(said, "the server responded with a status of 4") {
+		return
+	}
+	b.recorded = append(b.recorded, said)
+}
+
+// assertQuiet fails for each recorded line, and forgets them.
+func (b *tab) assertQuiet() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, said := range b.recorded {
+		b.t.Errorf("the browser recorded: %s", said)
+	}
+	b.recorded = nil
+}
+
+// do runs steps, at most for a while.
+func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	require.NoError(b.t, chromedp.Do(ctx, steps...), b.where)
+}
+
+// goes runs steps that lead to another page, and waits until it is loaded. It returns the status.
+func (b *tab) goes(steps ...chromedp.Action[chromedp.Void]) int64 {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	answer, err := chromedp.RunResponse(ctx, steps...)
+	require.NoError(b.t, err, "from %s", b.where())
+	return answer.Status
+}
+
+// as makes all requests with this token.
+func (b *tab) as(token string) *tab {
+	b.t.Helper()
+	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": "Bearer " + token}})
+		return err
+	}))
+	return b
+}
+
+// refusal goes to a page that the server refuses to show, and shows that instead.
+func (b *tab) refusal(status int64, path string) {
+	b.t.Helper()
+	b.refused = true
+	require.Equal(b.t, status, b.goes(chromedp.Navigate(b.at+path)), path)
+}
+
+// open goes to a page of the server.
+func (b *tab) open(path string) {
+	b.t.Helper()
+	require.EqualValues(b.t, 200, b.goes(chromedp.Navigate(b.at+path)), path)
+}
+
+// click clicks on the link with this text inside the selector, and waits for its page.
+func (b *tab) click(in, text string) {
+	b.t.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
+		document.querySelectorAll("[data-click]").forEach(e => e.removeAttribute("data-click"));
+		const found = [...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll("a[href],button,summary")]).find(a => a.innerText.trim() === %q && a.checkVisibility());
+		if (!found) throw new Error("no link " + %q + " in " + %q + " of " + location.href);
+		found.setAttribute("data-click", "");
+	})()`, in, text, text, in)))
+	require.EqualValues(b.t, 200, b.goes(chromedp.Click(chromedp.CSS("[data-click]"))), text)
+}
+
+// text returns the visible text of the first element.
+func (b *tab) text(selector string) string {
+	b.t.Helper()
+	return evaluate[string](b, fmt.Sprintf(`document.querySelector(%q)?.innerText ?? ""`, selector))
+}
+
+func (b *tab) where() string {
+	return evaluate[string](b, `location.href + " (" + document.title + ")"`)
+}
+
+// path is the page's address without its host.
+func (b *tab) path() string { return evaluate[string](b, `location.pathname + location.search`) }
+
+// press presses and releases keys. Like those of a person, and unlike chromedp.KeyEvent, a key types
+// nothing if the page prevents its default.
+func press(keys string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for _, r := range keys {
+			events := kb.Encode(r)
+			down, up := *events[0], *events[len(events)-1]
+			if len(events) == 3 {
+				down.Text, down.UnmodifiedText = events[1].Text, events[1].UnmodifiedText
+			}
+			for _, e := range []input.DispatchKeyEventParams{down, up} {
+				if _, err := cdp.Call(ctx, target, input.DispatchKeyEvent, e); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// tabTo presses the tab key until the link with this address has the focus.
+func (b *tab) tabTo(href string) {
+	b.t.Helper()
+	for range 200 {
+		b.do(press(kb.Tab))
+		if evaluate[string](b, `document.activeElement?.getAttribute("href") ?? ""`) == href {
+			return
+		}
+	}
+	b.t.Fatalf("the tab key leads to no link %s at %s", href, b.where())
+}
+
+// settle waits until no request is open, and then for the next frame.
+func (b *tab) settle() {
+	b.t.Helper()
+	const quiet = 150 * time.Millisecond // a palette asks when nothing was typed for a moment
+	b.mu.Lock()
+	b.last = time.Now()
+	b.mu.Unlock()
+	require.Eventually(b.t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.pending) == 0 && time.Since(b.last) > quiet
+	}, patience, 20*time.Millisecond)
+	b.do(chromedp.Evaluate[chromedp.Void](`new Promise(done => requestAnimationFrame(() => done()))`, chromedp.EvalAwaitPromise))
+}
+
+func evaluate[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	require.NoError(b.t, err)
+	return got
+}
+
+func exception(e *runtime.ExceptionDetails) string {
+	if e.Exception != nil && e.Exception.Description != "" {
+		return e.Text + " " + e.Exception.Description
+	}
+	return e.Text
+}

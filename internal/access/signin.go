@@ -1,0 +1,173 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// SignIn is the state of the page for signing in.
+type SignIn struct {
+	// Wrong is why it failed, or why it is needed; may be empty.
+	Wrong string
+	// Next is the path of the page that follows.
+	Next string
+	Base string
+	// Open means that there are no tokens: a link signs in.
+	Open bool
+	// Caller is the present client, if any.
+	Caller Caller
+	Status int
+}
+
+// Note notes in the audit that a client signed in, or out.
+type Note func(ctx context.Context, in bool, client, address string) error
+
+// SignIns returns the handler of /login and /logout. page renders SignIn; nil
+// means a plain page.
+func (g *Guard) SignIns(page func(w http.ResponseWriter, r *http.Request, s SignIn)) http.Handler {
+	if page == nil {
+		page = plainPage
+	}
+	s := &signIns{guard: g, page: page}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /login", s.show)
+	mux.HandleFunc("POST /login", s.signIn)
+	mux.HandleFunc("POST /logout", s.signOut)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setPageHeaders(w.Header())
+		g.Protect(Room{Name: "the sign-in", Enter: mux, Refuse: s.refuse, Open: func(*http.Request) bool { return true }}).ServeHTTP(w, r)
+	})
+}
+
+// ToSignIn redirects a browser that must sign in first, and reports whether it did.
+func (g *Guard) ToSignIn(w http.ResponseWriter, r *http.Request, refused *Refusal) bool {
+	if refused.Status != http.StatusUnauthorized || r.Method != http.MethodGet || g.door.open() || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		return false
+	}
+	http.Redirect(w, r, g.config.Base+"/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+	return true
+}
+
+func setPageHeaders(h http.Header) {
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")
+}
+
+type signIns struct {
+	guard *Guard
+	page  func(w http.ResponseWriter, r *http.Request, s SignIn)
+}
+
+func (s *signIns) render(w http.ResponseWriter, r *http.Request, status int, wrong string) {
+	s.page(w, r, SignIn{
+		Wrong: wrong, Next: nextOf(r), Base: s.guard.config.Base, Open: s.guard.door.open(), Caller: CallerOf(r.Context()), Status: status,
+	})
+}
+
+func (s *signIns) refuse(w http.ResponseWriter, r *http.Request, refused *Refusal) {
+	refused.SetRetryAfter(w.Header())
+	s.render(w, r, refused.Status, refused.Text)
+}
+
+func (s *signIns) show(w http.ResponseWriter, r *http.Request) {
+	code := r.URL.Query().Get("code")
+	switch {
+	case code == "" || r.Method == http.MethodHead:
+		s.render(w, r, http.StatusOK, "")
+	case s.guard.door.open() && s.guard.link.use(code, s.guard.config.Now()):
+		s.begin(w, r, linkCaller())
+	default:
+		s.render(w, r, http.StatusForbidden, "the link was used, is older than ten minutes, or is of another process: start the server again for another")
+	}
+}
+
+func (s *signIns) signIn(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		status := http.StatusBadRequest
+		if errors.As(err, new(*http.MaxBytesError)) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		s.render(w, r, status, "the form cannot be read")
+		return
+	}
+	who := s.guard.door.byToken(r.PostForm.Get("token"), "")
+	if who.Name == "" {
+		address := HostOf(r.RemoteAddr)
+		s.guard.config.Log.WarnContext(r.Context(), "a sign-in with an unknown token", "address", address)
+		refused := refuse(http.StatusUnauthorized, "the token belongs to no client")
+		if wait := s.guard.limiter.take("address " + address); wait > 0 {
+			refused = &Refusal{http.StatusTooManyRequests, "too many sign-ins failed from this address", wait}
+		}
+		s.refuse(w, r, refused)
+		return
+	}
+	s.begin(w, r, who)
+}
+
+func (s *signIns) begin(w http.ResponseWriter, r *http.Request, who Caller) {
+	g := s.guard
+	if err := g.config.Note(r.Context(), true, who.Name, HostOf(r.RemoteAddr)); err != nil {
+		g.config.Log.ErrorContext(r.Context(), "a sign-in could not be noted in the audit", "client", who.Name, "error", err)
+		s.refuse(w, r, &Refusal{http.StatusServiceUnavailable, "the sign-in cannot be noted in the audit: the database does not answer. Try again", RetryAfter})
+		return
+	}
+	http.SetCookie(w, cookie(r, g.config.Base, g.door.sessions.value(who, g.config.Now().Add(SessionTime))))
+	http.Redirect(w, r, g.config.Base+nextOf(r), http.StatusSeeOther)
+}
+
+func (s *signIns) signOut(w http.ResponseWriter, r *http.Request) {
+	g := s.guard
+	if who, is := g.door.sessions.find(r, g.config.Now()); is {
+		if err := g.config.Note(r.Context(), false, who.Name, HostOf(r.RemoteAddr)); err != nil {
+			g.config.Log.ErrorContext(r.Context(), "a sign-out could not be noted in the audit", "client", who.Name, "error", err)
+		}
+	}
+	http.SetCookie(w, cookie(r, g.config.Base, ""))
+	http.Redirect(w, r, g.config.Base+"/login", http.StatusSeeOther)
+}
+
+// nextOf returns a path of this server, without the base, so that no link leads elsewhere.
+func nextOf(r *http.Request) string {
+	next := r.URL.Query().Get("next")
+	if next == "" && r.PostForm != nil {
+		next = r.PostForm.Get("next")
+	}
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") ||
+		u.Path == "/login" || u.Path == "/logout" {
+		return "/"
+	}
+	return u.RequestURI()
+}
+
+func plainPage(w http.ResponseWriter, _ *http.Request, s SignIn) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(s.Status)
+	_ = template.Must(template.New("sign-in").Parse(plainText)).Execute(w, s) //nolint:errcheck // the client has gone
+}
+
+const plainText = `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Sign in · Surfin</title><meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<body>
+<main>
+<h1>Sign in</h1>
+{{with .Wrong}}<p role="alert">{{.}}</p>
+{{end}}{{if .Caller.Name}}<p>You are {{.Caller.Name}}, {{.Caller.Role}}.</p>
+<form method="post" action="{{.Base}}/logout"><button>Sign out</button></form>
+{{end}}{{if .Open}}<p>This server has no tokens: everyone on this machine may read. Open the link that the server printed when it started to change something, or set api.operator_tokens.NAME.</p>
+<p><a href="{{.Base}}/">Read</a></p>
+{{else}}<form method="post" action="{{.Base}}/login">
+<input type="hidden" name="next" value="{{.Next}}">
+<p><label>Token of a client <input name="token" type="password" autocomplete="current-password" required autofocus></label> <button>Sign in</button></p>
+</form>
+{{end}}</main>
+</body>
+</html>
+`

@@ -1,0 +1,277 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"html/template"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/surfin-batch/surfin/internal/humanize"
+	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/picture"
+	"github.com/surfin-batch/surfin/internal/wording"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// timelineView is the time line of all attempts of an instance.
+type timelineView struct {
+	head
+	Picture  template.HTML
+	Critical string
+	Omitted  string
+	Spans    []spanLine
+	// Cut: only the first lanes are drawn.
+	Cut string
+}
+
+type spanLine struct {
+	Name, Kind string
+	Attempt    string
+	State      statusView
+	Worker     string
+	Started    moment
+	Ended      moment
+	Took       string
+	Rows       string
+}
+
+const (
+	timelineWidth = 1100
+	mostLanes     = 120
+)
+
+func (v ofExecution) timeline() (*page, error) {
+	shown, h, err := v.tab("timeline", operator.ShowRequest{})
+	if err != nil {
+		return nil, err
+	}
+	t, err := v.Service.Timeline(v.r.Context(), operator.TimelineRequest{Execution: shown.ID})
+	if err != nil {
+		return nil, err
+	}
+	view := timelineView{head: h, Critical: wording.CriticalPath(t), Omitted: wording.Omitted(t)}
+	lanes := v.lanes(t)
+	if len(lanes) > mostLanes {
+		view.Cut = "The picture has the first " + humanize.Count(mostLanes) + " of " + humanize.Count(len(lanes)) + " lanes."
+		lanes = lanes[:mostLanes]
+	}
+	view.Picture = v.drawLanes(t, lanes)
+	for i := range t.Spans {
+		if len(view.Spans) == longList {
+			break
+		}
+		view.Spans = append(view.Spans, v.spanLine(&t.Spans[i]))
+	}
+	for i := range t.Lanes {
+		view.Spans = append(view.Spans, v.laneLine(&t.Lanes[i]))
+	}
+	return tabPage(shown, "timeline", view), nil
+}
+
+// shortTimeline is the time line of the first screen: attempts and steps.
+func (v ofExecution) shortTimeline(of core.JobExecutionID) (template.HTML, string, error) {
+	t, err := v.Service.Timeline(v.r.Context(), operator.TimelineRequest{Execution: of})
+	if err != nil || len(t.Spans) == 0 {
+		return "", "", err
+	}
+	const few = 40
+	lanes := slices.DeleteFunc(v.lanes(t), func(l picture.Lane) bool { return l.Class != "step" && l.Class != "attempt" })
+	return v.drawLanes(t, lanes[:min(few, len(lanes))]), wording.CriticalPath(t), nil
+}
+
+func (v ofExecution) drawLanes(t *operator.Timeline, lanes []picture.Lane) template.HTML {
+	clock := func(at time.Time) string { return at.In(v.zone).Format("15:04:05") }
+	if t.To.Sub(t.From) > 24*time.Hour {
+		clock = func(at time.Time) string { return at.In(v.zone).Format("01-02 15:04") }
+	}
+	now := time.Time{}
+	to := t.To
+	if t.Lasts {
+		now = t.To
+	}
+	if !to.After(t.From) {
+		to = t.From.Add(time.Millisecond)
+	}
+	return template.HTML(picture.Lanes("The time line of job "+t.JobName, timelineWidth, lanes, t.From, to, cmpTime(now, to), clock)) //nolint:gosec // the picture escapes its texts
+}
+
+// cmpTime is now, or the end of an instance that is over.
+func cmpTime(now, end time.Time) time.Time {
+	if now.IsZero() {
+		return end
+	}
+	return now
+}
+
+// lanes are one for each attempt, each step with its rounds, and each worker of the parts of a step.
+func (v ofExecution) lanes(t *operator.Timeline) []picture.Lane {
+	var list []picture.Lane
+	at := map[string]int{}
+	add := func(key, name, class string, s picture.Span) {
+		i, known := at[key]
+		if !known {
+			i = len(list)
+			at[key], list = i, append(list, picture.Lane{Name: name, Class: class})
+		}
+		list[i].Spans = append(list[i].Spans, s)
+	}
+	names := map[core.StepExecutionID]string{}
+	for i := range t.Spans {
+		s := &t.Spans[i]
+		drawn := picture.Span{Begin: s.Started, End: s.Ended, Class: spanClass(s), Title: spanTitle(s)}
+		switch s.Kind {
+		case operator.SpanAttempt:
+			drawn.Text, drawn.Link = s.Name, v.executionLink(s.Execution).Href
+			add("attempt", "attempts", "attempt", drawn)
+		case operator.SpanStep:
+			names[s.Step] = s.Name
+			drawn.Link = v.executionLink(s.Execution).Href + "?element=" + query(cmp.Or(s.Element, s.Name)) + "#element"
+			add("step "+s.Flow+" "+s.Name, s.Name, "step", drawn)
+		case operator.SpanWait:
+			if name, known := names[s.Step]; known {
+				add("step "+s.Flow+" "+name, name, "step", drawn)
+			}
+		case operator.SpanPart, operator.SpanTask, operator.SpanChild:
+			worker := wording.Worker(s.Process, s.Worker)
+			if s.Kind == operator.SpanChild {
+				drawn.Link = v.executionLink(s.Execution).Href
+			}
+			drawn.Text = s.Name
+			add("of "+strconv.FormatInt(int64(s.Of), 10)+worker, cmp.Or(worker, names[s.Of]), "worker", drawn)
+		}
+	}
+	return append(list, v.aggregated(t)...)
+}
+
+// aggregated are the lanes that stand for many parts.
+func (v ofExecution) aggregated(t *operator.Timeline) []picture.Lane {
+	var list []picture.Lane
+	for i := range t.Lanes {
+		l := &t.Lanes[i]
+		class := "completed"
+		if l.Statuses[string(core.StatusFailed)] > 0 {
+			class = "failed"
+		}
+		name := cmp.Or(wording.Worker(l.Process, l.Worker), l.Name)
+		list = append(list, picture.Lane{Name: name, Class: "worker", Spans: []picture.Span{{
+			Begin: l.Started, End: l.Ended, Class: class + " many", Text: humanize.Count(l.Count), Title: l.Name + ": " + wording.LaneStatuses(l),
+		}}})
+	}
+	return list
+}
+
+func spanClass(s *operator.Span) string {
+	switch {
+	case s.Kind == operator.SpanWait:
+		return "wait"
+	case s.Lost || s.Returned:
+		return "abandoned"
+	case slices.Contains(core.Statuses(), core.Status(s.Status)):
+		return stateOf(core.Status(s.Status)).class
+	}
+	return stateView(s.Status).Class
+}
+
+func spanTitle(s *operator.Span) string {
+	text := s.Name + ": " + wording.SpanState(s) + ", " + humanize.Seconds(s.Duration)
+	if worker := wording.Worker(s.Process, s.Worker); worker != "" {
+		text += ", " + worker
+	}
+	if s.Read > 0 {
+		text += ", " + humanize.Count(s.Read) + " read"
+	}
+	return text
+}
+
+func (v ofExecution) spanLine(s *operator.Span) spanLine {
+	l := spanLine{
+		Name: clip(s.Name, shortText), Kind: string(s.Kind), Attempt: strconv.Itoa(s.Attempt), State: statusView{wording.SpanState(s), spanClass(s)},
+		Worker: clip(wording.Worker(s.Process, s.Worker), shortText), Started: v.moment(s.Started), Ended: v.moment(s.Ended), Took: humanize.Seconds(s.Duration),
+	}
+	if l.State.Class == "wait" {
+		l.State.Class = "parked"
+	}
+	if s.Round > 0 {
+		l.Name += " (round " + strconv.Itoa(s.Round) + ")"
+	}
+	if s.Longest {
+		l.Kind += ", one of the longest"
+	}
+	if s.Read+s.Written > 0 {
+		l.Rows = humanize.Count(s.Read) + " read, " + humanize.Count(s.Written) + " written"
+	}
+	return l
+}
+
+func (v ofExecution) laneLine(s *operator.Lane) spanLine {
+	return spanLine{
+		Name: clip(s.Name, shortText), Kind: humanize.Plural(s.Count, string(s.Kind)), Attempt: strconv.Itoa(s.Attempt), State: statusView{wording.LaneStatuses(s), "none"},
+		Worker: clip(wording.Worker(s.Process, s.Worker), shortText), Started: v.moment(s.Started), Ended: v.moment(s.Ended), Took: humanize.Seconds(s.Busy),
+		Rows: humanize.Count(s.Read) + " read, " + humanize.Count(s.Written) + " written",
+	}
+}
+
+// throughputView are the counters of an execution over time.
+type throughputView struct {
+	head
+	Curves []curveView
+	Cut    bool
+}
+
+type curveView struct {
+	Name    string
+	Rate    template.HTML
+	Rows    template.HTML
+	Samples string
+}
+
+func (v ofExecution) throughput() (*page, error) {
+	shown, h, err := v.tab("throughput", operator.ShowRequest{})
+	if err != nil {
+		return nil, err
+	}
+	req := operator.SeriesRequest{Execution: shown.ID, Step: v.text("step")}
+	series, err := v.Service.Series(v.r.Context(), req)
+	if wrong, is := errors.AsType[*operator.RequestError](err); is {
+		v.mistake(wrong.Field, wrong.Value, wrong.Reason, wrong.Allowed...)
+		series, err = v.Service.Series(v.r.Context(), operator.SeriesRequest{Execution: shown.ID})
+	}
+	if err != nil {
+		return nil, err
+	}
+	view := throughputView{head: h, Cut: series.Cut}
+	if w := series.Whole; w != nil && len(series.Steps) > 1 {
+		view.Curves = append(view.Curves, v.curves(w, "all steps"))
+	}
+	const most = 50
+	for i := range series.Steps {
+		if len(series.Steps[i].Points) > 0 && len(view.Curves) < most {
+			view.Curves = append(view.Curves, v.curves(&series.Steps[i], "step "+series.Steps[i].Step))
+		}
+	}
+	return tabPage(shown, "throughput", view), nil
+}
+
+func (v ofExecution) curves(s *operator.StepSeries, name string) curveView {
+	const width, height = 520, 150
+	var rate, read, written []picture.Point
+	most := 0.0
+	for _, p := range s.Points {
+		x := p.At.Sub(s.Started).Seconds()
+		most = max(most, p.RowsPerSecond)
+		rate = append(rate, picture.Point{X: x, Y: p.RowsPerSecond})
+		read, written = append(read, picture.Point{X: x, Y: float64(p.Read)}), append(written, picture.Point{X: x, Y: float64(p.Written)})
+	}
+	view := curveView{Name: clip(name, shortText), Samples: humanize.Plural(len(s.Points), "sample")}
+	if len(s.Points) == 0 {
+		return view
+	}
+	last := s.Points[len(s.Points)-1]
+	from, to := v.moment(s.Started).Text, v.moment(last.At).Text
+	view.Rate = template.HTML(picture.Curve("Rows a second of "+name, width, height, []picture.Series{{Points: rate}}, from, to, humanize.Count(int64(most))+"/s")) //nolint:gosec // the picture escapes its texts
+	rows := []picture.Series{{Class: "read", Points: read}, {Class: "written", Points: written}}
+	view.Rows = template.HTML(picture.Curve("Rows of "+name, width, height, rows, from, to, humanize.Count(max(last.Read, last.Written)))) //nolint:gosec // the picture escapes its texts
+	return view
+}

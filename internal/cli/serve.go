@@ -115,7 +115,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 				Pages: func(guard *access.Guard) (http.Handler, error) {
 					return console.New(guard, console.Config{
 						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, Log: c.env.log,
-						Commands: wording.Commands{Program: c.env.app.Name}, Base: c.env.settings.API.BasePath,
+						Commands: wording.Commands{Program: c.env.app.Name}, Stream: "/v1/stream", Base: c.env.settings.API.BasePath,
 					})
 				},
 			})

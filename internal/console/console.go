@@ -24,6 +24,8 @@ type Config struct {
 	Mask func(text string) string
 	// Commands writes the command lines that pages show.
 	Commands wording.Commands
+	// Stream is the address of the API's stream of changes; empty means that pages do not follow.
+	Stream string
 	// Base is the path of the console below its host, such as /surfin; empty means /.
 	Base string
 	// Log: nil means slog.Default().

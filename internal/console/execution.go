@@ -125,12 +125,17 @@ func (v ofExecution) execution() (*page, error) {
 			return nil, err
 		}
 	}
-	return &page{Title: title(&shown.Execution), Heading: heading(&shown.Execution), Body: view}, nil
+	return &page{Title: title(&shown.Execution), Heading: heading(&shown.Execution), Body: view, Live: follows(&shown.Execution)}, nil
 }
 
 // title begins with the job and how it ended, since a tab shows little of it.
 func title(e *operator.Execution) string {
 	return clip(e.JobName, shortText) + " " + id(e.ID) + ": " + string(e.Status)
+}
+
+// follows are the topics of an execution.
+func follows(e *operator.Execution) string {
+	return "execution:" + id(e.ID) + ",step:" + id(e.ID) + ",progress:" + id(e.ID)
 }
 
 func heading(e *operator.Execution) string {

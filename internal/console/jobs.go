@@ -55,7 +55,7 @@ func (v ofList) jobs() (*page, error) {
 	if found.Next != "" {
 		view.Next = v.with("after", found.Next)
 	}
-	return &page{Title: "Jobs", Heading: jobsHeading(view.Jobs), Body: view}, nil
+	return &page{Title: "Jobs", Heading: jobsHeading(view.Jobs), Body: view, Live: "execution,schedule"}, nil
 }
 
 func (v *visit) jobLine(j *operator.JobSummary) jobLine {

@@ -81,7 +81,7 @@ func (v ofList) now() (*page, error) {
 		return nil, err
 	}
 	view.Last = v.executionLines(last.Executions)
-	return &page{Title: nowTitle(&view), Heading: nowHeading(&view), Body: view}, nil
+	return &page{Title: nowTitle(&view), Heading: nowHeading(&view), Body: view, Live: "execution,progress,task,schedule,worker"}, nil
 }
 
 func (v ofList) countLinks(e *operator.EndedInWindow) []countLink {

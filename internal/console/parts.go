@@ -36,13 +36,6 @@ type partLine struct {
 	Assigned string
 }
 
-type partCount struct {
-	statusView
-	Count, Text string
-	// X and Width are in thousandths of the bar.
-	X, Width int
-}
-
 const partsPage = 200
 
 func (v ofExecution) parts() (*page, error) {

@@ -61,3 +61,11 @@ func stateView(text string) statusView {
 	}
 	return statusView{text, class}
 }
+
+// partCount is a number of parts or tasks in a state, with its place in a bar.
+type partCount struct {
+	statusView
+	Count, Text string
+	// X and Width are in thousandths of the bar.
+	X, Width int
+}

@@ -140,8 +140,6 @@ type actLine struct {
 	Detail     string
 }
 
-var errForOperators = errors.New("the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")
-
 func (v ofList) audit() (*page, error) {
 	if v.caller.Role != settings.Operator {
 		return nil, errForOperators

@@ -25,7 +25,7 @@ func (v ofExecution) tab(name string, req operator.ShowRequest) (*operator.Execu
 
 func tabPage(e *operator.ExecutionView, name string, body any) *page {
 	of := name + " of execution " + id(e.ID)
-	return &page{Title: strings.ToUpper(of[:1]) + of[1:], Heading: strings.ToUpper(of[:1]) + of[1:] + " of job " + clip(e.JobName, shortText), Body: body}
+	return &page{Title: strings.ToUpper(of[:1]) + of[1:], Heading: strings.ToUpper(of[:1]) + of[1:] + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
 }
 
 // resultsView are the values that steps hand on, the decisions and the gates.

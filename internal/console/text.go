@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"errors"
 	"html"
 	"net/url"
 	"strings"
@@ -132,3 +133,6 @@ func isPlain(text []byte) bool {
 
 // query is a text as a value in the query of an address.
 func query(text string) string { return url.QueryEscape(text) }
+
+// errForOperators is the answer to a viewer who asks for the acts of others.
+var errForOperators = errors.New("the audit is for operators: set api.operator_tokens.NAME, or use the token of an operator")

@@ -35,6 +35,8 @@ type page struct {
 	// Status of the answer: 0 means 200.
 	Status int
 	Body   any
+	// Live are the topics of the stream that change the page.
+	Live string
 
 	// The following are filled in for every page.
 	Section string
@@ -44,6 +46,8 @@ type page struct {
 	Looks   []choice
 	Wrong   []string
 	At      moment
+	// Stream is the address of the stream of changes.
+	Stream string
 	// Here is the address of the page.
 	Here  string
 	Query url.Values
@@ -72,6 +76,9 @@ func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 // write renders a page as a whole before the first byte is sent, so that an error is a page as well.
 func (v *visit) write(p *page, name, section string) {
 	p.Section, p.Caller, p.Theme, p.Zone = section, v.caller, v.theme, v.zoneView()
+	if v.Stream != "" {
+		p.Stream = v.Base + v.Stream
+	}
 	p.Wrong, p.At, p.Here, p.Query = append(p.Wrong, v.wrong...), v.moment(v.Now()), v.here(), v.r.URL.Query()
 	for _, look := range themes() {
 		p.Looks = append(p.Looks, choice{look, v.with(themeKey, look), look == v.theme})

@@ -67,7 +67,7 @@ func (v ofWork) workers() (*page, error) {
 	if active == 0 {
 		heading = "No worker is alive"
 	}
-	return &page{Title: "Workers", Heading: heading, Body: view}, nil
+	return &page{Title: "Workers", Heading: heading, Body: view, Live: "worker"}, nil
 }
 
 func (v ofWork) workerLine(w *taskports.Worker) workerLine {
@@ -150,7 +150,7 @@ func (v ofWork) tasks() (*page, error) {
 	for _, s := range taskports.States() {
 		view.States = append(view.States, choice{string(s), v.with("state", string(s), "before", ""), s == filter.State})
 	}
-	return &page{Title: "Tasks", Heading: "Tasks, newest first", Body: view}, nil
+	return &page{Title: "Tasks", Heading: "Tasks, newest first", Body: view, Live: "task"}, nil
 }
 
 func (v *visit) taskLink(of task.ID) link {

@@ -89,6 +89,46 @@
     }
   });
 
+  // Live: one stream a tab, none while it is hidden. An event asks for the page as a fragment, at most
+  // once a second, which is merged: focus, selection and open details stay.
+  const main = by("main"), says = by("live");
+  const topics = main && main.dataset.live, stream = document.body.dataset.stream;
+  if (topics && stream && window.EventSource && window.htmx) {
+    let source = null, last = 0, timer = 0, asking = false;
+    const ask = async () => {
+      timer = 0;
+      last = Date.now();
+      asking = true;
+      try {
+        await htmx.ajax("GET", location.pathname + location.search, {target: "#main", swap: "outerMorph", push: "false"});
+        const now = by("main");
+        if (now && now.dataset.title) document.title = now.dataset.title + " · Surfin";
+      } finally {
+        asking = false;
+      }
+    };
+    const changed = () => {
+      if (timer || document.hidden) return;
+      timer = setTimeout(() => (asking ? (timer = 0, changed()) : ask()), Math.max(0, last + 1000 - Date.now()));
+    };
+    const close = () => { if (source) source.close(); source = null; };
+    const since = document.querySelector("footer time");
+    const away = () => { if (says && !says.textContent) says.textContent = "The server does not answer: these numbers are as of " + (since ? since.textContent : "before") + "."; };
+    const listen = () => {
+      if (source || document.hidden) return;
+      source = new EventSource(stream + "?topic=" + encodeURIComponent(topics));
+      source.onopen = () => { if (says && says.textContent) { says.textContent = ""; changed(); } };
+      source.onerror = away;
+      for (const kind of ["execution", "step", "progress", "task", "schedule", "worker", "reset", "back"]) source.addEventListener(kind, changed);
+      source.addEventListener("away", away);
+    };
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) close(); else { listen(); changed(); }
+    });
+    addEventListener("pagehide", close);
+    listen();
+  }
+
   // One click opens a menu, the next one outside closes it.
   document.addEventListener("click", e => {
     document.querySelectorAll("details.menu[open]").forEach(d => { if (!d.contains(e.target)) d.open = false; });

@@ -24,29 +24,42 @@ type finding struct{ Rule, Says, Where string }
 const findings = `axe.run(document, {%s resultTypes: ["violations"], preload: false, elementRef: false}).then(r => r.violations.flatMap(v =>
 	v.nodes.slice(0, 3).map(n => ({Rule: v.id, Says: n.failureSummary.replace(/\s+/g, " "), Where: n.html.slice(0, 200)}))))`
 
-// look checks the page as it is, in light and dark, wide and narrow, and keeps pictures of it.
-func (b *tab) look(name string) {
+// view is how a page is shown.
+type view struct {
+	theme string
+	width int64
+}
+
+func everyView() []view {
+	return []view{{"light", 360}, {"light", 1440}, {"dark", 360}, {"dark", 1440}}
+}
+
+// twoViews are for a page of a kind that was seen in all.
+func twoViews() []view { return []view{{"light", 360}, {"dark", 1440}} }
+
+// look checks the page as it is, and keeps pictures of it.
+func (b *tab) look(name string) { b.lookAt(name, everyView()) }
+
+func (b *tab) lookAt(name string, views []view) {
 	b.t.Helper()
 	b.seen++
 	if !evaluate[bool](b, `typeof axe === "object"`) {
 		b.do(chromedp.Evaluate[chromedp.Void](axe))
 	}
-	for _, theme := range []string{"light", "dark"} {
-		for _, width := range []int64{360, 1440} {
-			b.shape(theme, width)
-			view := fmt.Sprintf("%s, %s at %d pixels", b.path(), theme, width)
-			rules := ""
-			if theme == "dark" {
-				rules = `runOnly: {type: "rule", values: ["color-contrast"]},` // the others do not depend on colours
-			}
-			for _, f := range evaluate[[]finding](b, fmt.Sprintf(findings, rules)) {
-				b.t.Errorf("%s: axe: %s: %s\n\t%s", view, f.Rule, f.Says, f.Where)
-			}
-			if wide := evaluate[int64](b, `document.documentElement.scrollWidth`); wide > width {
-				b.t.Errorf("%s: the page is %d pixels wide: %s", view, wide, evaluate[string](b, widest))
-			}
-			b.keep(fmt.Sprintf("%s-%02d-%s-%s-%d.png", b.name, b.seen, name, theme, width))
+	for _, v := range views {
+		b.shape(v.theme, v.width)
+		at := fmt.Sprintf("%s, %s at %d pixels", b.path(), v.theme, v.width)
+		rules := ""
+		if v.theme == "dark" {
+			rules = `runOnly: {type: "rule", values: ["color-contrast"]},` // the others do not depend on colours
 		}
+		for _, f := range evaluate[[]finding](b, fmt.Sprintf(findings, rules)) {
+			b.t.Errorf("%s: axe: %s: %s\n\t%s", at, f.Rule, f.Says, f.Where)
+		}
+		if wide := evaluate[int64](b, `document.documentElement.scrollWidth`); wide > v.width {
+			b.t.Errorf("%s: the page is %d pixels wide: %s", at, wide, evaluate[string](b, widest))
+		}
+		b.keep(fmt.Sprintf("%s-%02d-%s-%s-%d.png", b.name, b.seen, name, v.theme, v.width))
 	}
 	b.shape("light", 1440)
 }

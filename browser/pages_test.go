@@ -96,7 +96,11 @@ func TestEveryPageIsCleanForAxeInLightAndDarkWideAndNarrow(t *testing.T) {
 		}
 		for i := 0; i < len(open); i++ {
 			b.open(open[i])
-			b.look(name(open[i]))
+			views := everyView()
+			if strings.Contains(open[i], "?") {
+				views = twoViews()
+			}
+			b.lookAt(name(open[i]), views)
 			for _, path := range evaluate[[]string](b, `[...document.querySelectorAll("a[href]")].map(a => a.getAttribute("href"))`) {
 				if strings.HasPrefix(path, "?") {
 					at, _, _ := strings.Cut(open[i], "?")

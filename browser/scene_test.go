@@ -154,3 +154,8 @@ func (s *served) get(path string) (int, string) {
 	require.NoError(s.t, err)
 	return got.StatusCode, string(text)
 }
+
+func (s *scene) worker() *process {
+	s.t.Helper()
+	return s.start("worker", "--slots", "4", "--poll", "20ms")
+}

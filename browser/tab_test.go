@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,10 @@ type tab struct {
 func newTab(t testing.TB, at, name string, options ...chromedp.ContextOption) *tab {
 	t.Helper()
 	b := &tab{t: t, at: at, name: name, pending: map[network.RequestID]bool{}}
-	options = append([]chromedp.ContextOption{chromedp.WithNewBrowserContext(), chromedp.WithListener(b.record)}, options...)
+	if len(options) == 0 {
+		options = append(options, chromedp.WithNewBrowserContext())
+	}
+	options = append(options, chromedp.WithListener(b.record))
 	ctx, cancel := chromedp.NewContext(chromium, options...)
 	t.Cleanup(cancel)
 	b.ctx = ctx
@@ -84,7 +88,7 @@ func (b *tab) record(event any) {
 	case *network.EventLoadingFailed:
 		b.request(e.RequestID, false, false)
 	case *network.EventRequestWillBeSent:
-		if !strings.HasSuffix(e.Request.URL, "/stream") {
+		if !strings.Contains(e.Request.URL, "/stream") {
 			b.request(e.RequestID, true, e.Type == network.ResourceTypeDocument)
 		}
 		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme+"://"+to.Host != b.at {
@@ -172,16 +176,18 @@ func (b *tab) open(path string) {
 	require.EqualValues(b.t, 200, b.goes(chromedp.Navigate(b.at+path)), path)
 }
 
-// click clicks on the link with this text inside the selector, and waits for its page.
-func (b *tab) click(in, text string) {
+// click clicks on the visible link inside the selector that has this text, or leads to this path, and waits for
+// its page.
+func (b *tab) click(in, link string) {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
 		document.querySelectorAll("[data-click]").forEach(e => e.removeAttribute("data-click"));
-		const found = [...document.querySelectorAll(%q)].flatMap(e => [...e.querySelectorAll("a[href],button,summary")]).find(a => a.innerText.trim() === %q && a.checkVisibility());
-		if (!found) throw new Error("no link " + %q + " in " + %q + " of " + location.href);
+		const found = [...document.querySelectorAll(%[1]q)].flatMap(e => [...e.querySelectorAll("a[href]")]).find(a =>
+			(a.innerText.trim() === %[2]q || a.getAttribute("href") === %[2]q) && a.checkVisibility());
+		if (!found) throw new Error("no link " + %[2]q + " in " + %[1]q + " of " + location.href);
 		found.setAttribute("data-click", "");
-	})()`, in, text, text, in)))
-	require.EqualValues(b.t, 200, b.goes(chromedp.Click(chromedp.CSS("[data-click]"))), text)
+	})()`, in, link)))
+	require.EqualValues(b.t, 200, b.goes(chromedp.Click(chromedp.CSS("[data-click]"))), link)
 }
 
 // text returns the visible text of the first element.
@@ -196,6 +202,28 @@ func (b *tab) where() string {
 
 // path is the page's address without its host.
 func (b *tab) path() string { return evaluate[string](b, `location.pathname + location.search`) }
+
+// await waits until an expression of the page is true.
+func (b *tab) await(expression string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); !evaluate[bool](b, "!!("+expression+")"); time.Sleep(50 * time.Millisecond) {
+		require.True(b.t, time.Now().Before(deadline), "not so: %s at %s:\n%s", expression, b.where(), b.text("body"))
+	}
+}
+
+// until opens a page again and again, until the element has all texts.
+func (b *tab) until(path, selector string, texts ...string) {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		b.open(path)
+		got := b.text(selector)
+		lacks := slices.IndexFunc(texts, func(text string) bool { return !strings.Contains(got, text) })
+		if lacks < 0 {
+			return
+		}
+		require.True(b.t, time.Now().Before(deadline), "%s lacks %q:\n%s", path, texts[lacks], got)
+	}
+}
 
 // press presses and releases keys. Like those of a person, and unlike chromedp.KeyEvent, a key types
 // nothing if the page prevents its default.

@@ -15,23 +15,6 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
 
-// Caller is the client that a request is from.
-type Caller struct {
-	Name string // empty if unknown
-	Role settings.Role
-	// Until is the end of the session; zero without one.
-	Until time.Time
-}
-
-type callerKey struct{}
-
-// CallerOf returns the client of an admitted request. Without clients it has no
-// name, and is a viewer.
-func CallerOf(ctx context.Context) Caller {
-	c, _ := ctx.Value(callerKey{}).(Caller) //nolint:errcheck // absent is unknown
-	return c
-}
-
 // Listen opens HOST:PORT. Without clients and proxies it must be a loopback
 // address, because everyone may then read.
 func Listen(ctx context.Context, address string, clients []settings.Client, proxies ...netip.Prefix) (net.Listener, error) {
@@ -71,8 +54,6 @@ func newDoor(clients []settings.Client, proxy Proxy, now func() time.Time) door 
 	return d
 }
 
-const readOnly = "this server has no tokens, so it is read-only: set api.operator_tokens.NAME (surfin help settings), or open the link that it printed"
-
 // open reports whether everyone on this machine may read.
 func (d door) open() bool { return len(d.clients) == 0 && len(d.proxy.From) == 0 }
 
@@ -110,16 +91,6 @@ func (d door) identify(r *http.Request) (Caller, *Refusal) {
 	return found, nil
 }
 
-func (c Caller) mayChange() *Refusal {
-	switch {
-	case c.Role == settings.Operator:
-		return nil
-	case c.Name == "":
-		return refuse(http.StatusUnauthorized, readOnly)
-	}
-	return refuse(http.StatusForbidden, "client "+c.Name+" is a viewer: it may only read")
-}
-
 func (d door) find(r *http.Request, header string) Caller {
 	name, token, basic := r.BasicAuth()
 	if !basic {
@@ -154,17 +125,4 @@ func checkHost(r *http.Request) *Refusal {
 		return nil
 	}
 	return refuse(http.StatusForbidden, "without a token the server accepts only requests to localhost or a loopback address")
-}
-
-// HostOf returns the host of HOST:PORT.
-func HostOf(address string) string {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		return host
-	}
-	return strings.Trim(address, "[]")
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/surfin-batch/surfin/pkg/batch/settings"
 )
@@ -34,6 +33,9 @@ type Config struct {
 	Note Note
 }
 
+// Note notes in the audit that a client signed in, or out.
+type Note func(ctx context.Context, in bool, client, address string) error
+
 // Guard admits requests to the rooms of a server, which share its clients and
 // their rates.
 type Guard struct {
@@ -41,7 +43,7 @@ type Guard struct {
 	door    door
 	limiter *limiter
 	origins *http.CrossOriginProtection
-	link    link
+	link    linkCode
 }
 
 // New returns a guard.
@@ -128,9 +130,6 @@ func (g *Guard) check(r *http.Request) *Refusal {
 	}
 	return nil
 }
-
-// IsText reports whether a text from a request can be stored and compared.
-func IsText(text string) bool { return utf8.ValidString(text) && !strings.ContainsRune(text, 0) }
 
 func reads(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead

@@ -87,8 +87,8 @@ func (s *sessions) read(value string, now time.Time) (Caller, bool) {
 	return Caller{}, false
 }
 
-// cookie has an empty value to end the session.
-func cookie(r *http.Request, base, value string) *http.Cookie {
+// sessionCookie has an empty value to end the session.
+func sessionCookie(r *http.Request, base, value string) *http.Cookie {
 	c := &http.Cookie{
 		Name: cookieName, Value: value, Path: base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"), MaxAge: int(SessionTime / time.Second),

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"errors"
 	"html/template"
 	"net/http"
@@ -23,9 +22,6 @@ type SignIn struct {
 	Status int
 }
 
-// Note notes in the audit that a client signed in, or out.
-type Note func(ctx context.Context, in bool, client, address string) error
-
 // SignIns returns the handler of /login and /logout. page renders SignIn; nil
 // means a plain page.
 func (g *Guard) SignIns(page func(w http.ResponseWriter, r *http.Request, s SignIn)) http.Handler {
@@ -41,6 +37,16 @@ func (g *Guard) SignIns(page func(w http.ResponseWriter, r *http.Request, s Sign
 		setPageHeaders(w.Header())
 		g.Protect(Room{Name: "the sign-in", Enter: mux, Refuse: s.refuse, Open: func(*http.Request) bool { return true }}).ServeHTTP(w, r)
 	})
+}
+
+// NewLink returns the path and query of a link that makes an operator's session
+// in a browser, once, for ten minutes, by this process. It is "" unless the
+// server has neither tokens nor a proxy. An earlier link ends.
+func (g *Guard) NewLink() string {
+	if !g.door.open() {
+		return ""
+	}
+	return g.config.Base + "/login?code=" + g.link.renew(g.config.Now())
 }
 
 // ToSignIn redirects a browser that must sign in first, and reports whether it did.
@@ -117,7 +123,7 @@ func (s *signIns) begin(w http.ResponseWriter, r *http.Request, who Caller) {
 		s.refuse(w, r, &Refusal{http.StatusServiceUnavailable, "the sign-in cannot be noted in the audit: the database does not answer. Try again", RetryAfter})
 		return
 	}
-	http.SetCookie(w, cookie(r, g.config.Base, g.door.sessions.value(who, g.config.Now().Add(SessionTime))))
+	http.SetCookie(w, sessionCookie(r, g.config.Base, g.door.sessions.value(who, g.config.Now().Add(SessionTime))))
 	http.Redirect(w, r, g.config.Base+nextOf(r), http.StatusSeeOther)
 }
 
@@ -128,7 +134,7 @@ func (s *signIns) signOut(w http.ResponseWriter, r *http.Request) {
 			g.config.Log.ErrorContext(r.Context(), "a sign-out could not be noted in the audit", "client", who.Name, "error", err)
 		}
 	}
-	http.SetCookie(w, cookie(r, g.config.Base, ""))
+	http.SetCookie(w, sessionCookie(r, g.config.Base, ""))
 	http.Redirect(w, r, g.config.Base+"/login", http.StatusSeeOther)
 }
 

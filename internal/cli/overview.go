@@ -162,7 +162,7 @@ func (c overviewCommands) summary(ctx context.Context, req operator.JobsRequest)
 			"job", "sources", "executions", "success_rate", "median_seconds", "p95_seconds", "median_rows", "next", "paused", "skips_left", "problems",
 		}, summaryCSV(page.Jobs))
 	case len(page.Jobs) == 0:
-		return showCommands{c.env}.noExecutions(ctx, req.Job)
+		return showCommands(c).noExecutions(ctx, req.Job)
 	}
 	var rows [][]string
 	problems := ""

@@ -45,11 +45,11 @@ func changeSources() []changeSource {
 	}
 }
 
-// changes implements ports.Changes.
-type changes struct{ store *store }
+// changeReader implements ports.Changes.
+type changeReader struct{ store *store }
 
 // Changes implements ports.Changes.
-func (r *changes) Changes(ctx context.Context, req ports.ChangesRequest) ([]ports.ChangeRow, error) {
+func (r *changeReader) Changes(ctx context.Context, req ports.ChangesRequest) ([]ports.ChangeRow, error) {
 	var parts []string
 	var args []any
 	for _, s := range changeSources() {

@@ -38,7 +38,7 @@ type Repository struct {
 	*acts
 	*attention
 	*jobHistory
-	*changes
+	*changeReader
 	*announcements // for TasksEnded
 	*tables
 
@@ -84,7 +84,7 @@ func New(db tx.Database, options Options) *Repository {
 			Logs:            &logs{s},
 			Series:          &seriesRows{s},
 		},
-		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, changes: &changes{s}, attention: &attention{s}, jobHistory: &jobHistory{s}, announcements: ready, tables: &tables{s},
+		definitions: &definitions{s}, figures: &figures{s}, acts: &acts{s}, changeReader: &changeReader{s}, attention: &attention{s}, jobHistory: &jobHistory{s}, announcements: ready, tables: &tables{s},
 		store: s, plans: plans,
 	}
 }

@@ -115,7 +115,8 @@ func (b *tab) say(format string, args ...any) {
 	said := fmt.Sprintf(format, args...)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.away && (strings.Contains(said, "ERR_CONNECTION") || strings.Contains(said, "ERR_INCOMPLETE_CHUNKED") || strings.Contains(said, "ERR_EMPTY_RESPONSE")) {
+	if b.away && slices.ContainsFunc([]string{"ERR_CONNECTION", "ERR_INCOMPLETE_CHUNKED", "ERR_EMPTY_RESPONSE", "Failed to fetch"},
+		func(expected string) bool { return strings.Contains(said, expected) }) {
 		return
 	}
 	if b.refused && strings.Contains(said, "the server responded with a status of 4") {

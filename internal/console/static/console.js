@@ -117,7 +117,8 @@
     const listen = () => {
       if (source || document.hidden) return;
       source = new EventSource(stream + "?topic=" + encodeURIComponent(topics));
-      source.onopen = () => { if (says && says.textContent) { says.textContent = ""; changed(); } };
+      // What changed before the stream was open comes with no event.
+      source.onopen = () => { if (says) says.textContent = ""; changed(); };
       source.onerror = away;
       for (const kind of ["execution", "step", "progress", "task", "schedule", "worker", "reset", "back"]) source.addEventListener(kind, changed);
       source.addEventListener("away", away);

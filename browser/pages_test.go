@@ -57,7 +57,7 @@ const groupOfTasks = `{"tasks": [
 const token = "anna-0123456789abcdef"
 
 // A busy server: a page of each kind has something to show.
-func busy(t testing.TB, dbURL string) *served {
+func busy(t testing.TB, dir, dbURL string) *served {
 	t.Helper()
 	files := paymentsFiles()
 	files["jobs/people.yaml"], files["jobs/people.csv"] = peopleJob, people
@@ -67,7 +67,7 @@ func busy(t testing.TB, dbURL string) *served {
 		require.NoError(t, err)
 		files["jobs/"+name] = string(text)
 	}
-	s := newScene(t, dbURL, files)
+	s := newSceneIn(t, dir, dbURL, files)
 	s.env = append(s.env, "SURFIN_TASKS_SHELL=true", "SURFIN_API_OPERATOR_TOKENS_ANNA="+token)
 	data, err := filepath.Abs("../example/birdstrikes/data/birdstrikes.csv")
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestEveryPageIsCleanForAxeInLightAndDarkWideAndNarrow(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, dbURL string) {
 		t.Parallel()
-		server := busy(t, dbURL)
+		server := busy(t, t.TempDir(), dbURL)
 		b := newTab(t, server.at, "page").as(token)
 		known := map[string]bool{}
 		open := []string{"/", "/executions/1", "/executions/1/parts", "/executions/3/skips", "/executions/2", "/jobs/flow"}

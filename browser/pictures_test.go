@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
 
 	"github.com/surfin-batch/surfin/internal/testdb"
 )
@@ -15,7 +16,10 @@ func TestThePicturesOfTheDocs(t *testing.T) {
 	if os.Getenv("SURFIN_SCREENSHOTS") == "" {
 		t.Skip("make screenshots writes them")
 	}
-	b := newTab(t, busy(t, testdb.Postgres(t)).at, "docs").as(token)
+	const dir = "/tmp/batch" // pages show it
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	b := newTab(t, busy(t, dir, testdb.Postgres(t)).at, "docs").as(token)
 	for name, path := range map[string]string{
 		"now": "/", "failed": "/executions/6", "flow": "/executions/1", "definition": "/executions/6/definition",
 		"skips": "/executions/3/skips", "jobs": "/jobs", "time-line": "/executions/1/timeline",

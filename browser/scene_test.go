@@ -30,7 +30,12 @@ type scene struct {
 
 func newScene(t testing.TB, url string, files map[string]string) *scene {
 	t.Helper()
-	s := &scene{t: t, dir: t.TempDir(), url: url, env: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true", "SURFIN_API_LISTEN=127.0.0.1:0"}}
+	return newSceneIn(t, t.TempDir(), url, files)
+}
+
+func newSceneIn(t testing.TB, dir, url string, files map[string]string) *scene {
+	t.Helper()
+	s := &scene{t: t, dir: dir, url: url, env: []string{"DATABASE_URL=" + url, "SURFIN_AUTO_MIGRATE=true", "SURFIN_API_LISTEN=127.0.0.1:0"}}
 	for name, text := range files {
 		s.write(name, text)
 	}

@@ -3,6 +3,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -35,8 +36,8 @@ type tab struct {
 
 	mu       sync.Mutex
 	recorded []string
-	pending  map[network.RequestID]bool // requests without those of streams
-	last     time.Time                  // when the last one began or ended
+	pending  map[network.RequestID]string // addresses of requests without those of streams
+	last     time.Time                    // when the last one began or ended
 	// away means that the server is away just now: the browser says so for each request.
 	away bool
 	// refused means that pages may have a status of 400 and more: the browser says so for each.
@@ -45,7 +46,7 @@ type tab struct {
 
 func newTab(t testing.TB, at, name string, options ...chromedp.ContextOption) *tab {
 	t.Helper()
-	b := &tab{t: t, at: at, name: name, pending: map[network.RequestID]bool{}}
+	b := &tab{t: t, at: at, name: name, pending: map[network.RequestID]string{}}
 	if len(options) == 0 {
 		options = append(options, chromedp.WithNewBrowserContext())
 	}
@@ -83,13 +84,17 @@ func (b *tab) record(event any) {
 		b.say("log: %s: %s (%s)", e.Entry.Source, e.Entry.Text, e.Entry.URL)
 	case *audits.EventIssueAdded:
 		b.say("issue: %s", e.Issue.Code)
+	case *page.EventFrameNavigated:
+		b.mu.Lock()
+		clear(b.pending) // of the page before it
+		b.mu.Unlock()
 	case *network.EventLoadingFinished:
-		b.request(e.RequestID, false, false)
+		b.request(e.RequestID, "")
 	case *network.EventLoadingFailed:
-		b.request(e.RequestID, false, false)
+		b.request(e.RequestID, "")
 	case *network.EventRequestWillBeSent:
 		if !strings.Contains(e.Request.URL, "/stream") {
-			b.request(e.RequestID, true, e.Type == network.ResourceTypeDocument)
+			b.request(e.RequestID, e.Request.URL)
 		}
 		if to, err := url.Parse(e.Request.URL); err != nil || to.Scheme != "about" && to.Scheme+"://"+to.Host != b.at {
 			b.say("a request to another host: %s", e.Request.URL)
@@ -97,15 +102,12 @@ func (b *tab) record(event any) {
 	}
 }
 
-func (b *tab) request(id network.RequestID, pending, document bool) {
+func (b *tab) request(id network.RequestID, address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.last = time.Now()
-	if document {
-		clear(b.pending) // those of the page before it
-	}
-	if pending {
-		b.pending[id] = true
+	if address != "" {
+		b.pending[id] = address
 	} else {
 		delete(b.pending, id)
 	}
@@ -265,11 +267,15 @@ func (b *tab) settle() {
 	b.mu.Lock()
 	b.last = time.Now()
 	b.mu.Unlock()
-	require.Eventually(b.t, func() bool {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		b.mu.Lock()
-		defer b.mu.Unlock()
-		return len(b.pending) == 0 && time.Since(b.last) > quiet
-	}, patience, 20*time.Millisecond)
+		pending, last := maps.Clone(b.pending), b.last
+		b.mu.Unlock()
+		if len(pending) == 0 && time.Since(last) > quiet {
+			break
+		}
+		require.True(b.t, time.Now().Before(deadline), "requests do not end: %v", pending)
+	}
 	b.do(chromedp.Evaluate[chromedp.Void](`new Promise(done => requestAnimationFrame(() => done()))`, chromedp.EvalAwaitPromise))
 }
 

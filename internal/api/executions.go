@@ -107,7 +107,7 @@ func (a *api) addExecutions(h huma.API) {
 			})
 		})
 	huma.Register(h, get(h, "execution-series", "/v1/executions/{execution}/series", "Its counters over time",
-		"Committed rows, and their speed: of the whole execution and of each step, with rounds and parts added up. At most 240 points each; between two of them counters grow evenly. Processes sample their steps at each heartbeat, at most once a second. A step shorter than a heartbeat, or whose process was killed, has less detail, and the same last point as its counters."),
+		"Committed rows, and their speed: of the whole execution and of each step, with rounds and parts added up. At most 240 points each; between two of them counters grow evenly. Processes sample their steps at each heartbeat, at most once a second. A step shorter than a heartbeat, or of a killed process, has less detail, and the same last point as its counters."),
 		func(ctx context.Context, in *seriesInput) (*output[operator.SeriesView], error) {
 			return answer(a, ctx, func() (*operator.SeriesView, error) {
 				return a.Service.Series(ctx, operator.SeriesRequest{Execution: in.id(), Step: in.Step})

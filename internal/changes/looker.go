@@ -223,7 +223,7 @@ func (l *Looker) look(ctx context.Context) {
 	l.looked = make(chan struct{})
 }
 
-// progress returns whether counters are listened to, and of which executions: none means all.
+// progress returns whether anyone listens to counters, and the executions they ask for: none means all.
 func (l *Looker) progress() (wanted bool, executions []core.JobExecutionID) {
 	for n := range l.listeners {
 		if len(n.topics) == 0 {

@@ -229,7 +229,7 @@ func (v ofList) filterWords() []filterWord {
 	return list
 }
 
-// paramWords are the parameters that are searched, each of which can be removed.
+// paramWords are the parameters of the search; each can be removed.
 func (v ofList) paramWords() []filterWord {
 	var list []filterWord
 	all := v.r.URL.Query()["param"]

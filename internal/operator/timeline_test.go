@@ -177,7 +177,7 @@ func span(s *scene, seconds int) string {
 	return fmt.Sprint(seconds * int(time.Second/time.Microsecond))
 }
 
-// Ten thousand parts on two workers, of which one lost a hundred of them.
+// Ten thousand parts on two workers; one worker lost a hundred of them.
 func TestManyPartsAreLanesByWorker(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

@@ -100,7 +100,7 @@ func (r *Recorder) Stop() {
 	r.cancel()
 }
 
-// Executor returns an executor whose steps are sampled.
+// Executor samples the steps of an executor.
 func (r *Recorder) Executor(inner model.StepExecutor) model.StepExecutor {
 	if r == nil {
 		return inner

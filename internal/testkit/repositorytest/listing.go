@@ -19,7 +19,7 @@ import (
 func listingTests() []test {
 	return []test{
 		{"every combination of filters lists what it says, newest first, page by page", filtersAgree},
-		{"a filter of times finds executions whose times are not in the order of their ids", timesOutOfOrder},
+		{"a filter of times finds executions with times out of the order of their ids", timesOutOfOrder},
 		{"instances are found by key and listed newest first by key", listsInstances},
 		{"jobs are listed by name with their newest executions", listsJobs},
 		{"no listing of ten thousand executions reads or sorts the whole table", listingsUseIndexes},

@@ -94,6 +94,7 @@
   const main = by("main"), says = by("live");
   const topics = main && main.dataset.live, stream = document.body.dataset.stream;
   if (topics && stream && window.EventSource && window.htmx) {
+    const since = document.querySelector("footer time");
     let source = null, last = 0, timer = 0, asking = false;
     const ask = async () => {
       timer = 0;
@@ -103,6 +104,7 @@
         await htmx.ajax("GET", location.pathname + location.search, {target: "#main", swap: "outerMorph", push: "false"});
         const now = by("main");
         if (now && now.dataset.title) document.title = now.dataset.title + " · Surfin";
+        if (now && since) since.textContent = now.dataset.at;
       } finally {
         asking = false;
       }
@@ -112,14 +114,17 @@
       timer = setTimeout(() => (asking ? (timer = 0, changed()) : ask()), Math.max(0, last + 1000 - Date.now()));
     };
     const close = () => { if (source) source.close(); source = null; };
-    const since = document.querySelector("footer time");
     const away = () => { if (says && !says.textContent) says.textContent = "The server does not answer: these numbers are as of " + (since ? since.textContent : "before") + "."; };
     const listen = () => {
       if (source || document.hidden) return;
       source = new EventSource(stream + "?topic=" + encodeURIComponent(topics));
       // What changed before the stream was open comes with no event.
       source.onopen = () => { if (says) says.textContent = ""; changed(); };
-      source.onerror = away;
+      source.onerror = () => {
+        away();
+        // A refused stream stays closed: too many are open, or the session is over.
+        if (source && source.readyState === EventSource.CLOSED) { close(); setTimeout(listen, 15000); }
+      };
       for (const kind of ["execution", "step", "progress", "task", "schedule", "worker", "reset", "back"]) source.addEventListener(kind, changed);
       source.addEventListener("away", away);
     };

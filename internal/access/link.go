@@ -31,16 +31,26 @@ func (l *linkCode) renew(now time.Time) (code string) {
 	return code
 }
 
-// use reports whether the code is valid, which it is not again.
-func (l *linkCode) use(code string, now time.Time) bool {
+// use reports whether the code is valid, and until when: it is not valid again.
+func (l *linkCode) use(code string, now time.Time) (end time.Time, valid bool) {
 	sum := sha256.Sum256([]byte(code))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.end.IsZero() || !now.Before(l.end) || subtle.ConstantTimeCompare(sum[:], l.code[:]) != 1 {
-		return false
+		return time.Time{}, false
 	}
-	l.end = time.Time{}
-	return true
+	end, l.end = l.end, time.Time{}
+	return end, true
+}
+
+// restore makes a used code valid again until the end of its time, unless there is a newer one.
+func (l *linkCode) restore(code string, end time.Time) {
+	sum := sha256.Sum256([]byte(code))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end.IsZero() && sum == l.code {
+		l.end = end
+	}
 }
 
 func linkCaller() Caller { return Caller{Name: linkClient, Role: settings.Operator} }

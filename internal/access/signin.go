@@ -34,7 +34,7 @@ func (g *Guard) SignIns(page func(w http.ResponseWriter, r *http.Request, s Sign
 	mux.HandleFunc("POST /login", s.signIn)
 	mux.HandleFunc("POST /logout", s.signOut)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setPageHeaders(w.Header())
+		SetPageHeaders(w.Header())
 		g.Protect(Room{Name: "the sign-in", Enter: mux, Refuse: s.refuse, Open: func(*http.Request) bool { return true }}).ServeHTTP(w, r)
 	})
 }
@@ -58,7 +58,8 @@ func (g *Guard) ToSignIn(w http.ResponseWriter, r *http.Request, refused *Refusa
 	return true
 }
 
-func setPageHeaders(h http.Header) {
+// SetPageHeaders sets the headers of every page: it is not kept, not framed, and loads nothing from another host.
+func SetPageHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
@@ -83,14 +84,19 @@ func (s *signIns) refuse(w http.ResponseWriter, r *http.Request, refused *Refusa
 
 func (s *signIns) show(w http.ResponseWriter, r *http.Request) {
 	code := r.URL.Query().Get("code")
-	switch {
-	case code == "" || r.Method == http.MethodHead:
+	if code == "" || r.Method == http.MethodHead {
 		s.render(w, r, http.StatusOK, "")
-	case s.guard.door.open() && s.guard.link.use(code, s.guard.config.Now()):
-		s.begin(w, r, linkCaller())
-	default:
-		s.render(w, r, http.StatusForbidden, "the link was used, is older than ten minutes, or is of another process: start the server again for another")
+		return
 	}
+	if s.guard.door.open() {
+		if end, valid := s.guard.link.use(code, s.guard.config.Now()); valid {
+			if !s.begin(w, r, linkCaller()) { // the database was away: the link can be opened again
+				s.guard.link.restore(code, end)
+			}
+			return
+		}
+	}
+	s.render(w, r, http.StatusForbidden, "the link was used, is older than ten minutes, or is of another process: start the server again for another")
 }
 
 func (s *signIns) signIn(w http.ResponseWriter, r *http.Request) {
@@ -116,15 +122,17 @@ func (s *signIns) signIn(w http.ResponseWriter, r *http.Request) {
 	s.begin(w, r, who)
 }
 
-func (s *signIns) begin(w http.ResponseWriter, r *http.Request, who Caller) {
+// begin reports whether the session began.
+func (s *signIns) begin(w http.ResponseWriter, r *http.Request, who Caller) bool {
 	g := s.guard
 	if err := g.config.Note(r.Context(), true, who.Name, HostOf(r.RemoteAddr)); err != nil {
 		g.config.Log.ErrorContext(r.Context(), "a sign-in could not be noted in the audit", "client", who.Name, "error", err)
 		s.refuse(w, r, &Refusal{http.StatusServiceUnavailable, "the sign-in cannot be noted in the audit: the database does not answer. Try again", RetryAfter})
-		return
+		return false
 	}
 	http.SetCookie(w, sessionCookie(r, g.config.Base, g.door.sessions.value(who, g.config.Now().Add(SessionTime))))
 	http.Redirect(w, r, g.config.Base+nextOf(r), http.StatusSeeOther)
+	return true
 }
 
 func (s *signIns) signOut(w http.ResponseWriter, r *http.Request) {

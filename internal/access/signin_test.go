@@ -192,6 +192,24 @@ func TestALinkSignsInOnce(t *testing.T) {
 	s.call("", "GET", late, "").is(403, "older than ten minutes")
 }
 
+// Rule AP8.
+func TestALinkWorksAgainIfTheSignInCouldNotBeNoted(t *testing.T) {
+	t.Parallel()
+	s := openRooms(t, access.Config{})
+	link := s.guard.NewLink()
+	s.away = true
+	s.call("", "GET", link, "").is(503, "cannot be noted")
+	s.away = false
+	s.call("", "GET", link, "").is(303, "")
+	s.call("", "GET", link, "").is(403, "the link was used")
+
+	link = s.guard.NewLink()
+	s.away = true
+	s.call("", "GET", link, "").is(503, "cannot be noted")
+	s.away, s.clock = false, s.clock.Add(10*time.Minute)
+	s.call("", "GET", link, "").is(403, "older than ten minutes")
+}
+
 func proxy(from string) access.Proxy {
 	return access.Proxy{
 		From: []netip.Prefix{netip.MustParsePrefix(from)}, UserHeader: "X-Forwarded-User", GroupsHeader: "Remote-Groups",

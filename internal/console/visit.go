@@ -103,15 +103,10 @@ func (v *visit) write(p *page, name, section string) {
 	v.send(status, inert(out.Bytes(), v.Mask))
 }
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
 func (v *visit) send(status int, text []byte) {
 	h := v.w.Header()
+	access.SetPageHeaders(h)
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", policy)
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Vary", "Accept-Encoding, HX-Request")
 	if acceptsGzip(v.r) {
 		if small, err := compressed(text); err == nil {

@@ -194,7 +194,7 @@ func (s *rowStream) page(ctx context.Context, w *walk, from, to core.JobExecutio
 	return page, nil
 }
 
-// check reads the first rows of each execution, and goes on with those that have more.
+// check reads the first rows of each execution, and continues with those that have more.
 func (s *rowStream) check(ctx context.Context, w *walk, ids []core.JobExecutionID) (kept []core.JobExecutionID, err error) {
 	if s.sub == "" {
 		return w.among(ctx, s.table, s.id, &conditions{slices.Concat(s.where.texts, s.match.texts), slices.Concat(s.where.args, s.match.args)}, ids)

@@ -182,6 +182,6 @@ func (c logCommands) noteLeftOut(page *operator.ExecutionLog) {
 		c.env.log.Info(text)
 	}
 	if page.Stored == 0 {
-		c.env.log.Info("the history has no log of this execution: it is older than schema 2.17, nothing was logged, or log.execution_bytes is 0")
+		c.env.log.Info("the history has no log of this execution: its process ended before it stored a line, it is older than schema 2.17, or log.execution_bytes is 0")
 	}
 }

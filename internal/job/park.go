@@ -32,10 +32,11 @@ func (r *run) park(ctx context.Context) error {
 			if err := requestStop(ctx, r.config.Repository, r.exec.ID, r.config.Owner); err != nil {
 				return err
 			}
+			r.exec.StopRequested = true
 		}
 		_, err := r.config.Repository.Park(ctx, r.ref, p)
 		if _, refused := errors.AsType[*core.TransitionError](err); refused && !errors.Is(err, core.ErrLostOwner) {
-			p.Stopping = true
+			p.Stopping, r.exec.StopRequested = true, true
 			_, err = r.config.Repository.Park(ctx, r.ref, p)
 		}
 		return err

@@ -54,12 +54,17 @@ func remoteStep(t *testing.T, e *testengine.Engine, name string) *model.StepElem
 type parking struct {
 	ports.Parks
 	parked chan core.JobExecutionID
+	// replies, unless nil, delays the replies until it is closed.
+	replies <-chan struct{}
 }
 
 func (p *parking) Park(ctx context.Context, ref ports.JobRef, request ports.Parking) (core.Answer, error) {
 	a, err := p.Parks.Park(ctx, ref, request)
 	if err == nil && a == core.Applied {
 		p.parked <- ref.ID
+		if p.replies != nil {
+			<-p.replies
+		}
 	}
 	return a, err
 }
@@ -191,6 +196,28 @@ func TestAParkedExecutionIsStopped(t *testing.T) {
 		require.Equal(t, core.StatusCompleted, exec.Status, exec.Error)
 		require.Equal(t, []string{"last"}, ran)
 		require.EqualValues(t, 6, s.e.Step(exec, "parts").Total().Read)
+	})
+}
+
+// Rule P5.
+func TestWhoLeavesBeforeTheReplyOfParkingLeavesItParked(t *testing.T) {
+	t.Parallel()
+	testdb.Each(t, func(t *testing.T, url string) {
+		parks := &parking{parked: make(chan core.JobExecutionID)}
+		e := testengine.New(t, url, func(c *job.Config) { parks.Parks, c.Repository.Parks = c.Repository.Parks, parks })
+		left := make(chan struct{})
+		parks.replies = left
+		running, err := e.Launcher.Start(t.Context(), testengine.Job("leaves", remoteStep(t, e, "parts")), core.Parameters{})
+		require.NoError(t, err)
+		<-parks.parked
+		running.Leave()
+		close(left)
+		_, err = running.Wait()
+		require.ErrorIs(t, err, job.ErrLeft)
+		exec, err := e.Repository.Execution(t.Context(), running.Execution().ID)
+		require.NoError(t, err)
+		require.Equal(t, core.StatusParked, exec.Status)
+		require.False(t, exec.StopRequested)
 	})
 }
 

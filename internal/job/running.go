@@ -17,6 +17,7 @@ type Running struct {
 	once     sync.Once
 	mu       sync.Mutex
 	waits    bool          // the execution is parked, and this process waits for its end
+	stopped  bool          // Stop was called
 	left     chan struct{} // closed when this process no longer waits
 	cancel   context.CancelCauseFunc
 	done     chan struct{}
@@ -46,8 +47,7 @@ func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Paramete
 		defer close(running.done)
 		running.exec, running.err = r.execute(ctx)
 		if running.err == nil && running.exec.Status == core.StatusParked && l.options.Task == 0 {
-			running.markWaiting()
-			running.exec, running.err = l.awaitParked(ctx, j, running.exec, waiting{stop: running.stop, left: running.left, here: true})
+			running.exec, running.err = l.awaitParked(ctx, j, running.exec, running.startWaiting())
 		}
 	})
 	if err != nil {
@@ -63,7 +63,14 @@ func (l *Launcher) Start(ctx context.Context, j *model.Job, params core.Paramete
 func (r *Running) Execution() core.JobExecution { return r.launched }
 
 // Stop requests a stop. It may be called repeatedly.
-func (r *Running) Stop() { r.once.Do(func() { close(r.stop) }) }
+func (r *Running) Stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopped = true
+	r.endRun()
+}
+
+func (r *Running) endRun() { r.once.Do(func() { close(r.stop) }) }
 
 // Leave requests a stop. A parked execution belongs to no process (rule P5):
 // Leave ends the wait, and gives it back if resumed here.
@@ -71,9 +78,13 @@ func (r *Running) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.waits {
-		r.Stop()
+		r.endRun()
 		return
 	}
+	r.endWait()
+}
+
+func (r *Running) endWait() {
 	select {
 	case <-r.left:
 	default:
@@ -81,10 +92,23 @@ func (r *Running) Leave() {
 	}
 }
 
-func (r *Running) markWaiting() {
+// startWaiting is called once the execution is parked. A Leave that came between the commit of that
+// and its reply found a run to stop, but must end the wait; if the run stored the stop when it
+// parked, the execution ends STOPPED.
+func (r *Running) startWaiting() waiting {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waits = true
+	w := waiting{stop: r.stop, left: r.left, here: true}
+	select {
+	case <-r.stop:
+		if !r.stopped && !r.exec.StopRequested {
+			w.stop = nil
+			r.endWait()
+		}
+	default:
+	}
+	return w
 }
 
 // Cancel ends the work at once; the final status is still written (rules C14,

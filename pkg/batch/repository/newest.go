@@ -17,7 +17,7 @@ type newestExecution struct {
 	Params     string       // as in executionRow; empty if not selected
 	Expired    bool         // the lease has expired
 	Uncertain  bool         // the outcome of a step is unknown, and no checkpoint determines it
-	Unsettled  bool         // the outcome of a step is unknown, but a checkpoint determines it
+	Unsettled  bool         // only if settledColumn is read: the outcome of a step is unknown, but a checkpoint determines it
 	Settles    bool         // the execution's outcome is known once the outcomes of those steps are
 	Unfinished int64        // unfinished steps; as of the query, so only a hint if it waited for a lock
 
@@ -30,13 +30,15 @@ type newestExecution struct {
 const judgedColumns = `, lease_until <= {now} AS expired, ` + waitsFor + `,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.` + openStep + `) AS unfinished,
 	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move <> 'lose_commit') > 0 AS uncertain,
-	(SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled,
 	status = 'UNKNOWN' AND last_move = 'lose_commit' AS settles`
+
+// settledColumn is for a launch: lists of executions do not pay for it.
+const settledColumn = `, (SELECT COUNT(*) FROM {step_execution} s WHERE s.job_execution_id = {job_execution}.id AND s.status = 'UNKNOWN' AND s.last_move = 'lose_commit') > 0 AS unsettled`
 
 func (r *explorer) newest(query *gorm.DB) (*newestExecution, error) {
 	var found []newestExecution
 	err := query.Model(&jobExecution{}).
-		Select(r.store.columns(&jobExecution{}) + r.store.sql(", "+paramsColumn+judgedColumns)).
+		Select(r.store.columns(&jobExecution{}) + r.store.sql(", "+paramsColumn+judgedColumns+settledColumn)).
 		Order("id DESC").Limit(1).Scan(&found).Error
 	if err != nil || len(found) == 0 {
 		return nil, err

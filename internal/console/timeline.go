@@ -82,10 +82,14 @@ func (v ofExecution) shortTimeline(of core.JobExecutionID) (template.HTML, strin
 }
 
 func (v ofExecution) drawLanes(t *operator.Timeline, lanes []picture.Lane) template.HTML {
-	clock := func(at time.Time) string { return at.In(v.zone).Format("15:04:05") }
-	if t.To.Sub(t.From) > 24*time.Hour {
-		clock = func(at time.Time) string { return at.In(v.zone).Format("01-02 15:04") }
+	form := "15:04:05"
+	switch whole := t.To.Sub(t.From); {
+	case whole > 24*time.Hour:
+		form = "01-02 15:04"
+	case whole < 8*time.Second: // ticks are less than a second apart
+		form = "15:04:05.00"
 	}
+	clock := func(at time.Time) string { return at.In(v.zone).Format(form) }
 	now := time.Time{}
 	to := t.To
 	if t.Lasts {

@@ -25,6 +25,9 @@ func (v ofExecution) tab(name string, req operator.ShowRequest) (*operator.Execu
 
 func tabPage(e *operator.ExecutionView, name string, body any) *page {
 	of := name + " of execution " + id(e.ID)
+	if name == "compare" {
+		of = "comparison of execution " + id(e.ID)
+	}
 	return &page{Title: strings.ToUpper(of[:1]) + of[1:], Heading: strings.ToUpper(of[:1]) + of[1:] + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
 }
 

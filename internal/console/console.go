@@ -41,7 +41,8 @@ type console struct {
 	pages  map[string]*template.Template
 }
 
-// New returns the handler of the pages and of the static files, with the clients and rates of the guard.
+// New returns the handler of the pages, of the sign-in and of the static files, with the clients and
+// rates of the guard.
 func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil {
 		return nil, errors.New("the console needs a service, a catalog of jobs and a service of tasks")
@@ -70,7 +71,15 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
 	}
 	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
-	return guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic}), nil
+	signIns := guard.SignIns(c.signIn)
+	pages := guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if access.IsSignIn(r.URL.Path) {
+			signIns.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}), nil
 }
 
 // isStatic reports requests of files that every copy of the program has: a refusal is a page as well.

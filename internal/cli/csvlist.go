@@ -22,15 +22,23 @@ func (env *environment) printCSV(titles []string, rows [][]string) error {
 	return env.print(b.String())
 }
 
-func (c showCommands) executionsCSV(page []operator.Execution) error {
+func (c showCommands) executionsCSV(page []operator.Execution, failedSteps bool) error {
+	titles := []string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}
+	if failedSteps {
+		titles = append(titles, "failed_step")
+	}
 	rows := make([][]string, 0, len(page))
 	for _, e := range page {
-		rows = append(rows, []string{
+		cells := []string{
 			wording.ID(e.ID), e.JobName, wording.Parameters(e.Params.Identifying().All()), string(e.Status), e.ExitCode,
 			strconv.Itoa(e.Attempt), csvTime(e.StartedAt), csvSeconds(e.Duration),
-		})
+		}
+		if failedSteps {
+			cells = append(cells, e.FailedStep)
+		}
+		rows = append(rows, cells)
 	}
-	return c.env.printCSV([]string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}, rows)
+	return c.env.printCSV(titles, rows)
 }
 
 func (c showCommands) instancesCSV(instances []operator.InstanceView) error {

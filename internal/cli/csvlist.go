@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -54,17 +53,9 @@ func (c showCommands) instancesCSV(instances []operator.InstanceView) error {
 func (c skipsCommands) skipsCSV(items []operator.SkipView) error {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
-		s := &items[i]
-		by := ""
-		if s.RedrivenBy != 0 {
-			by = wording.ID(s.RedrivenBy)
-		}
-		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10),
-			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, humanize.OneLine(s.Error), by,
-		})
+		rows = append(rows, wording.SkipCells(&items[i]))
 	}
-	return c.env.printCSV([]string{"id", "step", "phase", "path", "line", "index", "row", "class", "error", "redriven_by"}, rows)
+	return c.env.printCSV(wording.SkipColumns(), rows)
 }
 
 func csvTime(t time.Time) string {

@@ -115,4 +115,7 @@ type JobHistory interface {
 	// Runs returns the existing executions. It counts the rows of the first ones in the order of the
 	// request, with at most 100,000 steps in all.
 	Runs(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]Run, error)
+	// FailedSteps returns the name of the first step with a failure of each of the executions that has
+	// one.
+	FailedSteps(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]string, error)
 }

@@ -24,6 +24,7 @@ type nowView struct {
 	Ended       string
 	Counts      []countLink
 	Last        []executionLine
+	Day         dayView
 }
 
 // needLine is a need with its first action.
@@ -74,6 +75,9 @@ func (v ofList) now() (*page, error) {
 	if o.Ended != nil {
 		view.Ended, view.Counts = wording.Ended(o.Ended), v.countLinks(o.Ended)
 	}
+	if view.Day, err = v.day(); err != nil {
+		return nil, err
+	}
 	const most = 10
 	over := slices.DeleteFunc(core.Statuses(), func(s core.Status) bool { return !s.IsOver() })
 	last, err := v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most})
@@ -88,7 +92,7 @@ func (v ofList) countLinks(e *operator.EndedInWindow) []countLink {
 	var list []countLink
 	for _, s := range core.Statuses() {
 		if n := e.Statuses[s]; n > 0 {
-			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s)})
+			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s) + "&ended_since=" + query(e.Since.Format(time.RFC3339))})
 		}
 	}
 	return list

@@ -50,6 +50,8 @@ type ScheduleTimes struct {
 	Next time.Time `json:"next,omitzero"`
 	// Since is when the job was registered, or its times changed last: earlier times are not listed.
 	Since time.Time `json:"since"`
+	// Error is why this program does not understand the schedule: there are no times then.
+	Error string `json:"error,omitempty"`
 }
 
 // TimeOutcome is what became of a scheduled time.
@@ -66,6 +68,14 @@ const (
 	TimeMissed   TimeOutcome = "missed"   // no worker led in time
 	TimeDisabled TimeOutcome = "disabled" // the schedule was disabled
 	TimeUnknown  TimeOutcome = "unknown"  // the history does not know it any more
+)
+
+// The kinds of local times that a clock change skips or repeats, and the lateness that does not count.
+const (
+	ClockSkips  = schedule.ClockSkips
+	ClockFirst  = schedule.ClockFirst
+	ClockSecond = schedule.ClockSecond
+	OnTime      = schedule.OnTime
 )
 
 // PlannedTime is a scheduled time with its run.
@@ -107,12 +117,23 @@ func (s *agenda) ScheduleTimes(ctx context.Context, req ScheduleTimesRequest) (*
 	if d.Schedule == nil {
 		return nil, &RequestError{Field: "job", Value: req.Job, Reason: "it has no schedule"}
 	}
-	c, err := schedule.Of(*d.Schedule)
-	if err != nil {
-		return nil, fmt.Errorf("the schedule of job %s: %w", req.Job, err)
-	}
 	now := s.judge.now()
 	view := &ScheduleTimes{Job: d.Name, Schedule: *d.Schedule, At: utc(now), Enabled: d.Enabled, Since: utc(d.CreatedAt), Past: []PlannedTime{}}
+	c, err := schedule.Of(*d.Schedule)
+	if err != nil {
+		view.Error = err.Error()
+		return view, nil
+	}
+	if err := s.fillTimes(ctx, view, d, c, req); err != nil {
+		return nil, err
+	}
+	usual, err := s.usualOf(ctx, d.Name)
+	view.Usual = usual[d.Name]
+	return view, err
+}
+
+func (s *agenda) fillTimes(ctx context.Context, view *ScheduleTimes, d taskports.Definition, c *schedule.Cron, req ScheduleTimesRequest) error {
+	now := view.At
 	before := now.Add(time.Nanosecond)
 	if !req.Before.IsZero() && req.Before.Before(before) {
 		before = req.Before
@@ -120,7 +141,7 @@ func (s *agenda) ScheduleTimes(ctx context.Context, req ScheduleTimesRequest) (*
 	past, more := c.Last(d.CreatedAt, before, req.Limit)
 	lanes := []plannedLane{{of: d, cron: c, times: past}}
 	if err := s.outcomes(ctx, lanes, now); err != nil {
-		return nil, err
+		return err
 	}
 	lane := &lanes[0]
 	view.Since = utc(lane.since)
@@ -136,9 +157,7 @@ func (s *agenda) ScheduleTimes(ctx context.Context, req ScheduleTimesRequest) (*
 			view.Coming = append(view.Coming, plannedTime(c, t))
 		}
 	}
-	usual, err := s.usualOf(ctx, d.Name)
-	view.Usual = usual[d.Name]
-	return view, err
+	return nil
 }
 
 // farAhead is how many years the next times are searched.

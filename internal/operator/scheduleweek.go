@@ -25,8 +25,9 @@ const (
 type WeekRequest struct {
 	// Week is an ISO week, such as 2026-W48; empty means the current one.
 	Week string `json:"week,omitempty"`
-	// Zone decides when days begin; nil means UTC.
-	Zone *time.Location `json:"-"`
+	// Days begin in Zone or, if it is nil, in Timezone, a name of the IANA database; empty means UTC.
+	Timezone string         `json:"timezone,omitempty"`
+	Zone     *time.Location `json:"-"`
 	// After selects jobs with a greater name: Next of the previous page.
 	After string `json:"after,omitempty"`
 	// Limit of schedules is at most MaxWeekSchedules; 0 means 50.
@@ -80,7 +81,11 @@ func (s *agenda) ScheduleWeek(ctx context.Context, req WeekRequest) (*ScheduleWe
 		return nil, &RequestError{Field: "limit", Value: fmt.Sprint(req.Limit), Reason: fmt.Sprintf("must be from 1 to %d", MaxWeekSchedules)}
 	}
 	if req.Zone == nil {
-		req.Zone = time.UTC
+		zone, err := schedule.LoadZone(req.Timezone)
+		if err != nil {
+			return nil, &RequestError{Field: "timezone", Value: req.Timezone, Reason: err.Error()}
+		}
+		req.Zone = zone
 	}
 	now := s.judge.now()
 	monday, err := mondayOf(req.Week, now, req.Zone)
@@ -133,7 +138,7 @@ func (s *agenda) weekLanes(ctx context.Context, w *ScheduleWeek, page []taskport
 		}
 		times, more := timesBetween(c, later(w.From, d.CreatedAt), w.To, maxWeekTimes)
 		keys += len(times)
-		if of.More = more || keys > maxWeekKeys; of.More {
+		if of.More = more || len(times) > 0 && keys > maxWeekKeys; of.More {
 			for _, t := range times {
 				p := plannedTime(c, t)
 				if !t.At.After(now) {

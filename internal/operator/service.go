@@ -33,6 +33,7 @@ type Service struct {
 	*watcher       // Changes
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
+	*agenda        // Day, ScheduleWeek, ScheduleTimes
 }
 
 // New checks the configuration and fills in the defaults.
@@ -110,6 +111,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
 		schedules: times,
+		agenda:    &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
 		watcher:   &watcher{c.Changes},
 	}
 }

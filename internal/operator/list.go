@@ -16,6 +16,7 @@ type history struct {
 	view    *viewer
 	work    *workload
 	records historyRecords
+	steps   stepReader
 }
 
 type historyRecords interface {

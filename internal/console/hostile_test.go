@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,7 +131,7 @@ func (h hostile) asJobFile() []string {
 		return nil
 	}
 	at := "/executions/" + text(e.ID)
-	return []string{at, at + "/definition", at + "/results", at + "/compare", "/jobs/" + name}
+	return []string{at, at + "/definition", at + "/definition.txt", at + "/results", at + "/compare", "/jobs/" + name}
 }
 
 // asData is in a name of a file, in a row, and in the outputs of a command.
@@ -154,9 +155,9 @@ flow:
 	}
 	at := "/executions/" + text(e.ID)
 	list := h.get(at + "/skips")
-	paths := []string{at + "/skips", at + "/log"}
+	paths := []string{at + "/skips", at + "/log", at + "/log.txt", at + "/skips.csv"}
 	if item := regexp.MustCompile(`href="(/skips/\d+)"`).FindStringSubmatch(list.text); item != nil {
-		paths = append(paths, item[1])
+		paths = append(paths, item[1], item[1]+"/item.txt")
 	}
 	if name != "plain.csv" {
 		paths = append(paths, at)
@@ -206,8 +207,8 @@ func (h hostile) asAddress() []string {
 func (s *scene) awaitShown(path, payload string) {
 	s.t.Helper()
 	got := s.get(path)
-	for late := time.Now().Add(10 * time.Second); strings.HasSuffix(path, "/log") && !shows(decoded(s.t, got), payload) && time.Now().Before(late); got = s.get(path) {
-		time.Sleep(20 * time.Millisecond)
+	for late := time.Now().Add(10 * time.Second); strings.Contains(path, "/log") && !shows(decoded(s.t, got), payload) && time.Now().Before(late); got = s.get(path) {
+		time.Sleep(50 * time.Millisecond)
 	}
 	requireHarmless(s.t, got, payload, true)
 }
@@ -219,6 +220,7 @@ func requireHarmless(t testing.TB, got answer, payload string, visible bool) {
 	if !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
 		require.Contains(t, got.header.Get("Content-Disposition"), "attachment", got.path)
 		require.Equal(t, "nosniff", got.header.Get("X-Content-Type-Options"), got.path)
+		require.True(t, !visible || shows(decoded(t, got), payload), "%s: %.50q\n%.3000s", got.path, payload, got.text)
 		return
 	}
 	got.clean()
@@ -233,13 +235,13 @@ func requireHarmless(t testing.TB, got answer, payload string, visible bool) {
 	}
 }
 
-// shows reports whether a page has the beginning of a text, in one line or with its lines.
+// shows reports whether a page has the beginning of a text, in one line, with its lines, or quoted as in errors.
 func shows(page, payload string) bool {
 	first, _, _ := strings.Cut(payload, "\n")
 	if len(first) > 200 {
 		first = first[:200]
 	}
-	for _, text := range []string{humanize.OneLine(first), first} {
+	for _, text := range []string{humanize.OneLine(first), first, strconv.Quote(first)} {
 		if strings.Contains(page, unquoted(strings.TrimSuffix(humanize.Clip(picture.Visible(text), 24), "…"))) {
 			return true
 		}
@@ -261,10 +263,13 @@ func unquoted(text string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// decoded are the texts and the values of the attributes of a page, as a reader gets them. It fails at
+// decoded are the texts of a download, or the texts and the values of the attributes of a page, as a reader gets them. It fails at
 // elements and attributes that no page has.
 func decoded(t testing.TB, got answer) string {
 	t.Helper()
+	if !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+		return unquoted(picture.Visible(strings.ReplaceAll(got.text, "\n", " ")))
+	}
 	d := xml.NewDecoder(strings.NewReader(got.text))
 	d.Strict, d.Entity = false, xml.HTMLEntity
 	var all strings.Builder

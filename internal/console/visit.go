@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,8 +98,11 @@ func (v *visit) isFragment() bool {
 	return v.r.Header.Get("HX-Request") == "true" && v.r.Header.Get("HX-Boosted") == ""
 }
 
-// isWatched reports whether pages of the route ask again for what has changed.
-func (r route) isWatched() bool { return r.name != "" && r.name != "find" }
+// isWatched reports whether pages of the route ask again for what has changed. Downloads are written as they
+// are read, so callers cannot share them.
+func (r route) isWatched() bool {
+	return r.name != "" && r.name != "find" && !strings.Contains(path.Base(r.pattern), ".")
+}
 
 // watch returns the rendering that all callers with the same role, zone and address share. What it shows
 // cannot depend on more: it is made for a caller without a name.

@@ -211,14 +211,6 @@ func (h hostile) asAddress() []string {
 	return shown
 }
 
-// unshared gives a fragment an address of its own: watchers of the same one share what is a second old.
-func unshared(path string, i int) string {
-	if strings.Contains(path, "?") {
-		return fmt.Sprintf("%s&x=%d", path, i)
-	}
-	return fmt.Sprintf("%s?x=%d", path, i)
-}
-
 // awaitShown checks a page that shows a payload: lines of a log are stored a moment later.
 func (s *scene) awaitShown(path, payload string) {
 	s.t.Helper()

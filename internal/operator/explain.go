@@ -182,12 +182,11 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 		e.Lease = leaseOf(e.Owner)
 	}
 	if p.placed == nil {
-		placed, err := p.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
+		placed, err := p.work.placedIn(ctx, &ports.JudgedExecution{Execution: *x, Newest: p.newest}, p.stepRecords)
 		if err != nil {
 			return nil, err
 		}
-		of := placed[x.ID]
-		p.placed = &of
+		p.placed = &placed
 	}
 	e.Placed = *p.placed
 	for _, c := range p.skips {

@@ -118,6 +118,15 @@ func idsOf(entries []ports.StepEntry) []core.StepExecutionID {
 	return ids
 }
 
+func (s *stepRecords) hasOpenParts() bool {
+	for _, parts := range s.ofStep {
+		if slices.ContainsFunc(parts, func(e ports.StepEntry) bool { return !e.Status.IsOver() }) {
+			return true
+		}
+	}
+	return false
+}
+
 // statuses counts them.
 func (p partEntries) statuses() map[core.Status]int {
 	counts := map[core.Status]int{}

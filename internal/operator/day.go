@@ -76,7 +76,8 @@ type DayRun struct {
 	// Execution is the newest of them.
 	Execution core.JobExecutionID `json:"execution"`
 	Status    core.Status         `json:"status"`
-	Started   time.Time           `json:"started"`
+	// Started is when it was created, if it has not started.
+	Started time.Time `json:"started"`
 	// Ended is zero while it runs.
 	Ended time.Time `json:"ended,omitzero"`
 	Count int       `json:"count"`
@@ -164,11 +165,7 @@ func (s *agenda) dayRuns(ctx context.Context, d *Day) (map[string]*DayJob, error
 			jobs[run.JobName] = j
 		}
 		j.Statuses[run.Status]++
-		started := run.StartedAt
-		if started.IsZero() { // it waits for its start, or was refused
-			started = run.CreatedAt
-		}
-		j.Runs = append(j.Runs, DayRun{Execution: run.ID, Status: run.Status, Started: utc(started), Ended: utc(run.EndedAt), Count: 1})
+		j.Runs = append(j.Runs, DayRun{Execution: run.ID, Status: run.Status, Started: utc(run.StartedAt), Ended: utc(run.EndedAt), Count: 1})
 	}
 	for _, j := range jobs {
 		slices.SortFunc(j.Runs, func(a, b DayRun) int {

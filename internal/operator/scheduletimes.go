@@ -12,6 +12,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
+	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -109,7 +110,7 @@ func (s *agenda) ScheduleTimes(ctx context.Context, req ScheduleTimesRequest) (*
 	}
 	d, err := patiently(ctx, func(ctx context.Context) (taskports.Definition, error) { return s.registered.Definition(ctx, req.Job) })
 	if errors.Is(err, core.ErrNotFound) {
-		return nil, fmt.Errorf("%w: job %s is not registered", ports.ErrNoSuchJob, req.Job)
+		return nil, &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", req.Job, ports.ErrNoSuchJob)}
 	}
 	if err != nil {
 		return nil, err
@@ -295,7 +296,7 @@ func (p *PlannedTime) ran(run ports.ScheduledRun, now time.Time) {
 	}
 	first, newest := run.Attempts[0], run.Attempts[len(run.Attempts)-1]
 	p.Outcome, p.Execution, p.Status, p.Ended = TimeStarted, newest.ID, newest.Status, utc(newest.EndedAt)
-	p.Started = utc(cmp.Or(first.StartedAt, first.CreatedAt))
+	p.Started = utc(first.StartedAt)
 	p.Late = max(0, seconds(p.Started.Sub(p.At)))
 	if newest.Status == core.StatusCompleted {
 		p.Reason = ""

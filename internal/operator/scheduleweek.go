@@ -14,7 +14,7 @@ const (
 	// MaxWeekSchedules is the largest page of a WeekRequest.
 	MaxWeekSchedules = 100
 
-	defaultWeekSchedules = 50
+	defaultWeekSchedules = 30
 	// maxWeekTimes is the number of times of a schedule with an outcome: enough for each hour of a week of 169.
 	maxWeekTimes = 170
 	// maxWeekKeys bounds the times of a page that are looked up.
@@ -30,7 +30,7 @@ type WeekRequest struct {
 	Zone     *time.Location `json:"-"`
 	// After selects jobs with a greater name: Next of the previous page.
 	After string `json:"after,omitempty"`
-	// Limit of schedules is at most MaxWeekSchedules; 0 means 50.
+	// Limit of schedules is at most MaxWeekSchedules; 0 means 30.
 	Limit int `json:"limit,omitempty"`
 }
 

@@ -129,10 +129,11 @@ type JobHistory interface {
 
 // RunSpan is an execution with its times.
 type RunSpan struct {
-	ID                            core.JobExecutionID
-	JobName                       string
-	Status                        core.Status
-	CreatedAt, StartedAt, EndedAt time.Time
+	ID      core.JobExecutionID
+	JobName string
+	Status  core.Status
+	// StartedAt is when it was created, if it has not started.
+	StartedAt, EndedAt time.Time
 }
 
 // ScheduledKey is a scheduled time of a registered job.

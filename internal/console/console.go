@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type Config struct {
 	Tasks   *runtime.TaskService
 	// Mask hides secrets in a text; may be nil.
 	Mask func(text string) string
+	// MaskJSON hides secrets in a JSON document, which stays valid; may be nil.
+	MaskJSON func(document []byte) []byte
 	// Commands writes the command lines that pages show.
 	Commands wording.Commands
 	// Stream is the address of the API's stream of changes; empty means that pages do not follow.
@@ -41,7 +44,8 @@ type console struct {
 	pages  map[string]*template.Template
 }
 
-// New returns the handler of the pages and of the static files, with the clients and rates of the guard.
+// New returns the handler of the pages, of the sign-in and of the static files, with the clients and
+// rates of the guard.
 func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil {
 		return nil, errors.New("the console needs a service, a catalog of jobs and a service of tasks")
@@ -66,11 +70,19 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if c.pages, err = c.templates(); err != nil {
 		return nil, err
 	}
-	for _, r := range routes() {
+	for _, r := range slices.Concat(routes(), downloads()) {
 		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
 	}
 	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
-	return guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic}), nil
+	signIns := guard.SignIns(c.signIn)
+	pages := guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if access.IsSignIn(r.URL.Path) {
+			signIns.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}), nil
 }
 
 // isStatic reports requests of files that every copy of the program has: a refusal is a page as well.
@@ -145,7 +157,11 @@ func workPage(show func(ofWork) (*page, error)) func(*visit) (*page, error) {
 
 // ServeHTTP implements http.Handler, for admitted requests.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end := access.Answering(r.Context(), c.Service.CheckDatabase)
+	limit := access.RequestTime
+	if isDownload(r) {
+		limit = downloadTime
+	}
+	ctx, end := access.AnsweringFor(r.Context(), limit, c.Service.CheckDatabase)
 	defer end()
 	r = r.WithContext(ctx)
 	if _, pattern := c.mux.Handler(r); pattern == "" {

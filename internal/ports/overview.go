@@ -115,6 +115,9 @@ type JobHistory interface {
 	// Runs returns the existing executions. It counts the rows of the first ones in the order of the
 	// request, with at most 100,000 steps in all.
 	Runs(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]Run, error)
+	// FailedSteps returns the name of the first step with a failure of each of the executions that has
+	// one.
+	FailedSteps(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]string, error)
 	// EndedRuns returns the executions that ended since then, at most so many of the newest.
 	EndedRuns(ctx context.Context, since time.Time, limit int) ([]RunSpan, error)
 	// ActiveRuns returns at most limit executions that are not over, the oldest first.

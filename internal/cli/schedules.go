@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/wording"
 )
 
-// scheduleFlags select what schedules shows: next times, a week, or the times of one job.
+// scheduleFlags select next times, a week, or the times of one job.
 type scheduleFlags struct {
 	operator.SchedulesRequest
 	week, zone, before string
@@ -55,7 +55,7 @@ or the schedule was disabled. With --week it counts this for all schedules in a 
 	}
 	f := cmd.Flags()
 	f.IntVar(&o.Count, "count", o.Count, "the next `N` times of each job")
-	f.StringVar(&o.week, "week", "", "count what becomes of all times in this ISO `WEEK`, or in \"current\"")
+	f.StringVar(&o.week, "week", "", "count the outcomes of all times in this ISO `WEEK`, or in \"current\"")
 	f.StringVar(&o.zone, "timezone", "", "with --week, the `ZONE` in which days begin (default UTC)")
 	f.StringVar(&o.before, "before", "", "with JOB, only times before this `TIME`: the next page")
 	f.IntVar(&o.limit, "limit", o.limit, "with JOB, at most `N` past times, up to 200")

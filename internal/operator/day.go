@@ -23,7 +23,7 @@ const (
 	maxDayBack     = 31 * 24 * time.Hour
 	// maxDayRuns is the number of ended executions that are read, and of running ones.
 	maxDayRuns = 5_000
-	// maxLaneRuns is the number of executions of a job that stay apart, and maxPlanned that of its planned runs.
+	// maxLaneRuns is the number of executions of a job that stay apart, and maxPlanned bounds its planned runs.
 	maxLaneRuns = 60
 	maxPlanned  = 50
 	// laneSlots are the sums of a job with more executions.

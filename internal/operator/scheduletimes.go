@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
-	"github.com/surfin-batch/surfin/internal/refusal"
 	"github.com/surfin-batch/surfin/internal/schedule"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 	"github.com/surfin-batch/surfin/pkg/batch/core/task"
@@ -35,7 +33,7 @@ type ScheduleTimesRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// ScheduleTimes are the times of a schedule, and what became of the past ones.
+// ScheduleTimes are the times of a schedule, with the outcomes of the past ones.
 type ScheduleTimes struct {
 	Job string `json:"job"`
 	taskports.Schedule
@@ -55,7 +53,7 @@ type ScheduleTimes struct {
 	Error string `json:"error,omitempty"`
 }
 
-// TimeOutcome is what became of a scheduled time.
+// TimeOutcome is the fate of a scheduled time.
 type TimeOutcome string
 
 // The outcomes of scheduled times.
@@ -109,11 +107,8 @@ func (s *agenda) ScheduleTimes(ctx context.Context, req ScheduleTimesRequest) (*
 		return nil, err
 	}
 	d, err := patiently(ctx, func(ctx context.Context) (taskports.Definition, error) { return s.registered.Definition(ctx, req.Job) })
-	if errors.Is(err, core.ErrNotFound) {
-		return nil, &Refusal{Reason: refusal.NoSuchJob, Err: fmt.Errorf("job %s is not registered: %w", req.Job, ports.ErrNoSuchJob)}
-	}
 	if err != nil {
-		return nil, err
+		return nil, notRegistered(err, req.Job)
 	}
 	if d.Schedule == nil {
 		return nil, &RequestError{Field: "job", Value: req.Job, Reason: "it has no schedule"}
@@ -193,7 +188,7 @@ type plannedLane struct {
 	since time.Time
 }
 
-// outcomes fills in what became of the times: two statements for the runs, and one for acts if a past time has none.
+// outcomes fills in planned: two statements for the runs, and one for acts if a past time has none.
 func (s *agenda) outcomes(ctx context.Context, lanes []plannedLane, now time.Time) error {
 	var keys []ports.ScheduledKey
 	for i := range lanes {
@@ -316,7 +311,7 @@ func (p *PlannedTime) decidedBy(acts []ports.Act, c *schedule.Cron) {
 			p.Outcome = TimeDisabled
 		case a.Verb == ports.VerbDisable:
 			return
-		case names(a.Detail, p.Key):
+		case listsKey(a.Detail, p.Key):
 			p.Outcome, p.Reason = TimeLeftOut, a.Detail
 		case p.isMissed(a, c):
 			p.Outcome, p.Reason = TimeMissed, a.Detail
@@ -328,8 +323,8 @@ func (p *PlannedTime) decidedBy(acts []ports.Act, c *schedule.Cron) {
 	}
 }
 
-// names reports whether the detail of an act lists a key.
-func names(detail, key string) bool {
+// listsKey reports whether the detail of an act lists a key.
+func listsKey(detail, key string) bool {
 	return slices.Contains(strings.FieldsFunc(detail, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }), key)
 }
 

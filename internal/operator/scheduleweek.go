@@ -136,7 +136,7 @@ func (s *agenda) weekLanes(ctx context.Context, w *ScheduleWeek, page []taskport
 			w.Schedules = append(w.Schedules, of)
 			continue
 		}
-		times, more := timesBetween(c, later(w.From, d.CreatedAt), w.To, maxWeekTimes)
+		times, more := timesBetween(c, laterOf(w.From, d.CreatedAt), w.To, maxWeekTimes)
 		keys += len(times)
 		if of.More = more || len(times) > 0 && keys > maxWeekKeys; of.More {
 			for _, t := range times {
@@ -162,7 +162,7 @@ func (s *agenda) weekLanes(ctx context.Context, w *ScheduleWeek, page []taskport
 	return nil
 }
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

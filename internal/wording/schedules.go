@@ -176,10 +176,10 @@ func WeekSchedule(s *operator.WeekSchedule) string {
 
 // Outcome is the word for an outcome of a scheduled time.
 func Outcome(o operator.TimeOutcome) string {
-	switch o {
-	case operator.TimeUnknown:
+	if o == operator.TimeUnknown {
 		return "without a record"
-	case "":
+	}
+	if o == "" {
 		return "not looked up"
 	}
 	return strings.ReplaceAll(string(o), "_", " ")

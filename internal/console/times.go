@@ -111,7 +111,7 @@ type timesView struct {
 type timeLine struct {
 	scheduledTime
 	Status  statusView
-	Text    string
+	Says    string
 	Started moment
 	Late    string
 	Run     *link
@@ -186,7 +186,7 @@ func (v ofJob) noTimes(name string) (*page, error) {
 }
 
 func (v ofJob) timeLine(t *operator.PlannedTime, now time.Time) timeLine {
-	l := timeLine{scheduledTime: v.scheduledTime(t.ScheduledTime), Status: timeStatus(t), Text: v.masked(t.Text), Started: v.moment(t.Started), Reason: clip(v.masked(t.Reason), lineText)}
+	l := timeLine{scheduledTime: v.scheduledTime(t.ScheduledTime), Status: timeStatus(t), Says: v.masked(t.Text), Started: v.moment(t.Started), Reason: clip(v.masked(t.Reason), lineText)}
 	if t.Late > 0 {
 		l.Late = humanize.Seconds(t.Late)
 	}

@@ -54,8 +54,6 @@ const groupOfTasks = `{"tasks": [
   {"type": "shell", "payload": {"script": "echo no >&2; exit 3"}}
 ]}`
 
-const token = "anna-0123456789abcdef"
-
 // A busy server: a page of each kind has something to show.
 func busy(t testing.TB, dir, dbURL string) *served {
 	t.Helper()
@@ -68,7 +66,7 @@ func busy(t testing.TB, dir, dbURL string) *served {
 		files["jobs/"+name] = string(text)
 	}
 	s := newSceneIn(t, dir, dbURL, files)
-	s.env = append(s.env, "SURFIN_TASKS_SHELL=true", "SURFIN_API_OPERATOR_TOKENS_ANNA="+token)
+	s.env = append(append(s.env, "SURFIN_TASKS_SHELL=true"), tokens()...)
 	data, err := filepath.Abs("../example/birdstrikes/data/birdstrikes.csv")
 	require.NoError(t, err)
 	s.does(0, "run", "jobs/flow.yaml", "input="+data)
@@ -88,32 +86,47 @@ func TestEveryPageIsCleanForAxeInLightAndDarkWideAndNarrow(t *testing.T) {
 	testdb.Each(t, func(t *testing.T, dbURL string) {
 		t.Parallel()
 		server := busy(t, t.TempDir(), dbURL)
-		b := newTab(t, server.at, "page").as(token)
-		known := map[string]bool{}
-		open := []string{"/", "/executions/1", "/executions/1/parts", "/executions/3/skips", "/executions/2", "/jobs/flow"}
-		for _, path := range open {
-			known[kind(path)] = true
+		for client, token := range map[string]string{"operator": annaToken, "viewer": wallToken} {
+			t.Run(client, func(t *testing.T) {
+				t.Parallel()
+				b := newTab(t, server.at, client)
+				b.signIn(token, "/executions/1")
+				b.crawl(client == "operator")
+			})
 		}
-		for i := 0; i < len(open); i++ {
-			b.open(open[i])
-			views := everyView()
-			if strings.Contains(open[i], "?") {
-				views = twoViews()
-			}
-			b.lookAt(name(open[i]), views)
-			for _, path := range evaluate[[]string](b, `[...document.querySelectorAll("a[href]")].map(a => a.getAttribute("href"))`) {
-				if strings.HasPrefix(path, "?") {
-					at, _, _ := strings.Cut(open[i], "?")
-					path = at + path
-				}
-				if strings.HasPrefix(path, "/") && !known[kind(path)] && !strings.Contains(kind(path), "&") {
-					known[kind(path)] = true
-					open = append(open, path)
-				}
-			}
-		}
-		t.Logf("%d pages: %s", len(open), strings.Join(open, " "))
 	})
+}
+
+// crawl looks at a page of each kind, more or less closely.
+func (b *tab) crawl(closely bool) {
+	b.t.Helper()
+	known := map[string]bool{}
+	open := []string{"/", "/executions/1", "/executions/1/parts", "/executions/3/skips", "/executions/2", "/jobs/flow"}
+	for _, path := range open {
+		known[kind(path)] = true
+	}
+	for i := 0; i < len(open); i++ {
+		b.open(open[i])
+		switch {
+		case !closely:
+			b.lookAt(name(open[i]), []view{{"light", 360}})
+		case strings.Contains(open[i], "?"):
+			b.lookAt(name(open[i]), twoViews())
+		default:
+			b.look(name(open[i]))
+		}
+		for _, path := range evaluate[[]string](b, `[...document.querySelectorAll("a[href]")].map(a => a.getAttribute("href"))`) {
+			if strings.HasPrefix(path, "?") {
+				at, _, _ := strings.Cut(open[i], "?")
+				path = at + path
+			}
+			if strings.HasPrefix(path, "/") && !known[kind(path)] && !strings.Contains(kind(path), "&") {
+				known[kind(path)] = true
+				open = append(open, path)
+			}
+		}
+	}
+	b.t.Logf("%d pages: %s", len(open), strings.Join(open, " "))
 }
 
 func TestARefusalIsAPageThatSaysWhatIsNear(t *testing.T) {

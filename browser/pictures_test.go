@@ -19,7 +19,8 @@ func TestThePicturesOfTheDocs(t *testing.T) {
 	const dir = "/tmp/batch" // pages show it
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	b := newTab(t, busy(t, dir, testdb.Postgres(t)).at, "docs").as(token)
+	b := newTab(t, busy(t, dir, testdb.Postgres(t)).at, "docs")
+	b.signIn(annaToken, "/")
 	for name, path := range map[string]string{
 		"now": "/", "failed": "/executions/6", "flow": "/executions/1", "definition": "/executions/6/definition",
 		"skips": "/executions/3/skips", "jobs": "/jobs", "time-line": "/executions/1/timeline",

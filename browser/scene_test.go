@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"html"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -147,18 +149,39 @@ func (s *scene) serve(args ...string) *served {
 }
 
 // get asks for a page as a plain client does.
-func (s *served) get(path string) (int, string) {
+func (s *served) get(path string, client *http.Client) (int, string) {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.at+path, nil)
+	return s.ask(http.MethodGet, path, nil, client)
+}
+
+// post sends a form as a plain client does.
+func (s *served) post(path string, form url.Values, client *http.Client) (int, string) {
+	s.t.Helper()
+	return s.ask(http.MethodPost, path, strings.NewReader(form.Encode()), client)
+}
+
+func (s *served) ask(method, path string, body io.Reader, client *http.Client) (int, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(context.Background(), method, s.at+path, body)
 	require.NoError(s.t, err)
 	r.Header.Set("Accept", "text/html")
-	got, err := http.DefaultTransport.RoundTrip(r)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	got, err := client.Do(r)
 	require.NoError(s.t, err)
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
 	require.NoError(s.t, err)
 	return got.StatusCode, string(text)
 }
+
+// withoutTags is the text of a page.
+func withoutTags(page string) string {
+	return strings.Join(strings.Fields(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, " "))), " ")
+}
+
+func isPostgres(url string) bool { return strings.HasPrefix(url, "postgres") }
 
 func (s *scene) worker() *process {
 	s.t.Helper()

@@ -36,6 +36,7 @@ type tab struct {
 
 	mu       sync.Mutex
 	recorded []string
+	status   int64                        // of the last page
 	pending  map[network.RequestID]string // addresses of requests without those of streams
 	last     time.Time                    // when the last one began or ended
 	// away means that the server is away just now: the browser says so for each request.
@@ -88,6 +89,12 @@ func (b *tab) record(event any) {
 		b.mu.Lock()
 		clear(b.pending) // of the page before it
 		b.mu.Unlock()
+	case *network.EventResponseReceived:
+		if e.Type == network.ResourceTypeDocument {
+			b.mu.Lock()
+			b.status = e.Response.Status
+			b.mu.Unlock()
+		}
 	case *network.EventLoadingFinished:
 		b.request(e.RequestID, "")
 	case *network.EventLoadingFailed:
@@ -121,7 +128,7 @@ func (b *tab) say(format string, args ...any) {
 		func(expected string) bool { return strings.Contains(said, expected) }) {
 		return
 	}
-	if b.refused && strings.Contains(said, "the server responded with a status of 4") {
+	if b.refused && strings.Contains(said, "the server responded with a status of ") {
 		return
 	}
 	b.recorded = append(b.recorded, said)
@@ -149,34 +156,41 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // goes runs steps that lead to another page, and waits until it is loaded. It returns the status.
 func (b *tab) goes(steps ...chromedp.Action[chromedp.Void]) int64 {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	answer, err := chromedp.RunResponse(ctx, steps...)
-	require.NoError(b.t, err, "from %s", b.where())
-	return answer.Status
-}
-
-// as makes all requests with this token.
-func (b *tab) as(token string) *tab {
-	b.t.Helper()
-	b.do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
-		_, err := cdp.Call(ctx, target, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": "Bearer " + token}})
-		return err
-	}))
-	return b
+	from := b.where()
+	b.do(chromedp.Evaluate[chromedp.Void](`document.left = true`))
+	b.do(steps...)
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		// The page may be gone while it is asked.
+		loaded, err := chromedp.Run(ctx, chromedp.Evaluate[bool](`!document.left && document.readyState === "complete"`))
+		cancel()
+		if err == nil && loaded {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return b.status
+		}
+		require.True(b.t, time.Now().Before(deadline), "no other page is loaded, from %s: %v", from, err)
+	}
 }
 
 // refusal goes to a page that the server refuses to show, and shows that instead.
 func (b *tab) refusal(status int64, path string) {
 	b.t.Helper()
 	b.refused = true
-	require.Equal(b.t, status, b.goes(chromedp.Navigate(b.at+path)), path)
+	require.Equal(b.t, status, b.goes(navigate(b.at+path)), path)
 }
 
 // open goes to a page of the server.
 func (b *tab) open(path string) {
 	b.t.Helper()
-	require.EqualValues(b.t, 200, b.goes(chromedp.Navigate(b.at+path)), path)
+	require.EqualValues(b.t, 200, b.goes(navigate(b.at+path)), path)
+}
+
+func navigate(address string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, page.Navigate, page.NavigateParams{URL: address})
+		return err
+	})
 }
 
 // click clicks on the visible link inside the selector that has this text, or leads to this path, and waits for

@@ -75,7 +75,7 @@ func (d door) identify(r *http.Request) (Caller, *Refusal) {
 		return Caller{Role: settings.Viewer}, checkHost(r)
 	case d.open():
 		return Caller{}, refuse(http.StatusUnauthorized, readOnly)
-	case len(headers) == 0 && len(r.CookiesNamed(cookieName)) > 0:
+	case len(headers) == 0 && hasSession(r):
 		return Caller{}, refuse(http.StatusUnauthorized, "the session is over: sign in again")
 	case len(headers) == 0 && len(d.clients) == 0:
 		return Caller{}, refuse(http.StatusUnauthorized, "the proxy (api.proxy.from) has signed no user in")

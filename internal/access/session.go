@@ -87,6 +87,9 @@ func (s *sessions) read(value string, now time.Time) (Caller, bool) {
 	return Caller{}, false
 }
 
+// hasSession reports whether the browser has a session, which may be over.
+func hasSession(r *http.Request) bool { return len(r.CookiesNamed(cookieName)) > 0 }
+
 // sessionCookie has an empty value to end the session.
 func sessionCookie(r *http.Request, base, value string) *http.Cookie {
 	c := &http.Cookie{

@@ -2,19 +2,22 @@ package access
 
 import (
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // SignIn is the state of the page for signing in.
 type SignIn struct {
-	// Wrong is why it failed, or why it is needed; may be empty.
+	// Wrong is why it failed; may be empty.
 	Wrong string
+	// RetryAfter is the wait before another try; 0 means none.
+	RetryAfter time.Duration
+	// Over means that the browser has a session that has ended.
+	Over bool
 	// Next is the path of the page that follows.
 	Next string
-	Base string
 	// Open means that there are no tokens: a link signs in.
 	Open bool
 	// Caller is the present client, if any.
@@ -22,12 +25,11 @@ type SignIn struct {
 	Status int
 }
 
-// SignIns returns the handler of /login and /logout. page renders SignIn; nil
-// means a plain page.
+// IsSignIn reports whether a path is one of SignIns.
+func IsSignIn(path string) bool { return path == "/login" || path == "/logout" }
+
+// SignIns returns the handler of /login and /logout. page renders SignIn.
 func (g *Guard) SignIns(page func(w http.ResponseWriter, r *http.Request, s SignIn)) http.Handler {
-	if page == nil {
-		page = plainPage
-	}
 	s := &signIns{guard: g, page: page}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /login", s.show)
@@ -50,8 +52,9 @@ func (g *Guard) NewLink() string {
 }
 
 // ToSignIn redirects a browser that must sign in first, and reports whether it did.
+// A fragment is not redirected: its page says that the session is over.
 func (g *Guard) ToSignIn(w http.ResponseWriter, r *http.Request, refused *Refusal) bool {
-	if refused.Status != http.StatusUnauthorized || r.Method != http.MethodGet || g.door.open() || !strings.Contains(r.Header.Get("Accept"), "text/html") {
+	if r.Header.Get("HX-Request") != "" || refused.Status != http.StatusUnauthorized || r.Method != http.MethodGet || g.door.open() || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		return false
 	}
 	http.Redirect(w, r, g.config.Base+"/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
@@ -72,14 +75,16 @@ type signIns struct {
 }
 
 func (s *signIns) render(w http.ResponseWriter, r *http.Request, status int, wrong string) {
-	s.page(w, r, SignIn{
-		Wrong: wrong, Next: nextOf(r), Base: s.guard.config.Base, Open: s.guard.door.open(), Caller: CallerOf(r.Context()), Status: status,
-	})
+	s.refuse(w, r, refuse(status, wrong))
 }
 
 func (s *signIns) refuse(w http.ResponseWriter, r *http.Request, refused *Refusal) {
 	refused.SetRetryAfter(w.Header())
-	s.render(w, r, refused.Status, refused.Text)
+	who := CallerOf(r.Context())
+	over := who.Name == "" && hasSession(r) && (refused.Status == http.StatusOK || refused.Status == http.StatusUnauthorized)
+	s.page(w, r, SignIn{
+		Wrong: refused.Text, RetryAfter: refused.RetryAfter, Over: over, Next: nextOf(r), Open: s.guard.door.open(), Caller: who, Status: refused.Status,
+	})
 }
 
 func (s *signIns) show(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +132,7 @@ func (s *signIns) begin(w http.ResponseWriter, r *http.Request, who Caller) bool
 	g := s.guard
 	if err := g.config.Note(r.Context(), true, who.Name, HostOf(r.RemoteAddr)); err != nil {
 		g.config.Log.ErrorContext(r.Context(), "a sign-in could not be noted in the audit", "client", who.Name, "error", err)
-		s.refuse(w, r, &Refusal{http.StatusServiceUnavailable, "the sign-in cannot be noted in the audit: the database does not answer. Try again", RetryAfter})
+		s.refuse(w, r, &Refusal{http.StatusServiceUnavailable, "the sign-in cannot be noted in the audit: the database does not answer", RetryAfter})
 		return false
 	}
 	http.SetCookie(w, sessionCookie(r, g.config.Base, g.door.sessions.value(who, g.config.Now().Add(SessionTime))))
@@ -149,39 +154,10 @@ func (s *signIns) signOut(w http.ResponseWriter, r *http.Request) {
 // nextOf returns a path of this server, without the base, so that no link leads elsewhere.
 func nextOf(r *http.Request) string {
 	next := r.URL.Query().Get("next")
-	if next == "" && r.PostForm != nil {
-		next = r.PostForm.Get("next")
-	}
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsAny(next, "\\\r\n\t") ||
-		u.Path == "/login" || u.Path == "/logout" {
+		IsSignIn(u.Path) {
 		return "/"
 	}
 	return u.RequestURI()
 }
-
-func plainPage(w http.ResponseWriter, _ *http.Request, s SignIn) {
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(s.Status)
-	_ = template.Must(template.New("sign-in").Parse(plainText)).Execute(w, s) //nolint:errcheck // the client has gone
-}
-
-const plainText = `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Sign in · Surfin</title><meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body>
-<main>
-<h1>Sign in</h1>
-{{with .Wrong}}<p role="alert">{{.}}</p>
-{{end}}{{if .Caller.Name}}<p>You are {{.Caller.Name}}, {{.Caller.Role}}.</p>
-<form method="post" action="{{.Base}}/logout"><button>Sign out</button></form>
-{{end}}{{if .Open}}<p>This server has no tokens: everyone on this machine may read. Open the link that the server printed when it started to change something, or set api.operator_tokens.NAME.</p>
-<p><a href="{{.Base}}/">Read</a></p>
-{{else}}<form method="post" action="{{.Base}}/login">
-<input type="hidden" name="next" value="{{.Next}}">
-<p><label>Token of a client <input name="token" type="password" autocomplete="current-password" required autofocus></label> <button>Sign in</button></p>
-</form>
-{{end}}</main>
-</body>
-</html>
-`

@@ -46,7 +46,10 @@ func openRooms(t *testing.T, config access.Config) *rooms {
 		return nil
 	}
 	s.guard = access.New(config)
-	signIns := s.guard.SignIns(nil)
+	signIns := s.guard.SignIns(func(w http.ResponseWriter, _ *http.Request, s access.SignIn) {
+		w.WriteHeader(s.Status)
+		_, _ = fmt.Fprintf(w, "%s next %s over %t again %s", s.Wrong, s.Next, s.Over, s.RetryAfter) //nolint:errcheck // the client has gone
+	})
 	room := s.guard.Protect(access.Room{
 		Name: "the room",
 		Enter: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,8 +76,8 @@ func openRooms(t *testing.T, config access.Config) *rooms {
 
 func (s *rooms) signIn(token string, headers ...string) response {
 	s.t.Helper()
-	form := url.Values{"token": {token}, "next": {"/jobs?x=1"}}.Encode()
-	return s.call("", "POST", "/login", form, append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
+	form := url.Values{"token": {token}}.Encode()
+	return s.call("", "POST", "/login?next=%2Fjobs%3Fx%3D1", form, append([]string{"Content-Type", "application/x-www-form-urlencoded"}, headers...)...)
 }
 
 // session returns NAME=VALUE of the cookie.
@@ -108,7 +111,7 @@ func TestATokenSignsInAndOut(t *testing.T) {
 	require.Contains(t, out.header.Get("Set-Cookie"), "Max-Age=0")
 	require.Equal(t, []string{"true anna 127.0.0.1", "true anna 127.0.0.1", "true wall 127.0.0.1", "false anna 127.0.0.1"}, s.notes)
 	s.away = true
-	require.Empty(t, s.signIn(operatorToken).is(503, "cannot be noted").header.Get("Set-Cookie"))
+	require.Empty(t, s.signIn(operatorToken).is(503, "cannot be noted in the audit: the database does not answer next /jobs?x=1 over false again 5s").header.Get("Set-Cookie"))
 }
 
 // Rule AP7.
@@ -130,6 +133,8 @@ func TestAForgedOldOrForeignSessionIsUnknown(t *testing.T) {
 		s.call("", "POST", "/", "", "Cookie", "surfin_session="+wrong).is(401, "")
 	}
 	another.call("", "GET", "/", "", "Cookie", session).is(401, "the session is over")
+	another.call("", "GET", "/login?next=/jobs", "", "Cookie", session).is(200, "next /jobs over true")
+	s.call("", "GET", "/login?next=/jobs", "", "Cookie", session).is(200, "next /jobs over false")
 	same := openRooms(t, access.Config{Clients: clients()[:1]})
 	same.call("", "GET", "/", "", "Cookie", session).is(200, "anna operator")
 	s.clock = s.clock.Add(access.SessionTime - time.Minute)
@@ -143,7 +148,7 @@ func TestUnknownTokensAreLimitedByAddress(t *testing.T) {
 	s := openRooms(t, access.Config{Clients: clients(), Rate: 4})
 	s.signIn("wrong-0123456789").is(401, "belongs to no client")
 	s.signIn("wrong-0123456789").is(401, "belongs to no client")
-	s.signIn("wrong-0123456789").is(429, "")
+	s.signIn("wrong-0123456789").is(429, "more than 4 requests a second next /jobs?x=1")
 	s.signIn(operatorToken).is(429, "")
 	s.call(operatorToken, "GET", "/", "").is(200, "")
 }
@@ -154,12 +159,12 @@ func TestABrowserIsSentToTheSignInAndBack(t *testing.T) {
 	got := s.call("", "GET", "/executions?job=a%20b", "", "Accept", "text/html").is(303, "")
 	require.Equal(t, "/surfin/login?next=%2Fexecutions%3Fjob%3Da%2520b", got.header.Get("Location"))
 	s.call("", "GET", "/executions", "", "Accept", "application/json").is(401, "")
-	page := s.call("", "GET", "/login?next=/executions?job=%22%3Cscript%3E", "").is(200, `action="/surfin/login"`)
-	require.NotContains(t, page.text, "<script>")
+	s.call("", "GET", "/executions", "", "Accept", "text/html", "HX-Request", "true").is(401, "a token is needed") // a fragment
+	page := s.call("", "GET", "/login?next=/executions?job=a", "").is(200, "next /executions?job=a over false")
 	require.Contains(t, page.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'")
 	for _, next := range []string{"", "//evil.example.com", "https://evil.example.com", `/\evil.example.com`, "javascript:alert(1)", "/login?next=/login", "/logout", "/\t/evil.example.com"} {
-		form := url.Values{"token": {operatorToken}, "next": {next}}.Encode()
-		in := s.call("", "POST", "/login", form, "Content-Type", "application/x-www-form-urlencoded").is(303, "")
+		form := url.Values{"token": {operatorToken}}.Encode()
+		in := s.call("", "POST", "/login?next="+url.QueryEscape(next), form, "Content-Type", "application/x-www-form-urlencoded").is(303, "")
 		require.Equal(t, "/surfin/", in.header.Get("Location"), next)
 		require.Contains(t, in.header.Get("Set-Cookie"), "Path=/surfin/")
 	}

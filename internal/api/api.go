@@ -43,11 +43,9 @@ type Config struct {
 	// Log: nil means slog.Default().
 	Log *slog.Logger
 	Now func() time.Time
-	// Pages returns the handler of everything that is neither the API nor a probe, with
-	// the same clients and rates; nil means that there are no pages.
+	// Pages returns the handler of everything that is neither the API nor a probe, such as
+	// the sign-in, with the same clients and rates; nil means that there are no pages.
 	Pages func(guard *access.Guard) (http.Handler, error)
-	// SignInPage renders the page for signing in; nil means a plain one.
-	SignInPage func(w http.ResponseWriter, r *http.Request, s access.SignIn)
 	// Announce receives the guard before the first request; may be nil.
 	Announce func(guard *access.Guard)
 

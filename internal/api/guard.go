@@ -27,7 +27,6 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 	probes := &Health{Check: config.Service.CheckDatabase, Stopping: config.stopping, Log: config.Log}
 	operations := &guarded{config: config, mux: mux}
 	room := guard.Protect(access.Room{Name: "the API", Enter: operations, Refuse: func(w http.ResponseWriter, _ *http.Request, refused *access.Refusal) { refuse(w, refused) }})
-	signIns := guard.SignIns(config.SignInPage)
 	var pages http.Handler
 	if config.Pages != nil {
 		var err error
@@ -39,8 +38,6 @@ func front(config Config, mux *http.ServeMux) (http.Handler, error) {
 		switch {
 		case isProbe(r):
 			probes.ServeHTTP(w, r)
-		case r.URL.Path == "/login", r.URL.Path == "/logout":
-			signIns.ServeHTTP(w, r)
 		case pages != nil && !ofAPI(r.URL.Path):
 			pages.ServeHTTP(w, r)
 		default:

@@ -19,6 +19,16 @@ import (
 	"github.com/surfin-batch/surfin/pkg/batch/tx"
 )
 
+// signIns are the pages of a server that has no others.
+func signIns(c *api.Config) {
+	c.Pages = func(guard *access.Guard) (http.Handler, error) { return guard.SignIns(signInText), nil }
+}
+
+func signInText(w http.ResponseWriter, _ *http.Request, s access.SignIn) {
+	w.WriteHeader(s.Status)
+	_, _ = io.WriteString(w, "sign in "+s.Wrong) //nolint:errcheck // the client has gone
+}
+
 // session signs in with a token, and returns the cookie.
 func (s *server) session(token string) string {
 	s.t.Helper()
@@ -33,7 +43,7 @@ func TestSigningInAndOutIsInTheAudit(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {
 		t.Parallel()
-		s := newScene(t, url).serve()
+		s := newScene(t, url).serve(signIns)
 		session := s.session(viewerToken)
 		s.as("", "GET", "/v1/me", nil, "Cookie", session).is(200).says(`"client":"wall"`, `"role":"viewer"`, `"until":"`)
 		s.as("", "POST", "/v1/jobs/load/run", nil, "Cookie", session).is(403)
@@ -51,7 +61,7 @@ func TestSigningInAndOutIsInTheAudit(t *testing.T) {
 func TestALinkOfAServerWithoutTokensMakesAnOperator(t *testing.T) {
 	t.Parallel()
 	links := make(chan string, 1)
-	s := newScene(t, testdb.SQLite(t)).serve(func(c *api.Config) {
+	s := newScene(t, testdb.SQLite(t)).serve(signIns, func(c *api.Config) {
 		c.Clients, c.Announce = nil, func(guard *access.Guard) { links <- guard.NewLink() }
 	})
 	link := <-links
@@ -69,17 +79,20 @@ func TestAServerBelowAPathOfItsHost(t *testing.T) {
 	s := newScene(t, testdb.SQLite(t)).serve(func(c *api.Config) {
 		c.BasePath = "/surfin"
 		c.Pages = func(guard *access.Guard) (http.Handler, error) {
-			return guard.Protect(access.Room{
+			pages := http.NewServeMux()
+			pages.Handle("/login", guard.SignIns(signInText))
+			pages.Handle("/", guard.Protect(access.Room{
 				Enter:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.Path) }),
 				Refuse: func(w http.ResponseWriter, r *http.Request, refused *access.Refusal) { guard.ToSignIn(w, r, refused) },
-			}), nil
+			}))
+			return pages, nil
 		}
 	})
 	for _, prefix := range []string{"/surfin", ""} { // a proxy may remove it
 		require.Equal(t, 200, s.call("GET", prefix+"/v1/executions", nil).status)
 		require.Equal(t, 200, s.as("", "GET", prefix+"/livez", nil).status)
 		require.Equal(t, "page /jobs", s.call("GET", prefix+"/jobs", nil).text)
-		require.Contains(t, s.as("", "GET", prefix+"/login", nil).text, `action="/surfin/login"`)
+		require.Contains(t, s.as("", "GET", prefix+"/login", nil).text, "sign in")
 	}
 	require.Equal(t, "/surfin/login?next=%2Fjobs", s.as("", "GET", "/surfin/jobs", nil, "Accept", "text/html").header.Get("Location"))
 	require.Equal(t, "page /surfinx/v1", s.call("GET", "/surfinx/v1", nil).text)
@@ -93,13 +106,13 @@ func TestWithoutASignInNothingIsShownAndNothingChanges(t *testing.T) {
 		t.Parallel()
 		scene := newScene(t, url)
 		proxy := access.Proxy{From: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, UserHeader: "X-Forwarded-User", GroupsHeader: "X-Forwarded-Groups", Operators: []string{"anna"}}
-		s := scene.serve(func(c *api.Config) { c.Proxy = proxy })
+		s := scene.serve(signIns, func(c *api.Config) { c.Proxy = proxy })
 		s.over(s.call("POST", "/v1/jobs/load/run", nil).acted(true), core.StatusCompleted)
 		s.call("POST", "/v1/tasks", `{"type": "http_request", "delay": "1h"}`).is(200)
-		foreign := newScene(t, testdb.SQLite(t)).serve(func(c *api.Config) {
+		foreign := newScene(t, testdb.SQLite(t)).serve(signIns, func(c *api.Config) {
 			c.Clients = []settings.Client{{Name: "anna", Role: settings.Operator, Token: "changed-0123456789"}}
 		})
-		later := newScene(t, testdb.SQLite(t)).serve(func(c *api.Config) { c.Now = func() time.Time { return time.Now().Add(-13 * time.Hour) } })
+		later := newScene(t, testdb.SQLite(t)).serve(signIns, func(c *api.Config) { c.Now = func() time.Time { return time.Now().Add(-13 * time.Hour) } })
 		wall, anna := s.session(viewerToken), s.session(operatorToken)
 		db, err := scene.provider.Database(tx.Default)
 		require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -44,7 +45,8 @@ type console struct {
 	pages  map[string]*template.Template
 }
 
-// New returns the handler of the pages and of the static files, with the clients and rates of the guard.
+// New returns the handler of the pages, of the sign-in and of the static files, with the clients and
+// rates of the guard.
 func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Service == nil || config.Jobs == nil || config.Tasks == nil {
 		return nil, errors.New("the console needs a service, a catalog of jobs and a service of tasks")
@@ -73,7 +75,15 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
 	}
 	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
-	return guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic}), nil
+	signIns := guard.SignIns(c.signIn)
+	pages := guard.Protect(access.Room{Name: "the console", Enter: c, Refuse: c.refuse, Open: isStatic})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if access.IsSignIn(r.URL.Path) {
+			signIns.ServeHTTP(w, r)
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}), nil
 }
 
 // isStatic reports requests of files that every copy of the program has: a refusal is a page as well.
@@ -120,6 +130,25 @@ func routes() []route {
 		{"/find", "", "find", listPage(ofList.find)},
 	}
 }
+
+// downloads are the files that a browser stores. Their path is the one of the page with the same data.
+func downloads() []route {
+	return []route{
+		{"/executions/{execution}/log.txt", "executions", "log", executionPage(ofExecution.logFile)},
+		{"/executions/{execution}/skips.jsonl", "executions", "skips", executionPage(ofExecution.skipsToEdit)},
+		{"/executions/{execution}/skips.csv", "executions", "skips", executionPage(ofExecution.skipsTable)},
+		{"/executions/{execution}/definition.txt", "executions", "definition", executionPage(ofExecution.definitionFile)},
+		{"/skips/{skip}/item.txt", "executions", "skip", executionPage(ofExecution.itemFile)},
+	}
+}
+
+// isDownload reports whether a path ends like a file's.
+func isDownload(r *http.Request) bool {
+	return slices.ContainsFunc(downloads(), func(d route) bool { return path.Base(d.pattern) == path.Base(r.URL.Path) })
+}
+
+// downloadTime is the time that a download may take.
+const downloadTime = 15 * time.Minute
 
 // The pages in groups.
 type (

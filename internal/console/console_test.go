@@ -127,8 +127,23 @@ func TestNothingIsShownWithoutAToken(t *testing.T) {
 		s.call(viewerToken, http.MethodPost, path).is(http.StatusForbidden).clean()
 	}
 	s.call(viewerToken, http.MethodGet, "/audit").is(http.StatusForbidden).clean()
-	s.call(viewerToken, http.MethodGet, "/").is(http.StatusOK).clean().says("read only, as wall")
-	s.call(operatorToken, http.MethodGet, "/").is(http.StatusOK).clean().says(">anna<")
+	viewer := s.call(viewerToken, http.MethodGet, "/").is(http.StatusOK).clean().says("read only, as wall")
+	require.NotContains(t, viewer.text, `href="/audit"`)
+	s.call(operatorToken, http.MethodGet, "/").is(http.StatusOK).clean().says(">anna<", `href="/audit"`)
+}
+
+func TestTheSignInSaysWhatIsWrongAtItsField(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, testdb.SQLite(t))
+	const back = "/login?next=%2Fexecutions%3Ftext%3Da%2Bb"
+	s.call("", http.MethodGet, back).is(200).clean().says("<h1>Sign in</h1>", `action="/login?next=%2fexecutions%3ftext%3da%2bb"`)
+	s.call("", http.MethodGet, back, "Cookie", "surfin_session=old").is(200).clean().says("<h1>The session is over: sign in again</h1>")
+	s.get("/login").is(200).clean().says("<h1>Signed in as anna</h1>")
+	wrong := s.call("", http.MethodPost, back).is(401).clean().says(`aria-invalid="true" aria-describedby="wrong about"`, `<p id="wrong" class="error" role="alert">`, "the token belongs to no client")
+	require.NotContains(t, wrong.text, "<script")
+	s.call("", http.MethodPost, back, "Origin", "https://evil.example.com").is(403).clean().says("a page of another site must not request this")
+	s.call("", http.MethodGet, "/login?next=%22%3E%3Cscript%3E").is(200).clean()
+	s.call("", http.MethodGet, "/login?code=once").is(403).clean().says("the link was used")
 }
 
 // Rule SE6.

@@ -171,7 +171,7 @@ func (v *visit) unknown() (*page, error) {
 	}
 	var paths []string
 	titles := map[string]string{}
-	for _, s := range sections() {
+	for _, s := range sections(v.caller.Role) {
 		paths, titles[s.Path] = append(paths, s.Path), s.Title
 	}
 	asked := v.r.URL.Path
@@ -188,7 +188,7 @@ func (v *visit) unknown() (*page, error) {
 	if near := nearest.Name(asked, paths); near != "" {
 		none.near = append(none.near, link{titles[near], v.Base + near})
 	} else {
-		for _, s := range sections() {
+		for _, s := range sections(v.caller.Role) {
 			none.near = append(none.near, link{s.Title, v.Base + s.Path})
 		}
 	}

@@ -48,7 +48,7 @@ func (v ofList) find() (*page, error) {
 			view.Found = append(view.Found, found{"job", clip(name, shortText), v.jobLink(name)})
 		}
 	}
-	for _, s := range sections() {
+	for _, s := range sections(v.caller.Role) {
 		if strings.Contains(strings.ToLower(s.Title), lower) {
 			view.Found = append(view.Found, found{"page", s.Title, v.Base + s.Path})
 		}

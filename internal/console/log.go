@@ -77,10 +77,6 @@ func (v ofExecution) logLine(l *operator.LogLineView) logLine {
 	if l.Part != "" {
 		where += ":" + l.Part
 	}
-	text := l.Message
-	if len(l.Attributes) > 2 { // more than {}
-		text += "  " + string(l.Attributes)
-	}
 	class := ""
 	switch {
 	case len(l.Level) >= 5 && l.Level[:5] == "ERROR":
@@ -88,5 +84,5 @@ func (v ofExecution) logLine(l *operator.LogLineView) logLine {
 	case len(l.Level) >= 4 && l.Level[:4] == "WARN":
 		class = "warn"
 	}
-	return logLine{strconv.FormatInt(l.Seq, 10), v.moment(l.At), l.Level, class, clip(where, shortText), cutText(whole(v.masked(text)), longest)}
+	return logLine{strconv.FormatInt(l.Seq, 10), v.instant(l.At), l.Level, class, clip(where, shortText), cutText(whole(v.masked(wording.LogText(*l))), longest)}
 }

@@ -25,13 +25,18 @@ func (v ofExecution) tab(name string, req operator.ShowRequest) (*operator.Execu
 
 func tabPage(e *operator.ExecutionView, name string, body any) *page {
 	of := name + " of execution " + id(e.ID)
+	if name == "compare" {
+		of = "comparison of execution " + id(e.ID)
+	}
 	return &page{Title: strings.ToUpper(of[:1]) + of[1:], Heading: strings.ToUpper(of[:1]) + of[1:] + " of job " + clip(e.JobName, shortText), Body: body, Live: follows(&e.Execution)}
 }
 
 // resultsView are the values that steps hand on, the decisions and the gates.
 type resultsView struct {
 	head
-	Steps     []resultLine
+	Steps []resultLine
+	// Silent names the steps that handed nothing on.
+	Silent    string
 	Decisions []operator.DecisionView
 	// Error is the execution's, as a whole.
 	Error string
@@ -54,8 +59,13 @@ func (v ofExecution) results() (*page, error) {
 		return nil, err
 	}
 	view := resultsView{head: h, Decisions: shown.Decisions, Error: whole(v.masked(shown.Error))}
+	var silent []string
 	for i := range shown.Steps {
 		s := &shown.Steps[i]
+		if len(s.Out) == 0 && s.Gate == "" && s.Error == "" && len(s.Warnings) == 0 {
+			silent = append(silent, s.Step)
+			continue
+		}
 		l := resultLine{Name: clip(s.Step, shortText), Status: status(s.Status), Exit: exitOf(s.Status, s.Exit), Gate: v.masked(s.Gate), Error: whole(v.masked(s.Error))}
 		for _, w := range s.Warnings {
 			l.Warnings = append(l.Warnings, whole(v.masked(w)))
@@ -64,6 +74,9 @@ func (v ofExecution) results() (*page, error) {
 			l.Out = append(l.Out, paramView{Name: name, Value: whole(v.masked(fmt.Sprint(s.Out[name])))})
 		}
 		view.Steps = append(view.Steps, l)
+	}
+	if len(silent) > 0 {
+		view.Silent = "No values, gates or errors: " + clip(strings.Join(silent, ", "), 50*shortText) + "."
 	}
 	return tabPage(shown, "results", view), nil
 }

@@ -18,7 +18,7 @@ func (c *console) templates() (map[string]*template.Template, error) {
 		return nil, fmt.Errorf("parse the frame of the console's pages: %w", err)
 	}
 	all := map[string]*template.Template{}
-	names := []string{"failed"}
+	names := []string{"failed", "signin"}
 	for _, r := range routes() {
 		names = append(names, r.name)
 	}

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
@@ -82,10 +83,14 @@ func (v ofExecution) shortTimeline(of core.JobExecutionID) (template.HTML, strin
 }
 
 func (v ofExecution) drawLanes(t *operator.Timeline, lanes []picture.Lane) template.HTML {
-	clock := func(at time.Time) string { return at.In(v.zone).Format("15:04:05") }
-	if t.To.Sub(t.From) > 24*time.Hour {
-		clock = func(at time.Time) string { return at.In(v.zone).Format("01-02 15:04") }
+	form := "15:04:05"
+	switch whole := t.To.Sub(t.From); {
+	case whole > 24*time.Hour:
+		form = "01-02 15:04"
+	case whole < 8*time.Second: // ticks are less than a second apart
+		form = "15:04:05.00"
 	}
+	clock := func(at time.Time) string { return at.In(v.zone).Format(form) }
 	now := time.Time{}
 	to := t.To
 	if t.Lasts {
@@ -217,7 +222,9 @@ func (v ofExecution) laneLine(s *operator.Lane) spanLine {
 type throughputView struct {
 	head
 	Curves []curveView
-	Cut    bool
+	// Idle names the steps that moved no row.
+	Idle string
+	Cut  bool
 }
 
 type curveView struct {
@@ -246,12 +253,25 @@ func (v ofExecution) throughput() (*page, error) {
 		view.Curves = append(view.Curves, v.curves(w, "all steps"))
 	}
 	const most = 50
+	var idle []string
 	for i := range series.Steps {
-		if len(series.Steps[i].Points) > 0 && len(view.Curves) < most {
-			view.Curves = append(view.Curves, v.curves(&series.Steps[i], "step "+series.Steps[i].Step))
+		switch s := &series.Steps[i]; {
+		case len(s.Points) == 0 || len(view.Curves) == most:
+		case moved(s):
+			view.Curves = append(view.Curves, v.curves(s, "step "+s.Step))
+		default:
+			idle = append(idle, s.Step)
 		}
 	}
+	if len(idle) > 0 {
+		view.Idle = "No rows: " + clip(strings.Join(idle, ", "), most*shortText) + "."
+	}
 	return tabPage(shown, "throughput", view), nil
+}
+
+func moved(s *operator.StepSeries) bool {
+	last := s.Points[len(s.Points)-1]
+	return last.Read > 0 || last.Written > 0
 }
 
 func (v ofExecution) curves(s *operator.StepSeries, name string) curveView {
@@ -269,7 +289,11 @@ func (v ofExecution) curves(s *operator.StepSeries, name string) curveView {
 		return view
 	}
 	last := s.Points[len(s.Points)-1]
-	from, to := v.moment(s.Started).Text, v.moment(last.At).Text
+	clock := v.moment
+	if last.At.Sub(s.Started) < 2*time.Second {
+		clock = v.instant
+	}
+	from, to := clock(s.Started).Text, clock(last.At).Text
 	view.Rate = template.HTML(picture.Curve("Rows a second of "+name, width, height, []picture.Series{{Points: rate}}, from, to, humanize.Count(int64(most))+"/s")) //nolint:gosec // the picture escapes its texts
 	rows := []picture.Series{{Class: "read", Points: read}, {Class: "written", Points: written}}
 	view.Rows = template.HTML(picture.Curve("Rows of "+name, width, height, rows, from, to, humanize.Count(max(last.Read, last.Written)))) //nolint:gosec // the picture escapes its texts

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +56,9 @@ type page struct {
 
 // ReadOnly reports whether the caller may only read.
 func (p *page) ReadOnly() bool { return p.Caller.Role != settings.Operator }
+
+// Sections are the entries of the navigation.
+func (p *page) Sections() []section { return sections(p.Caller.Role) }
 
 func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 	v := &visit{console: c, r: r, w: w, caller: access.CallerOf(r.Context())}
@@ -184,17 +188,21 @@ func (c *console) functions() template.FuncMap {
 			address, err := c.assets.address("icons.svg")
 			return address + "#" + name, err
 		},
-		"sections": sections,
 	}
 }
 
 // section is an entry of the navigation.
 type section struct{ Name, Path, Title string }
 
-func sections() []section {
-	return []section{
+// sections are the pages that a caller may see.
+func sections(role settings.Role) []section {
+	all := []section{
 		{"now", "/", "Now"}, {"jobs", "/jobs", "Jobs"}, {"executions", "/executions", "Executions"}, {"schedules", "/schedules", "Schedules"},
 		{"workers", "/workers", "Workers"}, {"tasks", "/tasks", "Tasks"}, {"groups", "/groups", "Groups"}, {"events", "/events", "Events"},
 		{"audit", "/audit", "Audit"}, {"settings", "/settings", "Settings"},
 	}
+	if role != settings.Operator {
+		all = slices.DeleteFunc(all, func(s section) bool { return s.Name == "audit" })
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -169,7 +170,7 @@ func (v ofWork) taskLine(t *task.Task, waits string) taskLine {
 		Worker: clip(t.Worker, shortText), Attempts: t.Attempts, Error: clip(v.masked(t.LastError), lineText), Waits: clip(waits, lineText),
 		Created: v.moment(t.CreatedAt), Updated: v.moment(t.UpdatedAt),
 	}
-	if t.NextRunAt != nil {
+	if t.NextRunAt != nil && !t.State.IsOver() {
 		l.Next = v.moment(*t.NextRunAt)
 	}
 	return l
@@ -232,7 +233,7 @@ func (v ofWork) task() (*page, error) {
 		view.Decisions = append(view.Decisions, l)
 	}
 	text := "Task " + view.Text
-	return &page{Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + " is " + strings.ToLower(string(t.State)), Body: view}, nil
+	return &page{Title: text + ": " + string(t.State), Heading: text + " of type " + view.Type + ": " + strings.ToLower(strings.ReplaceAll(string(t.State), "_", " ")), Body: view}, nil
 }
 
 // payload is the input of a task, as its reader may see it.
@@ -244,11 +245,25 @@ func (v ofWork) payload(spec task.Spec) string {
 	if len(form.Payload) == 0 {
 		return ""
 	}
-	indented, err := json.MarshalIndent(form.Payload, "", "  ")
-	if err != nil {
-		indented = form.Payload
+	return whole(v.masked(indented(form.Payload)))
+}
+
+// indented is JSON for people: an encoder for HTML would write \u003e for a >.
+func indented(object json.RawMessage) string {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	if decoder.Decode(&value) != nil {
+		return string(object)
 	}
-	return whole(v.masked(string(indented)))
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if encoder.Encode(value) != nil {
+		return string(object)
+	}
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 func (v ofWork) facts(s *task.Spec) []paramView {

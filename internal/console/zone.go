@@ -119,3 +119,12 @@ func (v *visit) moment(t time.Time) moment {
 		ISO: t.UTC().Format(time.RFC3339Nano), Text: t.In(v.zone).Format("2006-01-02 15:04:05"), UTC: humanize.Time(t),
 	}
 }
+
+// instant is a moment with milliseconds.
+func (v *visit) instant(t time.Time) moment {
+	m := v.moment(t)
+	if m.Text != "" {
+		m.Text = t.In(v.zone).Format("2006-01-02 15:04:05.000")
+	}
+	return m
+}

@@ -104,7 +104,7 @@ type Run struct {
 	// Rows are those that the steps of this attempt read or, if they read none, wrote; nil if they were
 	// not counted, because the execution has too many steps.
 	Rows *int64
-	// Skips are those of its steps, counted with Rows.
+	// Skips are the items that its steps skipped, counted with Rows.
 	Skips int64
 }
 
@@ -123,7 +123,7 @@ type CalendarRun struct {
 	Status   core.Status
 }
 
-// Calendar are the executions, newest first. Those of Unread may be incomplete: too many executions, of
+// Calendar are the executions, newest first. The values in Unread may be incomplete: too many executions, of
 // all jobs, have the value.
 type Calendar struct {
 	Runs   []CalendarRun

@@ -22,18 +22,27 @@ func LogLine(l operator.LogLineView) string {
 		}
 		b.WriteString("] ")
 	}
-	first, rest, several := strings.Cut(plain(l.Message), "\n")
-	if l.Event == "cause" {
-		first = "caused by: " + first
-	}
+	first, rest, several := strings.Cut(LogText(l), "\n")
 	b.WriteString(first)
-	for _, a := range attributes(l.Attributes) {
-		b.WriteString(" " + a)
-	}
 	if several {
 		b.WriteString("\n    " + strings.ReplaceAll(rest, "\n", "\n    "))
 	}
 	return b.String()
+}
+
+// LogText is the text of a line: its message with its attributes after the first line.
+func LogText(l operator.LogLineView) string {
+	text, rest, several := strings.Cut(plain(l.Message), "\n")
+	if l.Event == "cause" {
+		text = "caused by: " + text
+	}
+	for _, a := range attributes(l.Attributes) {
+		text += " " + a
+	}
+	if several {
+		text += "\n" + rest
+	}
+	return text
 }
 
 // LogLeftOut counts the lines that are left out, or is "".

@@ -170,7 +170,7 @@ func (s *trends) month(text, param string, last []core.JobExecution) (time.Time,
 	return time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC), nil
 }
 
-// dateParameters are the declared ones, and those of the newest execution.
+// dateParameters are declared, or of the newest execution.
 func dateParameters(file *jobfile.File, last []core.JobExecution) []string {
 	names := []string{}
 	add := func(name string, kind core.ParameterType, identifying bool) {

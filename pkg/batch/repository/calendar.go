@@ -30,7 +30,7 @@ const (
 )
 
 // Calendar implements ports.JobHistory with one statement, over the index of values; or with two, if so
-// many executions have a value that those of the job alone may be fewer.
+// many executions have a value that the job alone may have fewer.
 func (r *jobHistory) Calendar(ctx context.Context, filter ports.CalendarFilter) (found ports.Calendar, err error) {
 	if len(filter.Values) == 0 {
 		return found, nil

@@ -119,6 +119,7 @@ func routes() []route {
 		{"/executions/{execution}/compare", "executions", "compare", executionPage(ofExecution.compare)},
 		{"/skips/{skip}", "executions", "skip", executionPage(ofExecution.skip)},
 		{"/schedules", "schedules", "schedules", jobPage(ofJob.schedules)},
+		{"/schedules/{job}", "schedules", "times", jobPage(ofJob.times)},
 		{"/workers", "workers", "workers", workPage(ofWork.workers)},
 		{"/tasks", "tasks", "tasks", workPage(ofWork.tasks)},
 		{"/tasks/{task}", "tasks", "task", workPage(ofWork.task)},

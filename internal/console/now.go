@@ -24,6 +24,7 @@ type nowView struct {
 	Ended       string
 	Counts      []countLink
 	Last        executionTable
+	Day         dayView
 }
 
 // needLine is a need with its first action.
@@ -76,6 +77,9 @@ func (v ofList) now() (*page, error) {
 	if o.Ended != nil {
 		view.Ended, view.Counts = wording.Ended(o.Ended), v.countLinks(o.Ended)
 	}
+	if view.Day, err = v.day(); err != nil {
+		return nil, err
+	}
 	const most = 10
 	over := slices.DeleteFunc(core.Statuses(), func(s core.Status) bool { return !s.IsOver() })
 	last, err := v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most, FailedSteps: true})
@@ -90,7 +94,7 @@ func (v ofList) countLinks(e *operator.EndedInWindow) []countLink {
 	var list []countLink
 	for _, s := range core.Statuses() {
 		if n := e.Statuses[s]; n > 0 {
-			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s)})
+			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s) + "&ended_since=" + query(e.Since.Format(time.RFC3339))})
 		}
 	}
 	return list

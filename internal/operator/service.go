@@ -34,6 +34,7 @@ type Service struct {
 	*watcher       // Changes
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
+	*agenda        // Day, ScheduleWeek, ScheduleTimes
 }
 
 // New checks the configuration and fills in the defaults.
@@ -112,6 +113,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
 		trends:    &trends{judge: judge, recent: last, records: r},
 		schedules: times,
+		agenda:    &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
 		watcher:   &watcher{c.Changes},
 	}
 }

@@ -228,6 +228,20 @@ func (b *tab) await(expression string) {
 	}
 }
 
+// stays marks the page: another one, or the same one loaded again, has no mark.
+func stays() chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](`document.stays = true`)
+}
+
+// says is an expression of the page: its content has all texts.
+func says(texts ...string) string {
+	var all []string
+	for _, text := range texts {
+		all = append(all, fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, text))
+	}
+	return strings.Join(all, " && ")
+}
+
 // until opens a page again and again, until the element has all texts.
 func (b *tab) until(path, selector string, texts ...string) {
 	b.t.Helper()

@@ -60,7 +60,7 @@ func newRoles(t *testing.T) *roles {
 	db, _ := r.open()
 	names := []string{"batch_owner", "batch_runner", "batch_reader"}
 	for _, b := range r.page {
-		if b.language == "sql" {
+		if b.language == "sql" && b.comment == "" {
 			r.exec(db, r.named(b.text))
 		}
 	}

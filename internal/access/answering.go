@@ -20,7 +20,12 @@ func IsUnavailable(err error) bool {
 // database does not answer check: a frozen server keeps connections open, and
 // only another statement shows it. end must be called.
 func Answering(ctx context.Context, check func(ctx context.Context) error) (_ context.Context, end func()) {
-	ctx, expire := context.WithTimeout(ctx, RequestTime)
+	return AnsweringFor(ctx, RequestTime, check)
+}
+
+// AnsweringFor is Answering for a request that may take another time.
+func AnsweringFor(ctx context.Context, limit time.Duration, check func(ctx context.Context) error) (_ context.Context, end func()) {
+	ctx, expire := context.WithTimeout(ctx, limit)
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(slowTime, func() {
 		for ctx.Err() == nil {

@@ -19,7 +19,8 @@ type listInput struct {
 	Before   int64     `query:"before" minimum:"0" doc:"Only those with a smaller number: next of the previous page"`
 	After    int64     `query:"after" minimum:"0" doc:"Only those with a greater number, oldest first: next of the previous page"`
 	FindFilters
-	Count bool `query:"count" doc:"Count the executions of all pages, up to 10000; more: there are more, or may be"`
+	Count       bool `query:"count" doc:"Count the executions of all pages, up to 10000; more: there are more, or may be"`
+	FailedSteps bool `query:"failed_steps" doc:"The name of the step that failed, of each failed execution (failed_step)"`
 	PageSize
 }
 
@@ -38,7 +39,7 @@ type FindFilters struct {
 func (in *listInput) request() operator.ListRequest {
 	req := operator.ListRequest{
 		Job: in.Job, Instance: core.JobInstanceID(in.Instance), Running: in.Running, Exit: in.Exit, Since: in.Since, Until: in.Until,
-		Before: core.JobExecutionID(in.Before), After: core.JobExecutionID(in.After), Limit: in.Limit, Count: in.Count,
+		Before: core.JobExecutionID(in.Before), After: core.JobExecutionID(in.After), Limit: in.Limit, Count: in.Count, FailedSteps: in.FailedSteps,
 		Search: operator.Search{
 			Params: in.Params, Text: in.Text, EndedSince: in.EndedSince, EndedUntil: in.EndedUntil, LongerThan: in.LongerThan, Has: in.Has,
 			Actor: in.Actor, Worker: in.Worker,

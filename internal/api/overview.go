@@ -18,6 +18,11 @@ type (
 		Before int64     `query:"before" minimum:"0" doc:"Only ended executions with a smaller number: next of the previous page"`
 		Limit  int       `query:"limit" minimum:"0" maximum:"200" doc:"Number of ended executions on a page; 0 means 50"`
 	}
+	dayInput struct {
+		Back  int64 `query:"back" minimum:"0" maximum:"2678400" doc:"Seconds before now; 0 means 86400"`
+		Ahead int64 `query:"ahead" minimum:"0" maximum:"2678400" doc:"Seconds after now; 0 means 43200"`
+		Limit int   `query:"limit" minimum:"0" maximum:"200" doc:"Number of jobs; the others are added up. 0 means 30"`
+	}
 	summaryInput struct {
 		Job   string `query:"job" maxLength:"200" doc:"Only this job"`
 		After string `query:"after" maxLength:"200" doc:"Only jobs with a greater name: next of the previous page"`
@@ -37,6 +42,13 @@ func (a *api) addOverview(h huma.API) {
 					return nil, err
 				}
 				return wording.Overview(found), nil
+			})
+		})
+	huma.Register(h, get(h, "day", "/v1/day", "The executions and the planned runs of all jobs around now",
+		"By default of the last 24 hours and the next 12: the executions of each job, the next times of its schedule, and the median duration of its last completed executions. The most important jobs come first: the newest execution failed, then running ones, with failed executions, due next, and the others. Of a job with more than 60 executions those that completed are added up."),
+		func(ctx context.Context, in *dayInput) (*output[operator.Day], error) {
+			return answer(a, ctx, func() (*operator.Day, error) {
+				return a.Service.Day(ctx, operator.DayRequest{Back: time.Duration(in.Back) * time.Second, Ahead: time.Duration(in.Ahead) * time.Second, Limit: in.Limit})
 			})
 		})
 	huma.Register(h, get(h, "summary", "/v1/summary", "All jobs with their last executions",

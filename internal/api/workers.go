@@ -152,6 +152,7 @@ func (a *api) addDefinitions(h huma.API) {
 				return &scheduleList{list, warnings}, err
 			})
 		})
+	a.addScheduleTimes(h)
 	a.addSwitch(h, "enable", "Enable the schedule of a registered job", "Runs that were due while it was disabled are not caught up.", (*operator.Service).EnableAnswer)
 	a.addSwitch(h, "disable", "Disable the schedule of a registered job", "Running executions and submitted runs continue.", (*operator.Service).DisableAnswer)
 }

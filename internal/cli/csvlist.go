@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 )
@@ -22,15 +21,23 @@ func (env *environment) printCSV(titles []string, rows [][]string) error {
 	return env.print(b.String())
 }
 
-func (c showCommands) executionsCSV(page []operator.Execution) error {
+func (c showCommands) executionsCSV(page []operator.Execution, failedSteps bool) error {
+	titles := []string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}
+	if failedSteps {
+		titles = append(titles, "failed_step")
+	}
 	rows := make([][]string, 0, len(page))
 	for _, e := range page {
-		rows = append(rows, []string{
+		cells := []string{
 			wording.ID(e.ID), e.JobName, wording.Parameters(e.Params.Identifying().All()), string(e.Status), e.ExitCode,
 			strconv.Itoa(e.Attempt), csvTime(e.StartedAt), csvSeconds(e.Duration),
-		})
+		}
+		if failedSteps {
+			cells = append(cells, e.FailedStep)
+		}
+		rows = append(rows, cells)
 	}
-	return c.env.printCSV([]string{"execution", "job", "parameters", "status", "exit", "attempt", "started", "duration"}, rows)
+	return c.env.printCSV(titles, rows)
 }
 
 func (c showCommands) instancesCSV(instances []operator.InstanceView) error {
@@ -46,17 +53,9 @@ func (c showCommands) instancesCSV(instances []operator.InstanceView) error {
 func (c skipsCommands) skipsCSV(items []operator.SkipView) error {
 	rows := make([][]string, 0, len(items))
 	for i := range items {
-		s := &items[i]
-		by := ""
-		if s.RedrivenBy != 0 {
-			by = wording.ID(s.RedrivenBy)
-		}
-		rows = append(rows, []string{
-			strconv.FormatInt(s.ID, 10), s.Step, string(s.Phase), s.Path, strconv.FormatInt(s.Line, 10),
-			strconv.FormatInt(s.Index, 10), strconv.FormatInt(s.Row, 10), s.Class, humanize.OneLine(s.Error), by,
-		})
+		rows = append(rows, wording.SkipCells(&items[i]))
 	}
-	return c.env.printCSV([]string{"id", "step", "phase", "path", "line", "index", "row", "class", "error", "redriven_by"}, rows)
+	return c.env.printCSV(wording.SkipColumns(), rows)
 }
 
 func csvTime(t time.Time) string {

@@ -38,12 +38,12 @@ func (c showCommands) listJobs(ctx context.Context) error {
 		return c.env.printJSON(jobs)
 	}
 	if c.env.format == formatCSV {
-		return c.executionsCSV(jobs)
+		return c.executionsCSV(jobs, false)
 	}
 	if len(jobs) == 0 {
 		return c.noExecutions(ctx, "")
 	}
-	return c.env.print(executionTable(jobs))
+	return c.env.print(executionTable(jobs, false))
 }
 
 func (c showCommands) listInstancesCommand() *cobra.Command {

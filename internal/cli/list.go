@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -53,6 +54,7 @@ func (c showCommands) listCommand() *cobra.Command {
 	f.Int64Var(&l.before, "before", 0, "only executions with a smaller number than `EXECUTION`: the next page")
 	f.Int64Var(&l.after, "after", 0, "only executions with a greater number than `EXECUTION`, oldest first")
 	f.IntVar(&l.request.Limit, "limit", 20, "at most `N` executions")
+	f.BoolVar(&l.request.FailedSteps, "failed-steps", false, "also the step that failed of each failed execution")
 	f.BoolVar(&l.request.Count, "count", false, "count the executions of all pages, up to 10,000")
 	l.find.add(cmd, &l.request.Search)
 	c.env.addListFormatFlag(cmd)
@@ -105,12 +107,12 @@ func (c showCommands) list(ctx context.Context, req operator.ListRequest) error 
 		return c.env.printJSON(records)
 	}
 	if c.env.format == formatCSV {
-		return c.executionsCSV(page.Executions)
+		return c.executionsCSV(page.Executions, req.FailedSteps)
 	}
 	if len(page.Executions) == 0 {
 		return l.sayNothing(ctx)
 	}
-	if err := c.env.print(executionTable(page.Executions)); err != nil {
+	if err := c.env.print(executionTable(page.Executions, req.FailedSteps)); err != nil {
 		return err
 	}
 	if text := placedInVain(page.Executions); text != "" {
@@ -151,10 +153,13 @@ func (c showCommands) parkedInVain(page []operator.Execution) string {
 	return "\n" + humanize.Join(ids) + ": parked; " + c.env.words().NoWorker(waiting) + "\n"
 }
 
-func executionTable(page []operator.Execution) string {
+func executionTable(page []operator.Execution, failedSteps bool) string {
 	columns := []column{
 		{title: "id", right: true}, {title: "job"}, {title: "parameters"}, {title: "status"},
 		{title: "attempt", right: true}, {title: "started"}, {title: "duration", right: true},
+	}
+	if failedSteps {
+		columns = append(columns, column{title: "failed step"})
 	}
 	var rows [][]string
 	params := newParameterColumn()
@@ -166,8 +171,12 @@ func executionTable(page []operator.Execution) string {
 		if !e.StartedAt.IsZero() {
 			took = humanize.Seconds(e.Duration)
 		}
-		rows = append(rows, []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
-			wording.StatusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), humanize.Count(e.Attempt), humanize.Time(e.StartedAt), took})
+		cells := []string{wording.ID(e.ID), e.JobName, params.text(e.JobName, e.Params.Identifying().All()),
+			wording.StatusAndExit(e.Status, e.ExitCode) + ownerNote(e.Owner), humanize.Count(e.Attempt), humanize.Time(e.StartedAt), took}
+		if failedSteps {
+			cells = append(cells, cmp.Or(e.FailedStep, "-"))
+		}
+		rows = append(rows, cells)
 	}
 	return renderTable(columns, rows)
 }

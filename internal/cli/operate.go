@@ -117,7 +117,7 @@ func (c operateCommands) printRecovered(ctx context.Context, ended []operator.Ex
 		c.env.log.InfoContext(ctx, "nothing to recover: whatever runs is alive, or is parked and waits for workers")
 		return nil
 	}
-	text := executionTable(ended) + "\n"
+	text := executionTable(ended, false) + "\n"
 	for _, e := range ended {
 		for _, line := range wording.HintLines(c.env.words().NextHints(e.Actions)) {
 			text += line + "\n"

@@ -114,7 +114,7 @@ func (c serverCommands) serve(ctx context.Context, jobs []string, slots int, lab
 				Proxy: access.Proxy(c.env.settings.API.Proxy), BasePath: c.env.settings.API.BasePath, Announce: func(guard *access.Guard) { c.announceLink(ctx, at, guard) },
 				Pages: func(guard *access.Guard) (http.Handler, error) {
 					return console.New(guard, console.Config{
-						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, Log: c.env.log,
+						Service: s.Service, Jobs: catalog, Tasks: s.Tasks, Mask: c.env.settings.Secrets.Values, MaskJSON: c.env.settings.Secrets.JSON, Log: c.env.log,
 						Commands: wording.Commands{Program: c.env.app.Name}, Stream: "/v1/stream", Base: c.env.settings.API.BasePath,
 					})
 				},

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,8 @@ type Config struct {
 	Tasks   *runtime.TaskService
 	// Mask hides secrets in a text; may be nil.
 	Mask func(text string) string
+	// MaskJSON hides secrets in a JSON document, which stays valid; may be nil.
+	MaskJSON func(document []byte) []byte
 	// Commands writes the command lines that pages show.
 	Commands wording.Commands
 	// Stream is the address of the API's stream of changes; empty means that pages do not follow.
@@ -67,7 +70,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if c.pages, err = c.templates(); err != nil {
 		return nil, err
 	}
-	for _, r := range routes() {
+	for _, r := range slices.Concat(routes(), downloads()) {
 		c.mux.HandleFunc("GET "+r.pattern, func(w http.ResponseWriter, req *http.Request) { c.serve(w, req, r) })
 	}
 	c.mux.HandleFunc("GET /static/{name}", c.assets.serve)
@@ -115,6 +118,7 @@ func routes() []route {
 		{"/executions/{execution}/compare", "executions", "compare", executionPage(ofExecution.compare)},
 		{"/skips/{skip}", "executions", "skip", executionPage(ofExecution.skip)},
 		{"/schedules", "schedules", "schedules", jobPage(ofJob.schedules)},
+		{"/schedules/{job}", "schedules", "times", jobPage(ofJob.times)},
 		{"/workers", "workers", "workers", workPage(ofWork.workers)},
 		{"/tasks", "tasks", "tasks", workPage(ofWork.tasks)},
 		{"/tasks/{task}", "tasks", "task", workPage(ofWork.task)},
@@ -153,7 +157,11 @@ func workPage(show func(ofWork) (*page, error)) func(*visit) (*page, error) {
 
 // ServeHTTP implements http.Handler, for admitted requests.
 func (c *console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, end := access.Answering(r.Context(), c.Service.CheckDatabase)
+	limit := access.RequestTime
+	if isDownload(r) {
+		limit = downloadTime
+	}
+	ctx, end := access.AnsweringFor(r.Context(), limit, c.Service.CheckDatabase)
 	defer end()
 	r = r.WithContext(ctx)
 	if _, pattern := c.mux.Handler(r); pattern == "" {

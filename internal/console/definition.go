@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/jobfile/outline"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
@@ -26,7 +27,9 @@ type definitionView struct {
 type fileView struct {
 	Name, Path string
 	Lines      []codeLine
-	Cut        string
+	// Download is empty for a file as it is now.
+	Download string
+	Cut      string
 }
 
 type codeLine struct {
@@ -66,7 +69,9 @@ func (v ofExecution) definition() (*page, error) {
 	collect(places, flow.Flow)
 	collect(places, flow.Finally)
 	for _, f := range shown.Definition {
-		view.Files = append(view.Files, v.file(f, v.marks(places, shown.Steps)))
+		file := v.file(f, v.marks(places, shown.Steps))
+		file.Download = v.executionLink(shown.ID).Href + "/definition.txt?file=" + query(f.Name)
+		view.Files = append(view.Files, file)
 	}
 	return tabPage(shown, "definition", view), nil
 }
@@ -149,6 +154,14 @@ func (v *visit) file(f core.DefinitionFile, marks []mark) fileView {
 
 func isFile(name string, f core.DefinitionFile) bool {
 	return name == "" || name == f.Path || name == f.Name || filepath.Base(name) == filepath.Base(f.Name)
+}
+
+// cutText is cutLine for a text that a download has as a whole.
+func cutText(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return cutLine(text, most) + " (cut: it has " + humanize.Count(len(text)) + " bytes, and the download all of them)"
 }
 
 func cutLine(text string, most int) string {

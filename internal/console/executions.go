@@ -5,11 +5,9 @@ import (
 	"errors"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
 	"github.com/surfin-batch/surfin/internal/wording"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -18,7 +16,7 @@ import (
 
 // executionsView is the table of executions.
 type executionsView struct {
-	List []executionLine
+	List executionTable
 	// Filters are the chosen ones: each can be removed.
 	Filters []filterWord
 	// Statuses and Jobs are suggestions for the form.
@@ -36,30 +34,13 @@ type executionsView struct {
 // filterWord is a filter as a word with the address without it.
 type filterWord struct{ Text, Without string }
 
-// executionLine is an execution in a table.
-type executionLine struct {
-	link
-	Job     link
-	Status  statusView
-	Exit    string
-	Attempt int
-	Params  string
-	Created moment
-	Started moment
-	Ended   moment
-	Took    string
-	Error   string
-	Owner   string
-	Waits   string
-}
-
 func (v ofList) executions() (*page, error) {
 	req := v.listRequest()
 	found, err := v.list(v.r.Context(), &req)
 	if err != nil {
 		return nil, err
 	}
-	view := executionsView{List: v.executionLines(found.Executions), Filters: v.filterWords(), Jobs: v.Jobs.Names(), Form: map[string]string{}}
+	view := executionsView{List: v.executionTable(found.Executions), Filters: v.filterWords(), Jobs: v.Jobs.Names(), Form: map[string]string{}}
 	for _, name := range filterNames() {
 		view.Form[name] = v.text(name)
 	}
@@ -115,6 +96,7 @@ func (v ofList) listRequest() operator.ListRequest {
 	req := operator.ListRequest{
 		Job: v.text("job"), Instance: core.JobInstanceID(v.key("instance")), Exit: v.text("exit"), Since: v.time("since"), Until: v.time("until"),
 		Before: core.JobExecutionID(v.key("before")), Limit: pageSize,
+		FailedSteps: true,
 	}
 	req.After = core.JobExecutionID(v.key("after"))
 	req.Search = operator.Search{
@@ -205,7 +187,7 @@ func leaveOut(req *operator.ListRequest, field string) {
 	case "worker":
 		req.Worker = ""
 	default:
-		*req = operator.ListRequest{Job: req.Job, Instance: req.Instance, Limit: req.Limit}
+		*req = operator.ListRequest{Job: req.Job, Instance: req.Instance, Limit: req.Limit, FailedSteps: req.FailedSteps}
 	}
 }
 
@@ -245,33 +227,4 @@ func (v ofList) paramWords() []filterWord {
 		list = append(list, filterWord{"parameter " + clip(text, shortText), u.String()})
 	}
 	return list
-}
-
-func (v *visit) executionLines(found []operator.Execution) []executionLine {
-	list := make([]executionLine, len(found))
-	for i := range found {
-		list[i] = v.executionLine(&found[i])
-	}
-	return list
-}
-
-func (v *visit) executionLine(e *operator.Execution) executionLine {
-	l := executionLine{
-		link: v.executionLink(e.ID), Job: link{clip(e.JobName, shortText), v.jobLink(e.JobName)}, Status: status(e.Status), Exit: exitOf(e.Status, e.ExitCode),
-		Attempt: e.Attempt, Params: clip(v.masked(wording.Parameters(e.Params.Identifying().All())), lineText), Created: v.moment(e.CreatedAt),
-		Started: v.moment(e.StartedAt), Ended: v.moment(e.EndedAt), Error: clip(v.masked(e.Error), lineText),
-	}
-	if !e.StartedAt.IsZero() {
-		l.Took = humanize.Seconds(e.Duration)
-	}
-	if e.Owner != nil {
-		l.Owner = "process " + strconv.Itoa(e.Owner.PID) + " on " + clip(e.Owner.Host, shortText)
-		if e.Owner.Dead || e.Owner.Lost {
-			l.Waits = wording.Lease(e.Owner, v.Now())
-		}
-	}
-	if e.Waiting != nil {
-		l.Waits, l.Error = v.Commands.Parked(e.Waiting), ""
-	}
-	return l
 }

@@ -25,7 +25,7 @@ type jobView struct {
 	Here        bool
 	Incrementer string
 	Summary     *jobLine
-	Runs        []executionLine
+	Runs        executionTable
 	All         string
 	Flow        template.HTML
 	Outline     []outlineLine
@@ -41,11 +41,11 @@ func (v ofJob) job() (*page, error) {
 	name := v.r.PathValue("job")
 	ctx := v.r.Context()
 	const most = 20
-	runs, err := v.Service.List(ctx, operator.ListRequest{Job: name, Limit: most})
+	runs, err := v.Service.List(ctx, operator.ListRequest{Job: name, Limit: most, FailedSteps: true})
 	if err != nil {
 		return nil, err
 	}
-	view := jobView{Name: clip(name, lineText), Runs: v.executionLines(runs.Executions), All: v.Base + "/executions?job=" + query(name)}
+	view := jobView{Name: clip(name, lineText), Runs: v.executionTable(runs.Executions), All: v.Base + "/executions?job=" + query(name)}
 	summary, err := v.Service.JobSummaries(ctx, operator.JobsRequest{Job: name, Catalog: v.Jobs})
 	if err != nil {
 		return nil, err

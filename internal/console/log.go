@@ -19,6 +19,8 @@ type logView struct {
 	Stored         string
 	Earlier, Later string
 	End            string
+	// Download has all lines that the filters select.
+	Download string
 }
 
 type logLine struct {
@@ -51,6 +53,9 @@ func (v ofExecution) log() (*page, error) {
 		head: h, LeftOut: wording.LogLeftOut(found.LeftOut), Stored: humanize.Plural(int(found.Stored), "line") + ", " + humanize.Count(found.Bytes) + " bytes",
 		Form: map[string]string{"step": v.text("step"), "text": v.text("text")}, End: v.with("after", "", "before", ""),
 	}
+	if found.Stored > 0 {
+		view.Download = v.download(found.Execution, "log.txt")
+	}
 	for _, level := range []string{"debug", "info", "warn", "error"} {
 		view.Levels = append(view.Levels, choice{level, "", level == v.text("level")})
 	}
@@ -79,5 +84,5 @@ func (v ofExecution) logLine(l *operator.LogLineView) logLine {
 	case len(l.Level) >= 4 && l.Level[:4] == "WARN":
 		class = "warn"
 	}
-	return logLine{strconv.FormatInt(l.Seq, 10), v.instant(l.At), l.Level, class, clip(where, shortText), cutLine(whole(v.masked(wording.LogText(*l))), longest)}
+	return logLine{strconv.FormatInt(l.Seq, 10), v.instant(l.At), l.Level, class, clip(where, shortText), cutText(whole(v.masked(wording.LogText(*l))), longest)}
 }

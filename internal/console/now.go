@@ -19,11 +19,12 @@ type nowView struct {
 	Newest  string
 	Running []progressLine
 	// Others run without a step just now.
-	Others      []executionLine
+	Others      executionTable
 	MoreRunning bool
 	Ended       string
 	Counts      []countLink
-	Last        []executionLine
+	Last        executionTable
+	Day         dayView
 }
 
 // needLine is a need with its first action.
@@ -64,23 +65,28 @@ func (v ofList) now() (*page, error) {
 	if view.Running, err = v.progress(operator.ProgressRequest{}, 0); err != nil {
 		return nil, err
 	}
+	var others []operator.Execution
 	for i := range o.Running {
 		e := &o.Running[i]
 		if !slices.ContainsFunc(view.Running, func(l progressLine) bool { return l.Execution.Text == id(e.ID) }) {
-			view.Others = append(view.Others, v.executionLine(e))
+			others = append(others, *e)
 		}
 	}
+	view.Others = v.executionTable(others)
 	view.MoreRunning = o.MoreRunning
 	if o.Ended != nil {
 		view.Ended, view.Counts = wording.Ended(o.Ended), v.countLinks(o.Ended)
 	}
+	if view.Day, err = v.day(); err != nil {
+		return nil, err
+	}
 	const most = 10
 	over := slices.DeleteFunc(core.Statuses(), func(s core.Status) bool { return !s.IsOver() })
-	last, err := v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most})
+	last, err := v.Service.List(ctx, operator.ListRequest{Statuses: over, Limit: most, FailedSteps: true})
 	if err != nil {
 		return nil, err
 	}
-	view.Last = v.executionLines(last.Executions)
+	view.Last = v.executionTable(last.Executions)
 	return &page{Title: nowTitle(&view), Heading: nowHeading(&view), Body: view, Live: "execution,progress,task,schedule,worker"}, nil
 }
 
@@ -88,7 +94,7 @@ func (v ofList) countLinks(e *operator.EndedInWindow) []countLink {
 	var list []countLink
 	for _, s := range core.Statuses() {
 		if n := e.Statuses[s]; n > 0 {
-			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s)})
+			list = append(list, countLink{status(s), humanize.Count(n), v.Base + "/executions?statuses=" + string(s) + "&ended_since=" + query(e.Since.Format(time.RFC3339))})
 		}
 	}
 	return list
@@ -133,7 +139,7 @@ func needStatus(n *operator.Need) statusView {
 }
 
 func nowTitle(view *nowView) string {
-	return "Now: " + needs(view) + ", " + strconv.Itoa(len(view.Running)+len(view.Others)) + " running"
+	return "Now: " + needs(view) + ", " + strconv.Itoa(len(view.Running)+len(view.Others.Rows)) + " running"
 }
 
 func needs(view *nowView) string {
@@ -148,7 +154,7 @@ func needs(view *nowView) string {
 }
 
 func nowHeading(view *nowView) string {
-	runs := len(view.Running) + len(view.Others)
+	runs := len(view.Running) + len(view.Others.Rows)
 	switch {
 	case view.Newest != "":
 		return "More that needs you"

@@ -79,6 +79,9 @@ type scene struct {
 	app *batch.App
 	log *lockedBuffer
 	at  string
+	// handler has the pages at the address, config is theirs.
+	handler http.Handler
+	config  console.Config
 }
 
 // newScene serves the console of real services with their jobs.
@@ -105,12 +108,10 @@ func newScene(t testing.TB, url string, change ...func(*console.Config)) *scene 
 	for _, f := range change {
 		f(&config)
 	}
-	guard := access.New(access.Config{Clients: []settings.Client{
-		{Name: "anna", Role: settings.Operator, Token: operatorToken}, {Name: "wall", Role: settings.Viewer, Token: viewerToken},
-	}, Rate: 1e6, Log: config.Log})
-	handler, err := console.New(guard, config)
+	s.config = config
+	s.handler, err = console.New(access.New(access.Config{Clients: clients(), Rate: 1e6, Log: config.Log}), config)
 	require.NoError(t, err)
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	s.at = server.URL
 	return s
@@ -125,9 +126,13 @@ func (s *scene) write(name, text string) {
 
 func (s *scene) run(job string, params map[string]string) core.JobExecutionID {
 	s.t.Helper()
-	e, err := s.app.Run(s.t.Context(), operator.RunRequest{File: filepath.Join(s.dir, job+".yaml"), Params: params})
+	e, err := s.app.Run(s.t.Context(), runRequest(filepath.Join(s.dir, job+".yaml"), params))
 	require.NoError(s.t, err)
 	return e.ID
+}
+
+func runRequest(file string, params map[string]string) operator.RunRequest {
+	return operator.RunRequest{File: file, Params: params}
 }
 
 type answer struct {

@@ -1,18 +1,23 @@
 package console
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
+	"github.com/surfin-batch/surfin/internal/wording"
 )
 
 // schedulesView are the registered jobs with their times.
 type schedulesView struct {
+	Week        weekView
 	Schedules   []scheduleLine
 	Definitions []definitionLine
+	// Older are the next schedules by name, Newest the first ones.
+	Older, Newest string
 	// NoLeader: no worker is alive, so nothing is started.
 	NoLeader bool
 }
@@ -20,6 +25,7 @@ type schedulesView struct {
 // scheduleLine is a schedule with its next times, in its own zone and in the page's.
 type scheduleLine struct {
 	Job      link
+	Times    string // the address of its times
 	Cron     string
 	Zone     string
 	CatchUp  string
@@ -32,6 +38,14 @@ type scheduleLine struct {
 	Error    string
 }
 
+// First is the first one of the next times.
+func (l scheduleLine) First() *scheduledTime {
+	if len(l.Next) == 0 {
+		return nil
+	}
+	return &l.Next[0]
+}
+
 type scheduledTime struct {
 	moment
 	// Own is in the schedule's zone, In is how long it takes until then.
@@ -40,6 +54,7 @@ type scheduledTime struct {
 
 type definitionLine struct {
 	Job     link
+	Times   string // the address of its times
 	Enabled bool
 	Version string
 	File    string
@@ -52,8 +67,11 @@ type definitionLine struct {
 
 func (v ofJob) schedules() (*page, error) {
 	ctx := v.r.Context()
-	const times = 5
-	list, err := v.Service.Schedules(ctx, operator.SchedulesRequest{Count: times})
+	list, err := v.Service.Schedules(ctx, operator.SchedulesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	week, err := v.week()
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +79,17 @@ func (v ofJob) schedules() (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	var view schedulesView
+	view := schedulesView{Week: v.weekView(wording.ScheduleWeek(week))}
 	for i := range list {
-		view.Schedules = append(view.Schedules, v.scheduleLine(&list[i]))
+		if slices.ContainsFunc(week.Schedules, func(s operator.WeekSchedule) bool { return s.Job == list[i].Job }) {
+			view.Schedules = append(view.Schedules, v.scheduleLine(&list[i]))
+		}
+	}
+	if week.Next != "" {
+		view.Older = v.with("after", week.Next)
+	}
+	if v.text("after") != "" {
+		view.Newest = v.with("after", "")
 	}
 	for i := range registered {
 		view.Definitions = append(view.Definitions, v.definitionLine(&registered[i]))
@@ -80,12 +106,12 @@ func (v ofJob) schedules() (*page, error) {
 			heading += ", and no worker is alive to start them"
 		}
 	}
-	return &page{Title: "Schedules", Heading: heading, Body: view}, nil
+	return &page{Title: "Schedules", Heading: heading, Body: view, Live: "execution,schedule"}, nil
 }
 
 func (v ofJob) scheduleLine(s *operator.ScheduleView) scheduleLine {
 	l := scheduleLine{
-		Job: link{clip(s.Job, shortText), v.jobLink(s.Job)}, Cron: s.Cron, Zone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap,
+		Job: link{clip(s.Job, shortText), v.jobLink(s.Job)}, Times: v.timesLink(s.Job), Cron: s.Cron, Zone: s.Timezone, CatchUp: s.CatchUp, Overlap: s.Overlap,
 		Decided: v.moment(s.DecidedUntil), Error: clip(v.masked(s.Error), lineText),
 	}
 	if s.Calendar != nil {
@@ -116,7 +142,7 @@ func (v ofJob) scheduledTime(t operator.ScheduledTime) scheduledTime {
 func (v ofJob) definitionLine(d *operator.DefinitionView) definitionLine {
 	const digits = 12
 	l := definitionLine{
-		Job: link{clip(d.Job, shortText), v.jobLink(d.Job)}, Enabled: d.Enabled, Version: d.Version[:min(digits, len(d.Version))], File: clip(d.File, lineText),
+		Job: link{clip(d.Job, shortText), v.jobLink(d.Job)}, Times: v.timesLink(d.Job), Enabled: d.Enabled, Version: d.Version[:min(digits, len(d.Version))], File: clip(d.File, lineText),
 		Updated: v.moment(d.Updated), By: clip(d.By, shortText), HasTimes: d.Schedule != nil,
 	}
 	var words []string

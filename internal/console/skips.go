@@ -21,6 +21,8 @@ type skipsView struct {
 	// Elsewhere are other attempts that have some.
 	Elsewhere []link
 	LeftLink  string
+	// ToEdit and Table are downloads; empty without items.
+	ToEdit, Table string
 }
 
 // skipGroup counts items of one step, phase and class.
@@ -82,6 +84,9 @@ func (v ofExecution) skips() (*page, error) {
 	if !req.Left {
 		view.LeftLink = v.with("left", "true", "after", "")
 	}
+	if len(view.Groups) > 0 {
+		view.ToEdit, view.Table = v.download(shown.ID, "skips.jsonl"), v.download(shown.ID, "skips.csv")
+	}
 	if found.Next != 0 {
 		view.Next = v.with("after", strconv.FormatInt(found.Next, 10))
 	}
@@ -140,6 +145,8 @@ type skipView struct {
 	SHA256  string
 	Bytes   string
 	LeftIn  *link
+	// Download is empty if nothing of the item is stored.
+	Download string
 }
 
 func (v ofExecution) skip() (*page, error) {
@@ -167,6 +174,9 @@ func (v ofExecution) skip() (*page, error) {
 	view.Fields = v.fields(item)
 	if view.Fields == nil && len(item) > 0 && string(item) != "null" {
 		view.Whole = whole(v.masked(string(item)))
+	}
+	if itemOf(s) != "" {
+		view.Download = view.Href + "/item.txt"
 	}
 	text := "Skipped item " + view.Text
 	return &page{Title: text, Heading: text + " of step " + view.Step, Body: view}, nil

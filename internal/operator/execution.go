@@ -17,8 +17,10 @@ type Execution struct {
 	Status     core.Status         `json:"status"`
 	ExitCode   string              `json:"exit,omitempty"`
 	Error      string              `json:"error,omitempty"`
-	Attempt    int                 `json:"attempt"`
-	Params     Parameters          `json:"parameters"`
+	// FailedStep is the first step that failed; set by List if requested.
+	FailedStep string     `json:"failed_step,omitempty"`
+	Attempt    int        `json:"attempt"`
+	Params     Parameters `json:"parameters"`
 
 	CreatedAt time.Time `json:"created,omitzero"`
 	StartedAt time.Time `json:"started,omitzero"`

@@ -16,6 +16,7 @@ type history struct {
 	view    *viewer
 	work    *workload
 	records historyRecords
+	recent  ports.JobHistory // may be nil
 }
 
 type historyRecords interface {
@@ -75,6 +76,8 @@ type ListRequest struct {
 	Limit int `json:"limit,omitempty"`
 	// Count counts the executions of all pages, up to 10,000.
 	Count bool `json:"count,omitempty"`
+	// FailedSteps adds the failed step of each failed execution of the page.
+	FailedSteps bool `json:"failed_steps,omitempty"`
 }
 
 // ExecutionPage is a page of executions, newest first.
@@ -104,6 +107,9 @@ func (s *history) List(ctx context.Context, req ListRequest) (ExecutionPage, err
 	}
 	search.Filter, search.After = filter, req.After
 	page, err := s.list(ctx, &req, search)
+	if err == nil && req.FailedSteps {
+		err = s.addFailedSteps(ctx, page.Executions)
+	}
 	if err == nil && req.Count {
 		page.Count, err = s.count(ctx, search)
 	}
@@ -130,6 +136,27 @@ func (s *history) list(ctx context.Context, req *ListRequest, search ports.Execu
 		page.Next = ids[len(ids)-1]
 	}
 	return page, err
+}
+
+// addFailedSteps reads the steps of the failed executions of a page with one statement.
+func (s *history) addFailedSteps(ctx context.Context, page []Execution) error {
+	var failed []core.JobExecutionID
+	for i := range page {
+		if st := page[i].Status; st == core.StatusFailed || st == core.StatusUnknown {
+			failed = append(failed, page[i].ID)
+		}
+	}
+	if s.recent == nil || len(failed) == 0 {
+		return nil
+	}
+	names, err := s.recent.FailedSteps(ctx, failed...)
+	if err != nil {
+		return err
+	}
+	for i := range page {
+		page[i].FailedStep = names[page[i].ID]
+	}
+	return nil
 }
 
 func (s *history) listed(ctx context.Context, ids []core.JobExecutionID, filter ports.ExecutionFilter) ([]Execution, error) {

@@ -33,6 +33,7 @@ type Service struct {
 	*watcher       // Changes
 	*curves        // Series
 	*schedules     // Register, Unregister, Enable, Disable, Definitions, Schedules, Figures
+	*agenda        // Day, ScheduleWeek, ScheduleTimes
 }
 
 // New checks the configuration and fills in the defaults.
@@ -70,7 +71,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		compiler: jobfile.Deps{Provider: c.Provider, FileMode: c.FileMode, Tasks: c.Tasks, Distributed: c.Distributed, Secrets: c.Secrets},
 	}
 	judge.carries = jobs.carries
-	history := &history{judge: judge, view: view, work: work, records: r}
+	history := &history{judge: judge, view: view, work: work, records: r, recent: c.JobHistory}
 	changes := &comparison{records: r, checkpoints: c.Checkpoints, registry: c.Registry}
 	admission := &admission{schema: tables, judge: judge, records: r}
 	chooser := &chooser{schema: tables, judge: judge, jobs: jobs, records: r}
@@ -110,6 +111,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
 		schedules: times,
+		agenda:    &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
 		watcher:   &watcher{c.Changes},
 	}
 }

@@ -115,4 +115,46 @@ type JobHistory interface {
 	// Runs returns the existing executions. It counts the rows of the first ones in the order of the
 	// request, with at most 100,000 steps in all.
 	Runs(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]Run, error)
+	// FailedSteps returns the name of the first step with a failure of each of the executions that has
+	// one.
+	FailedSteps(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]string, error)
+	// EndedRuns returns the executions that ended since then, at most so many of the newest.
+	EndedRuns(ctx context.Context, since time.Time, limit int) ([]RunSpan, error)
+	// ActiveRuns returns at most limit executions that are not over, the oldest first.
+	ActiveRuns(ctx context.Context, limit int) ([]RunSpan, error)
+	// ScheduledRuns returns the submitted runs of scheduled times.
+	ScheduledRuns(ctx context.Context, times ...ScheduledKey) (map[ScheduledKey]ScheduledRun, error)
+	// ScheduleActs returns the acts since then that decide what becomes of scheduled times, oldest first:
+	// times left out by the scheduler, and jobs registered, enabled and disabled. It reads at most limit
+	// acts of all kinds, the oldest.
+	ScheduleActs(ctx context.Context, since time.Time, limit int) ([]Act, error)
 }
+
+// RunSpan is an execution with its times.
+type RunSpan struct {
+	ID                            core.JobExecutionID
+	JobName                       string
+	Status                        core.Status
+	CreatedAt, StartedAt, EndedAt time.Time
+}
+
+// ScheduledKey is a scheduled time of a registered job.
+type ScheduledKey struct {
+	Definition int64
+	Key        string
+}
+
+// ScheduledRun is the task of a scheduled time, with its executions.
+type ScheduledRun struct {
+	Task  int64
+	State string
+	// Error of the task: why it did not run the job.
+	Error     string
+	CreatedAt time.Time
+	// Attempts are its executions, oldest first.
+	Attempts []RunSpan
+}
+
+// OtherTimes ends the detail of a registration that changed the times of the schedule: earlier times do not
+// belong to it.
+const OtherTimes = " (other times)"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/surfin-batch/surfin/internal/dberr"
 	"github.com/surfin-batch/surfin/internal/gormtx"
+	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/internal/ports/taskports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -63,7 +64,11 @@ func (r *definitions) Register(ctx context.Context, d taskports.Definition, acto
 			if err := r.storeDefinition(ctx, before, row); err != nil {
 				return err
 			}
-			return r.store.auditDefinition(ctx, actRegister, actor, d.Name, d.Name+" "+row.Version)
+			detail := d.Name + " " + row.Version
+			if before != nil && timesOf(before.Schedule) != timesOf(row.Schedule) {
+				detail += ports.OtherTimes
+			}
+			return r.store.auditDefinition(ctx, actRegister, actor, d.Name, detail)
 		})
 		if dberr.IsUniqueViolation(err) && tries < maxTries {
 			continue // another process registered the name concurrently

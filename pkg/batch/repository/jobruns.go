@@ -155,3 +155,31 @@ func (r *jobHistory) addRows(ctx context.Context, ids []core.JobExecutionID, run
 	}
 	return nil
 }
+
+// searchedSteps bounds the steps with an error that FailedSteps reads of one execution.
+const searchedSteps = 100
+
+// FailedSteps implements ports.JobHistory with one statement per batchSize ids, over the index of steps
+// with an error.
+func (r *jobHistory) FailedSteps(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]string, error) {
+	names := map[core.JobExecutionID]string{}
+	for batch := range slices.Chunk(ids, batchSize) {
+		var rows []struct {
+			ID   core.JobExecutionID
+			Name string
+		}
+		err := r.store.scan(ctx, &rows, `SELECT e.id, COALESCE((SELECT f.name FROM
+				(SELECT s.id, s.name, s.status, s.manager_id FROM {step_execution} s WHERE s.job_execution_id = e.id AND `+saidByAny+` ORDER BY s.id LIMIT ?) AS f
+			WHERE f.status IN ('FAILED', 'UNKNOWN') AND f.manager_id IS NULL ORDER BY f.id LIMIT 1), '') AS name
+			FROM {job_execution} e WHERE e.id {among}`, searchedSteps, listed(batch))
+		if err != nil {
+			return nil, fmt.Errorf("find the failed steps of %d executions: %w", len(batch), err)
+		}
+		for _, row := range rows {
+			if row.Name != "" {
+				names[row.ID] = row.Name
+			}
+		}
+	}
+	return names, nil
+}

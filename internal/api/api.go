@@ -46,6 +46,8 @@ type Config struct {
 	// Pages returns the handler of everything that is neither the API nor a probe, such as
 	// the sign-in, with the same clients and rates; nil means that there are no pages.
 	Pages func(guard *access.Guard) (http.Handler, error)
+	// Changes looks for changes for the streams; nil means a looker of their own.
+	Changes *changes.Looker
 	// Announce receives the guard before the first request; may be nil.
 	Announce func(guard *access.Guard)
 
@@ -53,10 +55,7 @@ type Config struct {
 	stopping <-chan struct{}
 }
 
-type api struct {
-	Config
-	changes *changes.Looker
-}
+type api struct{ Config }
 
 type output[T any] struct{ Body T }
 

@@ -29,6 +29,9 @@ func New(config Config) (http.Handler, error) {
 	if config.Log == nil {
 		config.Log = slog.Default()
 	}
+	if config.Changes == nil {
+		config.Changes = changes.New(config.Service.Changes, config.Log)
+	}
 	if config.Mask == nil {
 		config.Mask = func(document []byte) []byte { return document }
 	}
@@ -36,7 +39,7 @@ func New(config Config) (http.Handler, error) {
 		config.started = func(*operator.Running) {}
 	}
 	mux := http.NewServeMux()
-	document, err := (&api{config, changes.New(config.Service.Changes, config.Log)}).register(mux)
+	document, err := (&api{config}).register(mux)
 	if err != nil {
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (a *api) stream(w http.ResponseWriter, r *http.Request) {
 		ctx, over = context.WithDeadline(ctx, until)
 		defer over()
 	}
-	listener, err := a.changes.Listen(ctx, clientOf(r), topics, r.Header.Get("Last-Event-ID"))
+	listener, err := a.Changes.Listen(ctx, clientOf(r), topics, r.Header.Get("Last-Event-ID"))
 	var full *changes.FullError
 	switch {
 	case errors.As(err, &full):

@@ -126,6 +126,14 @@ func (l *Looker) admit(client string) error {
 	return nil
 }
 
+// Looks counts the looks that are over. What was read after one of them has every change whose event was sent
+// until the next one.
+func (l *Looker) Looks() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.done
+}
+
 // position returns the number of the event, and whether later ones are lost.
 func (l *Looker) position(id string) (after int64, lost bool) {
 	name, number, _ := strings.Cut(id, "-")

@@ -34,6 +34,8 @@ type Config struct {
 	// Log: nil means slog.Default().
 	Log *slog.Logger
 	Now func() time.Time
+	// Looks counts the looks for changes that are over; nil means that nobody looks.
+	Looks func() int64
 }
 
 type console struct {
@@ -42,6 +44,7 @@ type console struct {
 	mux    *http.ServeMux
 	assets *assets
 	pages  map[string]*template.Template
+	shared *shared
 }
 
 // New returns the handler of the pages, of the sign-in and of the static files, with the clients and
@@ -62,7 +65,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	c := &console{Config: config, guard: guard, mux: http.NewServeMux()}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux(), shared: newShared(config.Now, config.Looks)}
 	var err error
 	if c.assets, err = newAssets(config.Base); err != nil {
 		return nil, err

@@ -95,14 +95,11 @@ type progressLine struct {
 
 func (v ofExecution) execution() (*page, error) {
 	ctx := v.r.Context()
-	shown, err := v.Service.Show(ctx, operator.ShowRequest{Execution: v.executionID()})
+	all, err := v.Service.Inspect(ctx, operator.InspectRequest{Execution: v.executionID()})
 	if err != nil {
 		return nil, err
 	}
-	explained, err := v.Service.Explain(ctx, operator.ExplainRequest{Execution: shown.ID})
-	if err != nil {
-		return nil, err
-	}
+	shown, explained := all.Execution, all.Explanation
 	view := executionView{Error: shown.Error}
 	if view.head, err = v.head(shown, ""); err != nil {
 		return nil, err
@@ -114,9 +111,7 @@ func (v ofExecution) execution() (*page, error) {
 		view.Next = append(view.Next, command{c.To, v.masked(c.Command)})
 	}
 	view.Steps = v.stepLines(shown, explained)
-	if err := v.flow(ctx, &view, shown, explained); err != nil {
-		return nil, err
-	}
+	v.flow(&view, all)
 	if view.Timeline, view.Critical, err = v.shortTimeline(shown.ID); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -65,7 +64,6 @@ func (v *visit) failed(err error) *page {
 		return failure(http.StatusNotFound, "Not found", failedView{Said: v.masked(err.Error()), Near: v.near()})
 	case v.isAway(err):
 		v.Log.WarnContext(v.r.Context(), "a page of the console could not be shown", "path", v.r.URL.Path, "error", err)
-		v.w.Header().Set("Retry-After", strconv.Itoa(comeAgain))
 		return failure(http.StatusServiceUnavailable, "The database does not answer", failedView{
 			Said: "The database cannot be reached, or did not respond in time. The server's log has details.", Again: comeAgain,
 		})
@@ -75,7 +73,7 @@ func (v *visit) failed(err error) *page {
 }
 
 func failure(status int, heading string, view failedView) *page {
-	return &page{Title: heading, Heading: heading, Status: status, Body: view}
+	return &page{Title: heading, Heading: heading, Status: status, Body: view, Again: view.Again}
 }
 
 func (v *visit) isAway(err error) bool {
@@ -97,7 +95,7 @@ func (c *console) refuse(w http.ResponseWriter, r *http.Request, refused *access
 		v.r = r.Clone(r.Context())
 		v.r.URL = &url.URL{Path: "/"} // a page shows its address
 	}
-	v.write(failure(refused.Status, http.StatusText(refused.Status), view), "failed", "")
+	v.send(v.render(failure(refused.Status, http.StatusText(refused.Status), view), "failed"), "")
 }
 
 func (v *visit) refused(r *operator.Refusal) *page {
@@ -121,7 +119,6 @@ func (v *visit) refused(r *operator.Refusal) *page {
 	}[status]
 	if status == http.StatusServiceUnavailable {
 		view.Again = comeAgain
-		v.w.Header().Set("Retry-After", strconv.Itoa(comeAgain))
 	}
 	return failure(status, heading, view)
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"html/template"
 	"strconv"
 	"strings"
@@ -53,21 +52,18 @@ type visitLine struct {
 }
 
 // flow draws the flow of an execution, and fills in the selected element.
-func (v ofExecution) flow(ctx context.Context, view *executionView, shown *operator.ExecutionView, explained *operator.Explanation) error {
-	f, err := v.Service.ExecutionFlow(ctx, shown.ID)
-	if err != nil {
-		return err
-	}
+func (v ofExecution) flow(view *executionView, all *operator.Inspection) {
+	f := all.Flow
 	if f.Problem != "" {
 		view.FlowProblem = v.masked(f.Problem)
-		return nil
+		return
 	}
-	d := newDrawing(v.visit, f, explained)
+	d := newDrawing(v.visit, f, all.Explanation)
 	nodes := d.nodes(f.Flow, 0)
 	if len(f.Finally) > 0 {
 		nodes = append(nodes, d.nodes(f.Finally, 0)...)
 	}
-	drawn := picture.Flow("The flow of job "+shown.JobName, nodes, true)
+	drawn := picture.Flow("The flow of job "+f.JobName, nodes, true)
 	view.Flow, view.Wide = template.HTML(drawn), widthOf(drawn) > columnWidth //nolint:gosec // the picture escapes its texts
 	view.Outline = d.lines
 	if name := v.text("element"); name != "" {
@@ -76,7 +72,6 @@ func (v ofExecution) flow(ctx context.Context, view *executionView, shown *opera
 			v.mistake("element", name, "this flow has no such element")
 		}
 	}
-	return nil
 }
 
 const columnWidth = 540

@@ -40,5 +40,5 @@ func (c *console) signIn(w http.ResponseWriter, r *http.Request, s access.SignIn
 	if view.Again > 0 {
 		view.Wrong += "."
 	}
-	v.write(&page{Title: title, Heading: heading, Status: s.Status, Body: view}, "signin", "")
+	v.send(v.render(&page{Title: title, Heading: heading, Status: s.Status, Body: view}, "signin"), "")
 }

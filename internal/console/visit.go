@@ -2,6 +2,11 @@ package console
 
 import (
 	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -25,6 +30,8 @@ type visit struct {
 	caller access.Caller
 	// wrong are the mistakes in the address that the page can leave out.
 	wrong []string
+	// parts are those of earlier renderings; nil for a page that is rendered by itself.
+	parts *keptParts
 }
 
 // page is the view of a page.
@@ -38,6 +45,10 @@ type page struct {
 	Body   any
 	// Live are the topics of the stream that change the page.
 	Live string
+	// Again is when to come again, in seconds; 0 means that it is not said.
+	Again int
+
+	template *template.Template
 
 	// The following are filled in for every page.
 	Section string
@@ -49,6 +60,8 @@ type page struct {
 	At      moment
 	// Stream is the address of the stream of changes.
 	Stream string
+	// Tag is the entity tag of what it shows.
+	Tag string
 	// Here is the address of the page.
 	Here  string
 	Query url.Values
@@ -63,63 +76,175 @@ func (p *page) Sections() []section { return sections(p.Caller.Role) }
 func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 	v := &visit{console: c, r: r, w: w, caller: access.CallerOf(r.Context())}
 	v.choose()
-	p, err := to.show(v)
-	name := to.name
-	if err != nil {
-		p, name = v.failed(err), "failed"
-	}
-	if p == nil { // it leads elsewhere
+	if v.isFragment() && to.isWatched() {
+		made, err := v.watch(to)
+		if errors.Is(err, context.Canceled) { // the client has gone
+			return
+		}
+		if err != nil {
+			made = v.render(v.failed(err), "failed")
+		}
+		v.send(made, to.section)
 		return
 	}
-	if name == "" {
-		name = "failed"
+	if made := v.show(to); made != nil {
+		v.send(made, to.section)
 	}
-	v.write(p, name, to.section)
 }
 
-// write renders a page as a whole before the first byte is sent, so that an error is a page as well.
-func (v *visit) write(p *page, name, section string) {
-	p.Section, p.Caller, p.Theme, p.Zone = section, v.caller, v.theme, v.zoneView()
-	if v.Stream != "" {
-		p.Stream = v.Base + v.Stream
+// isFragment reports whether a script asks for what the page shows, without the frame around it.
+func (v *visit) isFragment() bool {
+	return v.r.Header.Get("HX-Request") == "true" && v.r.Header.Get("HX-Boosted") == ""
+}
+
+// isWatched reports whether pages of the route ask again for what has changed.
+func (r route) isWatched() bool { return r.name != "" && r.name != "find" }
+
+// watch returns the rendering that all callers with the same role, zone and address share. What it shows
+// cannot depend on more: it is made for a caller without a name.
+func (v *visit) watch(to route) (*rendering, error) {
+	key := strings.Join([]string{string(v.caller.Role), v.zone.String(), v.r.URL.Path, v.r.URL.RawQuery}, "\n")
+	return v.shared.get(v.r.Context(), key, func(parts *keptParts) *rendering {
+		ctx, end := access.Answering(context.WithoutCancel(v.r.Context()), v.Service.CheckDatabase)
+		defer end()
+		of := *v
+		of.r, of.w, of.caller, of.wrong, of.parts = v.r.WithContext(ctx), nil, access.Caller{Role: v.caller.Role}, slices.Clone(v.wrong), parts
+		made := of.show(to)
+		made.small, _ = compressed(made.text) //nolint:errcheck // it is sent as it is then
+		return made
+	})
+}
+
+// show renders a page; nil means that the request is answered already.
+func (v *visit) show(to route) *rendering {
+	at := v.Now()
+	p, err := to.show(v)
+	name := to.name
+	switch {
+	case err != nil:
+		p, name = v.failed(err), "failed"
+	case p == nil:
+		return nil
+	case name == "":
+		name = "failed"
 	}
-	p.Wrong, p.At, p.Here, p.Query = append(p.Wrong, v.wrong...), v.moment(v.Now()), v.here(), v.r.URL.Query()
-	for _, look := range themes() {
-		p.Looks = append(p.Looks, choice{look, v.with(themeKey, look), look == v.theme})
-	}
-	status := p.Status
-	if status == 0 {
-		status = http.StatusOK
+	made := v.render(p, name)
+	made.at = at
+	return made
+}
+
+// render renders what a page shows as a whole before the first byte is sent, so that an error is a page as well.
+func (v *visit) render(p *page, name string) *rendering {
+	p.Wrong = append(p.Wrong, v.wrong...)
+	made := &rendering{page: *p, status: p.Status, at: v.Now(), again: p.Again}
+	if made.status == 0 {
+		made.status = http.StatusOK
 		if len(p.Wrong) > 0 {
-			status = http.StatusUnprocessableEntity
+			made.status = http.StatusUnprocessableEntity
 		}
 	}
-	block := "page"
-	if v.r.Header.Get("HX-Request") == "true" && v.r.Header.Get("HX-Boosted") == "" {
-		block = "fragment"
-	}
+	made.page.template = v.pages[name]
 	var out bytes.Buffer
-	if err := v.pages[name].ExecuteTemplate(&out, block, p); err != nil {
+	err := v.pages[name].ExecuteTemplate(&out, "fragment", p)
+	if err != nil {
 		v.Log.ErrorContext(v.r.Context(), "a page of the console could not be shown", "path", v.r.URL.Path, "error", err)
+		made.status = 0
+		return made
+	}
+	made.page.Body = nil // it is rendered
+	made.text = inert(out.Bytes(), v.Mask)
+	made.sum = sumOf(made.text)
+	return made
+}
+
+// isFailure reports whether the server is the reason that it does not show what was asked for.
+func (m *rendering) isFailure() bool {
+	return m.status == 0 || m.status >= http.StatusInternalServerError
+}
+
+// asOf is the header with the time of the numbers: it changes each second, so it is no part of the content.
+const asOf = "Surfin-As-Of"
+
+// send answers with the fragment, or with the page around it, unless the client has it already.
+func (v *visit) send(m *rendering, section string) {
+	if m.status == 0 {
 		http.Error(v.w, "the page could not be shown: see the log of the server", http.StatusInternalServerError)
 		return
 	}
-	v.send(status, inert(out.Bytes(), v.Mask))
-}
-
-func (v *visit) send(status int, text []byte) {
 	h := v.w.Header()
 	access.SetPageHeaders(h)
-	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Vary", "Accept-Encoding, HX-Request")
+	at := v.moment(m.at)
+	h.Set(asOf, at.ISO+" "+at.Text)
+	if m.again > 0 {
+		h.Set("Retry-After", strconv.Itoa(m.again))
+	}
+	tag, text, small := "W/\""+m.sum+"\"", m.text, m.small
+	if !v.isFragment() {
+		p := v.framed(m, tag, section)
+		tag = "W/\"" + sumOf([]byte(fmt.Sprint(m.sum, p.Section, p.Caller, p.Zone, p.Theme, p.Stream, p.Here))) + "\""
+		if text = v.around(p, m.text); text == nil {
+			http.Error(v.w, "the page could not be shown: see the log of the server", http.StatusInternalServerError)
+			return
+		}
+		small = nil
+	}
+	if m.status == http.StatusOK {
+		h.Set("ETag", tag)
+		if slices.Contains(strings.Split(strings.ReplaceAll(v.r.Header.Get("If-None-Match"), " ", ""), ","), tag) {
+			v.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
 	if acceptsGzip(v.r) {
-		if small, err := compressed(text); err == nil {
+		if small == nil {
+			small, _ = compressed(text) //nolint:errcheck // it is sent as it is
+		}
+		if small != nil {
 			h.Set("Content-Encoding", "gzip")
 			text = small
 		}
 	}
-	v.w.WriteHeader(status)
+	v.w.WriteHeader(m.status)
 	_, _ = v.w.Write(text) //nolint:errcheck // the client has gone
+}
+
+// framed is the view of a page with what belongs to the caller.
+func (v *visit) framed(m *rendering, tag, section string) *page {
+	p := m.page
+	p.Section, p.Caller, p.Theme, p.Zone, p.Tag = section, v.caller, v.theme, v.zoneView(), tag
+	if v.Stream != "" {
+		p.Stream = v.Base + v.Stream
+	}
+	p.At, p.Here, p.Query = v.moment(m.at), v.here(), v.r.URL.Query()
+	for _, look := range themes() {
+		p.Looks = append(p.Looks, choice{look, v.with(themeKey, look), look == v.theme})
+	}
+	return &p
+}
+
+// around is the page around a fragment; nil if it could not be rendered.
+func (v *visit) around(p *page, fragment []byte) []byte {
+	var page bytes.Buffer
+	for i, name := range []string{"before", "after"} {
+		var out bytes.Buffer
+		if err := p.template.ExecuteTemplate(&out, name, p); err != nil {
+			v.Log.ErrorContext(v.r.Context(), "a page of the console could not be shown", "path", v.r.URL.Path, "error", err)
+			return nil
+		}
+		page.Write(inert(out.Bytes(), v.Mask))
+		if i == 0 {
+			page.Write(fragment)
+		}
+	}
+	return page.Bytes()
+}
+
+func sumOf(text []byte) string {
+	const enough = 16
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:enough])
 }
 
 // here is the address of the page as its links have it.

@@ -232,14 +232,7 @@ func (s *scene) door(t testing.TB, config access.Config) string {
 	guard := access.New(config)
 	pages, err := console.New(guard, s.config)
 	require.NoError(t, err)
-	signIns := guard.SignIns(nil)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/login" || r.URL.Path == "/logout" {
-			signIns.ServeHTTP(w, r)
-			return
-		}
-		pages.ServeHTTP(w, r)
-	}))
+	server := httptest.NewServer(pages)
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -30,8 +30,7 @@ type explainer struct {
 
 type explainRecords interface {
 	journal.Repository
-	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
-	Steps(ctx context.Context, id core.JobExecutionID) ([]core.StepExecution, error)
+	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error)
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.SkipCount, error)
 }
 
@@ -182,11 +181,15 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 		e.Owner = p.view.ownerOf(x, &p.newest)
 		e.Lease = leaseOf(e.Owner)
 	}
-	placed, err := p.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
-	if err != nil {
-		return nil, err
+	if p.placed == nil {
+		placed, err := p.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
+		if err != nil {
+			return nil, err
+		}
+		of := placed[x.ID]
+		p.placed = &of
 	}
-	e.Placed = placed[x.ID]
+	e.Placed = *p.placed
 	for _, c := range p.skips {
 		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
 	}
@@ -198,14 +201,13 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 
 type findings struct {
 	*explainer
-	exec      core.JobExecution
-	newest    ports.NewestAttempt
-	steps     []core.StepExecution // of this execution
-	history   map[string]ports.StepHistory
-	parts     map[string][]string
-	at        map[string]int
+	exec   core.JobExecution
+	newest ports.NewestAttempt
+	*stepRecords
 	kinds     map[string]string // of the steps of job
+	visits    []ports.JournalRow
 	decisions []DecisionView
+	placed    *[]PlacedWork // nil if they are not read yet
 	skips     []ports.SkipCount
 	// nil if this program no longer understands the stored file; unread is why.
 	file      *jobfile.File
@@ -220,26 +222,21 @@ type findings struct {
 }
 
 func (s *explainer) gather(ctx context.Context, id core.JobExecutionID) (*findings, error) {
-	r := s.records
-	exec, err := r.Execution(ctx, id)
+	judged, err := s.judge.judgedExecution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	p := &findings{explainer: s, exec: *exec}
-	if p.newest, err = s.judge.newestAttempt(ctx, exec); err != nil {
+	exec := &judged.Execution
+	p := &findings{explainer: s, exec: *exec, newest: judged.Newest}
+	if p.stepRecords, err = readSteps(ctx, s.records, exec, exec.AnewSince(), listedPartitions, false); err != nil {
 		return nil, err
 	}
-	if p.steps, err = r.Steps(ctx, id); err != nil {
-		return nil, fmt.Errorf("read the steps of execution %d: %w", id, err)
+	if p.visits, err = s.records.Visits(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
+		return nil, fmt.Errorf("read the journal of execution %d: %w", id, err)
 	}
-	if p.history, err = r.LastSteps(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
-		return nil, fmt.Errorf("read the steps of the instance: %w", err)
-	}
-	if p.decisions, err = decisionsOf(ctx, s.records, exec); err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(p.steps, func(s core.StepExecution) bool { return s.Counters.Sub(s.InHand).Skips() > 0 }) {
-		if p.skips, err = r.SkipCounts(ctx, id); err != nil {
+	p.decisions = decisionsIn(p.visits, id)
+	if p.stepRecords.skips {
+		if p.skips, err = s.records.SkipCounts(ctx, id); err != nil {
 			return nil, err
 		}
 	}
@@ -271,24 +268,18 @@ func (s *explainer) readDefinition(p *findings) {
 
 func (p *findings) results() []StepView {
 	var list []StepView
-	for name, h := range p.history {
-		if h.Last.JobExecutionID < p.exec.ID && isFinal(h.Last) && !p.isPart(name) {
+	for _, h := range p.history {
+		if h.Last.JobExecutionID < p.exec.ID && isFinal(h.Last) && h.Last.Manager == 0 {
 			list = append(list, p.result(h.Last))
 		}
 	}
 	slices.SortFunc(list, func(a, b StepView) int { return int(p.history[a.Step].Last.ID - p.history[b.Step].Last.ID) })
-	for _, s := range p.steps {
-		if !p.isPart(s.Name) {
+	for _, s := range p.own {
+		if s.Manager == 0 {
 			list = append(list, p.result(s))
 		}
 	}
 	return list
-}
-
-func (p *findings) isPart(name string) bool {
-	step, _, is := strings.Cut(name, ":")
-	_, known := p.history[step]
-	return is && known
 }
 
 func (p *findings) result(s core.StepExecution) StepView {
@@ -297,44 +288,28 @@ func (p *findings) result(s core.StepExecution) StepView {
 	view.Kind, view.Position = p.kind(s.Name), position.Text(s.Position, p.reads(s.Name))
 	view.Undone, view.Resumed, view.SkippedUndone = s.InHand.Read, s.Before != core.Counters{}, 0
 	view.CommittedIn, view.CommitProblem = p.committedIn(s)
-	if names := p.parts[s.Name]; len(names) > 0 {
-		view.Partitions = p.partitions(s.Name, names)
+	if parts := p.parts[s.Name]; s.Manager == 0 && len(parts) > 0 {
+		view.Partitions = p.partitions(s.Name, parts)
 	}
 	return view
 }
 
-func (p *findings) partitions(step string, names []string) *PartitionsView {
-	view := &PartitionsView{Total: len(names), Statuses: map[core.Status]int{}}
-	for _, name := range names {
-		record := p.partAt(name)
-		view.Branches = view.Branches || record.IsBranch()
-		view.Statuses[record.Status]++
-		if len(names) > listedPartitions && record.Status == core.StatusCompleted {
-			continue
+func (p *findings) partitions(step string, parts partEntries) *PartitionsView {
+	view := &PartitionsView{Total: len(parts), Statuses: parts.statuses(), Branches: parts.branches()}
+	for _, e := range parts.left(listedPartitions) {
+		if record, known := p.record[e.ID]; known {
+			of := p.result(record)
+			of.Step = strings.TrimPrefix(e.Name, core.PartName(step, ""))
+			view.List = append(view.List, of)
 		}
-		if len(view.List) == listedPartitions {
-			view.Omitted++
-			continue
-		}
-		of := p.result(record)
-		of.Step = strings.TrimPrefix(name, core.PartName(step, ""))
-		view.List = append(view.List, of)
 	}
+	slices.SortFunc(view.List, func(a, b StepView) int { return strings.Compare(a.Step, b.Step) })
+	view.Omitted = parts.count(parts.isLeft) - len(view.List)
 	return view
 }
 
 func (p *findings) index() {
-	p.parts, p.at, p.kinds = map[string][]string{}, map[string]int{}, map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(p.history)) {
-		for i, c := range name {
-			if c == ':' {
-				p.parts[name[:i]] = append(p.parts[name[:i]], name)
-			}
-		}
-	}
-	for i := range p.steps {
-		p.at[p.steps[i].Name] = i
-	}
+	p.kinds = map[string]string{}
 	if p.job == nil {
 		return
 	}
@@ -343,11 +318,30 @@ func (p *findings) index() {
 	}
 }
 
-func (p *findings) partAt(name string) core.StepExecution {
-	if i, ok := p.at[name]; ok {
-		return p.steps[i]
+// known are the records that explain has read: a plan of a restart reads them again.
+func (p *findings) known() journal.Repository {
+	return &knownRecords{Repository: p.records, exec: &p.exec, history: p.history, visits: p.visits}
+}
+
+type knownRecords struct {
+	journal.Repository
+	exec    *core.JobExecution
+	history map[string]ports.StepHistory
+	visits  []ports.JournalRow
+}
+
+func (r *knownRecords) LastSteps(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) (map[string]ports.StepHistory, error) {
+	if id != r.exec.InstanceID || since != r.exec.AnewSince() {
+		return r.Repository.LastSteps(ctx, id, since)
 	}
-	return p.history[name].Last
+	return maps.Clone(r.history), nil
+}
+
+func (r *knownRecords) Visits(ctx context.Context, id core.JobInstanceID, since core.JobExecutionID) ([]ports.JournalRow, error) {
+	if id != r.exec.InstanceID || since != r.exec.AnewSince() {
+		return r.Repository.Visits(ctx, id, since)
+	}
+	return slices.Clone(r.visits), nil
 }
 
 func (p *findings) kind(step string) string { return p.kinds[step] }

@@ -49,8 +49,8 @@ func (p *findings) cause() *Cause {
 
 func (p *findings) decidingStep() *core.StepExecution {
 	var found *core.StepExecution
-	for i := range p.steps {
-		s := &p.steps[i]
+	for i := range p.own {
+		s := &p.own[i]
 		if s.Error == "" || s.Status == core.StatusCompleted || s.Status == core.StatusStopped && p.exec.Status != core.StatusStopped {
 			continue
 		}
@@ -75,7 +75,7 @@ func contextText(s *core.StepExecution, key string) string {
 
 func (p *findings) files() []WrittenFile {
 	var files []WrittenFile
-	for _, s := range p.steps {
+	for _, s := range p.own {
 		if s.ExitCode == core.ExitNoop {
 			continue
 		}
@@ -143,7 +143,7 @@ func findElement(f model.Flow, name string) (model.Element, bool) {
 
 func (p *findings) gates() []Gate {
 	var list []Gate
-	for _, s := range p.steps {
+	for _, s := range p.own {
 		if s.Gate != "" {
 			list = append(list, Gate{s.Name, s.Gate, s.ExitCode != core.ExitExpectFailed})
 		}

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/surfin-batch/surfin/internal/jobfile"
@@ -88,7 +89,7 @@ func (p *findings) offerRestart(ctx context.Context, e *Explanation) error {
 		if err != nil || e.Refused != "" {
 			return err
 		}
-		plan, err := restartPlan(ctx, p.records, &p.exec, current)
+		plan, err := restartPlan(ctx, p.known(), &p.exec, current)
 		if err != nil {
 			return err
 		}
@@ -193,17 +194,15 @@ func (p *findings) describeResumed(plan *RestartPlan) {
 		}
 		e.From = p.positionOf(p.history[e.Step].Last, p.reads(e.Step))
 		var parts PlanPartitions
-		for _, name := range p.parts[e.Step] {
-			last := p.history[name].Last
-			switch {
-			case last.Status == core.StatusCompleted:
-				parts.Completed++
-			case len(parts.Again) == listedPartitions:
-				parts.Omitted++
-			default:
-				parts.Again = append(parts.Again, PlanPartition{strings.TrimPrefix(name, core.PartName(e.Step, "")), p.positionOf(last, "")})
+		all := p.parts[e.Step]
+		parts.Completed = all.statuses()[core.StatusCompleted]
+		for _, part := range all.left(listedPartitions) {
+			if record, known := p.record[part.ID]; known && record.Status != core.StatusCompleted {
+				parts.Again = append(parts.Again, PlanPartition{strings.TrimPrefix(part.Name, core.PartName(e.Step, "")), p.positionOf(record, "")})
 			}
 		}
+		slices.SortFunc(parts.Again, func(a, b PlanPartition) int { return strings.Compare(a.Name, b.Name) })
+		parts.Omitted = len(all) - parts.Completed - len(parts.Again)
 		if parts.Completed+len(parts.Again) > 0 {
 			e.Partitions = &parts
 		}

@@ -89,6 +89,11 @@ func (s *flows) ExecutionFlow(ctx context.Context, id core.JobExecutionID) (*Exe
 	if err != nil {
 		return nil, err
 	}
+	return s.flow(ctx, p, explained)
+}
+
+func (s *flows) flow(ctx context.Context, p *findings, explained *Explanation) (*ExecutionFlow, error) {
+	id := p.exec.ID
 	f := &ExecutionFlow{
 		Execution: id, JobName: p.exec.JobName, Status: p.exec.Status, Restart: explained.Restart,
 		Job: outline.Job{Flow: []outline.Element{}}, Visits: []FlowVisit{},
@@ -99,15 +104,11 @@ func (s *flows) ExecutionFlow(ctx context.Context, id core.JobExecutionID) (*Exe
 	case p.unread != nil:
 		f.Problem = secret.Text(p.unread.Error())
 	}
-	rows, err := s.explain.records.Visits(ctx, p.exec.InstanceID, p.exec.AnewSince())
-	if err != nil {
-		return nil, fmt.Errorf("read the journal of execution %d: %w", id, err)
-	}
 	attempts, err := s.attempts(ctx, &p.exec)
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(row ports.JournalRow) bool { // of a later attempt, or one of this one's steps, which are all there
+	rows := slices.DeleteFunc(slices.Clone(p.visits), func(row ports.JournalRow) bool { // of a later attempt, or one of this one's steps, which are all there
 		return row.Execution > id || row.Execution == id && row.Kind == ports.VisitStep
 	})
 	earlier, err := s.explain.records.StepsByID(ctx, stepsIn(rows))
@@ -146,10 +147,10 @@ func (s *flows) attempts(ctx context.Context, e *core.JobExecution) (map[core.Jo
 
 // stepVisits are the visits of this attempt to steps, every round of them.
 func (p *findings) stepVisits() []FlowVisit {
-	rounds := roundsOf(p.steps)
+	rounds := roundsOf(p.own)
 	var list []FlowVisit
-	for i := range p.steps {
-		s := &p.steps[i]
+	for i := range p.own {
+		s := &p.own[i]
 		if s.Manager != 0 || s.Visit.Element == "" || s.Visit.Flow == ports.FlowFinally {
 			continue
 		}

@@ -17,6 +17,7 @@ type history struct {
 	work    *workload
 	records historyRecords
 	recent  ports.JobHistory // may be nil
+	steps   stepReader
 }
 
 type historyRecords interface {

@@ -24,6 +24,7 @@ type Service struct {
 	*explainer     // Explain
 	*plans         // Plan
 	*flows         // JobFlow, ExecutionFlow
+	*inspector     // Inspect
 	*comparer      // Compare
 	*overviews     // Overview
 	*summaries     // JobSummaries
@@ -71,7 +72,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		compiler: jobfile.Deps{Provider: c.Provider, FileMode: c.FileMode, Tasks: c.Tasks, Distributed: c.Distributed, Secrets: c.Secrets},
 	}
 	judge.carries = jobs.carries
-	history := &history{judge: judge, view: view, work: work, records: r, recent: c.JobHistory}
+	history := &history{judge: judge, view: view, work: work, records: r, steps: r, recent: c.JobHistory}
 	changes := &comparison{records: r, checkpoints: c.Checkpoints, registry: c.Registry}
 	admission := &admission{schema: tables, judge: judge, records: r}
 	chooser := &chooser{schema: tables, judge: judge, jobs: jobs, records: r}
@@ -80,6 +81,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	explainer := &explainer{
 		judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
 	}
+	flow := &flows{jobs: jobs, explain: explainer, records: r}
 	active := &runnings{}
 	last := &recent{records: c.JobHistory}
 	times := &schedules{schema: tables, jobs: jobs, registered: c.Definitions, figures: c.Figures, now: c.Now, actor: by}
@@ -96,7 +98,8 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 		requests:      &requests{schema: tables, view: view, records: r},
 		progress:      &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
 		explainer:     explainer,
-		flows:         &flows{jobs: jobs, explain: explainer, records: r},
+		flows:         flow,
+		inspector:     &inspector{history: history, explainer: explainer, flows: flow},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
 		parted:        &parted{view: view, records: r},

@@ -26,49 +26,77 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 		return nil, err
 	}
 	exec := &judged.Execution
+	most := listedPartitions
+	if req.Partitions {
+		most = allPartitions
+	}
+	steps, err := readSteps(ctx, s.steps, exec, exec.ID, most, req.Partitions)
+	if err != nil {
+		return nil, err
+	}
+	decisions, err := decisionsOf(ctx, s.records, exec)
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.show(ctx, judged, steps, decisions, req)
+	if err != nil {
+		return nil, err
+	}
+	if req.Audit {
+		if view.Audit, err = s.audit(ctx, exec.ID, steps.names); err != nil {
+			return nil, err
+		}
+	}
+	return view, nil
+}
+
+// show is an execution as its records have it.
+func (s *history) show(ctx context.Context, judged *ports.JudgedExecution, steps *stepRecords, decisions []DecisionView, req ShowRequest) (*ExecutionView, error) {
+	exec := &judged.Execution
 	views, err := s.view.views(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
 	view := executionView(exec, views[0])
+	view.Decisions = decisions
 	if req.Definition {
 		view.Definition = definitionFiles(exec.Definition)
 	}
-	steps, err := s.records.Steps(ctx, exec.ID)
-	if err != nil {
-		return nil, fmt.Errorf("read the steps of execution %d: %w", exec.ID, err)
-	}
-	work, err := s.work.stepWork(ctx, map[core.JobExecutionID][]core.StepExecution{exec.ID: steps})
+	work, err := s.work.stepWork(ctx, map[core.JobExecutionID][]core.StepExecution{exec.ID: steps.own})
 	if err != nil {
 		return nil, err
 	}
-	rounds := roundsOf(steps)
-	for _, step := range splitPartitions(steps) {
-		of := s.view.partitionedView(step, req.Partitions)
+	rounds := roundsOf(steps.own)
+	for i := range steps.own {
+		step := &steps.own[i]
+		if step.Manager != 0 {
+			continue
+		}
+		of := s.view.stepOf(step, steps, req.Partitions)
 		of.Round = rounds[step.ID]
-		of.Tasks = tasksOf(step.StepExecution, work)
+		of.Tasks = tasksOf(step, work)
 		if of.Child == 0 {
-			of.Child, of.ChildStatus = childOf(step.StepExecution, work)
+			of.Child, of.ChildStatus = childOf(step, work)
 		}
 		view.Steps = append(view.Steps, of)
 	}
-	if view.Decisions, err = decisionsOf(ctx, s.records, exec); err != nil {
-		return nil, err
+	return &view, s.addRedrives(ctx, &view)
+}
+
+// addRedrives adds the executions that redrive skipped items of one that is over.
+func (s *history) addRedrives(ctx context.Context, view *ExecutionView) error {
+	if !view.Status.IsOver() {
+		return nil
 	}
-	redrives, err := s.records.Executions(ctx, ports.ExecutionFilter{RedriveOf: exec.ID, Brief: true, Limit: maxRedrives})
+	redrives, err := s.records.Executions(ctx, ports.ExecutionFilter{RedriveOf: view.ID, Brief: true, Limit: maxRedrives})
 	if err != nil {
-		return nil, fmt.Errorf("read the redrives of execution %d: %w", exec.ID, err)
+		return fmt.Errorf("read the redrives of execution %d: %w", view.ID, err)
 	}
 	for _, e := range redrives {
 		view.RedrivenBy = append(view.RedrivenBy, e.ID)
 		view.Redrives = append(view.Redrives, Redrive{e.ID, e.Status})
 	}
-	if req.Audit {
-		if view.Audit, err = s.audit(ctx, exec.ID, steps); err != nil {
-			return nil, err
-		}
-	}
-	return &view, nil
+	return nil
 }
 
 // roundsOf numbers the visits to the steps that a loop has run more than once.
@@ -91,14 +119,10 @@ func roundsOf(steps []core.StepExecution) map[core.StepExecutionID]int {
 	return rounds
 }
 
-func (s *history) audit(ctx context.Context, id core.JobExecutionID, steps []core.StepExecution) ([]AuditView, error) {
+func (s *history) audit(ctx context.Context, id core.JobExecutionID, names map[core.StepExecutionID]string) ([]AuditView, error) {
 	entries, err := s.records.Audit(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit of execution %d: %w", id, err)
-	}
-	names := make(map[core.StepExecutionID]string, len(steps))
-	for _, step := range steps {
-		names[step.ID] = step.Name
 	}
 	views := make([]AuditView, len(entries))
 	for i, a := range entries {

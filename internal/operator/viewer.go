@@ -86,23 +86,19 @@ func (s *viewer) stepView(step *core.StepExecution) StepView {
 	return view
 }
 
-func (s *viewer) partitionedView(step partitioned, all bool) StepView {
+func (s *viewer) partitionedView(step partitioned) StepView {
 	view := s.stepView(step.StepExecution)
 	if len(step.parts) == 0 {
 		return view
 	}
 	p := &PartitionsView{Total: len(step.parts), Statuses: map[core.Status]int{}, List: []StepView{}}
-	most := listedPartitions
-	if all {
-		most = allPartitions
-	}
 	for i := range step.parts {
 		part := &step.parts[i]
 		p.Statuses[part.Status]++
 		p.Branches = p.Branches || part.IsBranch()
 		view := s.stepView(part)
-		switch listed := all || view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
-		case listed && len(p.List) == most:
+		switch listed := view.Worker != nil || part.Status == core.StatusFailed || part.Status == core.StatusUnknown || isRefused(part); {
+		case listed && len(p.List) == listedPartitions:
 			p.Omitted++
 		case listed:
 			p.List = append(p.List, view)
@@ -113,9 +109,36 @@ func (s *viewer) partitionedView(step partitioned, all bool) StepView {
 	return view
 }
 
+// stepOf is a step of an execution with its parts: those that failed or are at work, or all, up to a bound.
+func (s *viewer) stepOf(step *core.StepExecution, records *stepRecords, all bool) StepView {
+	view := s.stepView(step)
+	parts := records.ofStep[step.ID]
+	if len(parts) == 0 {
+		return view
+	}
+	most := listedPartitions
+	if all {
+		most = allPartitions
+	}
+	p := &PartitionsView{Total: len(parts), Statuses: parts.statuses(), Branches: parts.branches(), List: []StepView{}}
+	for _, e := range parts.shown(most, all) {
+		if part, known := records.record[e.ID]; known {
+			p.List = append(p.List, s.stepView(&part))
+		}
+	}
+	p.Omitted = len(parts.shown(len(parts), all)) - len(p.List)
+	var warned []core.StepExecution
+	for _, e := range parts.warned() {
+		warned = append(warned, records.record[e.ID])
+	}
+	view.Partitions = p
+	view.Warnings = append(view.Warnings, warningsOf(warned, view.Warnings)...)
+	return view
+}
+
 // A round with a condition that did not hold does not count.
 func (s *viewer) roundsView(rounds []partitioned) StepView {
-	view := s.partitionedView(rounds[len(rounds)-1], false)
+	view := s.partitionedView(rounds[len(rounds)-1])
 	var sum core.Counters
 	var took time.Duration
 	for _, r := range rounds {

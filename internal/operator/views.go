@@ -179,8 +179,13 @@ func decisionsOf(ctx context.Context, records interface {
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", e.ID, err)
 	}
-	rows = slices.DeleteFunc(rows, func(r ports.JournalRow) bool {
-		return r.Execution > e.ID || r.Kind != ports.VisitDecision && r.Kind != ports.VisitNoop
+	return decisionsIn(rows, e.ID), nil
+}
+
+// decisionsIn are the last decisions up to an execution, and the conditions that did not hold.
+func decisionsIn(visits []ports.JournalRow, id core.JobExecutionID) []DecisionView {
+	rows := slices.DeleteFunc(slices.Clone(visits), func(r ports.JournalRow) bool {
+		return r.Execution > id || r.Kind != ports.VisitDecision && r.Kind != ports.VisitNoop
 	})
 	slices.SortFunc(rows, func(a, b ports.JournalRow) int {
 		return cmp.Or(cmp.Compare(b.Execution, a.Execution), strings.Compare(b.Flow, a.Flow), cmp.Compare(b.Ordinal, a.Ordinal))
@@ -199,5 +204,5 @@ func decisionsOf(ctx context.Context, records interface {
 		list = append(list, view)
 	}
 	slices.Reverse(list)
-	return list, nil
+	return list
 }

@@ -234,12 +234,12 @@ func TestPartitionsBelongToTheRoundBeforeThem(t *testing.T) {
 		step(4, "load", core.StatusFailed), step(5, "load:a", core.StatusFailed), step(6, "odd:name", core.StatusCompleted),
 	})
 	require.Len(t, steps, 3)
-	first, second := s.runs.view.partitionedView(steps[0], false), s.runs.view.partitionedView(steps[1], true)
+	first, second := s.runs.view.partitionedView(steps[0]), s.runs.view.partitionedView(steps[1])
 	require.Equal(t, map[core.Status]int{core.StatusCompleted: 2}, first.Partitions.Statuses)
 	require.Empty(t, first.Partitions.List, "none failed")
 	require.Equal(t, 1, second.Partitions.Total)
 	require.Equal(t, "load:a", second.Partitions.List[0].Step)
-	require.Nil(t, s.runs.view.partitionedView(steps[2], true).Partitions, "its step is not there")
+	require.Nil(t, s.runs.view.partitionedView(steps[2]).Partitions, "its step is not there")
 }
 
 func TestAnExportIsReadBackAsItWasEdited(t *testing.T) {

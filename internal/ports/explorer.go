@@ -97,6 +97,9 @@ type BulkExplorer interface {
 	// StepsOf returns the step executions of several job executions, in order, by
 	// their job execution.
 	StepsOf(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID][]core.StepExecution, error)
+	// StepEntries returns what lists need of all step executions of an instance, of its executions from since to
+	// until, in no order: a step may have very many parts, and few of them are shown.
+	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]StepEntry, error)
 	// NewestAttempts returns the newest execution of each instance that has one, with the facts that
 	// decide a launch. The executions have neither parameters nor context nor the text of a definition.
 	// dead is as in LaunchRequest.
@@ -113,4 +116,21 @@ type BulkExplorer interface {
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
 	// class, in this order.
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]SkipCount, error)
+}
+
+// StepEntry is a step execution without its texts.
+type StepEntry struct {
+	ID        core.StepExecutionID
+	Execution core.JobExecutionID
+	Manager   core.StepExecutionID // of a part
+	Name      string
+	Status    core.Status
+	// Noop: its condition did not hold.
+	Noop bool
+	// Branch: it has a place in a flow.
+	Branch bool
+	// Skips and Warns: it has skipped items, and warnings.
+	Skips, Warns bool
+	// Leased: a worker has it, or had it. HasError: it has a text of an error.
+	Leased, HasError bool
 }

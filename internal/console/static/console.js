@@ -90,21 +90,52 @@
   });
 
   // Live: one stream a tab, none while it is hidden. An event asks for the page as a fragment, at most
-  // once a second, which is merged: focus, selection and open details stay.
+  // once a second, which is merged: focus, selection and open details stay. A page that has not changed is
+  // a 304, which only says as of when that is.
   const main = by("main"), says = by("live");
   const topics = main && main.dataset.live, stream = document.body.dataset.stream;
   if (topics && stream && window.EventSource && window.htmx) {
-    const since = document.querySelector("footer time");
-    let source = null, last = 0, timer = 0, asking = false;
+    const since = document.querySelector("footer time"), rarely = 15000;
+    let source = null, last = 0, timer = 0, asking = false, refused = false, tag = document.body.dataset.tag;
+    const say = text => { if (says) says.textContent = text; };
+    const away = () => { if (says && !says.textContent) say("The server does not answer: these numbers are as of " + (since ? since.textContent : "before") + "."); };
+    // A page instead of the numbers does not take their place: it is no answer.
+    const get = async (url, request) => {
+      const none = new Response(null, {status: 304});
+      let got;
+      try {
+        got = await fetch(url, request);
+      } catch {
+        away();
+        return none;
+      }
+      if (got.redirected || got.status === 401) {
+        say("The session is over: load the page again to sign in.");
+        return none;
+      }
+      if (!got.ok && ![304, 404, 422].includes(got.status)) {
+        away();
+        setTimeout(changed, rarely);
+        return none;
+      }
+      tag = got.headers.get("ETag") || "";
+      const [iso, ...text] = (got.headers.get("Surfin-As-Of") || "").split(" ");
+      if (since && iso) {
+        since.dateTime = iso;
+        since.title = iso.slice(0, 19) + "Z";
+        since.textContent = text.join(" ");
+      }
+      say(refused ? "Too many pages are live: this one asks every " + rarely / 1000 + " seconds." : "");
+      return got;
+    };
     const ask = async () => {
       timer = 0;
       last = Date.now();
       asking = true;
       try {
-        await htmx.ajax("GET", location.pathname + location.search, {target: "#main", swap: "outerMorph", push: "false"});
+        await htmx.ajax("GET", location.pathname + location.search, {target: "#main", swap: "outerMorph", push: "false", headers: tag ? {"If-None-Match": tag} : {}, fetch: get});
         const now = by("main");
         if (now && now.dataset.title) document.title = now.dataset.title + " · Surfin";
-        if (now && since) since.textContent = now.dataset.at;
       } finally {
         asking = false;
       }
@@ -114,16 +145,18 @@
       timer = setTimeout(() => (asking ? (timer = 0, changed()) : ask()), Math.max(0, last + 1000 - Date.now()));
     };
     const close = () => { if (source) source.close(); source = null; };
-    const away = () => { if (says && !says.textContent) says.textContent = "The server does not answer: these numbers are as of " + (since ? since.textContent : "before") + "."; };
     const listen = () => {
       if (source || document.hidden) return;
       source = new EventSource(stream + "?topic=" + encodeURIComponent(topics));
       // What changed before the stream was open comes with no event.
-      source.onopen = () => { if (says) says.textContent = ""; changed(); };
+      source.onopen = () => { refused = false; say(""); changed(); };
       source.onerror = () => {
-        away();
+        if (!source || source.readyState !== EventSource.CLOSED) { away(); return; }
         // A refused stream stays closed: too many are open, or the session is over.
-        if (source && source.readyState === EventSource.CLOSED) { close(); setTimeout(listen, 15000); }
+        close();
+        refused = true;
+        changed();
+        setTimeout(listen, rarely);
       };
       for (const kind of ["execution", "step", "progress", "task", "schedule", "worker", "reset", "back"]) source.addEventListener(kind, changed);
       source.addEventListener("away", away);

@@ -3,6 +3,7 @@ package repository
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -62,6 +63,41 @@ func (r *bulk) LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (m
 		last[e.InstanceID] = e
 	}
 	return last, nil
+}
+
+// The flags of a StepEntry, as selectEntries adds them up.
+const (
+	entryNoop = 1 << iota
+	entryBranch
+	entrySkips
+	entryWarns
+	entryLeased
+	entryHasError
+)
+
+const selectEntries = `SELECT s.id, s.job_execution_id, COALESCE(s.manager_id, 0), s.name, s.status,
+	CASE WHEN s.exit_code = 'NOOP' THEN 1 ELSE 0 END + CASE WHEN s.flow <> '' THEN 2 ELSE 0 END
+	+ CASE WHEN s.read_skip_count + s.process_skip_count + s.write_skip_count > 0 THEN 4 ELSE 0 END
+	+ CASE WHEN s.context LIKE '%"surfin.warnings"%' THEN 8 ELSE 0 END
+	+ CASE WHEN s.lease_until IS NOT NULL THEN 16 ELSE 0 END + CASE WHEN s.error_text <> '' THEN 32 ELSE 0 END
+	FROM {step_execution} s WHERE s.job_execution_id IN (SELECT e.id FROM {job_execution} e WHERE e.instance_id = ? AND e.id >= ? AND e.id <= ?)`
+
+// StepEntries implements ports.BulkExplorer with one statement.
+func (r *bulk) StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error) {
+	var list []ports.StepEntry
+	err := r.store.each(ctx, selectEntries, []any{id, since, until}, func(rows *sql.Rows) error {
+		var e ports.StepEntry
+		var flags int
+		err := rows.Scan(&e.ID, &e.Execution, &e.Manager, &e.Name, &e.Status, &flags)
+		e.Noop, e.Branch, e.Skips = flags&entryNoop != 0, flags&entryBranch != 0, flags&entrySkips != 0
+		e.Warns, e.Leased, e.HasError = flags&entryWarns != 0, flags&entryLeased != 0, flags&entryHasError != 0
+		list = append(list, e)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the steps of job instance %d: %w", id, err)
+	}
+	return list, nil
 }
 
 // NewestAttempts implements ports.BulkExplorer with one statement per batchSize ids, over the index

@@ -274,6 +274,11 @@ func (r patientBulk) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 	})
 }
 
+// StepEntries implements ports.BulkExplorer.
+func (r patientBulk) StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepEntry, error) { return r.BulkExplorer.StepEntries(ctx, id, since, until) })
+}
+
 // NewestAttempts implements ports.BulkExplorer.
 func (r patientBulk) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) (map[core.JobInstanceID]ports.NewestAttempt, error) {

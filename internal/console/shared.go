@@ -1,0 +1,228 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// rendering is what a page shows without the frame around it: the same for all callers of a role.
+type rendering struct {
+	page   page
+	status int
+	// text is a fragment of HTML, small is the same compressed.
+	text, small []byte
+	// sum is of the text.
+	sum string
+	// at is when its numbers began to be read.
+	at time.Time
+	// again is when to come again, in seconds; 0 means that it is not said.
+	again int
+}
+
+// shared holds the newest rendering of each fragment that pages watch, so that all its watchers cost one
+// rendering a second. It is safe for concurrent use.
+type shared struct {
+	now func() time.Time
+	// looks counts the looks for changes that are over, each of which may have sent events.
+	looks func() int64
+
+	mu      sync.Mutex
+	watched map[string]*watched
+	bytes   int
+}
+
+// watched is a fragment that someone watches.
+type watched struct {
+	last *rendering
+	// look is the number of looks when the last rendering began, pace the least time until the next one.
+	look int64
+	pace time.Duration
+	used time.Time
+	size int
+	// running is closed at the end of the rendering that is being made; nil if there is none.
+	running     chan struct{}
+	runningLook int64
+	// parts are kept from one rendering to the next.
+	parts keptParts
+}
+
+const (
+	// leastPace is less than the second between two looks, so that a rendering that came late does not delay
+	// all later ones.
+	leastPace = 900 * time.Millisecond
+	// A rendering that takes long comes as much more rarely: it keeps a tenth of a core busy at most.
+	paceOfCost = 10
+	mostPace   = 15 * time.Second
+	oldest     = time.Second
+	// keptTime is how long a fragment without watchers is kept.
+	keptTime    = 30 * time.Second
+	mostWatched = 500
+	mostBytes   = 32 << 20
+)
+
+func newShared(now func() time.Time, looks func() int64) *shared {
+	if looks == nil {
+		looks = func() int64 { return 0 }
+	}
+	return &shared{now: now, looks: looks, watched: map[string]*watched{}}
+}
+
+// get returns a rendering of the fragment that misses no change whose event the caller may have received:
+// no look for changes has ended between its beginning and this request. So it is at most as old as a look,
+// or a second if nobody looks. It waits for a rendering that is due. The error is that of ctx.
+//
+// render may panic; the next caller tries again then.
+func (s *shared) get(ctx context.Context, key string, render func(parts *keptParts) *rendering) (*rendering, error) {
+	arrived, look := s.now(), s.looks()
+	for {
+		s.mu.Lock()
+		w := s.find(key)
+		w.used = s.now()
+		switch {
+		case w.running != nil:
+			running, joins := w.running, w.runningLook >= look
+			s.mu.Unlock()
+			if err := await(ctx, running, nil); err != nil {
+				return nil, err
+			}
+			s.mu.Lock()
+			made := w.last
+			s.mu.Unlock()
+			if joins && made != nil {
+				return made, nil
+			}
+		case w.isFresh(arrived, look):
+			defer s.mu.Unlock()
+			return w.last, nil
+		default:
+			if due := w.due(s.now()); due > 0 {
+				s.mu.Unlock()
+				if err := await(ctx, nil, time.After(due)); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			w.running, w.runningLook = make(chan struct{}), s.looks()
+			s.mu.Unlock()
+			return s.make(w, render), nil
+		}
+	}
+}
+
+func await(ctx context.Context, running <-chan struct{}, due <-chan time.Time) error {
+	select {
+	case <-running:
+	case <-due:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (w *watched) isFresh(arrived time.Time, look int64) bool {
+	return w.last != nil && w.look >= look && arrived.Sub(w.last.at) < oldest
+}
+
+// due is how long the next rendering has to wait.
+func (w *watched) due(now time.Time) time.Duration {
+	if w.last == nil {
+		return 0
+	}
+	return w.pace - now.Sub(w.last.at)
+}
+
+// make renders for all who wait. A failure of the server is for them alone: the next caller tries again.
+func (s *shared) make(w *watched, render func(parts *keptParts) *rendering) *rendering {
+	began := s.now()
+	var made *rendering
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.bytes -= w.size
+		w.last, w.look, w.size = made, w.runningLook, 0
+		if made != nil {
+			w.pace = min(mostPace, max(leastPace, paceOfCost*s.now().Sub(began)))
+			w.size = len(made.text) + len(made.small)
+			if made.isFailure() {
+				w.look = -1
+			}
+		}
+		s.bytes += w.size
+		close(w.running)
+		w.running = nil
+		s.forget()
+	}()
+	made = render(&w.parts)
+	return made
+}
+
+func (s *shared) find(key string) *watched {
+	w := s.watched[key]
+	if w == nil {
+		w = &watched{}
+		s.watched[key] = w
+	}
+	return w
+}
+
+// forget drops the fragments that nobody has asked for lately, and more if they are too many or too large.
+func (s *shared) forget() {
+	for key, w := range s.watched {
+		if w.running == nil && s.now().Sub(w.used) > keptTime {
+			s.drop(key)
+		}
+	}
+	for len(s.watched) > mostWatched || s.bytes > mostBytes {
+		first := ""
+		for key, w := range s.watched {
+			if w.running == nil && (first == "" || w.used.Before(s.watched[first].used)) {
+				first = key
+			}
+		}
+		if first == "" {
+			return
+		}
+		s.drop(first)
+	}
+}
+
+func (s *shared) drop(key string) {
+	s.bytes -= s.watched[key].size
+	delete(s.watched, key)
+}
+
+// keptParts are parts of a rendering that change more rarely than the rest, by their name. They belong to one
+// fragment, and one rendering at a time uses them.
+type keptParts struct {
+	parts map[string]keptPart
+}
+
+type keptPart struct {
+	of    any
+	at    time.Time
+	value any
+}
+
+// kept returns a part of a fragment: the one that an earlier rendering has read of the same state, if it is
+// not older than age, else a new one. A page that is rendered by itself keeps none.
+func kept[T any](v *visit, name string, of any, age time.Duration, read func() (T, error)) (T, error) {
+	if v.parts == nil {
+		return read()
+	}
+	now := v.Now()
+	if p, known := v.parts.parts[name]; known && p.of == of && now.Sub(p.at) < age {
+		if value, is := p.value.(T); is {
+			return value, nil
+		}
+	}
+	value, err := read()
+	if err != nil {
+		return value, err
+	}
+	if v.parts.parts == nil {
+		v.parts.parts = map[string]keptPart{}
+	}
+	v.parts.parts[name] = keptPart{of, now, value}
+	return value, nil
+}

@@ -1,0 +1,161 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/surfin-batch/surfin/internal/ports"
+	"github.com/surfin-batch/surfin/pkg/batch/core"
+)
+
+// stepRecords are the steps of an execution and the newest ones of its instance. Of parts they have the entries,
+// and the records of the few that a view lists: a step may have 100,000.
+type stepRecords struct {
+	// own are the steps of the execution without parts, and its failed parts, by ID.
+	own []core.StepExecution
+	// ofStep are the parts of a step of the execution.
+	ofStep map[core.StepExecutionID]partEntries
+	// history are the newest executions of the steps, and of some parts, by name; it has no later execution.
+	history map[string]ports.StepHistory
+	// parts are the newest executions of a step's parts, by the step's name.
+	parts map[string]partEntries
+	// record are those that were read.
+	record map[core.StepExecutionID]core.StepExecution
+	// names are those of the steps of the execution and their parts.
+	names map[core.StepExecutionID]string
+	// skips: a step of the execution has skipped items.
+	skips bool
+}
+
+// partEntries are parts by ID.
+type partEntries []ports.StepEntry
+
+type stepReader interface {
+	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error)
+	StepsByID(ctx context.Context, ids []core.StepExecutionID) (map[core.StepExecutionID]core.StepExecution, error)
+}
+
+// readSteps reads the steps of an execution, and the history of its instance from since on. most is how many
+// parts of a step may be listed, all whether complete ones are.
+func readSteps(ctx context.Context, records stepReader, e *core.JobExecution, since core.JobExecutionID, most int, all bool) (*stepRecords, error) {
+	entries, err := records.StepEntries(ctx, e.InstanceID, since, e.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
+	}
+	slices.SortFunc(entries, func(a, b ports.StepEntry) int { return cmp.Compare(a.ID, b.ID) })
+	s := &stepRecords{ofStep: map[core.StepExecutionID]partEntries{}, history: map[string]ports.StepHistory{}, parts: map[string]partEntries{}, names: map[core.StepExecutionID]string{}}
+	newest, attempts := map[string]int{}, map[string]int{}
+	for i := range entries {
+		of := &entries[i]
+		newest[of.Name] = i
+		if !of.Noop {
+			attempts[of.Name]++
+		}
+		if of.Execution == e.ID {
+			s.skips, s.names[of.ID] = s.skips || of.Skips, of.Name
+			if of.Manager != 0 {
+				s.ofStep[of.Manager] = append(s.ofStep[of.Manager], *of)
+			}
+		}
+	}
+	var wanted []core.StepExecutionID
+	for i := range entries {
+		of := &entries[i]
+		switch last := newest[of.Name] == i; {
+		case of.Manager == 0 && (last || of.Execution == e.ID):
+			wanted = append(wanted, of.ID)
+		case of.Manager != 0 && last:
+			name, _, _ := strings.Cut(of.Name, ":")
+			s.parts[name] = append(s.parts[name], *of)
+		}
+	}
+	for _, of := range s.ofStep {
+		wanted = append(append(wanted, idsOf(of.shown(most, all))...), idsOf(of.warned())...)
+	}
+	for _, of := range s.parts {
+		wanted = append(wanted, idsOf(of.left(most))...)
+	}
+	slices.Sort(wanted)
+	wanted = slices.Compact(wanted)
+	if s.record, err = records.StepsByID(ctx, wanted); err != nil {
+		return nil, fmt.Errorf("read the steps of execution %d: %w", e.ID, err)
+	}
+	for _, id := range wanted {
+		step, is := s.record[id]
+		if !is { // it was purged in between
+			continue
+		}
+		if step.JobExecutionID == e.ID && (step.Manager == 0 || step.Error != "") {
+			s.own = append(s.own, step)
+		}
+		if entries[newest[step.Name]].ID == id {
+			s.history[step.Name] = ports.StepHistory{Last: step, Attempts: attempts[step.Name]}
+		}
+	}
+	return s, nil
+}
+
+func idsOf(entries []ports.StepEntry) []core.StepExecutionID {
+	ids := make([]core.StepExecutionID, len(entries))
+	for i := range entries {
+		ids[i] = entries[i].ID
+	}
+	return ids
+}
+
+// statuses counts them.
+func (p partEntries) statuses() map[core.Status]int {
+	counts := map[core.Status]int{}
+	for i := range p {
+		counts[p[i].Status]++
+	}
+	return counts
+}
+
+func (p partEntries) branches() bool {
+	return slices.ContainsFunc(p, func(e ports.StepEntry) bool { return e.Branch })
+}
+
+// shown are the first parts that failed or that a worker has, or the first ones of all.
+func (p partEntries) shown(most int, all bool) partEntries {
+	return p.first(most, func(e *ports.StepEntry) bool {
+		refused := e.Status == core.StatusStarting && e.HasError
+		return all || refused || e.Status == core.StatusFailed || e.Status == core.StatusUnknown || e.Leased && e.Status.IsRunning()
+	})
+}
+
+// left are the first parts that are not complete; of a few parts, all.
+func (p partEntries) left(most int) partEntries {
+	return p.first(most, p.isLeft)
+}
+
+func (p partEntries) isLeft(e *ports.StepEntry) bool {
+	return len(p) <= listedPartitions || e.Status != core.StatusCompleted
+}
+
+// warned are the first parts with warnings.
+func (p partEntries) warned() partEntries {
+	return p.first(allPartitions, func(e *ports.StepEntry) bool { return e.Warns })
+}
+
+func (p partEntries) first(most int, which func(e *ports.StepEntry) bool) partEntries {
+	var list partEntries
+	for i := range p {
+		if len(list) < most && which(&p[i]) {
+			list = append(list, p[i])
+		}
+	}
+	return list
+}
+
+func (p partEntries) count(which func(e *ports.StepEntry) bool) (n int) {
+	for i := range p {
+		if which(&p[i]) {
+			n++
+		}
+	}
+	return n
+}

@@ -72,7 +72,7 @@ func (v ofJob) timesLink(job string) string { return v.Base + "/schedules/" + ur
 func (v ofJob) weekLane(s *operator.WeekSchedule, w *operator.ScheduleWeek) picture.Lane {
 	lane := picture.Lane{Name: clip(s.Job, shortText), Class: "job", Link: v.timesLink(s.Job)}
 	if s.More {
-		lane.Spans = []picture.Span{{Begin: s.Times[0].At, End: w.To, Class: "planned many", Text: wording.WeekSchedule(s), Title: wording.WeekSchedule(s)}}
+		lane.Spans = []picture.Span{{Begin: s.Times[0].At, End: w.To, Class: "planned many", Text: "> " + humanize.Count(len(s.Times)), Title: wording.WeekSchedule(s)}}
 		return lane
 	}
 	for i := range s.Times {

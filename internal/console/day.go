@@ -69,6 +69,11 @@ func (v ofList) dayLane(j *operator.DayJob, d *operator.Day) picture.Lane {
 		}
 		lane.Spans = append(lane.Spans, span)
 	}
+	if j.MorePlanned {
+		text := wording.DayJob(j)
+		lane.Spans = append(lane.Spans, picture.Span{Begin: j.Planned[0].At, End: d.To, Class: "planned many", Text: "> " + humanize.Count(len(j.Planned)), Title: text})
+		return lane
+	}
 	for _, t := range j.Planned {
 		lane.Spans = append(lane.Spans, v.plannedSpan(t, "planned", j.Usual))
 	}

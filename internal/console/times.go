@@ -72,7 +72,7 @@ func (v ofJob) timesLink(job string) string { return v.Base + "/schedules/" + ur
 func (v ofJob) weekLane(s *operator.WeekSchedule, w *operator.ScheduleWeek) picture.Lane {
 	lane := picture.Lane{Name: clip(s.Job, shortText), Class: "job", Link: v.timesLink(s.Job)}
 	if s.More {
-		lane.Spans = []picture.Span{{Begin: s.Times[0].At, End: w.To, Class: "planned many", Text: wording.WeekSchedule(s), Title: wording.WeekSchedule(s)}}
+		lane.Spans = []picture.Span{{Begin: s.Times[0].At, End: w.To, Class: "planned many", Text: "> " + humanize.Count(len(s.Times)), Title: wording.WeekSchedule(s)}}
 		return lane
 	}
 	for i := range s.Times {
@@ -111,7 +111,7 @@ type timesView struct {
 type timeLine struct {
 	scheduledTime
 	Status  statusView
-	Text    string
+	Says    string
 	Started moment
 	Late    string
 	Run     *link
@@ -186,7 +186,7 @@ func (v ofJob) noTimes(name string) (*page, error) {
 }
 
 func (v ofJob) timeLine(t *operator.PlannedTime, now time.Time) timeLine {
-	l := timeLine{scheduledTime: v.scheduledTime(t.ScheduledTime), Status: timeStatus(t), Text: v.masked(t.Text), Started: v.moment(t.Started), Reason: clip(v.masked(t.Reason), lineText)}
+	l := timeLine{scheduledTime: v.scheduledTime(t.ScheduledTime), Status: timeStatus(t), Says: v.masked(t.Text), Started: v.moment(t.Started), Reason: clip(v.masked(t.Reason), lineText)}
 	if t.Late > 0 {
 		l.Late = humanize.Seconds(t.Late)
 	}

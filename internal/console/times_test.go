@@ -50,7 +50,8 @@ func TestNowAndSchedulesHaveTheirTimeLines(t *testing.T) {
 
 		times := s.get("/schedules/hourly?tz=UTC").is(http.StatusOK).clean().says("Schedule of job hourly: next in", "in Europe/Berlin", "Next times", "There are none: the job was registered")
 		next := time.Now().In(time.UTC).Truncate(time.Hour).Add(time.Hour)
-		require.Contains(t, times.text, next.Format("2006-01-02 15:04:05"))
+		require.Contains(t, times.text, `>`+next.Format("2006-01-02 15:04:05")+`</time>`)
+		require.GreaterOrEqual(t, strings.Count(times.text, `</time></td><td>in `), 5, "each in the page's zone")
 		s.get("/jobs/hourly").is(http.StatusOK).clean().says(`href="/schedules/hourly"`)
 
 		_, err = s.app.Service.Disable(t.Context(), "hourly")

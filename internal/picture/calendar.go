@@ -61,7 +61,7 @@ func Calendar(title string, width int, lanes []Lane, axis Axis) string {
 	if axis.Now.After(axis.From) && axis.Now.Before(axis.To) {
 		x := place(axis.Now)
 		c.path("now", "", x, axisHeight-4, x, height)
-		c.text("now", min(x+3, width-3*glyph), height+baseline-6, "now")
+		c.text("present", min(x+3, width-3*glyph), height+baseline-6, "now")
 	}
 	return c.svg("lanes calendar", title, width, height+textLine)
 }

@@ -28,6 +28,7 @@ type Service struct {
 	*comparer      // Compare
 	*overviews     // Overview
 	*summaries     // JobSummaries
+	*trends        // Trend, Calendar
 	*executionLogs // Log
 	*parted        // Parts
 	*timelines     // Timeline
@@ -81,6 +82,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	explainer := &explainer{
 		judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
 	}
+	progressed := &progress{judge: judge, view: view, work: work, jobs: jobs, records: r}
 	flow := &flows{jobs: jobs, explain: explainer, records: r}
 	active := &runnings{}
 	last := &recent{records: c.JobHistory}
@@ -96,10 +98,10 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
 		},
 		requests:      &requests{schema: tables, view: view, records: r},
-		progress:      &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
+		progress:      progressed,
 		explainer:     explainer,
 		flows:         flow,
-		inspector:     &inspector{history: history, explainer: explainer, flows: flow},
+		inspector:     &inspector{history: history, explainer: explainer, flows: flow, progress: progressed, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
 		parted:        &parted{view: view, records: r},
@@ -113,6 +115,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 			heartbeat: c.Heartbeat, attention: c.Attention, records: r,
 		},
 		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
+		trends:    &trends{judge: judge, recent: last, records: r},
 		schedules: times,
 		agenda:    &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
 		watcher:   &watcher{c.Changes},

@@ -89,7 +89,10 @@ func (c showCommands) listActs(ctx context.Context, req operator.ActsRequest) er
 		}
 		return c.env.printCSV([]string{"id", "at", "act", "actor", "job", "execution", "task", "detail"}, rows)
 	}
-	if len(page.Acts) == 0 {
+	switch {
+	case len(page.Acts) == 0 && page.Next != 0:
+		return c.env.print(fmt.Sprintf("no such acts among the newest; older ones: --before %d\n", page.Next))
+	case len(page.Acts) == 0:
 		c.env.log.InfoContext(ctx, "the audit has no such acts")
 		return nil
 	}

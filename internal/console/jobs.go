@@ -44,7 +44,7 @@ type jobRun struct {
 }
 
 func (v ofList) jobs() (*page, error) {
-	found, err := v.Service.JobSummaries(v.r.Context(), operator.JobsRequest{After: v.text("after"), Catalog: v.Jobs})
+	found, err := v.Service.JobSummaries(v.r.Context(), operator.JobsRequest{After: v.text("after"), Limit: pageSize, Catalog: v.Jobs})
 	if err != nil {
 		return nil, err
 	}

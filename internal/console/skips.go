@@ -65,8 +65,12 @@ func (v ofExecution) skips() (*page, error) {
 	}
 	view := skipsView{head: h}
 	for _, g := range explained.Skipped {
+		least := ""
+		if g.More {
+			least = "at least "
+		}
 		view.Groups = append(view.Groups, skipGroup{
-			clip(g.Step, shortText), string(g.Phase), clip(g.Class, shortText), humanize.Count(g.Count), humanize.Count(g.Left),
+			clip(g.Step, shortText), string(g.Phase), clip(g.Class, shortText), least + humanize.Count(g.Count), least + humanize.Count(g.Left),
 			v.with("step", g.Step, "phase", string(g.Phase), "after", ""),
 		})
 	}

@@ -114,6 +114,8 @@ type SkipComparison struct {
 	Phase core.Phase `json:"phase"`
 	Class string     `json:"class"`
 	Count Figure     `json:"count"`
+	// More: there may be more, since only the first 10,000 items of an execution are counted.
+	More bool `json:"more,omitempty"`
 }
 
 type comparer struct {
@@ -401,6 +403,7 @@ func (s *comparer) skips(ctx context.Context, this, with *core.JobExecution, ste
 			if i < 0 {
 				i, list = len(list), append(list, SkipComparison{Step: n.Step, Phase: n.Phase, Class: n.Class})
 			}
+			list[i].More = list[i].More || n.More
 			if side == 0 {
 				list[i].Count.This = float64(n.Count)
 			} else {

@@ -132,6 +132,8 @@ type SkipCount struct {
 	Class string     `json:"class"`
 	Count int64      `json:"count"`
 	Left  int64      `json:"left"` // not redriven
+	// More: there may be more, since only the first 10,000 items of the execution are counted.
+	More bool `json:"more,omitempty"`
 }
 
 // DecisionPath is a verdict with its target.
@@ -190,7 +192,7 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 	}
 	e.Placed = *p.placed
 	for _, c := range p.skips {
-		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left})
+		e.Skipped = append(e.Skipped, SkipCount{c.Step, c.Phase, c.Class, c.Count, c.Left, c.More})
 	}
 	if err := p.explainRestart(ctx, e); err != nil {
 		return nil, err

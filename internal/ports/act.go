@@ -73,8 +73,9 @@ type ActFilter struct {
 
 // Acts stores the acts.
 type Acts interface {
-	// Acts lists acts, newest first.
-	Acts(ctx context.Context, filter ActFilter) ([]Act, error)
+	// Acts lists acts, newest first. A call reads a bounded number of acts: with next other than 0 there may
+	// be others before the act with that ID, also if the list is shorter than the limit.
+	Acts(ctx context.Context, filter ActFilter) (list []Act, next int64, err error)
 	// NoteAct notes an act that concerns no execution, task or definition.
 	NoteAct(ctx context.Context, verb, actor, detail string) error
 	// PurgeActs deletes at most limit of the oldest records that are older than age, including

@@ -116,7 +116,7 @@ type BulkExplorer interface {
 	// in brief (ExecutionFilter).
 	LastExecutions(ctx context.Context, ids ...core.JobInstanceID) (map[core.JobInstanceID]core.JobExecution, error)
 	// SkipCounts counts the skipped items of a job execution, by step, phase and
-	// class, in this order.
+	// class, in this order: the first 10,000 of them.
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]SkipCount, error)
 }
 

@@ -58,4 +58,6 @@ type SkipCount struct {
 	Count int64
 	// Left is the number of them that no execution has redriven.
 	Left int64
+	// More means that there may be more: only the first 10,000 items of the execution are counted.
+	More bool
 }

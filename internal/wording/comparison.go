@@ -48,7 +48,11 @@ func Differences(c *operator.Comparison) []string {
 		lines = append(lines, fmt.Sprintf("%s: %s, before %s", of, orNone(g.This), orNone(g.With)))
 	}
 	for _, s := range c.Skips {
-		lines = append(lines, fmt.Sprintf("skipped in step %s, phase %s, class %s: %s, before %s", s.Step, s.Phase, s.Class, number(s.Count.This), number(s.Count.With)))
+		line := fmt.Sprintf("skipped in step %s, phase %s, class %s: %s, before %s", s.Step, s.Phase, s.Class, number(s.Count.This), number(s.Count.With))
+		if s.More {
+			line += " (of the first 10,000 skipped items)"
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }

@@ -298,7 +298,11 @@ func skipsText(e *operator.Explanation) []string {
 			}
 			words = append(words, fmt.Sprintf("%s in %s (%s)", humanize.Count(c.Count), c.Phase, class))
 		}
-		text := "Step " + step + " skipped " + humanize.Plural(int(total), "item")
+		text := "Step " + step + " skipped "
+		if steps[step][0].More {
+			text += "at least "
+		}
+		text += humanize.Plural(int(total), "item")
 		if slices.ContainsFunc(e.Steps, func(s operator.StepView) bool { return s.Step == step && s.Resumed }) {
 			text += " in this attempt"
 		}

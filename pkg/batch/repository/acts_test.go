@@ -31,14 +31,14 @@ func TestTheAuditIsPurgedByItsOwnAge(t *testing.T) {
 		n, err = r.PurgeActs(t.Context(), 2*24*time.Hour, 100)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n)
-		acts, err := r.Acts(t.Context(), ports.ActFilter{Actor: "ada"})
+		acts, _, err := r.Acts(t.Context(), ports.ActFilter{Actor: "ada"})
 		require.NoError(t, err)
 		require.Len(t, acts, 1)
 		require.Equal(t, "young", acts[0].Detail)
-		none, err := r.Acts(t.Context(), ports.ActFilter{Actor: "a%a"})
+		none, _, err := r.Acts(t.Context(), ports.ActFilter{Actor: "a%a"})
 		require.NoError(t, err)
 		require.Empty(t, none, "a name is no pattern")
-		_, err = r.Acts(t.Context(), ports.ActFilter{Before: 4711})
+		_, _, err = r.Acts(t.Context(), ports.ActFilter{Before: 4711})
 		require.ErrorIs(t, err, core.ErrNotFound)
 	})
 }
@@ -67,12 +67,48 @@ func TestActsBeforeTheSchemaKnewThemAreListed(t *testing.T) {
 			require.NoError(t, err, text)
 		}
 		require.NoError(t, r.Migrate(t.Context()))
-		acts, err := r.Acts(t.Context(), ports.ActFilter{})
+		acts, _, err := r.Acts(t.Context(), ports.ActFilter{})
 		require.NoError(t, err)
 		had := map[string]string{}
 		for _, a := range acts {
 			had[a.Verb] = a.Actor
 		}
 		require.Equal(t, map[string]string{ports.VerbAbandon: "ada@host", ports.VerbRun: "API client anna", ports.VerbEnable: "ada@host", ports.VerbSet: "ada@host"}, had)
+	})
+}
+
+func TestASearchInTheAuditReadsAFewActsAtATime(t *testing.T) {
+	t.Parallel()
+	testengine.EachDatabase(t, func(t *testing.T, db tx.Database) {
+		r := repository.New(db, repository.Options{})
+		require.NoError(t, r.Migrate(t.Context()))
+		require.NoError(t, r.NoteAct(t.Context(), ports.VerbMigrate, "ada", "the oldest"))
+		_, err := db.Conn().ExecContext(t.Context(), `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 11000)
+			INSERT INTO surfin_audit (at, act, job_execution_id, verb, person, detail) SELECT a.at, 'launch', i, 'run', 'bob', CAST(i AS text) FROM n, surfin_audit a`)
+		require.NoError(t, err)
+		before, calls := int64(0), 0
+		for ; ; calls++ {
+			list, next, err := r.Acts(t.Context(), ports.ActFilter{Actor: "ada", Before: before, Limit: 10})
+			require.NoError(t, err)
+			if before = next; next == 0 {
+				require.Len(t, list, 1)
+				require.Equal(t, "the oldest", list[0].Detail)
+				break
+			}
+			require.Empty(t, list)
+		}
+		require.Equal(t, 2, calls, "a call reads 5,000 acts")
+
+		seen := map[string]bool{}
+		for before, more := int64(0), true; more; more = before != 0 {
+			var list []ports.Act
+			list, before, err = r.Acts(t.Context(), ports.ActFilter{Before: before, Limit: 2500})
+			require.NoError(t, err)
+			for _, a := range list {
+				require.False(t, seen[a.Detail], a.Detail)
+				seen[a.Detail] = true
+			}
+		}
+		require.Len(t, seen, 11_001)
 	})
 }

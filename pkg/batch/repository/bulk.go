@@ -256,16 +256,25 @@ func (r *bulk) SkipCounts(ctx context.Context, id core.JobExecutionID) ([]ports.
 		Phase       core.Phase
 		Total, Open int64
 	}
-	err := r.store.scan(ctx, &rows, `SELECT s.name AS step, k.phase, k.error_class AS class, COUNT(*) AS total,
-		SUM(CASE WHEN k.redriven_by IS NULL THEN 1 ELSE 0 END) AS open
-		FROM {skipped_item} k JOIN {step_execution} s ON s.id = k.step_execution_id
-		WHERE k.job_execution_id = ? GROUP BY s.name, k.phase, k.error_class ORDER BY 1, 2, 3`, id)
+	err := r.store.scan(ctx, &rows, `SELECT s.name AS step, c.phase, c.error_class AS class, CAST(SUM(c.total) AS bigint) AS total, CAST(SUM(c.open) AS bigint) AS open
+		FROM (SELECT k.step_execution_id, k.phase, k.error_class, COUNT(*) AS total, SUM(CASE WHEN k.redriven_by IS NULL THEN 1 ELSE 0 END) AS open
+			FROM (SELECT step_execution_id, phase, error_class, redriven_by FROM {skipped_item} WHERE job_execution_id = ? ORDER BY id LIMIT ?) AS k
+			GROUP BY k.step_execution_id, k.phase, k.error_class) AS c JOIN {step_execution} s ON s.id = c.step_execution_id
+		GROUP BY s.name, c.phase, c.error_class ORDER BY 1, 2, 3`, id, countedSkips)
 	if err != nil {
 		return nil, fmt.Errorf("count the skipped items of job execution %d: %w", id, err)
 	}
 	counts := make([]ports.SkipCount, len(rows))
+	var all int64
 	for i, row := range rows {
 		counts[i] = ports.SkipCount{Step: row.Step, Phase: row.Phase, Class: row.Class, Count: row.Total, Left: row.Open}
+		all += row.Total
+	}
+	for i := range counts {
+		counts[i].More = all >= countedSkips
 	}
 	return counts, nil
 }
+
+// countedSkips is the most skipped items of an execution that are counted by class.
+const countedSkips = 10_000

@@ -13,7 +13,7 @@ import (
 // dayView is the time line of all jobs around now.
 type dayView struct {
 	Picture template.HTML
-	// Cut is what it leaves out.
+	// Cut names the omitted jobs and executions.
 	Cut      string
 	Jobs     []dayLine
 	Problems []dayProblem

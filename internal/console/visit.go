@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,8 +100,11 @@ func isFragment(r *http.Request) bool {
 	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-Boosted") == ""
 }
 
-// isWatched reports whether pages of the route ask again for what has changed.
-func (r route) isWatched() bool { return r.name != "" && r.name != "find" }
+// isWatched reports whether pages of the route ask again for what has changed. Downloads are written as they
+// are read, so callers cannot share them.
+func (r route) isWatched() bool {
+	return r.name != "" && r.name != "find" && !strings.Contains(path.Base(r.pattern), ".")
+}
 
 // watch returns the rendering that all callers with the same role, zone and address share. What it shows
 // cannot depend on more: it is made for a caller without a name.

@@ -45,7 +45,7 @@ type console struct {
 	mux    *http.ServeMux
 	assets *assets
 	pages  map[string]*template.Template
-	shared *shared
+	shared *shared[*rendering]
 }
 
 // New returns the handler of the pages, of the sign-in and of the static files, with the clients and
@@ -66,7 +66,7 @@ func New(guard *access.Guard, config Config) (http.Handler, error) {
 	if config.Now == nil {
 		config.Now = time.Now
 	}
-	c := &console{Config: config, guard: guard, mux: http.NewServeMux(), shared: newShared(config.Now, config.Looks)}
+	c := &console{Config: config, guard: guard, mux: http.NewServeMux(), shared: newShared[*rendering](config.Now, config.Looks)}
 	var err error
 	if c.assets, err = newAssets(config.Base); err != nil {
 		return nil, err

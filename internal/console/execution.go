@@ -95,11 +95,11 @@ type progressLine struct {
 
 func (v ofExecution) execution() (*page, error) {
 	ctx := v.r.Context()
-	all, err := v.Service.Inspect(ctx, operator.InspectRequest{Execution: v.executionID(), Before: v.before()})
+	all, err := v.Service.Inspect(ctx, operator.InspectRequest{Execution: v.executionID(), Before: v.earlier.inspection()})
 	if err != nil {
 		return nil, err
 	}
-	v.remember(all)
+	v.earlier.remember(all)
 	shown, explained := all.Execution, all.Explanation
 	view := executionView{Error: shown.Error, Running: v.progressLines(all.Progress)}
 	if view.head, err = v.head(shown, ""); err != nil {
@@ -113,7 +113,7 @@ func (v ofExecution) execution() (*page, error) {
 	}
 	view.Steps = v.stepLines(shown, explained)
 	v.flow(&view, all)
-	short, err := kept(v.visit, "timeline", all.Stage, timelineTime, func() (shortTimeline, error) { return v.shortTimeline(all) })
+	short, err := kept(v.earlier, v.Now(), "timeline", all.Stage, timelineTime, func() (shortTimeline, error) { return v.shortTimeline(all) })
 	if err != nil {
 		return nil, err
 	}
@@ -131,20 +131,6 @@ const (
 	// partedPace is how often an execution with parts is read for its watchers: each of them may be looked at.
 	partedPace = 2 * time.Second
 )
-
-// before is what an earlier rendering for the watchers of the page has read.
-func (v ofExecution) before() *operator.Inspection {
-	if v.earlier == nil {
-		return nil
-	}
-	return v.earlier.inspected
-}
-
-func (v ofExecution) remember(all *operator.Inspection) {
-	if v.earlier != nil {
-		v.earlier.inspected = all
-	}
-}
 
 // title begins with the job and how it ended, since a tab shows little of it.
 func title(e *operator.Execution) string {
@@ -202,10 +188,10 @@ func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 	h.Tabs = v.tabs(e.ID, tab)
 	const attemptsTime, typicalTime = 10 * time.Second, time.Minute
 	var err error
-	if h.Attempts, err = kept(v.visit, "attempts", e.Status, attemptsTime, func() ([]attemptLink, error) { return v.attempts(ctx, e) }); err != nil {
+	if h.Attempts, err = kept(v.earlier, v.Now(), "attempts", e.Status, attemptsTime, func() ([]attemptLink, error) { return v.attempts(ctx, e) }); err != nil {
 		return h, err
 	}
-	h.Typical, err = kept(v.visit, "typical", e.ID, typicalTime, func() (string, error) { return v.typical(ctx, &e.Execution) })
+	h.Typical, err = kept(v.earlier, v.Now(), "typical", e.ID, typicalTime, func() (string, error) { return v.typical(ctx, &e.Execution) })
 	return h, err
 }
 

@@ -8,35 +8,33 @@ import (
 	"github.com/surfin-batch/surfin/internal/operator"
 )
 
-// rendering is what a page shows without the frame around it: the same for all callers of a role.
-type rendering struct {
-	page   page
-	status int
-	// text is a fragment of HTML, small is the same compressed.
-	text, small []byte
-	// sum is of the text.
-	sum string
-	// at is when its numbers began to be read.
-	at time.Time
-	// again is when to come again, in seconds; 0 means that it is not said.
-	again int
+// shareable is what shared keeps: a rendering.
+type shareable interface {
+	comparable
+	// begun is when it began to read.
+	begun() time.Time
+	size() int
+	// failed reports whether the server is the reason that it is not what was asked for.
+	failed() bool
+	// every is the least time between two of them; 0 means a second.
+	every() time.Duration
 }
 
 // shared holds the newest rendering of each fragment that pages watch, so that all its watchers cost one
 // rendering a second. It is safe for concurrent use.
-type shared struct {
+type shared[T shareable] struct {
 	now func() time.Time
 	// looks counts the looks for changes that are over, each of which may have sent events.
 	looks func() int64
 
 	mu      sync.Mutex
-	watched map[string]*watched
+	watched map[string]*watched[T]
 	bytes   int
 }
 
 // watched is a fragment that someone watches.
-type watched struct {
-	last *rendering
+type watched[T shareable] struct {
+	last T // zero if there is none
 	// look is the number of looks when the last rendering began, pace the least time until the next one.
 	look int64
 	pace time.Duration
@@ -63,11 +61,11 @@ const (
 	mostBytes   = 32 << 20
 )
 
-func newShared(now func() time.Time, looks func() int64) *shared {
+func newShared[T shareable](now func() time.Time, looks func() int64) *shared[T] {
 	if looks == nil {
 		looks = func() int64 { return 0 }
 	}
-	return &shared{now: now, looks: looks, watched: map[string]*watched{}}
+	return &shared[T]{now: now, looks: looks, watched: map[string]*watched[T]{}}
 }
 
 // get returns a rendering of the fragment that misses no change whose event the caller may have received:
@@ -75,7 +73,8 @@ func newShared(now func() time.Time, looks func() int64) *shared {
 // or a second if nobody looks. It waits for a rendering that is due. The error is that of ctx.
 //
 // render may panic; the next caller tries again then.
-func (s *shared) get(ctx context.Context, key string, render func(parts *keptParts) *rendering) (*rendering, error) {
+func (s *shared[T]) get(ctx context.Context, key string, render func(parts *keptParts) T) (T, error) {
+	var none T
 	arrived, look := s.now(), s.looks()
 	for {
 		s.mu.Lock()
@@ -86,12 +85,12 @@ func (s *shared) get(ctx context.Context, key string, render func(parts *keptPar
 			running, joins := w.running, w.runningLook >= look
 			s.mu.Unlock()
 			if err := await(ctx, running, nil); err != nil {
-				return nil, err
+				return none, err
 			}
 			s.mu.Lock()
 			made := w.last
 			s.mu.Unlock()
-			if joins && made != nil {
+			if joins && made != none {
 				return made, nil
 			}
 		case w.isFresh(arrived, look):
@@ -101,7 +100,7 @@ func (s *shared) get(ctx context.Context, key string, render func(parts *keptPar
 			if due := w.due(s.now()); due > 0 {
 				s.mu.Unlock()
 				if err := await(ctx, nil, time.After(due)); err != nil {
-					return nil, err
+					return none, err
 				}
 				continue
 			}
@@ -122,31 +121,36 @@ func await(ctx context.Context, running <-chan struct{}, due <-chan time.Time) e
 	return nil
 }
 
-func (w *watched) isFresh(arrived time.Time, look int64) bool {
-	return w.last != nil && w.look >= look && arrived.Sub(w.last.at) < oldest
+func (w *watched[T]) isFresh(arrived time.Time, look int64) bool {
+	return w.has() && w.look >= look && arrived.Sub(w.last.begun()) < oldest
 }
 
 // due is how long the next rendering has to wait.
-func (w *watched) due(now time.Time) time.Duration {
-	if w.last == nil {
+func (w *watched[T]) due(now time.Time) time.Duration {
+	if !w.has() {
 		return 0
 	}
-	return w.pace - now.Sub(w.last.at)
+	return w.pace - now.Sub(w.last.begun())
+}
+
+func (w *watched[T]) has() bool {
+	var none T
+	return w.last != none
 }
 
 // make renders for all who wait. A failure of the server is for them alone: the next caller tries again.
-func (s *shared) make(w *watched, render func(parts *keptParts) *rendering) *rendering {
+func (s *shared[T]) make(w *watched[T], render func(parts *keptParts) T) T {
 	began := s.now()
-	var made *rendering
+	var made, none T
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.bytes -= w.size
 		w.last, w.look, w.size = made, w.runningLook, 0
-		if made != nil {
-			w.pace = min(mostPace, max(leastPace, made.page.Pace, paceOfCost*s.now().Sub(began)))
-			w.size = len(made.text) + len(made.small)
-			if made.isFailure() {
+		if made != none {
+			w.pace = min(mostPace, max(leastPace, made.every(), paceOfCost*s.now().Sub(began)))
+			w.size = made.size()
+			if made.failed() {
 				w.look = -1
 			}
 		}
@@ -159,17 +163,17 @@ func (s *shared) make(w *watched, render func(parts *keptParts) *rendering) *ren
 	return made
 }
 
-func (s *shared) find(key string) *watched {
+func (s *shared[T]) find(key string) *watched[T] {
 	w := s.watched[key]
 	if w == nil {
-		w = &watched{}
+		w = &watched[T]{}
 		s.watched[key] = w
 	}
 	return w
 }
 
 // forget drops the fragments that nobody has asked for lately, and more if they are too many or too large.
-func (s *shared) forget() {
+func (s *shared[T]) forget() {
 	for key, w := range s.watched {
 		if w.running == nil && s.now().Sub(w.used) > keptTime {
 			s.drop(key)
@@ -189,7 +193,7 @@ func (s *shared) forget() {
 	}
 }
 
-func (s *shared) drop(key string) {
+func (s *shared[T]) drop(key string) {
 	s.bytes -= s.watched[key].size
 	delete(s.watched, key)
 }
@@ -208,14 +212,27 @@ type keptPart struct {
 	value any
 }
 
+// inspection is what an earlier rendering has read; nil if there is none.
+func (k *keptParts) inspection() *operator.Inspection {
+	if k == nil {
+		return nil
+	}
+	return k.inspected
+}
+
+func (k *keptParts) remember(read *operator.Inspection) {
+	if k != nil {
+		k.inspected = read
+	}
+}
+
 // kept returns a part of a fragment: the one that an earlier rendering has read of the same state, if it is
-// not older than age, else a new one. A page that is rendered by itself keeps none.
-func kept[T any](v *visit, name string, of any, age time.Duration, read func() (T, error)) (T, error) {
-	if v.earlier == nil {
+// not older than age, else a new one. A page that is rendered by itself keeps none: earlier is nil.
+func kept[T any](earlier *keptParts, now time.Time, name string, of any, age time.Duration, read func() (T, error)) (T, error) {
+	if earlier == nil {
 		return read()
 	}
-	now := v.Now()
-	if p, known := v.earlier.parts[name]; known && p.of == of && now.Sub(p.at) < age {
+	if p, known := earlier.parts[name]; known && p.of == of && now.Sub(p.at) < age {
 		if value, is := p.value.(T); is {
 			return value, nil
 		}
@@ -224,9 +241,9 @@ func kept[T any](v *visit, name string, of any, age time.Duration, read func() (
 	if err != nil {
 		return value, err
 	}
-	if v.earlier.parts == nil {
-		v.earlier.parts = map[string]keptPart{}
+	if earlier.parts == nil {
+		earlier.parts = map[string]keptPart{}
 	}
-	v.earlier.parts[name] = keptPart{of, now, value}
+	earlier.parts[name] = keptPart{of, now, value}
 	return value, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // renders counts renderings of a fragment, each of which takes a while.
 type renders struct {
-	*shared
+	*shared[*rendering]
 	looks, made atomic.Int64
 	takes       time.Duration
 	status      int
@@ -22,7 +22,7 @@ type renders struct {
 
 func newRenders() *renders {
 	r := &renders{takes: 10 * time.Millisecond, status: http.StatusOK}
-	r.shared = newShared(time.Now, r.looks.Load)
+	r.shared = newShared[*rendering](time.Now, r.looks.Load)
 	return r
 }
 

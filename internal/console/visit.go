@@ -79,7 +79,7 @@ func (p *page) Sections() []section { return sections(p.Caller.Role) }
 func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 	v := &visit{console: c, r: r, w: w, caller: access.CallerOf(r.Context())}
 	v.choose()
-	if v.isFragment() && to.isWatched() {
+	if isFragment(v.r) && to.isWatched() {
 		made, err := v.watch(to)
 		if errors.Is(err, context.Canceled) { // the client has gone
 			return
@@ -96,8 +96,8 @@ func (c *console) serve(w http.ResponseWriter, r *http.Request, to route) {
 }
 
 // isFragment reports whether a script asks for what the page shows, without the frame around it.
-func (v *visit) isFragment() bool {
-	return v.r.Header.Get("HX-Request") == "true" && v.r.Header.Get("HX-Boosted") == ""
+func isFragment(r *http.Request) bool {
+	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-Boosted") == ""
 }
 
 // isWatched reports whether pages of the route ask again for what has changed. Downloads are written as they
@@ -163,10 +163,29 @@ func (v *visit) render(p *page, name string) *rendering {
 	return made
 }
 
-// isFailure reports whether the server is the reason that it does not show what was asked for.
-func (m *rendering) isFailure() bool {
+// rendering is what a page shows without the frame around it: the same for all callers of a role.
+type rendering struct {
+	page   page
+	status int
+	// text is a fragment of HTML, small is the same compressed.
+	text, small []byte
+	// sum is of the text.
+	sum string
+	// at is when its numbers began to be read.
+	at time.Time
+	// again is when to come again, in seconds; 0 means that it is not said.
+	again int
+}
+
+func (m *rendering) begun() time.Time { return m.at }
+
+func (m *rendering) size() int { return len(m.text) + len(m.small) }
+
+func (m *rendering) failed() bool {
 	return m.status == 0 || m.status >= http.StatusInternalServerError
 }
+
+func (m *rendering) every() time.Duration { return m.page.Pace }
 
 // asOf is the header with the time of the numbers: it changes each second, so it is no part of the content.
 const asOf = "Surfin-As-Of"
@@ -186,7 +205,7 @@ func (v *visit) send(m *rendering, section string) {
 		h.Set("Retry-After", strconv.Itoa(m.again))
 	}
 	tag, text, small := "W/\""+m.sum+"\"", m.text, m.small
-	if !v.isFragment() {
+	if !isFragment(v.r) {
 		p := v.framed(m, tag, section)
 		tag = "W/\"" + sumOf([]byte(fmt.Sprint(m.sum, p.Section, p.Caller, p.Zone, p.Theme, p.Stream, p.Here))) + "\""
 		if text = v.around(p, m.text); text == nil {

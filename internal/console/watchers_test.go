@@ -127,7 +127,7 @@ func (w *watcher) watch(ctx context.Context, until func(shown string) bool) {
 		return
 	}
 	r.Header.Set("Authorization", "Bearer "+w.token)
-	stream, err := (&http.Transport{}).RoundTrip(r)
+	stream, err := (&http.Transport{}).RoundTrip(r) //nolint:bodyclose // it is closed at the end
 	if err != nil {
 		w.failure = err
 		return
@@ -207,12 +207,12 @@ func TestAHundredWatchersOfAnExecutionCostWhatOneDoes(t *testing.T) {
 		changing, stop := context.WithCancel(ctx)
 		defer stop()
 		for n := range 20 { // until all of them watch
-			change(t, changing, db, id, n)
+			change(changing, t, db, id, n)
 		}
 		before, began := statements(), time.Now()
 		n := 20
 		for time.Since(began) < watchTime {
-			change(t, changing, db, id, n)
+			change(changing, t, db, id, n)
 			n++
 		}
 		asked, seconds := statements()-before, time.Since(began).Seconds()
@@ -243,7 +243,7 @@ func TestAHundredWatchersOfAnExecutionCostWhatOneDoes(t *testing.T) {
 }
 
 // change is what a committed chunk does to the counters, ten times a second.
-func change(t *testing.T, ctx context.Context, db *testengine.Engine, id core.JobExecutionID, n int) {
+func change(ctx context.Context, t *testing.T, db *testengine.Engine, id core.JobExecutionID, n int) {
 	t.Helper()
 	db.Exec(fmt.Sprintf("UPDATE surfin_step_execution SET read_count = %d, write_count = %d, commit_count = %d WHERE job_execution_id = %d", 10*n, 10*n, n, id))
 	select {

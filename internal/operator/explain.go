@@ -200,14 +200,20 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 	return e, nil
 }
 
+// walked is the journal of an instance at a stage of an execution (stageOf).
+type walked struct {
+	execution core.JobExecutionID
+	stage     string
+	visits    []ports.JournalRow
+}
+
 type findings struct {
 	*explainer
 	exec   core.JobExecution
 	newest ports.NewestAttempt
 	*stepRecords
-	kinds     map[string]string // of the steps of job
-	stage     string
-	visits    []ports.JournalRow
+	kinds map[string]string // of the steps of job
+	walked
 	decisions []DecisionView
 	placed    *[]PlacedWork // nil if they are not read yet
 	skips     []ports.SkipCount
@@ -224,18 +230,18 @@ type findings struct {
 }
 
 // gather reads what an explanation is made of. before may be nil.
-func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *Inspection) (*findings, error) {
+func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *walked) (*findings, error) {
 	judged, err := s.judge.judgedExecution(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	exec := &judged.Execution
-	p := &findings{explainer: s, exec: *exec, newest: judged.Newest}
+	p := &findings{explainer: s, exec: *exec, newest: judged.Newest, walked: walked{execution: id}}
 	if p.stepRecords, err = readSteps(ctx, s.records, exec, exec.AnewSince(), listedPartitions, false); err != nil {
 		return nil, err
 	}
-	p.stage = p.stepRecords.stageOf(exec, p.newest.Execution.ID)
-	if before != nil && before.Execution.ID == id && before.Stage == p.stage {
+	p.stage = p.stageOf(exec, p.newest.Execution.ID)
+	if before != nil && before.execution == id && before.stage == p.stage {
 		p.visits = before.visits // a walk goes on by steps
 	} else if p.visits, err = s.records.Visits(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", id, err)

@@ -37,14 +37,18 @@ type Inspection struct {
 	// Stage is the same in two inspections if no step has begun or ended in between, and no execution of the instance.
 	Stage string
 
-	visits []ports.JournalRow
+	walked walked
 	meter  *Meter
 }
 
 // Inspect returns what Show, Explain, ExecutionFlow and Progress return, and reads the history once for all of
 // them. It may return core.ErrNotFound.
 func (s *inspector) Inspect(ctx context.Context, req InspectRequest) (*Inspection, error) {
-	p, err := s.explainer.gather(ctx, req.Execution, req.Before)
+	var before *walked
+	if req.Before != nil {
+		before = &req.Before.walked
+	}
+	p, err := s.explainer.gather(ctx, req.Execution, before)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +66,7 @@ func (s *inspector) Inspect(ctx context.Context, req InspectRequest) (*Inspectio
 	if err != nil {
 		return nil, err
 	}
-	i := &Inspection{Execution: shown, Explanation: explained, Flow: flow, Stage: p.stage, visits: p.visits}
+	i := &Inspection{Execution: shown, Explanation: explained, Flow: flow, Stage: p.stage, walked: p.walked}
 	if req.Before != nil {
 		i.meter = req.Before.meter
 	}

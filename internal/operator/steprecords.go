@@ -31,6 +31,13 @@ type stepRecords struct {
 	skips bool
 }
 
+// How many partitions of a step a view has at most: of those that failed or are at work, and of all. Parts
+// lists the others.
+const (
+	listedPartitions = 100
+	allPartitions    = 1000
+)
+
 // partEntries are parts by ID.
 type partEntries []ports.StepEntry
 

@@ -184,15 +184,15 @@ func (s *timelines) Timeline(ctx context.Context, req TimelineRequest) (*Timelin
 const mostParted = 3
 
 // longest reads the longest part of the newest of the steps.
-func (s *timelines) longest(ctx context.Context, b *timelineBuilder, parted []core.StepExecutionID) error {
-	if len(parted) == 0 {
+func (s *timelines) longest(ctx context.Context, b *timelineBuilder, steps []core.StepExecutionID) error {
+	if len(steps) == 0 {
 		return nil
 	}
 	var err error
 	if b.names, err = s.records.WorkerNames(ctx); err != nil {
 		return err
 	}
-	for _, step := range parted[max(0, len(parted)-mostParted):] {
+	for _, step := range steps[max(0, len(steps)-mostParted):] {
 		found, err := s.records.PartPage(ctx, ports.PartFilter{Manager: step, Order: ports.PartsByDuration, Limit: 1})
 		if err != nil {
 			return err

@@ -157,13 +157,6 @@ func (s *viewer) roundsView(rounds []partitioned) StepView {
 	return view
 }
 
-// How many partitions of a step a view has at most: of those that failed or are at work, and of all. Parts
-// lists the others.
-const (
-	listedPartitions = 100
-	allPartitions    = 1000
-)
-
 type partitioned struct {
 	*core.StepExecution
 	parts []core.StepExecution

@@ -315,7 +315,7 @@ func (p *PlannedTime) decidedBy(acts []ports.Act, c *schedule.Cron) {
 			p.Outcome = TimeDisabled
 		case a.Verb == ports.VerbDisable:
 			return
-		case names(a.Detail, p.Key):
+		case isNamedIn(a.Detail, p.Key):
 			p.Outcome, p.Reason = TimeLeftOut, a.Detail
 		case p.isMissed(a, c):
 			p.Outcome, p.Reason = TimeMissed, a.Detail
@@ -327,8 +327,8 @@ func (p *PlannedTime) decidedBy(acts []ports.Act, c *schedule.Cron) {
 	}
 }
 
-// names reports whether the detail of an act lists a key.
-func names(detail, key string) bool {
+// isNamedIn reports whether the detail of an act lists a key.
+func isNamedIn(detail, key string) bool {
 	return slices.Contains(strings.FieldsFunc(detail, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }), key)
 }
 

@@ -129,6 +129,10 @@ func itemOf(s *operator.SkipView) string {
 	case len(s.Item) > 0 && string(s.Item) != "null":
 		return string(s.Item)
 	}
+	var raw string // of a line that was too long to be kept whole
+	if json.Unmarshal(s.Stored, &raw) == nil {
+		return raw
+	}
 	return string(s.Stored)
 }
 

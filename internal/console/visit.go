@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ type visit struct {
 	caller access.Caller
 	// wrong are the mistakes in the address that the page can leave out.
 	wrong []string
-	// parts are those of earlier renderings; nil for a page that is rendered by itself.
-	parts *keptParts
+	// earlier has parts of earlier renderings; nil for a page that is rendered by itself.
+	earlier *keptParts
 }
 
 // page is the view of a page.
@@ -45,6 +46,8 @@ type page struct {
 	Body   any
 	// Live are the topics of the stream that change the page.
 	Live string
+	// Pace is the least time between two renderings for those who watch it; 0 means a second.
+	Pace time.Duration
 	// Again is when to come again, in seconds; 0 means that it is not said.
 	Again int
 
@@ -97,8 +100,11 @@ func (v *visit) isFragment() bool {
 	return v.r.Header.Get("HX-Request") == "true" && v.r.Header.Get("HX-Boosted") == ""
 }
 
-// isWatched reports whether pages of the route ask again for what has changed.
-func (r route) isWatched() bool { return r.name != "" && r.name != "find" }
+// isWatched reports whether pages of the route ask again for what has changed. Downloads are written as they
+// are read, so callers cannot share them.
+func (r route) isWatched() bool {
+	return r.name != "" && r.name != "find" && !strings.Contains(path.Base(r.pattern), ".")
+}
 
 // watch returns the rendering that all callers with the same role, zone and address share. What it shows
 // cannot depend on more: it is made for a caller without a name.
@@ -108,7 +114,7 @@ func (v *visit) watch(to route) (*rendering, error) {
 		ctx, end := access.Answering(context.WithoutCancel(v.r.Context()), v.Service.CheckDatabase)
 		defer end()
 		of := *v
-		of.r, of.w, of.caller, of.wrong, of.parts = v.r.WithContext(ctx), nil, access.Caller{Role: v.caller.Role}, slices.Clone(v.wrong), parts
+		of.r, of.w, of.caller, of.wrong, of.earlier = v.r.WithContext(ctx), nil, access.Caller{Role: v.caller.Role}, slices.Clone(v.wrong), parts
 		made := of.show(to)
 		made.small, _ = compressed(made.text) //nolint:errcheck // it is sent as it is then
 		return made

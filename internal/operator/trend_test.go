@@ -78,7 +78,7 @@ func roundedTypical(of *Typical) *Typical {
 	return &Typical{Median: float64(int(of.Median*100+.5)) / 100, P95: float64(int(of.P95*100+.5)) / 100}
 }
 
-// Rule OP12.
+// Rule OP13.
 func TestACalendarHasTheInstancesOfEachDay(t *testing.T) {
 	t.Parallel()
 	testdb.Each(t, func(t *testing.T, url string) {

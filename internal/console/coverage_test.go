@@ -1,0 +1,59 @@
+package console_test
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/surfin-batch/surfin/internal/console"
+)
+
+// pagesOf are the pages that show what an operation of the API reads.
+func pagesOf() map[string]string {
+	return map[string]string{
+		"/v1/audit": "/audit", "/v1/definitions": "/jobs", "/v1/events": "/events", "/v1/executions": "/executions", "/v1/executions/{execution}": "/executions/{execution}",
+		"/v1/executions/{execution}/compare": "/executions/{execution}/compare", "/v1/executions/{execution}/explain": "/executions/{execution}", "/v1/executions/{execution}/flow": "/executions/{execution}",
+		"/v1/executions/{execution}/log": "/executions/{execution}/log", "/v1/executions/{execution}/parts": "/executions/{execution}/parts", "/v1/executions/{execution}/series": "/executions/{execution}/throughput",
+		"/v1/executions/{execution}/skips": "/executions/{execution}/skips", "/v1/executions/{execution}/timeline": "/executions/{execution}/timeline", "/v1/groups": "/groups", "/v1/history": "/jobs", "/v1/groups/{group}": "/groups/{group}",
+		"/v1/jobs": "/jobs", "/v1/jobs/{job}": "/jobs/{job}", "/v1/jobs/{job}/flow": "/jobs/{job}", "/v1/me": "/{$}", "/v1/overview": "/{$}", "/v1/progress": "/{$}", "/v1/schedules": "/schedules", "/v1/settings": "/settings",
+		"/v1/skips/{skip}": "/skips/{skip}", "/v1/summary": "/jobs", "/v1/tasks": "/tasks", "/v1/tasks/{task}": "/tasks/{task}", "/v1/workers": "/workers",
+	}
+}
+
+// Every operation that reads has a page, or docs/howto/console.md says why it has none.
+func TestEveryOperationThatReadsHasAPageOrAReason(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/reference/openapi.json")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct{ OperationID string }
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	how, err := os.ReadFile("../../docs/howto/console.md")
+	require.NoError(t, err)
+	reasons := map[string]bool{}
+	_, below, found := strings.Cut(string(how), "\n## Without a page\n")
+	require.True(t, found)
+	for _, row := range regexp.MustCompile("(?m)^\\| `GET (/v1/[^`]*)` \\| (.{10,}) \\|$").FindAllStringSubmatch(below, -1) {
+		reasons[row[1]] = true
+	}
+	patterns, pages := console.Patterns(), pagesOf()
+	for path, methods := range document.Paths {
+		if _, reads := methods["get"]; !reads {
+			continue
+		}
+		page, shown := pages[path]
+		require.NotEqual(t, shown, reasons[path], "GET %s needs a page in pagesOf, or a line in docs/howto/console.md", path)
+		if shown {
+			require.Contains(t, patterns, page, path)
+		}
+		delete(pages, path)
+		delete(reasons, path)
+	}
+	require.Empty(t, pages, "operations that are no longer there")
+	require.Empty(t, reasons, "operations that are no longer there")
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -138,6 +139,15 @@ type (
 		After int64  `query:"after" minimum:"0" doc:"Only those with a greater number: next of the previous page"`
 		PageSize
 	}
+	skipGroupsInput struct {
+		Since   time.Time `query:"since" doc:"Only items that were skipped at or after this time"`
+		Job     string    `query:"job" maxLength:"200" doc:"Only items of this job"`
+		Step    string    `query:"step" maxLength:"1000" doc:"Only items of the steps with this name"`
+		Phase   string    `query:"phase" doc:"Only items of this phase: read, process or write"`
+		Class   string    `query:"class" maxLength:"1000" doc:"Only items with errors of this class"`
+		Message string    `query:"message" maxLength:"1000" doc:"Only the group with this message"`
+		Before  int64     `query:"before" minimum:"0" doc:"Only items with a smaller number: next of the previous page"`
+	}
 	skipPath struct {
 		ID int64 `path:"skip" minimum:"1" doc:"Number of a skipped item"`
 	}
@@ -151,6 +161,15 @@ func (a *api) addSkips(h huma.API) {
 					Execution: in.id(), Step: in.Step, Phase: core.Phase(in.Phase), Left: in.Left, After: in.After, Limit: in.Limit,
 				})
 				return &page, err
+			})
+		})
+	huma.Register(h, get(h, "skip-groups", "/v1/skips", "Skipped items of all jobs, in groups",
+		"By job, step, phase, class and message, the most frequent first. A page reads the newest 10,000 items: searched_to says how far it came, and next is the key to continue."),
+		func(ctx context.Context, in *skipGroupsInput) (*output[operator.SkipGroupPage], error) {
+			return answer(a, ctx, func() (*operator.SkipGroupPage, error) {
+				return a.Service.SkipGroups(ctx, operator.SkipGroupsRequest{
+					Since: in.Since, Job: in.Job, Step: in.Step, Phase: core.Phase(in.Phase), Class: in.Class, Message: in.Message, Before: in.Before,
+				})
 			})
 		})
 	huma.Register(h, get(h, "show-skip", "/v1/skips/{skip}", "One skipped item", ""),

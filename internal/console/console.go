@@ -120,6 +120,7 @@ func routes() []route {
 		{"/executions/{execution}/audit", "executions", "changes", executionPage(ofExecution.changes)},
 		{"/executions/{execution}/tasks", "executions", "steptasks", executionPage(ofExecution.stepTasks)},
 		{"/executions/{execution}/compare", "executions", "compare", executionPage(ofExecution.compare)},
+		{"/skips", "skips", "skipgroups", listPage(ofList.skipGroups)},
 		{"/skips/{skip}", "executions", "skip", executionPage(ofExecution.skip)},
 		{"/schedules", "schedules", "schedules", jobPage(ofJob.schedules)},
 		{"/schedules/{job}", "schedules", "times", jobPage(ofJob.times)},

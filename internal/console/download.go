@@ -127,7 +127,7 @@ func (v ofExecution) itemFile() (*page, error) {
 	return file.end(nil)
 }
 
-func (v *visit) maskJSON(line []byte) []byte {
+func (v ofExecution) maskJSON(line []byte) []byte {
 	if v.MaskJSON == nil {
 		return line
 	}
@@ -135,7 +135,7 @@ func (v *visit) maskJSON(line []byte) []byte {
 }
 
 // download is the address of a file with the filters of this page.
-func (v *visit) download(of core.JobExecutionID, name string) string {
+func (v ofExecution) download(of core.JobExecutionID, name string) string {
 	q := v.r.URL.Query()
 	for _, key := range []string{"after", "before"} {
 		q.Del(key)
@@ -147,7 +147,7 @@ func (v *visit) download(of core.JobExecutionID, name string) string {
 // attachment is a file on its way to the browser. Its first bytes are sent when there are many, or at its
 // end: until then an error can be shown as a page.
 type attachment struct {
-	v          *visit
+	v          ofExecution
 	name, kind string
 	begun      bool
 	buffered   *bufio.Writer
@@ -155,7 +155,7 @@ type attachment struct {
 	err        error
 }
 
-func (v *visit) attachment(name, kind string) *attachment {
+func (v ofExecution) attachment(name, kind string) *attachment {
 	const room = 64 << 10
 	a := &attachment{v: v, name: name, kind: kind, controller: http.NewResponseController(v.w)}
 	a.buffered = bufio.NewWriterSize(sending{a}, room)

@@ -347,7 +347,7 @@ type section struct{ Name, Path, Title string }
 // sections are the pages that a caller may see.
 func sections(role settings.Role) []section {
 	all := []section{
-		{"now", "/", "Now"}, {"jobs", "/jobs", "Jobs"}, {"executions", "/executions", "Executions"}, {"schedules", "/schedules", "Schedules"},
+		{"now", "/", "Now"}, {"jobs", "/jobs", "Jobs"}, {"executions", "/executions", "Executions"}, {"skips", "/skips", "Skips"}, {"schedules", "/schedules", "Schedules"},
 		{"workers", "/workers", "Workers"}, {"tasks", "/tasks", "Tasks"}, {"groups", "/groups", "Groups"}, {"events", "/events", "Events"},
 		{"audit", "/audit", "Audit"}, {"settings", "/settings", "Settings"},
 	}

@@ -29,6 +29,7 @@ type Service struct {
 	*overviews     // Overview
 	*summaries     // JobSummaries
 	*trends        // Trend, Calendar
+	*skipGroups    // SkipGroups
 	*executionLogs // Log
 	*parted        // Parts
 	*timelines     // Timeline
@@ -114,10 +115,11 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 			judge: judge, view: view, work: work, jobs: jobs, schedules: times, files: files, recent: last, steps: newStepKinds(jobs, r),
 			heartbeat: c.Heartbeat, attention: c.Attention, records: r,
 		},
-		summaries: &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
-		trends:    &trends{judge: judge, recent: last, records: r},
-		schedules: times,
-		agenda:    &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
-		watcher:   &watcher{c.Changes},
+		summaries:  &summaries{judge: judge, jobs: jobs, files: files, recent: last, registered: c.Definitions, attention: c.Attention},
+		trends:     &trends{judge: judge, recent: last, records: r},
+		skipGroups: &skipGroups{judge: judge, records: c.JobHistory},
+		schedules:  times,
+		agenda:     &agenda{judge: judge, registered: c.Definitions, history: c.JobHistory, recent: last},
+		watcher:    &watcher{c.Changes},
 	}
 }

@@ -142,6 +142,8 @@ type JobHistory interface {
 	// Calendar returns the executions of a job with some values of a parameter. It reads at most 20,000
 	// entries of an index for each of two statements.
 	Calendar(ctx context.Context, filter CalendarFilter) (Calendar, error)
+	// SkipGroups groups the newest skipped items of all executions.
+	SkipGroups(ctx context.Context, filter SkipGroupFilter) (SkipGroups, error)
 	// FailedSteps returns the name of the first step with a failure of each of the executions that has
 	// one.
 	FailedSteps(ctx context.Context, ids ...core.JobExecutionID) (map[core.JobExecutionID]string, error)

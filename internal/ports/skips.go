@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"time"
 
 	"github.com/surfin-batch/surfin/pkg/batch/core"
 )
@@ -60,4 +61,37 @@ type SkipCount struct {
 	Left int64
 	// More means that there may be more: only the first 10,000 items of the execution are counted.
 	More bool
+}
+
+// SkipGroupFilter selects the newest skipped items of all executions.
+type SkipGroupFilter struct {
+	// Since leaves out earlier items, Before those with this ID or a greater one; 0 means none.
+	Since  time.Time
+	Before int64
+	// Limit is the number of items that are read.
+	Limit int
+}
+
+// SkipGroup counts items of one step execution with the same phase, class and beginning of the error.
+type SkipGroup struct {
+	Execution   core.JobExecutionID
+	JobName     string
+	Step        string
+	Phase       core.Phase
+	Class       string
+	Error       string
+	Count, Left int64
+	// Last is the newest item.
+	Last        int64
+	First, Ends time.Time
+}
+
+// SkipGroups are the groups of the items that were read.
+type SkipGroups struct {
+	Groups []SkipGroup
+	// Read is the number of items that were read, and Reached the last of them, of that time; 0 means that
+	// there are no earlier ones in the window.
+	Read      int
+	Reached   int64
+	ReachedAt time.Time
 }

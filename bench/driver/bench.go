@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -20,6 +21,9 @@ type bench struct {
 	order  *rand.Rand
 	inputs map[int]Work     // by rows: Input and Sum
 	built  map[string]error // by the type of a peer
+	// consoles are the servers of w8 by their database, and closing ends what runs.
+	consoles map[string]*console
+	closing  []func() error
 }
 
 func newBench(ctx context.Context, o options) (*bench, error) {
@@ -31,7 +35,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		return nil, err
 	}
 	b := &bench{
-		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{},
+		options: o, dir: dir, inputs: map[int]Work{}, built: map[string]error{}, consoles: map[string]*console{},
 		order: rand.New(rand.NewPCG(o.seed, 2)), //nolint:gosec // an order that can be had again
 	}
 	if b.server, err = startServer(ctx, o.postgres); err != nil {
@@ -40,7 +44,13 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	return b, nil
 }
 
-func (b *bench) close() error { return errors.Join(b.server.stop(), os.RemoveAll(b.dir)) }
+func (b *bench) close() error {
+	var errs []error
+	for _, end := range slices.Backward(b.closing) {
+		errs = append(errs, end())
+	}
+	return errors.Join(append(errs, b.server.stop(), os.RemoveAll(b.dir))...)
+}
 
 func (b *bench) input(rows int) (path string, sum uint64, err error) {
 	if w, ok := b.inputs[rows]; ok {

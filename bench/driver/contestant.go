@@ -33,6 +33,13 @@ type Peer interface {
 	Build(ctx context.Context, b *bench) error
 }
 
+// asked is a contestant without a process of its own: the driver asks a server that runs meanwhile.
+type asked interface {
+	Contestant
+	// Ask does the work once.
+	Ask(ctx context.Context, b *bench) (Result, error)
+}
+
 // Workload is some work, the ways to do it, and the check that it was done.
 type Workload struct {
 	// Name is short (w1); Title is a line.
@@ -41,6 +48,8 @@ type Workload struct {
 	Share float64
 	// Most is the most rows that it has; 0 means any number.
 	Most int
+	// Rounds is the most rounds that it has, also those of its targets; 0 means any number.
+	Rounds int
 	// Part means that the time does not cover all rows.
 	Part bool
 	// Metric is the value compared with the floor; empty means speed.
@@ -87,6 +96,9 @@ type Work struct {
 	// River is the engine of the runtime; Worker asks the process to be only a worker.
 	River  bool `json:"river,omitempty"`
 	Worker bool `json:"worker,omitempty"`
+	// Serve asks the process to be surfin serve, and Tick to run the job that is watched.
+	Serve bool `json:"serve,omitempty"`
+	Tick  bool `json:"tick,omitempty"`
 }
 
 // Result is a process's report of its work: a line of JSON on its standard output.
@@ -103,6 +115,13 @@ type Result struct {
 	Status  string `json:"status,omitempty"`
 	Cause   string `json:"cause,omitempty"`
 	Skipped int    `json:"skipped,omitempty"`
+	// Bytes and Requests are of answers; Rows is the most that a statement reads, Rate is the number of statements
+	// in a second, and Cores the part of a core that a server needs.
+	Bytes    int     `json:"bytes,omitempty"`
+	Requests int     `json:"requests,omitempty"`
+	Rows     int     `json:"rows,omitempty"`
+	Rate     float64 `json:"rate,omitempty"`
+	Cores    float64 `json:"cores,omitempty"`
 }
 
 func parseResult(stdout []byte) (Result, error) {
@@ -164,8 +183,13 @@ func childResult(text string) (Result, error) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return Result{}, fmt.Errorf("%s: %w", workVariable, err)
 	}
-	if w.Worker {
+	switch {
+	case w.Worker:
 		return Result{}, takeParts(context.Background(), w)
+	case w.Serve:
+		return Result{}, serveConsole(w)
+	case w.Tick:
+		return Result{}, tickUntilStopped(context.Background(), w)
 	}
 	for _, of := range slices.Concat(workloads(), loseWorkloads()) {
 		if of.Name != w.Workload {

@@ -28,6 +28,11 @@ const (
 )
 
 func (b *bench) measure(ctx context.Context, c Contestant, w Work) (run, error) {
+	if a, ok := c.(asked); ok {
+		begin := time.Now()
+		r, err := a.Ask(ctx, b)
+		return run{Result: r, process: time.Since(begin).Seconds(), serverCPU: -1}, err
+	}
 	cmd, err := c.Command(w)
 	if err != nil {
 		return run{}, err

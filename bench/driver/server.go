@@ -21,7 +21,7 @@ const (
 	// runDatabase is made again for every run, from the template of its workload.
 	runDatabase    = "surfin_bench_run"
 	templatePrefix = "surfin_bench_of_"
-	ticks          = 100
+	ticksOfSecond  = 100
 )
 
 type server struct {
@@ -177,7 +177,7 @@ func (s *server) cpu() float64 {
 			spent += own
 		}
 	}
-	return float64(spent) / ticks
+	return float64(spent) / ticksOfSecond
 }
 
 // cpuOf is the CPU time of a process in ticks, with its ended children if asked, and its parent.

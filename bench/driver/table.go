@@ -30,6 +30,9 @@ type line struct {
 const moreRounds = 2
 
 func newTable(of Workload, rows, rounds int) *table {
+	if of.Rounds > 0 {
+		rounds = min(rounds, of.Rounds)
+	}
 	return &table{workload: of, rows: rows, rounds: rounds, floor: of.Contestants[0]}
 }
 
@@ -37,7 +40,7 @@ func (t *table) add(c Contestant, failed error) {
 	l := &line{contestant: c, place: len(t.lines), failed: failed, compared: len(t.lines) == 0 || isCompared(t.workload.Name, c.Name())}
 	rounds := t.rounds
 	if l.compared {
-		rounds += moreRounds
+		rounds += t.more()
 	}
 	l.runs = make([]run, rounds)
 	t.lines = append(t.lines, l)
@@ -58,8 +61,15 @@ func (t *table) shuffle(order *rand.Rand) {
 	slices.SortStableFunc(t.lines, func(a, b *line) int { return sign * cmp.Compare(beside(a), beside(b)) })
 }
 
+func (t *table) more() int {
+	if t.workload.Rounds > 0 {
+		return 0
+	}
+	return moreRounds
+}
+
 // mostRounds is the number of the floor's rounds.
-func (t *table) mostRounds() int { return t.rounds + moreRounds }
+func (t *table) mostRounds() int { return t.rounds + t.more() }
 
 func (t *table) ordered() []*line {
 	return slices.SortedFunc(slices.Values(t.lines), func(a, b *line) int { return cmp.Compare(a.place, b.place) })
@@ -140,7 +150,7 @@ func timeText(seconds float64) string {
 }
 
 func (t *table) title() string {
-	return fmt.Sprintf("%s: %s; %d rows, %d rounds, and %d more for targets", t.workload.Name, t.workload.Title, t.rows, t.rounds, moreRounds)
+	return fmt.Sprintf("%s: %s; %d rows, %d rounds, and %d more for targets", t.workload.Name, t.workload.Title, t.rows, t.rounds, t.more())
 }
 
 // text is the table for a terminal, or as markdown, and why contestants have failed.

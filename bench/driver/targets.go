@@ -67,6 +67,7 @@ func targets() []target {
 			faster("w3", "rows, "+chunk, "loop with mattn (cgo), "+chunk, 0.7).limitedBy(limits...),
 			faster("w3", "rows, "+chunk, "loop with our driver, "+chunk, 0.9).limitedBy(limits...))
 	}
+	all = append(all, consoleTargets()...)
 	return append(all,
 		faster("w3b", "rows, 1000", "loop, an fsync for each chunk, 1000", 0.9).limitedBy(typedWithPosition(1000)),
 		faster("w3b", "rows, 10000", "encoding/csv loop", 0.9).limitedBy("encoding/csv loop, typed", typedWithPosition(10_000)),
@@ -228,7 +229,7 @@ func (s seen) row() []string {
 		return []string{s.workload, s.text, wanted, "-", "", "not measured", "-"}
 	}
 	text := s.text
-	if who := strings.TrimPrefix(s.line.contestant.Name(), oursPrefix+" "); !strings.Contains(text, who) && s.workload == "w6" && s.than == "" {
+	if who := strings.TrimPrefix(s.line.contestant.Name(), oursPrefix+" "); !strings.Contains(text, who) && (s.workload == "w6" || s.workload == "w8") && s.than == "" {
 		text += " (" + who + ")"
 	}
 	limit := "-"

@@ -59,98 +59,98 @@ func w6() Workload {
 
 type lookup struct {
 	name string
-	ask  func(ctx context.Context, app *batch.App, at asked) error
+	ask  func(ctx context.Context, app *batch.App, at moments) error
 }
 
-type asked struct {
+type moments struct {
 	completed, failed core.JobExecutionID
 	skip              int64
 	file              string
 }
 
 func lookups() []lookup {
-	list := func(name string, req func(at asked) operator.ListRequest) lookup {
-		return lookup{"list " + name, func(ctx context.Context, app *batch.App, at asked) error {
+	list := func(name string, req func(at moments) operator.ListRequest) lookup {
+		return lookup{"list " + name, func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.List(ctx, req(at))
 			return err
 		}}
 	}
-	show := func(name string, req func(at asked) operator.ShowRequest) lookup {
-		return lookup{"show " + name, func(ctx context.Context, app *batch.App, at asked) error {
+	show := func(name string, req func(at moments) operator.ShowRequest) lookup {
+		return lookup{"show " + name, func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Show(ctx, req(at))
 			return err
 		}}
 	}
-	explain := func(name string, of func(at asked) core.JobExecutionID) lookup {
-		return lookup{"explain " + name, func(ctx context.Context, app *batch.App, at asked) error {
+	explain := func(name string, of func(at moments) core.JobExecutionID) lookup {
+		return lookup{"explain " + name, func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Explain(ctx, operator.ExplainRequest{Execution: of(at)})
 			return err
 		}}
 	}
 	return append([]lookup{
-		list("the newest", func(asked) operator.ListRequest { return operator.ListRequest{} }),
-		list("a page in the middle", func(at asked) operator.ListRequest { return operator.ListRequest{Before: at.failed} }),
-		list("the failed of a job", func(at asked) operator.ListRequest {
+		list("the newest", func(moments) operator.ListRequest { return operator.ListRequest{} }),
+		list("a page in the middle", func(at moments) operator.ListRequest { return operator.ListRequest{Before: at.failed} }),
+		list("the failed of a job", func(at moments) operator.ListRequest {
 			return operator.ListRequest{Job: "nightly", Statuses: []core.Status{core.StatusFailed}, Before: at.failed}
 		}),
-		list("by exit code", func(asked) operator.ListRequest { return operator.ListRequest{Exit: "COMPLETED"} }),
-		list("since an hour ago", func(asked) operator.ListRequest { return operator.ListRequest{Since: time.Now().Add(-time.Hour)} }),
-		list("what runs", func(asked) operator.ListRequest { return operator.ListRequest{Running: true} }),
-		show("a completed one", func(at asked) operator.ShowRequest { return operator.ShowRequest{Execution: at.completed} }),
-		show("a failed one with its audit", func(at asked) operator.ShowRequest {
+		list("by exit code", func(moments) operator.ListRequest { return operator.ListRequest{Exit: "COMPLETED"} }),
+		list("since an hour ago", func(moments) operator.ListRequest { return operator.ListRequest{Since: time.Now().Add(-time.Hour)} }),
+		list("what runs", func(moments) operator.ListRequest { return operator.ListRequest{Running: true} }),
+		show("a completed one", func(at moments) operator.ShowRequest { return operator.ShowRequest{Execution: at.completed} }),
+		show("a failed one with its audit", func(at moments) operator.ShowRequest {
 			return operator.ShowRequest{Execution: at.failed, Audit: true, Partitions: true, Definition: true}
 		}),
-		explain("a completed one", func(at asked) core.JobExecutionID { return at.completed }),
-		explain("a failed one", func(at asked) core.JobExecutionID { return at.failed }),
+		explain("a completed one", func(at moments) core.JobExecutionID { return at.completed }),
+		explain("a failed one", func(at moments) core.JobExecutionID { return at.failed }),
 	}, otherLookups()...)
 }
 
 func otherLookups() []lookup {
 	return []lookup{
-		{"list instances", func(ctx context.Context, app *batch.App, at asked) error {
+		{"list instances", func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Instances(ctx, operator.InstancesRequest{Job: "nightly", Before: core.JobInstanceID(at.failed)})
 			return err
 		}},
-		{"list jobs", func(ctx context.Context, app *batch.App, _ asked) error {
+		{"list jobs", func(ctx context.Context, app *batch.App, _ moments) error {
 			_, err := app.Jobs(ctx)
 			return err
 		}},
-		{"summary", func(ctx context.Context, app *batch.App, at asked) error {
+		{"summary", func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Summary(ctx, operator.SummaryRequest{Execution: at.completed})
 			return err
 		}},
-		{"progress", func(ctx context.Context, app *batch.App, _ asked) error {
+		{"progress", func(ctx context.Context, app *batch.App, _ moments) error {
 			_, err := app.Progress(ctx, operator.ProgressRequest{})
 			return err
 		}},
-		{"skips of an execution", func(ctx context.Context, app *batch.App, at asked) error {
+		{"skips of an execution", func(ctx context.Context, app *batch.App, at moments) error {
 			page, err := app.Skips(ctx, operator.SkipsRequest{Execution: at.failed})
 			if err == nil && len(page.Items) != 1 {
 				err = fmt.Errorf("there are %d skipped items, not 1", len(page.Items))
 			}
 			return err
 		}},
-		{"one skipped item", func(ctx context.Context, app *batch.App, at asked) error {
+		{"one skipped item", func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Skip(ctx, at.skip)
 			return err
 		}},
-		{"skips export", func(ctx context.Context, app *batch.App, at asked) error {
+		{"skips export", func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.ExportSkips(ctx, operator.SkipsRequest{Execution: at.failed}, io.Discard)
 			return err
 		}},
-		{"the instance that a run would take", func(ctx context.Context, app *batch.App, at asked) error {
+		{"the instance that a run would take", func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Choose(ctx, operator.RunRequest{File: at.file, Params: nights(int(at.failed) - 1)})
 			return err
 		}},
-		{"dry run of a restart", func(ctx context.Context, app *batch.App, at asked) error {
+		{"dry run of a restart", func(ctx context.Context, app *batch.App, at moments) error {
 			_, err := app.Plan(ctx, operator.PlanRequest{File: at.file, Params: nights(int(at.failed) - 1)})
 			return err
 		}},
-		{"registered jobs", func(ctx context.Context, app *batch.App, _ asked) error {
+		{"registered jobs", func(ctx context.Context, app *batch.App, _ moments) error {
 			_, err := app.Definitions(ctx)
 			return err
 		}},
-		{"schedules", func(ctx context.Context, app *batch.App, _ asked) error {
+		{"schedules", func(ctx context.Context, app *batch.App, _ moments) error {
 			_, err := app.Schedules(ctx, operator.SchedulesRequest{})
 			return err
 		}},
@@ -164,7 +164,7 @@ func (l lookup) run(ctx context.Context, w Work) (r Result, err error) {
 	}
 	defer func() { err = errors.Join(err, app.Close(ctx)) }()
 	even := core.JobExecutionID(w.Rows / 4 * 2)
-	at := asked{completed: even + 1, failed: even + 2, file: filepath.Join(filepath.Dir(w.Dir), "nightly.yaml")}
+	at := moments{completed: even + 1, failed: even + 2, file: filepath.Join(filepath.Dir(w.Dir), "nightly.yaml")}
 	page, err := app.Skips(ctx, operator.SkipsRequest{Execution: at.failed})
 	if err != nil {
 		return r, err

@@ -45,6 +45,10 @@ func TestTheOverviewAndTheSummaryOfJobs(t *testing.T) {
 		require.EqualValues(t, 1, load["skips_left"])
 		require.EqualValues(t, 3, load["last"].([]any)[0].(map[string]any)["rows"])
 		require.Len(t, jobs[3].(map[string]any)["problems"], 1)
+		day := s.call("GET", "/v1/day?limit=1", nil).is(http.StatusOK).body
+		require.Equal(t, "broken", day["jobs"].([]any)[0].(map[string]any)["job"])
+		require.EqualValues(t, 1, day["others"].(map[string]any)["jobs"])
+		s.call("GET", "/v1/day?limit=201", nil).is(http.StatusUnprocessableEntity)
 		s.call("GET", "/v1/overview?limit=201", nil).is(http.StatusUnprocessableEntity)
 		s.call("GET", "/v1/summary?limit=1001", nil).is(http.StatusUnprocessableEntity)
 	})

@@ -15,7 +15,7 @@ type (
 		Week     string `query:"week" maxLength:"20" doc:"An ISO week, such as 2026-W48; by default the current one"`
 		Timezone string `query:"timezone" maxLength:"60" doc:"A zone of the IANA database, in which days begin; by default UTC"`
 		After    string `query:"after" maxLength:"200" doc:"Only schedules of jobs with a greater name: next of the previous page"`
-		Limit    int    `query:"limit" minimum:"0" maximum:"100" doc:"Number of schedules; 0 means 50"`
+		Limit    int    `query:"limit" minimum:"0" maximum:"100" doc:"Number of schedules; 0 means 30"`
 	}
 	scheduleTimesInput struct {
 		JobPath

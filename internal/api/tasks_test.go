@@ -46,6 +46,10 @@ func TestTasksAreSubmittedAndOperatedOverHTTP(t *testing.T) {
 		s.call("POST", "/v1/settings/colour", `{"value": "7"}`).is(422)
 		s.call("GET", "/v1/definitions", nil).is(200).says(`"definitions":[]`)
 		s.call("GET", "/v1/schedules?count=2", nil).is(200).says(`"schedules":[]`)
+		s.call("GET", "/v1/schedules/week?week=2026-W43&timezone=Europe/Berlin", nil).is(200).says(`"previous":"2026-W42"`, `"hours":25`, `"schedules":[]`)
+		s.call("GET", "/v1/schedules/week?week=2026-43", nil).is(422).says("expected a week of a year")
+		s.call("GET", "/v1/schedules/week?timezone=Mars", nil).is(422).says("Mars")
+		s.call("GET", "/v1/schedules/load/times", nil).is(404).says("is not registered")
 		s.call("POST", "/v1/definitions/load/enable", nil).is(404).says("is not registered")
 
 		task := fmt.Sprintf("/v1/tasks/%v", tasks[0])

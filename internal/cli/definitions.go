@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -352,95 +351,4 @@ func (c definitionsCommands) print(views []operator.DefinitionView) error {
 		return nil
 	}
 	return c.env.print(renderTable([]column{{title: "job"}, {title: "version"}, {title: "state"}, {title: "schedule"}, {title: "updated"}, {title: "by"}}, rows))
-}
-
-func (c definitionsCommands) schedulesCommand() *cobra.Command {
-	var req operator.SchedulesRequest
-	cmd := &cobra.Command{
-		Use:   "schedules",
-		Short: "List when registered jobs are due, the next one first",
-		Long: `Lists the next times of the schedules of registered jobs that are enabled, each in
-its own time zone. A time that a clock change skips is due at the end of the gap. Due
-times that no worker has submitted yet come first.`,
-		Example: "  " + c.env.app.Name + " schedules --count 5",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if req.Count < 1 || req.Count > 1000 {
-				return usagef("--count %d: 1 to 1000 are allowed", req.Count)
-			}
-			return c.schedules(cmd.Context(), req)
-		},
-	}
-	cmd.Flags().IntVar(&req.Count, "count", 1, "the next `N` times of each job")
-	c.env.addListFormatFlag(cmd)
-	return cmd
-}
-
-func (c definitionsCommands) schedules(ctx context.Context, req operator.SchedulesRequest) error {
-	views := []operator.ScheduleView{}
-	err := c.env.read(ctx, func(s *Session) (err error) {
-		views, err = s.Service.Schedules(ctx, req)
-		if len(views) > 0 {
-			c.warnIfNothingLeads(ctx, s)
-		}
-		return err
-	})
-	if err != nil && len(views) == 0 {
-		return err
-	}
-	if c.env.format == formatJSON {
-		return errors.Join(c.env.printJSON(views), err)
-	}
-	for _, v := range views {
-		if v.Error != "" {
-			err = errors.Join(err, fmt.Errorf("job %s: %s", v.Job, v.Error))
-		}
-	}
-	return errors.Join(c.printSchedules(views), err)
-}
-
-type scheduledRow struct {
-	operator.ScheduledTime
-	of  *operator.ScheduleView
-	due bool
-}
-
-func (c definitionsCommands) printSchedules(views []operator.ScheduleView) error {
-	var list []scheduledRow
-	for i := range views {
-		v := &views[i]
-		for _, t := range v.Due {
-			list = append(list, scheduledRow{t, v, true})
-		}
-		for _, t := range v.Next {
-			list = append(list, scheduledRow{t, v, false})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b scheduledRow) int { return a.At.Compare(b.At) })
-	if c.env.format == formatCSV {
-		rows := make([][]string, 0, len(list))
-		for _, r := range list {
-			rows = append(rows, []string{r.of.Job, r.Key, csvTime(r.At), r.of.Timezone, fmt.Sprint(r.due), r.of.Cron, r.of.CatchUp, r.of.Overlap, calendarName(r.of.Schedule), r.of.WhenClosed})
-		}
-		return c.env.printCSV([]string{"job", "key", "at", "timezone", "due", "cron", "catch_up", "overlap", "calendar", "when_closed"}, rows)
-	}
-	if len(list) == 0 {
-		c.env.log.Info("no registered job has a schedule that is enabled in " + c.env.databaseText(c.env.settings.Repository.Database))
-		return nil
-	}
-	var rows [][]string
-	for _, r := range list {
-		in := "in " + humanize.Duration(r.At.Sub(c.env.now()))
-		if r.due {
-			in = "due"
-		}
-		rows = append(rows, []string{r.At.Format("Mon 2006-01-02 15:04 -07:00"), in, r.of.Job, cronText(r.of.Schedule), r.of.Timezone, r.of.CatchUp, r.of.Overlap})
-	}
-	text := renderTable([]column{{title: "at"}, {title: "", right: true}, {title: "job"}, {title: "cron"}, {title: "timezone"}, {title: "catch up"}, {title: "overlap"}}, rows)
-	for _, v := range views {
-		if v.Missed > 0 {
-			text += fmt.Sprintf("%s leaves out %s that were missed (catch_up: %s).\n", v.Job, strings.TrimSpace(humanize.Plural(v.Missed, "time")), v.CatchUp)
-		}
-	}
-	return c.env.print(text)
 }

@@ -173,7 +173,7 @@ func readOnlyURL(raw string) (string, error) {
 	}
 	q := u.Query()
 	q.Set("default_transaction_read_only", "on")
-	u.RawQuery = q.Encode()
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // pgx does not read + as a space
 	return u.String(), nil
 }
 

@@ -13,7 +13,7 @@ import (
 // dayView is the time line of all jobs around now.
 type dayView struct {
 	Picture template.HTML
-	// Cut is what it leaves out.
+	// Cut names the omitted jobs and executions.
 	Cut      string
 	Jobs     []dayLine
 	Problems []dayProblem
@@ -106,7 +106,7 @@ func (v ofList) dayLine(j *operator.DayJob) dayLine {
 		l.Status = l.Last.Status
 	}
 	if len(j.Planned) > 0 {
-		next := ofJob{v.visit}.scheduledTime(j.Planned[0])
+		next := ofJob(v).scheduledTime(j.Planned[0])
 		l.Next = &next
 	}
 	if j.Usual > 0 {

@@ -2,12 +2,12 @@ package console
 
 import (
 	"context"
-	"errors"
 	"html/template"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/surfin-batch/surfin/internal/humanize"
 	"github.com/surfin-batch/surfin/internal/operator"
@@ -95,12 +95,13 @@ type progressLine struct {
 
 func (v ofExecution) execution() (*page, error) {
 	ctx := v.r.Context()
-	all, err := v.Service.Inspect(ctx, operator.InspectRequest{Execution: v.executionID()})
+	all, err := v.Service.Inspect(ctx, operator.InspectRequest{Execution: v.executionID(), Before: v.before()})
 	if err != nil {
 		return nil, err
 	}
+	v.remember(all)
 	shown, explained := all.Execution, all.Explanation
-	view := executionView{Error: shown.Error}
+	view := executionView{Error: shown.Error, Running: v.progressLines(all.Progress)}
 	if view.head, err = v.head(shown, ""); err != nil {
 		return nil, err
 	}
@@ -112,15 +113,37 @@ func (v ofExecution) execution() (*page, error) {
 	}
 	view.Steps = v.stepLines(shown, explained)
 	v.flow(&view, all)
-	if view.Timeline, view.Critical, err = v.shortTimeline(shown.ID); err != nil {
+	short, err := kept(v.visit, "timeline", all.Stage, timelineTime, func() (shortTimeline, error) { return v.shortTimeline(all) })
+	if err != nil {
 		return nil, err
 	}
-	if !shown.Status.IsOver() {
-		if view.Running, err = v.progress(operator.ProgressRequest{Job: shown.JobName}, shown.ID); err != nil {
-			return nil, err
-		}
+	view.Timeline, view.Critical = short.drawn, short.critical
+	p := &page{Title: title(&shown.Execution), Heading: heading(&shown.Execution), Body: view, Live: follows(&shown.Execution)}
+	if len(all.Parted()) > 0 {
+		p.Pace = partedPace
 	}
-	return &page{Title: title(&shown.Execution), Heading: heading(&shown.Execution), Body: view, Live: follows(&shown.Execution)}, nil
+	return p, nil
+}
+
+const (
+	// timelineTime is how long the picture of the time line stays while no step begins or ends.
+	timelineTime = 5 * time.Second
+	// partedPace is how often an execution with parts is read for its watchers: each of them may be looked at.
+	partedPace = 2 * time.Second
+)
+
+// before is what an earlier rendering for the watchers of the page has read.
+func (v ofExecution) before() *operator.Inspection {
+	if v.earlier == nil {
+		return nil
+	}
+	return v.earlier.inspected
+}
+
+func (v ofExecution) remember(all *operator.Inspection) {
+	if v.earlier != nil {
+		v.earlier.inspected = all
+	}
 }
 
 // title begins with the job and how it ended, since a tab shows little of it.
@@ -177,11 +200,12 @@ func (v ofExecution) head(e *operator.ExecutionView, tab string) (head, error) {
 		h.Redrives = append(h.Redrives, link{"execution " + id(r.Execution) + " (" + string(r.Status) + ")", v.executionLink(r.Execution).Href})
 	}
 	h.Tabs = v.tabs(e.ID, tab)
+	const attemptsTime, typicalTime = 10 * time.Second, time.Minute
 	var err error
-	if h.Attempts, err = v.attempts(ctx, e); err != nil {
+	if h.Attempts, err = kept(v.visit, "attempts", e.Status, attemptsTime, func() ([]attemptLink, error) { return v.attempts(ctx, e) }); err != nil {
 		return h, err
 	}
-	h.Typical, err = v.typical(ctx, e.ID)
+	h.Typical, err = kept(v.visit, "typical", e.ID, typicalTime, func() (string, error) { return v.typical(ctx, &e.Execution) })
 	return h, err
 }
 
@@ -207,15 +231,12 @@ func (v ofExecution) attempts(ctx context.Context, e *operator.ExecutionView) ([
 }
 
 // typical is the usual duration of the job, or "".
-func (v ofExecution) typical(ctx context.Context, of core.JobExecutionID) (string, error) {
-	c, err := v.Service.Compare(ctx, operator.CompareRequest{Execution: of, With: operator.WithTypical})
-	if _, none := errors.AsType[*operator.RequestError](err); none {
-		return "", nil
-	}
-	if err != nil {
+func (v ofExecution) typical(ctx context.Context, of *operator.Execution) (string, error) {
+	usual, known, err := v.Service.TypicalDuration(ctx, of)
+	if err != nil || !known {
 		return "", err
 	}
-	return humanize.Seconds(c.Duration.With), nil
+	return humanize.Seconds(usual), nil
 }
 
 func tabNames() []string {
@@ -231,18 +252,17 @@ func (v ofExecution) tabs(of core.JobExecutionID, shown string) []choice {
 	return list
 }
 
-// progress are the running steps of a job, or of one of its executions.
-func (v *visit) progress(req operator.ProgressRequest, only core.JobExecutionID) ([]progressLine, error) {
+// progress are the running steps of all jobs, or of one.
+func (v *visit) progress(req operator.ProgressRequest) ([]progressLine, error) {
 	running, err := v.Service.Progress(v.r.Context(), req)
-	if err != nil {
-		return nil, err
-	}
+	return v.progressLines(running), err
+}
+
+// progressLines are running steps.
+func (v *visit) progressLines(running []operator.ProgressView) []progressLine {
 	var list []progressLine
 	for i := range running {
 		p := &running[i]
-		if only != 0 && p.Execution != only {
-			continue
-		}
 		l := progressLine{
 			Execution: v.executionLink(p.Execution), Job: link{clip(p.JobName, shortText), v.jobLink(p.JobName)}, Step: clip(p.Step, shortText),
 			Status: status(p.Status), Read: humanize.Count(p.Read), Written: humanize.Count(p.Written), Took: humanize.Seconds(p.Duration),
@@ -270,5 +290,5 @@ func (v *visit) progress(req operator.ProgressRequest, only core.JobExecutionID)
 		}
 		list = append(list, l)
 	}
-	return list, nil
+	return list
 }

@@ -62,7 +62,7 @@ func (v ofList) now() (*page, error) {
 	if v.text("before") != "" {
 		view.Newest = v.with("before", "")
 	}
-	if view.Running, err = v.progress(operator.ProgressRequest{}, 0); err != nil {
+	if view.Running, err = v.progress(operator.ProgressRequest{}); err != nil {
 		return nil, err
 	}
 	var others []operator.Execution

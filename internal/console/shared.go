@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/surfin-batch/surfin/internal/operator"
 )
 
 // rendering is what a page shows without the frame around it: the same for all callers of a role.
@@ -142,7 +144,7 @@ func (s *shared) make(w *watched, render func(parts *keptParts) *rendering) *ren
 		s.bytes -= w.size
 		w.last, w.look, w.size = made, w.runningLook, 0
 		if made != nil {
-			w.pace = min(mostPace, max(leastPace, paceOfCost*s.now().Sub(began)))
+			w.pace = min(mostPace, max(leastPace, made.page.Pace, paceOfCost*s.now().Sub(began)))
 			w.size = len(made.text) + len(made.small)
 			if made.isFailure() {
 				w.look = -1
@@ -196,6 +198,8 @@ func (s *shared) drop(key string) {
 // fragment, and one rendering at a time uses them.
 type keptParts struct {
 	parts map[string]keptPart
+	// inspected is the execution of the page.
+	inspected *operator.Inspection
 }
 
 type keptPart struct {
@@ -207,11 +211,11 @@ type keptPart struct {
 // kept returns a part of a fragment: the one that an earlier rendering has read of the same state, if it is
 // not older than age, else a new one. A page that is rendered by itself keeps none.
 func kept[T any](v *visit, name string, of any, age time.Duration, read func() (T, error)) (T, error) {
-	if v.parts == nil {
+	if v.earlier == nil {
 		return read()
 	}
 	now := v.Now()
-	if p, known := v.parts.parts[name]; known && p.of == of && now.Sub(p.at) < age {
+	if p, known := v.earlier.parts[name]; known && p.of == of && now.Sub(p.at) < age {
 		if value, is := p.value.(T); is {
 			return value, nil
 		}
@@ -220,9 +224,9 @@ func kept[T any](v *visit, name string, of any, age time.Duration, read func() (
 	if err != nil {
 		return value, err
 	}
-	if v.parts.parts == nil {
-		v.parts.parts = map[string]keptPart{}
+	if v.earlier.parts == nil {
+		v.earlier.parts = map[string]keptPart{}
 	}
-	v.parts.parts[name] = keptPart{of, now, value}
+	v.earlier.parts[name] = keptPart{of, now, value}
 	return value, nil
 }

@@ -71,15 +71,21 @@ func (v ofExecution) timeline() (*page, error) {
 	return tabPage(shown, "timeline", view), nil
 }
 
-// shortTimeline is the time line of the first screen: attempts and steps.
-func (v ofExecution) shortTimeline(of core.JobExecutionID) (template.HTML, string, error) {
-	t, err := v.Service.Timeline(v.r.Context(), operator.TimelineRequest{Execution: of})
+// shortTimeline is the time line of the first screen.
+type shortTimeline struct {
+	drawn    template.HTML
+	critical string
+}
+
+// shortTimeline draws attempts and steps.
+func (v ofExecution) shortTimeline(of *operator.Inspection) (shortTimeline, error) {
+	t, err := v.Service.Timeline(v.r.Context(), operator.TimelineRequest{Execution: of.Execution.ID, Brief: true, Parted: of.Parted()})
 	if err != nil || len(t.Spans) == 0 {
-		return "", "", err
+		return shortTimeline{}, err
 	}
 	const few = 40
 	lanes := slices.DeleteFunc(v.lanes(t), func(l picture.Lane) bool { return l.Class != "step" && l.Class != "attempt" })
-	return v.drawLanes(t, lanes[:min(few, len(lanes))]), wording.CriticalPath(t), nil
+	return shortTimeline{v.drawLanes(t, lanes[:min(few, len(lanes))]), wording.CriticalPath(t)}, nil
 }
 
 func (v ofExecution) drawLanes(t *operator.Timeline, lanes []picture.Lane) template.HTML {

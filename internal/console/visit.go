@@ -31,8 +31,8 @@ type visit struct {
 	caller access.Caller
 	// wrong are the mistakes in the address that the page can leave out.
 	wrong []string
-	// parts are those of earlier renderings; nil for a page that is rendered by itself.
-	parts *keptParts
+	// earlier has parts of earlier renderings; nil for a page that is rendered by itself.
+	earlier *keptParts
 }
 
 // page is the view of a page.
@@ -46,6 +46,8 @@ type page struct {
 	Body   any
 	// Live are the topics of the stream that change the page.
 	Live string
+	// Pace is the least time between two renderings for those who watch it; 0 means a second.
+	Pace time.Duration
 	// Again is when to come again, in seconds; 0 means that it is not said.
 	Again int
 
@@ -112,7 +114,7 @@ func (v *visit) watch(to route) (*rendering, error) {
 		ctx, end := access.Answering(context.WithoutCancel(v.r.Context()), v.Service.CheckDatabase)
 		defer end()
 		of := *v
-		of.r, of.w, of.caller, of.wrong, of.parts = v.r.WithContext(ctx), nil, access.Caller{Role: v.caller.Role}, slices.Clone(v.wrong), parts
+		of.r, of.w, of.caller, of.wrong, of.earlier = v.r.WithContext(ctx), nil, access.Caller{Role: v.caller.Role}, slices.Clone(v.wrong), parts
 		made := of.show(to)
 		made.small, _ = compressed(made.text) //nolint:errcheck // it is sent as it is then
 		return made

@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -158,6 +159,20 @@ func (s *comparer) Compare(ctx context.Context, req CompareRequest) (*Comparison
 	}
 	c.With = comparedOf(&others[0])
 	return c, s.details(ctx, c, exec, &others[0], steps)
+}
+
+// TypicalDuration returns the median of the seconds that the last ten executions of the job before this one took that
+// completed, and false if there are none.
+func (s *comparer) TypicalDuration(ctx context.Context, of *Execution) (float64, bool, error) {
+	others, err := s.others(ctx, &core.JobExecution{ID: of.ID, JobName: of.JobName}, WithTypical)
+	if _, none := errors.AsType[*RequestError](err); none {
+		return 0, false, nil
+	}
+	var took []float64
+	for i := range others {
+		took = append(took, s.took(others[i].StartedAt, others[i].EndedAt))
+	}
+	return median(took), err == nil, err
 }
 
 // others are the executions of the other side: one, or several for the medians.

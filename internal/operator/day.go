@@ -23,7 +23,7 @@ const (
 	maxDayBack     = 31 * 24 * time.Hour
 	// maxDayRuns is the number of ended executions that are read, and of running ones.
 	maxDayRuns = 5_000
-	// maxLaneRuns is the number of executions of a job that stay apart, and maxPlanned that of its planned runs.
+	// maxLaneRuns is the number of executions of a job that stay apart, and maxPlanned bounds its planned runs.
 	maxLaneRuns = 60
 	maxPlanned  = 50
 	// laneSlots are the sums of a job with more executions.
@@ -76,7 +76,8 @@ type DayRun struct {
 	// Execution is the newest of them.
 	Execution core.JobExecutionID `json:"execution"`
 	Status    core.Status         `json:"status"`
-	Started   time.Time           `json:"started"`
+	// Started is when it was created, if it has not started.
+	Started time.Time `json:"started"`
 	// Ended is zero while it runs.
 	Ended time.Time `json:"ended,omitzero"`
 	Count int       `json:"count"`
@@ -164,11 +165,7 @@ func (s *agenda) dayRuns(ctx context.Context, d *Day) (map[string]*DayJob, error
 			jobs[run.JobName] = j
 		}
 		j.Statuses[run.Status]++
-		started := run.StartedAt
-		if started.IsZero() { // it waits for its start, or was refused
-			started = run.CreatedAt
-		}
-		j.Runs = append(j.Runs, DayRun{Execution: run.ID, Status: run.Status, Started: utc(started), Ended: utc(run.EndedAt), Count: 1})
+		j.Runs = append(j.Runs, DayRun{Execution: run.ID, Status: run.Status, Started: utc(run.StartedAt), Ended: utc(run.EndedAt), Count: 1})
 	}
 	for _, j := range jobs {
 		slices.SortFunc(j.Runs, func(a, b DayRun) int {

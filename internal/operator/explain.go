@@ -158,7 +158,7 @@ type ExplainRequest struct {
 // number of statements does not depend on the history's length. It may return
 // core.ErrNotFound.
 func (s *explainer) Explain(ctx context.Context, req ExplainRequest) (*Explanation, error) {
-	p, err := s.gather(ctx, req.Execution)
+	p, err := s.gather(ctx, req.Execution, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -182,12 +182,11 @@ func (p *findings) explain(ctx context.Context) (*Explanation, error) {
 		e.Lease = leaseOf(e.Owner)
 	}
 	if p.placed == nil {
-		placed, err := p.work.placed(ctx, []ports.JudgedExecution{{Execution: *x}})
+		placed, err := p.work.placedIn(ctx, &ports.JudgedExecution{Execution: *x, Newest: p.newest}, p.stepRecords)
 		if err != nil {
 			return nil, err
 		}
-		of := placed[x.ID]
-		p.placed = &of
+		p.placed = &placed
 	}
 	e.Placed = *p.placed
 	for _, c := range p.skips {
@@ -205,6 +204,7 @@ type findings struct {
 	newest ports.NewestAttempt
 	*stepRecords
 	kinds     map[string]string // of the steps of job
+	stage     string
 	visits    []ports.JournalRow
 	decisions []DecisionView
 	placed    *[]PlacedWork // nil if they are not read yet
@@ -221,7 +221,8 @@ type findings struct {
 	elsewhere map[string]elsewhere
 }
 
-func (s *explainer) gather(ctx context.Context, id core.JobExecutionID) (*findings, error) {
+// gather reads what an explanation is made of. before may be nil.
+func (s *explainer) gather(ctx context.Context, id core.JobExecutionID, before *Inspection) (*findings, error) {
 	judged, err := s.judge.judgedExecution(ctx, id)
 	if err != nil {
 		return nil, err
@@ -231,7 +232,10 @@ func (s *explainer) gather(ctx context.Context, id core.JobExecutionID) (*findin
 	if p.stepRecords, err = readSteps(ctx, s.records, exec, exec.AnewSince(), listedPartitions, false); err != nil {
 		return nil, err
 	}
-	if p.visits, err = s.records.Visits(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
+	p.stage = p.stepRecords.stageOf(exec, p.newest.Execution.ID)
+	if before != nil && before.Execution.ID == id && before.Stage == p.stage {
+		p.visits = before.visits // a walk goes on by steps
+	} else if p.visits, err = s.records.Visits(ctx, exec.InstanceID, exec.AnewSince()); err != nil {
 		return nil, fmt.Errorf("read the journal of execution %d: %w", id, err)
 	}
 	p.decisions = decisionsIn(p.visits, id)

@@ -81,7 +81,7 @@ func (s *flows) JobFlow(ctx context.Context, name string, loaded *jobfile.File) 
 
 // ExecutionFlow returns the structure of an execution's job with its visits, or core.ErrNotFound.
 func (s *flows) ExecutionFlow(ctx context.Context, id core.JobExecutionID) (*ExecutionFlow, error) {
-	p, err := s.explain.gather(ctx, id)
+	p, err := s.explain.gather(ctx, id, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/surfin-batch/surfin/internal/ports"
 	"github.com/surfin-batch/surfin/pkg/batch/core"
@@ -12,24 +13,38 @@ type inspector struct {
 	history   *history
 	explainer *explainer
 	flows     *flows
+	progress  *progress
+	records   interface {
+		PartTotals(ctx context.Context, id core.JobExecutionID) (map[core.StepExecutionID]ports.PartTotal, error)
+	}
 }
 
 // InspectRequest names the execution to inspect.
 type InspectRequest struct {
 	Execution core.JobExecutionID
+	// Before is an earlier inspection of the same execution: what no step has changed since is not read again. May
+	// be nil.
+	Before *Inspection
 }
 
-// Inspection is an execution with its explanation and its flow, all of them of the same records.
+// Inspection is an execution with its explanation, its flow and its progress, all of them of the same records.
 type Inspection struct {
 	Execution   *ExecutionView
 	Explanation *Explanation
 	Flow        *ExecutionFlow
+	// Progress has the running steps, with speeds since they began; empty if the execution is over.
+	Progress []ProgressView
+	// Stage is the same in two inspections if no step has begun or ended in between, and no execution of the instance.
+	Stage string
+
+	visits []ports.JournalRow
+	meter  *Meter
 }
 
-// Inspect returns what Show, Explain and ExecutionFlow return, and reads the history once for all of them. It
-// may return core.ErrNotFound.
+// Inspect returns what Show, Explain, ExecutionFlow and Progress return, and reads the history once for all of
+// them. It may return core.ErrNotFound.
 func (s *inspector) Inspect(ctx context.Context, req InspectRequest) (*Inspection, error) {
-	p, err := s.explainer.gather(ctx, req.Execution)
+	p, err := s.explainer.gather(ctx, req.Execution, req.Before)
 	if err != nil {
 		return nil, err
 	}
@@ -47,5 +62,63 @@ func (s *inspector) Inspect(ctx context.Context, req InspectRequest) (*Inspectio
 	if err != nil {
 		return nil, err
 	}
-	return &Inspection{shown, explained, flow}, nil
+	i := &Inspection{Execution: shown, Explanation: explained, Flow: flow, Stage: p.stage, visits: p.visits}
+	if req.Before != nil {
+		i.meter = req.Before.meter
+	}
+	return i, s.measure(ctx, p, i)
+}
+
+// measure adds the progress of an execution that is not over.
+func (s *inspector) measure(ctx context.Context, p *findings, i *Inspection) error {
+	if p.exec.Status.IsOver() {
+		return nil
+	}
+	if i.meter == nil {
+		i.meter = s.progress.Meter(ProgressRequest{Job: p.exec.JobName})
+	}
+	if err := i.meter.loadBaseline(ctx, &p.exec); err != nil {
+		return err
+	}
+	totals := map[core.StepExecutionID]ports.PartTotal{}
+	if len(p.ofStep) > 0 {
+		var err error
+		if totals, err = s.records.PartTotals(ctx, p.exec.ID); err != nil {
+			return err
+		}
+	}
+	var steps []partitioned
+	for n := range p.own {
+		step := &p.own[n]
+		if step.Manager != 0 {
+			continue
+		}
+		of := partitioned{StepExecution: step}
+		if parts := p.ofStep[step.ID]; len(parts) > 0 {
+			of.sum = &partSum{len(parts), parts.statuses()[core.StatusCompleted], totals[step.ID]}
+		}
+		steps = append(steps, of)
+	}
+	i.Progress = i.meter.measureSteps(&p.exec, p.newest, steps, ports.StepWork{}, map[core.StepExecutionID]measured{})
+	for n := range i.Progress {
+		view := &i.Progress[n]
+		view.Waiting, view.Placed = i.Execution.Waiting, i.Execution.Placed
+		at := slices.IndexFunc(i.Execution.Steps, func(of StepView) bool { return of.Step == view.Step && !of.Status.IsOver() })
+		if at >= 0 {
+			of := &i.Execution.Steps[at]
+			view.Tasks, view.Child, view.ChildStatus = of.Tasks, of.Child, of.ChildStatus
+		}
+	}
+	return nil
+}
+
+// Parted are the steps that have parts, in their order.
+func (i *Inspection) Parted() []core.StepExecutionID {
+	var ids []core.StepExecutionID
+	for n := range i.Execution.Steps {
+		if i.Execution.Steps[n].Partitions != nil {
+			ids = append(ids, i.Execution.Steps[n].ID)
+		}
+	}
+	return ids
 }

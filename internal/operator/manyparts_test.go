@@ -39,9 +39,9 @@ func BenchmarkManyParts(b *testing.B) {
 					_, err := service.Explain(b.Context(), ExplainRequest{Execution: exec.ID})
 					return err
 				},
-				"show": func() error { _, err := service.Show(b.Context(), ShowRequest{Execution: exec.ID}); return err },
-				"flow": func() error { _, err := service.ExecutionFlow(b.Context(), exec.ID); return err },
-				"inspect": func() error { _, err := service.Inspect(b.Context(), InspectRequest{exec.ID}); return err },
+				"show":    func() error { _, err := service.Show(b.Context(), ShowRequest{Execution: exec.ID}); return err },
+				"flow":    func() error { _, err := service.ExecutionFlow(b.Context(), exec.ID); return err },
+				"inspect": func() error { _, err := service.Inspect(b.Context(), InspectRequest{Execution: exec.ID}); return err },
 				"timeline": func() error {
 					_, err := service.Timeline(b.Context(), TimelineRequest{Execution: exec.ID})
 					return err

@@ -154,6 +154,10 @@ func (s *progress) stepsOf(ctx context.Context, executions []core.JobExecution) 
 }
 
 func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps []core.StepExecution, work ports.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
+	return m.measureSteps(e, newest, splitPartitions(steps), work, seen)
+}
+
+func (m *Meter) measureSteps(e *core.JobExecution, newest ports.NewestAttempt, steps []partitioned, work ports.StepWork, seen map[core.StepExecutionID]measured) []ProgressView {
 	now := m.judge.now()
 	base := ProgressView{
 		Execution: e.ID, JobName: e.JobName, Status: e.Status, Attempt: e.Attempt,
@@ -164,13 +168,13 @@ func (m *Meter) measure(e *core.JobExecution, newest ports.NewestAttempt, steps 
 	base.Lease = leaseOf(base.Owner)
 	var views []ProgressView
 	f := newForecast(m.baselines[e.JobName], m.earlier[e.ID])
-	for _, s := range splitPartitions(steps) {
+	for _, s := range steps {
 		if s.Status.IsOver() {
 			f.ended(s.Name)
 			continue
 		}
 		view := base
-		view.Step, view.Partitions, view.PartitionsDone = s.Name, len(s.parts), s.completed()
+		view.Step, view.Partitions, view.PartitionsDone = s.Name, s.count(), s.completed()
 		view.Tasks = tasksOf(s.StepExecution, work)
 		view.Child, view.ChildStatus = childOf(s.StepExecution, work)
 		c, before := s.total()

@@ -3,7 +3,6 @@ package operator
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,7 +33,7 @@ type ScheduleTimesRequest struct {
 	Limit int `json:"limit,omitempty"`
 }
 
-// ScheduleTimes are the times of a schedule, and what became of the past ones.
+// ScheduleTimes are the times of a schedule, with the outcomes of the past ones.
 type ScheduleTimes struct {
 	Job string `json:"job"`
 	taskports.Schedule
@@ -54,7 +53,7 @@ type ScheduleTimes struct {
 	Error string `json:"error,omitempty"`
 }
 
-// TimeOutcome is what became of a scheduled time.
+// TimeOutcome is the fate of a scheduled time.
 type TimeOutcome string
 
 // The outcomes of scheduled times.
@@ -108,11 +107,8 @@ func (s *agenda) ScheduleTimes(ctx context.Context, req ScheduleTimesRequest) (*
 		return nil, err
 	}
 	d, err := patiently(ctx, func(ctx context.Context) (taskports.Definition, error) { return s.registered.Definition(ctx, req.Job) })
-	if errors.Is(err, core.ErrNotFound) {
-		return nil, fmt.Errorf("%w: job %s is not registered", ports.ErrNoSuchJob, req.Job)
-	}
 	if err != nil {
-		return nil, err
+		return nil, notRegistered(err, req.Job)
 	}
 	if d.Schedule == nil {
 		return nil, &RequestError{Field: "job", Value: req.Job, Reason: "it has no schedule"}
@@ -192,7 +188,7 @@ type plannedLane struct {
 	since time.Time
 }
 
-// outcomes fills in what became of the times: two statements for the runs, and one for acts if a past time has none.
+// outcomes fills in planned: two statements for the runs, and one for acts if a past time has none.
 func (s *agenda) outcomes(ctx context.Context, lanes []plannedLane, now time.Time) error {
 	var keys []ports.ScheduledKey
 	for i := range lanes {
@@ -295,7 +291,7 @@ func (p *PlannedTime) ran(run ports.ScheduledRun, now time.Time) {
 	}
 	first, newest := run.Attempts[0], run.Attempts[len(run.Attempts)-1]
 	p.Outcome, p.Execution, p.Status, p.Ended = TimeStarted, newest.ID, newest.Status, utc(newest.EndedAt)
-	p.Started = utc(cmp.Or(first.StartedAt, first.CreatedAt))
+	p.Started = utc(first.StartedAt)
 	p.Late = max(0, seconds(p.Started.Sub(p.At)))
 	if newest.Status == core.StatusCompleted {
 		p.Reason = ""
@@ -315,7 +311,7 @@ func (p *PlannedTime) decidedBy(acts []ports.Act, c *schedule.Cron) {
 			p.Outcome = TimeDisabled
 		case a.Verb == ports.VerbDisable:
 			return
-		case names(a.Detail, p.Key):
+		case listsKey(a.Detail, p.Key):
 			p.Outcome, p.Reason = TimeLeftOut, a.Detail
 		case p.isMissed(a, c):
 			p.Outcome, p.Reason = TimeMissed, a.Detail
@@ -327,8 +323,8 @@ func (p *PlannedTime) decidedBy(acts []ports.Act, c *schedule.Cron) {
 	}
 }
 
-// names reports whether the detail of an act lists a key.
-func names(detail, key string) bool {
+// listsKey reports whether the detail of an act lists a key.
+func listsKey(detail, key string) bool {
 	return slices.Contains(strings.FieldsFunc(detail, func(r rune) bool { return r == ' ' || r == ',' || r == ';' }), key)
 }
 

@@ -14,7 +14,7 @@ const (
 	// MaxWeekSchedules is the largest page of a WeekRequest.
 	MaxWeekSchedules = 100
 
-	defaultWeekSchedules = 50
+	defaultWeekSchedules = 30
 	// maxWeekTimes is the number of times of a schedule with an outcome: enough for each hour of a week of 169.
 	maxWeekTimes = 170
 	// maxWeekKeys bounds the times of a page that are looked up.
@@ -30,7 +30,7 @@ type WeekRequest struct {
 	Zone     *time.Location `json:"-"`
 	// After selects jobs with a greater name: Next of the previous page.
 	After string `json:"after,omitempty"`
-	// Limit of schedules is at most MaxWeekSchedules; 0 means 50.
+	// Limit of schedules is at most MaxWeekSchedules; 0 means 30.
 	Limit int `json:"limit,omitempty"`
 }
 
@@ -136,7 +136,7 @@ func (s *agenda) weekLanes(ctx context.Context, w *ScheduleWeek, page []taskport
 			w.Schedules = append(w.Schedules, of)
 			continue
 		}
-		times, more := timesBetween(c, later(w.From, d.CreatedAt), w.To, maxWeekTimes)
+		times, more := timesBetween(c, laterOf(w.From, d.CreatedAt), w.To, maxWeekTimes)
 		keys += len(times)
 		if of.More = more || len(times) > 0 && keys > maxWeekKeys; of.More {
 			for _, t := range times {
@@ -162,7 +162,7 @@ func (s *agenda) weekLanes(ctx context.Context, w *ScheduleWeek, page []taskport
 	return nil
 }
 
-func later(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

@@ -81,6 +81,7 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 	explainer := &explainer{
 		judge: judge, view: view, work: work, jobs: jobs, changes: changes, admission: admission, checkpoints: c.Checkpoints, records: r,
 	}
+	progressed := &progress{judge: judge, view: view, work: work, jobs: jobs, records: r}
 	flow := &flows{jobs: jobs, explain: explainer, records: r}
 	active := &runnings{}
 	last := &recent{records: c.JobHistory}
@@ -96,10 +97,10 @@ func compose(c Config, r ports.Repository, by actor) *Service {
 			schema: tables, judge: judge, view: view, parked: parked, active: active, records: r, launcher: c.Launcher, tasks: c.OpenTasks, notify: c.Notify, actor: by,
 		},
 		requests:      &requests{schema: tables, view: view, records: r},
-		progress:      &progress{judge: judge, view: view, work: work, jobs: jobs, records: r},
+		progress:      progressed,
 		explainer:     explainer,
 		flows:         flow,
-		inspector:     &inspector{history: history, explainer: explainer, flows: flow},
+		inspector:     &inspector{history: history, explainer: explainer, flows: flow, progress: progressed, records: r},
 		comparer:      &comparer{view: view, jobs: jobs, records: r},
 		executionLogs: &executionLogs{r},
 		parted:        &parted{view: view, records: r},

@@ -53,11 +53,15 @@ func (s *history) Show(ctx context.Context, req ShowRequest) (*ExecutionView, er
 // show is an execution as its records have it.
 func (s *history) show(ctx context.Context, judged *ports.JudgedExecution, steps *stepRecords, decisions []DecisionView, req ShowRequest) (*ExecutionView, error) {
 	exec := &judged.Execution
-	views, err := s.view.views(ctx, []ports.JudgedExecution{*judged})
+	waiting, err := s.work.waiting(ctx, []ports.JudgedExecution{*judged})
 	if err != nil {
 		return nil, err
 	}
-	view := executionView(exec, views[0])
+	view := executionView(exec, s.view.view(exec, &judged.Newest))
+	view.Waiting = waiting[exec.ID]
+	if view.Placed, err = s.work.placedIn(ctx, judged, steps); err != nil {
+		return nil, err
+	}
 	view.Decisions = decisions
 	if req.Definition {
 		view.Definition = definitionFiles(exec.Definition)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -98,12 +99,32 @@ func readSteps(ctx context.Context, records stepReader, e *core.JobExecution, si
 	return s, nil
 }
 
+// stageOf names the state of the steps without parts: it changes whenever one of them begins or ends.
+func (s *stepRecords) stageOf(e *core.JobExecution, newest core.JobExecutionID) string {
+	sum := fnv.New64a()
+	for i := range s.own {
+		if step := &s.own[i]; step.Manager == 0 {
+			_, _ = fmt.Fprint(sum, step.ID, step.Status, " ") //nolint:errcheck // it never fails
+		}
+	}
+	return fmt.Sprintf("%d %s %d %x", newest, e.Status, e.Epoch, sum.Sum64())
+}
+
 func idsOf(entries []ports.StepEntry) []core.StepExecutionID {
 	ids := make([]core.StepExecutionID, len(entries))
 	for i := range entries {
 		ids[i] = entries[i].ID
 	}
 	return ids
+}
+
+func (s *stepRecords) hasOpenParts() bool {
+	for _, parts := range s.ofStep {
+		if slices.ContainsFunc(parts, func(e ports.StepEntry) bool { return !e.Status.IsOver() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // statuses counts them.

@@ -16,11 +16,16 @@ type timelines struct {
 type timelineRecords interface {
 	Execution(ctx context.Context, id core.JobExecutionID) (*core.JobExecution, error)
 	ports.Spans
+	PartPage(ctx context.Context, filter ports.PartFilter) ([]ports.ListedPart, error)
 }
 
 // TimelineRequest selects an instance by one of its executions.
 type TimelineRequest struct {
 	Execution core.JobExecutionID `json:"execution"`
+	// Brief leaves out parts, tasks and child jobs.
+	Brief bool `json:"brief,omitempty"`
+	// Parted are steps with parts: with Brief, the critical path names the longest part of these.
+	Parted []core.StepExecutionID `json:"-"`
 }
 
 // Timeline is when the work of all attempts of an instance began and ended.
@@ -163,8 +168,42 @@ func (s *timelines) Timeline(ctx context.Context, req TimelineRequest) (*Timelin
 		return nil, err
 	}
 	b := newTimelineBuilder(exec, s.judge.now())
+	b.brief = req.Brief
+	if req.Brief {
+		if err := s.longest(ctx, b, req.Parted); err != nil {
+			return nil, err
+		}
+	}
 	if err := b.read(ctx, s.records); err != nil {
 		return nil, err
 	}
 	return b.timeline(), nil
+}
+
+// mostParted is how many steps with parts the brief time line asks for their longest part.
+const mostParted = 3
+
+// longest reads the longest part of the newest of the steps.
+func (s *timelines) longest(ctx context.Context, b *timelineBuilder, parted []core.StepExecutionID) error {
+	if len(parted) == 0 {
+		return nil
+	}
+	var err error
+	if b.names, err = s.records.WorkerNames(ctx); err != nil {
+		return err
+	}
+	for _, step := range parted[max(0, len(parted)-mostParted):] {
+		found, err := s.records.PartPage(ctx, ports.PartFilter{Manager: step, Order: ports.PartsByDuration, Limit: 1})
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			p := &found[i].Step
+			span := b.span(p.Name, p.JobExecutionID, p.StartedAt, p.EndedAt)
+			span.Step = p.ID
+			b.owned(&span, p.Owner)
+			b.longest[step] = span
+		}
+	}
+	return nil
 }

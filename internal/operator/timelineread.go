@@ -13,6 +13,7 @@ import (
 // they are read, so that 100,000 of them need little memory.
 type timelineBuilder struct {
 	exec     *core.JobExecution
+	brief    bool // without parts, tasks and child jobs
 	now      time.Time
 	names    map[core.Owner]string
 	attempts map[core.JobExecutionID]*ports.AttemptSpan
@@ -55,8 +56,10 @@ func (b *timelineBuilder) read(ctx context.Context, records timelineRecords) err
 	if err != nil {
 		return err
 	}
-	if b.names, err = records.WorkerNames(ctx); err != nil {
-		return err
+	if !b.brief {
+		if b.names, err = records.WorkerNames(ctx); err != nil {
+			return err
+		}
 	}
 	if !slices.ContainsFunc(list, func(a ports.AttemptSpan) bool { return a.ID == b.exec.ID }) { // it is older than those
 		e := b.exec
@@ -69,6 +72,9 @@ func (b *timelineBuilder) read(ctx context.Context, records timelineRecords) err
 		if err := b.readSteps(ctx, records, a); err != nil {
 			return err
 		}
+	}
+	if b.brief {
+		return nil
 	}
 	if err := b.readTasks(ctx, records); err != nil {
 		return err
@@ -110,8 +116,12 @@ func (b *timelineBuilder) readSteps(ctx context.Context, records timelineRecords
 			return err
 		}
 	}
+	read := records.StepSpans
+	if b.brief {
+		read = records.MainSpans
+	}
 	for after, more := core.StepExecutionID(0), true; more; {
-		page, err := records.StepSpans(ctx, a.ID, after, spanPage)
+		page, err := read(ctx, a.ID, after, spanPage)
 		if err != nil {
 			return err
 		}

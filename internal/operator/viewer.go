@@ -167,6 +167,20 @@ const (
 type partitioned struct {
 	*core.StepExecution
 	parts []core.StepExecution
+	// sum stands for the parts if they are not read.
+	sum *partSum
+}
+
+type partSum struct {
+	parts, completed int
+	ports.PartTotal
+}
+
+func (p partitioned) count() int {
+	if p.sum != nil {
+		return p.sum.parts
+	}
+	return len(p.parts)
 }
 
 func splitPartitions(all []core.StepExecution) []partitioned {
@@ -187,7 +201,10 @@ func splitPartitions(all []core.StepExecution) []partitioned {
 
 // The step's own counters are written only at its end.
 func (p partitioned) total() (all, before core.Counters) {
-	if len(p.parts) == 0 {
+	switch {
+	case p.sum != nil:
+		return p.sum.Before.Add(p.sum.Counters), p.sum.Before
+	case len(p.parts) == 0:
 		return p.Total(), p.Before
 	}
 	for _, part := range p.parts {
@@ -197,6 +214,9 @@ func (p partitioned) total() (all, before core.Counters) {
 }
 
 func (p partitioned) completed() (n int) {
+	if p.sum != nil {
+		return p.sum.completed
+	}
 	for _, part := range p.parts {
 		if part.Status == core.StatusCompleted {
 			n++

@@ -135,6 +135,16 @@ func (s *workload) placed(ctx context.Context, judged []ports.JudgedExecution) (
 	return all, nil
 }
 
+// placedIn is the placed work of one execution. It asks only if the execution, a child job or a part of its steps may
+// wait for a worker.
+func (s *workload) placedIn(ctx context.Context, e *ports.JudgedExecution, steps *stepRecords) ([]PlacedWork, error) {
+	if !isParked(&e.Execution) && e.Newest.Open.Children == 0 && !steps.hasOpenParts() {
+		return nil, nil
+	}
+	placed, err := s.placed(ctx, []ports.JudgedExecution{*e})
+	return placed[e.Execution.ID], err
+}
+
 func (s *workload) loadedWorkers(ctx context.Context) ([]taskports.Worker, bool, error) {
 	workers, err := s.workers.Workers(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ type Tick struct {
 	Strong bool
 }
 
-// Calendar draws lanes over an axis whose ticks are those of a zone, so that a day of 23 or 25 hours has its own width.
+// Calendar draws lanes over an axis with given ticks: a day of 23 or 25 hours has its own width.
 func Calendar(title string, width int, lanes []Lane, axis Axis) string {
 	c := &canvas{}
 	room := width - nameWidth

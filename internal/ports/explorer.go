@@ -100,6 +100,8 @@ type BulkExplorer interface {
 	// StepEntries returns what lists need of all step executions of an instance, of its executions from since to
 	// until, in no order: a step may have very many parts, and few of them are shown.
 	StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]StepEntry, error)
+	// PartTotals adds up the counters of the parts of each step of an execution, by the step.
+	PartTotals(ctx context.Context, id core.JobExecutionID) (map[core.StepExecutionID]PartTotal, error)
 	// NewestAttempts returns the newest execution of each instance that has one, with the facts that
 	// decide a launch. The executions have neither parameters nor context nor the text of a definition.
 	// dead is as in LaunchRequest.
@@ -117,6 +119,9 @@ type BulkExplorer interface {
 	// class, in this order.
 	SkipCounts(ctx context.Context, id core.JobExecutionID) ([]SkipCount, error)
 }
+
+// PartTotal has the counters of the parts of a step, as in core.StepExecution.
+type PartTotal struct{ Counters, Before core.Counters }
 
 // StepEntry is a step execution without its texts.
 type StepEntry struct {

@@ -124,7 +124,7 @@ type JobHistory interface {
 	ActiveRuns(ctx context.Context, limit int) ([]RunSpan, error)
 	// ScheduledRuns returns the submitted runs of scheduled times.
 	ScheduledRuns(ctx context.Context, times ...ScheduledKey) (map[ScheduledKey]ScheduledRun, error)
-	// ScheduleActs returns the acts since then that decide what becomes of scheduled times, oldest first:
+	// ScheduleActs returns the acts since then that decide about scheduled times, oldest first:
 	// times left out by the scheduler, and jobs registered, enabled and disabled. It reads at most limit
 	// acts of all kinds, the oldest.
 	ScheduleActs(ctx context.Context, since time.Time, limit int) ([]Act, error)
@@ -132,10 +132,11 @@ type JobHistory interface {
 
 // RunSpan is an execution with its times.
 type RunSpan struct {
-	ID                            core.JobExecutionID
-	JobName                       string
-	Status                        core.Status
-	CreatedAt, StartedAt, EndedAt time.Time
+	ID      core.JobExecutionID
+	JobName string
+	Status  core.Status
+	// StartedAt is when it was created, if it has not started.
+	StartedAt, EndedAt time.Time
 }
 
 // ScheduledKey is a scheduled time of a registered job.

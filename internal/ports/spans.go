@@ -14,6 +14,8 @@ type Spans interface {
 	AttemptSpans(ctx context.Context, id core.JobInstanceID, limit int) ([]AttemptSpan, error)
 	// StepSpans returns step executions of an execution with a greater ID than after, by ID.
 	StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]StepSpan, error)
+	// MainSpans returns those of StepSpans that are no parts.
+	MainSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]StepSpan, error)
 	// Holds returns when the work of an execution was planned, parked, resumed, assigned and returned, in order, from the
 	// place after on, with the place of the next page; 0 means the last one.
 	Holds(ctx context.Context, id core.JobExecutionID, after int64) (list []Hold, next int64, err error)

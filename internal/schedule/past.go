@@ -30,7 +30,7 @@ func (c *Cron) Last(after, before time.Time, n int) (times []Time, more bool) {
 	}
 }
 
-// Clock is what a change of the clock does to a scheduled time.
+// Clock is the effect of a clock change on a scheduled time.
 type Clock string
 
 // The kinds of local times that are not as usual.

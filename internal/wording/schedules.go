@@ -31,7 +31,7 @@ func ScheduleWeek(w *operator.ScheduleWeek) *operator.ScheduleWeek {
 	return w
 }
 
-// PlannedTime says what became of a scheduled time.
+// PlannedTime is the outcome of a scheduled time as a sentence.
 func PlannedTime(t *operator.PlannedTime) string {
 	text := outcome(t)
 	if clock := Clock(t); clock != "" {
@@ -40,7 +40,7 @@ func PlannedTime(t *operator.PlannedTime) string {
 	return text
 }
 
-// Clock says what a clock change does to a scheduled time; "" means nothing.
+// Clock is the effect of a clock change on a scheduled time; "" means none.
 func Clock(t *operator.PlannedTime) string {
 	const hour = "15:04"
 	switch t.Clock {
@@ -94,7 +94,7 @@ func started(t *operator.PlannedTime) string {
 	return text
 }
 
-// Day says what a time line of all jobs leaves out; "" means nothing.
+// Day names the jobs and executions that a time line of all jobs omits; "" means none.
 func Day(d *operator.Day) string {
 	var parts []string
 	if o := d.Others; o != nil {
@@ -116,7 +116,7 @@ func Day(d *operator.Day) string {
 	return strings.Join(parts, " ")
 }
 
-// DayJob says what a job does in a window of time.
+// DayJob counts the executions and planned runs of a job in a window of time.
 func DayJob(j *operator.DayJob) string {
 	var parts []string
 	if len(j.Statuses) > 0 {
@@ -135,7 +135,7 @@ func dayPlanned(n int, more bool) string {
 	return humanize.Count(n) + " planned"
 }
 
-// WeekSchedule counts what becomes of the times of a schedule in a week.
+// WeekSchedule counts the outcomes of a schedule's times in a week.
 func WeekSchedule(s *operator.WeekSchedule) string {
 	switch {
 	case s.Error != "":
@@ -176,10 +176,10 @@ func WeekSchedule(s *operator.WeekSchedule) string {
 
 // Outcome is the word for an outcome of a scheduled time.
 func Outcome(o operator.TimeOutcome) string {
-	switch o {
-	case operator.TimeUnknown:
+	if o == operator.TimeUnknown {
 		return "without a record"
-	case "":
+	}
+	if o == "" {
 		return "not looked up"
 	}
 	return strings.ReplaceAll(string(o), "_", " ")

@@ -39,6 +39,9 @@ type Cluster struct {
 // URL returns the URL of the superuser in the database postgres.
 func (c *Cluster) URL() string { return c.url }
 
+// Dir returns the cluster's folder. The file log in it is the server's log.
+func (c *Cluster) Dir() string { return c.dir }
+
 // Start starts a cluster without durability, as tests crash our processes, not the machine.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	bin, err := binaries()

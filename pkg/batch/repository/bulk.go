@@ -100,6 +100,40 @@ func (r *bulk) StepEntries(ctx context.Context, id core.JobInstanceID, since, un
 	return list, nil
 }
 
+// PartTotals implements ports.BulkExplorer with one statement, and another one if parts resume earlier ones: counters
+// before an attempt are a text.
+func (r *bulk) PartTotals(ctx context.Context, id core.JobExecutionID) (map[core.StepExecutionID]ports.PartTotal, error) {
+	totals, resumed := map[core.StepExecutionID]ports.PartTotal{}, 0
+	err := r.store.each(ctx, `SELECT manager_id, SUM(read_count), SUM(filter_count), SUM(write_count), SUM(read_skip_count), SUM(process_skip_count), SUM(write_skip_count),
+			SUM(commit_count), SUM(rollback_count), SUM(CASE WHEN before_counts <> '' THEN 1 ELSE 0 END)
+		FROM {step_execution} WHERE job_execution_id = ? AND manager_id IS NOT NULL GROUP BY manager_id`, []any{id}, func(rows *sql.Rows) error {
+		var manager core.StepExecutionID
+		var c core.Counters
+		var n int
+		err := rows.Scan(&manager, &c.Read, &c.Filter, &c.Write, &c.ReadSkip, &c.ProcessSkip, &c.WriteSkip, &c.Commit, &c.Rollback, &n)
+		totals[manager], resumed = ports.PartTotal{Counters: c}, resumed+n
+		return err
+	})
+	if err == nil && resumed > 0 {
+		err = r.store.each(ctx, "SELECT manager_id, before_counts FROM {step_execution} WHERE job_execution_id = ? AND manager_id IS NOT NULL AND before_counts <> ''", []any{id}, func(rows *sql.Rows) error {
+			var manager core.StepExecutionID
+			var text string
+			if err := rows.Scan(&manager, &text); err != nil {
+				return err
+			}
+			before, err := decodeCounts(text)
+			of := totals[manager]
+			of.Before = of.Before.Add(before)
+			totals[manager] = of
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("add up the parts of job execution %d: %w", id, err)
+	}
+	return totals, nil
+}
+
 // NewestAttempts implements ports.BulkExplorer with one statement per batchSize ids, over the index
 // of the instances' executions.
 func (r *bulk) NewestAttempts(ctx context.Context, dead func(core.Owner) bool, ids ...core.JobInstanceID) (map[core.JobInstanceID]ports.NewestAttempt, error) {

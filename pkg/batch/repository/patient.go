@@ -276,7 +276,16 @@ func (r patientBulk) StepsOf(ctx context.Context, ids ...core.JobExecutionID) (m
 
 // StepEntries implements ports.BulkExplorer.
 func (r patientBulk) StepEntries(ctx context.Context, id core.JobInstanceID, since, until core.JobExecutionID) ([]ports.StepEntry, error) {
-	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepEntry, error) { return r.BulkExplorer.StepEntries(ctx, id, since, until) })
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepEntry, error) {
+		return r.BulkExplorer.StepEntries(ctx, id, since, until)
+	})
+}
+
+// PartTotals implements ports.BulkExplorer.
+func (r patientBulk) PartTotals(ctx context.Context, id core.JobExecutionID) (map[core.StepExecutionID]ports.PartTotal, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) (map[core.StepExecutionID]ports.PartTotal, error) {
+		return r.BulkExplorer.PartTotals(ctx, id)
+	})
 }
 
 // NewestAttempts implements ports.BulkExplorer.
@@ -416,6 +425,11 @@ func (r patientSpans) AttemptSpans(ctx context.Context, id core.JobInstanceID, l
 // StepSpans waits.
 func (r patientSpans) StepSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
 	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepSpan, error) { return r.Spans.StepSpans(ctx, id, after, limit) })
+}
+
+// MainSpans waits.
+func (r patientSpans) MainSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
+	return reading(ctx, r.patience, func(ctx context.Context) ([]ports.StepSpan, error) { return r.Spans.MainSpans(ctx, id, after, limit) })
 }
 
 // Holds waits.

@@ -13,7 +13,7 @@ import (
 )
 
 // runSpan are the columns of a ports.RunSpan.
-const runSpan = "id, job_name, status, created_at, started_at, ended_at"
+const runSpan = "id, job_name, status, COALESCE(started_at, created_at) AS started_at, ended_at"
 
 // attemptsOfRuns bounds the executions of one call of ScheduledRuns.
 const attemptsOfRuns = 20_000
@@ -32,10 +32,10 @@ func (r *jobHistory) ActiveRuns(ctx context.Context, limit int) ([]ports.RunSpan
 	var pages []string
 	var args []any
 	for _, status := range ports.ActiveStatuses() {
-		pages = append(pages, "SELECT "+runSpan+" FROM (SELECT "+runSpan+" FROM {job_execution} WHERE status = '"+string(status)+"' ORDER BY id LIMIT ?) AS page")
+		pages = append(pages, "SELECT * FROM (SELECT "+runSpan+" FROM {job_execution} WHERE status = '"+string(status)+"' ORDER BY id LIMIT ?) AS page")
 		args = append(args, limit)
 	}
-	list, err := r.runSpans(ctx, "SELECT "+runSpan+" FROM ("+strings.Join(pages, " UNION ALL ")+") AS pages ORDER BY id LIMIT ?", append(args, limit)...)
+	list, err := r.runSpans(ctx, "SELECT * FROM ("+strings.Join(pages, " UNION ALL ")+") AS pages ORDER BY id LIMIT ?", append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list the running executions: %w", err)
 	}
@@ -55,9 +55,9 @@ func (r *jobHistory) runSpans(ctx context.Context, text string, args ...any) ([]
 // scanSpan reads the columns before, and runSpan.
 func scanSpan(rows *sql.Rows, before ...any) (ports.RunSpan, error) {
 	var s ports.RunSpan
-	var created, started, ended instant
-	err := rows.Scan(append(before, &s.ID, &s.JobName, &s.Status, &created, &started, &ended)...)
-	s.CreatedAt, s.StartedAt, s.EndedAt = created.Time, started.Time, ended.Time
+	var started, ended instant
+	err := rows.Scan(append(before, &s.ID, &s.JobName, &s.Status, &started, &ended)...)
+	s.StartedAt, s.EndedAt = started.Time, ended.Time
 	return s, err
 }
 

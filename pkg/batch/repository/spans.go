@@ -49,6 +49,15 @@ func (r *spanReads) StepSpans(ctx context.Context, id core.JobExecutionID, after
 	return list, nil
 }
 
+// MainSpans implements ports.Spans with one statement.
+func (r *spanReads) MainSpans(ctx context.Context, id core.JobExecutionID, after core.StepExecutionID, limit int) ([]ports.StepSpan, error) {
+	list, err := r.stepSpans(ctx, "SELECT "+stepSpan+" FROM {step_execution} WHERE job_execution_id = ? AND id > ? AND manager_id IS NULL ORDER BY id LIMIT ?", id, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the steps of job execution %d: %w", id, err)
+	}
+	return list, nil
+}
+
 func (r *spanReads) stepSpans(ctx context.Context, text string, args ...any) ([]ports.StepSpan, error) {
 	var list []ports.StepSpan
 	known := parsedOwners{}

@@ -17,7 +17,7 @@ import (
 	"github.com/surfin-batch/surfin/internal/access"
 	"github.com/surfin-batch/surfin/internal/api"
 	"github.com/surfin-batch/surfin/internal/assembly"
-	"github.com/surfin-batch/surfin/internal/console"
+	consolepages "github.com/surfin-batch/surfin/internal/console"
 	"github.com/surfin-batch/surfin/internal/operator/catalog"
 	"github.com/surfin-batch/surfin/pkg/batch"
 )
@@ -35,7 +35,7 @@ func openConsole(name, job string, opts ...fx.Option) inside {
 		if err := os.WriteFile(filepath.Join(w.Dir, "job.yaml"), []byte(job), 0o600); err != nil { // for the catalog
 			return r, err
 		}
-		at, end, err := serveConsole(ctx, app, w)
+		at, end, err := hostConsole(ctx, app, w)
 		if err != nil {
 			return r, err
 		}
@@ -51,7 +51,7 @@ func openConsole(name, job string, opts ...fx.Option) inside {
 	}}
 }
 
-func serveConsole(ctx context.Context, app *batch.App, w Work) (at string, end func() error, err error) {
+func hostConsole(ctx context.Context, app *batch.App, w Work) (at string, end func() error, err error) {
 	registry, err := assembly.NewRegistry()
 	if err != nil {
 		return "", nil, err
@@ -70,7 +70,7 @@ func serveConsole(ctx context.Context, app *batch.App, w Work) (at string, end f
 		over <- api.Serve(ctx, stop, listener, api.Config{
 			Service: app.Service, Jobs: jobs, Tasks: app.Tasks, Rate: 1000, Log: log,
 			Pages: func(guard *access.Guard) (http.Handler, error) {
-				return console.New(guard, console.Config{Service: app.Service, Jobs: jobs, Tasks: app.Tasks, Stream: "/v1/stream", Log: log})
+				return consolepages.New(guard, consolepages.Config{Service: app.Service, Jobs: jobs, Tasks: app.Tasks, Stream: "/v1/stream", Log: log})
 			},
 		})
 	}()
